@@ -1,9 +1,9 @@
 /**
- * Whether anything that was acknowledged is ever lost, or done twice, while gateway and database are killed with -9.
+ * Checks that no acknowledged write is lost or repeated while the gateway and the database are killed with -9.
  * Run:  npx node bench/acknowledged-writes.ts [--kills 20] [--writes 1000] [--database embedded]
- * Read: a round is `writes` fleets, made by both interfaces with Idempotency-Keys and retries, while at a random moment
- * something is killed and started again: the gateway, the whole server, or one of its backends, in turn (embedded: the one
- * process). "missing" was answered with 2xx and is not there; "twice" and "changed" should be 0 as well.
+ * Read: a round creates `writes` fleets by both interfaces, with Idempotency-Keys and retries. At a random moment of a
+ * round the gateway, the whole server or one of its backends, in turn, is killed and started again (embedded: the one
+ * process). "missing" counts fleets with a 2xx response that are not stored; "twice" and "changed" should be 0 as well.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -65,7 +65,7 @@ for (let kill = 0; kill < Number(options.kills); kill++) {
 console.log('in all:', JSON.stringify(totals));
 if (totals.missing + totals.twice + totals.changed + totals.faults > 0) process.exitCode = 1;
 
-/** Every fleet, straight from the tables; of the embedded database, which has one user at a time, by the gateway. */
+/** Reads every fleet from the tables, or from the gateway if the database is embedded and has a single user. */
 async function stored(): Promise<{ id: string; name: string }[]> {
   if (!embedded) return world.sql('select id, name from fleet');
   return (await fetch(`${gateway.url}/fleets`, { headers: headers() })).json() as Promise<

@@ -2,9 +2,9 @@
  * Rows per second of the CSV reader, by the shape of the file.
  *
  * Run:  npx node bench/csv.ts [rows = 1000000] [rounds = 5]
- * Read: the rounds are interleaved, so that a busy machine slows all shapes alike; each figure is the median. "ratio" is
- * against the plain one-column file, which goes without a parser; "by fast-csv" is what it would be with one. The peak
- * resident size is that of the whole run, all shapes together.
+ * Read: the rounds are interleaved, so that a busy machine slows all shapes alike; each figure is the median. "ratio"
+ * is against the plain one-column file, which needs no parser; "by fast-csv" is the plain file's ratio with one. The
+ * peak resident size is of the whole run, for all shapes together.
  */
 import { Readable } from 'node:stream';
 import { readCsv } from '../src/core/imports/table.ts';
@@ -25,13 +25,13 @@ const PLAIN: Shape = { header: 'vin\n', row: (vin) => `${vin}\n` };
 const SHAPES: Record<string, Shape> = {
   'one column': PLAIN,
   'one column, CRLF': { header: 'vin\r\n', row: (vin) => `${vin}\r\n` },
-  // A quote here and there sends the very same rows through fast-csv.
+  // A quote in some rows sends the file through fast-csv.
   'one column, by fast-csv': { header: 'vin\n', row: (vin, at) => (at % 1_000 === 0 ? `"${vin}"\n` : `${vin}\n`) },
   'one column, quoted': { header: '"vin"\n', row: (vin) => `"${vin}"\n` },
   'three columns': { header: 'vin;plate;model\n', row: (vin) => `${vin};B-XY 123;Golf\n` },
 };
 
-/** The file as a stream, made while it is read: 4,000 rows a chunk, the same chunk again and again. */
+/** Streams the file as it is generated: the same chunk of 4,000 rows over and over. */
 function file(shape: Shape): Readable {
   const vins = Array.from({ length: CHUNK_ROWS }, (_, at) => `WVWZZZ1KZAW${String(at).padStart(6, '0')}`);
   const chunk = Buffer.from(vins.map(shape.row).join(''));

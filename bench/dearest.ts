@@ -1,9 +1,9 @@
 /**
- * The dearest requests within the limits: random documents and random GETs of REST, of which those that take longest are varied
- * further, in a company of 105,800 vehicles among 100,000 others, all mixed.
+ * Searches the most expensive requests within the limits: varies the slowest of random documents or random REST reads,
+ * in a company of 105,800 vehicles among 100,000 of others, all mixed.
  *
  * Run:  npx node bench/dearest.ts [--count 1500] [--seed 1] [--of documents|rest]
- * Read: ms is the processor time of PostgreSQL for one request; loop the longest that another request waited. Goals: 2,000 and 100 ms.
+ * Read: ms is PostgreSQL's CPU time per request; loop is the longest delay of another request. Goals: 2,000 and 100 ms.
  */
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -87,11 +87,11 @@ const ids: Readonly<Record<string, readonly string[]>> = {
   Node: fleets,
 };
 
-/** A field of a document, with what stands below it. */
-interface Grown {
+/** A field of a document with its subfields. */
+interface FieldTree {
   name: string;
   args: string;
-  below: Grown[];
+  below: FieldTree[];
 }
 interface Tried<Request> {
   request: Request;
@@ -104,7 +104,7 @@ interface Tried<Request> {
 const DEEPEST = 4;
 const chance = (share: number) => random() < share;
 
-/** A value for an argument, or for a member of a filter; null for none. */
+/** A literal for an argument or filter member; null if there is none. */
 function textFor(name: string, type: GraphQLInputType): string | null {
   const named = getNamedType(type);
   if (isEnumType(named)) {
@@ -123,7 +123,7 @@ function textFor(name: string, type: GraphQLInputType): string | null {
   return Array.isArray(pool) ? JSON.stringify(one(pool)) : null;
 }
 
-/** One end of a list, in any order, by any filter. */
+/** Arguments of a list: `first` or `last`, with any order and filter. */
 function argumentsOf(field: GraphQLField<unknown, unknown>): string {
   const end = chance(0.8) ? 'first' : 'last';
   const given = field.args.flatMap(({ name, type }) => {
@@ -136,7 +136,7 @@ function argumentsOf(field: GraphQLField<unknown, unknown>): string {
   return given.length > 0 ? `(${given.join(', ')})` : '';
 }
 
-function grow(type: GraphQLObjectType, depth: number): Grown[] {
+function grow(type: GraphQLObjectType, depth: number): FieldTree[] {
   const fields = Object.values(type.getFields()).filter(({ args, type: given }) =>
     args.every(
       ({ name, type: of }) => !isNonNullType(of) || name in pools || (name === 'id' && getNamedType(given).name in ids),
@@ -148,7 +148,7 @@ function grow(type: GraphQLObjectType, depth: number): Grown[] {
     ...leaves.filter(({ name }) => name === 'totalCount' || chance(0.2)).slice(0, 4),
     ...(depth < DEEPEST ? Array.from({ length: 1 + Math.floor(random() * 2) }, () => one(objects)) : []),
   ];
-  const grown = [...new Set(chosen)].flatMap((field): Grown[] => {
+  const tree = [...new Set(chosen)].flatMap((field): FieldTree[] => {
     if (!field) return [];
     const below = getNamedType(field.type);
     const made = {
@@ -158,22 +158,22 @@ function grow(type: GraphQLObjectType, depth: number): Grown[] {
     };
     return isObjectType(below) && made.below.length === 0 ? [] : [made];
   });
-  return grown.length > 0 || leaves.length === 0 ? grown : [{ name: one(leaves).name, args: '', below: [] }];
+  return tree.length > 0 || leaves.length === 0 ? tree : [{ name: one(leaves).name, args: '', below: [] }];
 }
 
-const write = (fields: readonly Grown[]): string =>
+const write = (fields: readonly FieldTree[]): string =>
   `{ ${fields.map(({ name, args, below }, at) => `a${at}: ${name}${args}${below.length > 0 ? ` ${write(below)}` : ''}`).join(' ')} }`;
 
 const query = schema.getQueryType() as GraphQLObjectType;
-const fresh = (): Grown => ({ name: 'query', args: '', below: grow(query, 0) });
+const fresh = (): FieldTree => ({ name: 'query', args: '', below: grow(query, 0) });
 
-/** Asks for a part twice, for the most that a page holds, or in another way. */
-function varied(from: Grown): Grown {
+/** Repeats a part, takes the largest page, or replaces a part. */
+function varied(from: FieldTree): FieldTree {
   const root = structuredClone(from);
-  const all: Grown[] = [];
-  const collect = (grown: Grown) => {
-    all.push(grown);
-    grown.below.forEach(collect);
+  const all: FieldTree[] = [];
+  const collect = (tree: FieldTree) => {
+    all.push(tree);
+    tree.below.forEach(collect);
   };
   collect(root);
   const owner = one(all.filter(({ below }) => below.some((child) => child.below.length > 0)));
@@ -187,7 +187,7 @@ function varied(from: Grown): Grown {
   return root;
 }
 
-/** The longest that another request waited while `work` went on. */
+/** The longest time in milliseconds that another request waited while `work` ran. */
 async function waited(work: Promise<unknown>): Promise<number> {
   let longest = 0;
   let isOver = false;
@@ -224,7 +224,7 @@ interface Kind<Request> {
   send(request: Request): Promise<Response>;
   print(request: Request): string;
 }
-const documents: Kind<Grown> = {
+const documents: Kind<FieldTree> = {
   fresh,
   varied,
   send: ({ below }) =>
@@ -246,7 +246,7 @@ async function climb<Request>({ fresh, varied, send, print }: Kind<Request>): Pr
     const tried = await attempt(best.length < 3 || chance(0.3) ? fresh() : varied(one(best).request), send);
     codes.set(tried.code, (codes.get(tried.code) ?? 0) + 1);
     longest = Math.max(longest, tried.loop);
-    // What was refused has cost nothing, and leads nowhere.
+    // A rejected request costs nothing and needs no variation.
     if (tried.code) continue;
     best = [...best, tried].sort((a, b) => b.ms - a.ms).slice(0, KEPT);
   }

@@ -12,7 +12,7 @@ const event =
 const eligibility =
   'eligibility { status eligible dataDelivery connectivityStatus primaryUserAssigned reason { code message actor retryable } attempts verifiedAt nextAttemptAt }';
 
-/** What people really ask: first what our own examples ask. */
+/** Documents that clients send; the first ones are those of our examples. */
 export const documents = {
   'README’s': `{ fleets { totalCount nodes { name eligibilitySummary { eligible pending } vehicles(first: 3) { nodes {
     vin manufacturer { name } eligibility { status reason { message } } } } } } }`,
@@ -42,7 +42,7 @@ export const documents = {
 
 export type DocumentName = keyof typeof documents;
 
-/** A document with the variables it names. */
+/** A document with its variables. */
 export function documentOf(name: DocumentName, seed: Seed): Document {
   const values = { fleet: seed.fleetOf1000, fleet100: seed.fleetOf100, import: seed.importId, vin: seed.vin };
   const query = documents[name];
@@ -52,7 +52,7 @@ export function documentOf(name: DocumentName, seed: Seed): Document {
 
 const nodes = (vin: string) => `nodes { id ${vin} eligibility { status eligible } }`;
 
-/** W4 to W6; `alias` for a document that is like no other. */
+/** Documents of W4 to W6; `alias` makes a document unique. */
 export const oneFleet = (alias = 'vin') =>
   `query One($id: ID!) { fleet(id: $id) { id name vehicles(first: 100) { ${nodes(alias === 'vin' ? 'vin' : `${alias}: vin`)} } } }`;
 export const twentyFleets = (alias = 'vin') =>

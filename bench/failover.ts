@@ -1,10 +1,9 @@
 /**
- * What is lost when the primary dies under load and its standby takes over at the same address.
+ * Counts the writes that are lost when the primary dies under load and its standby takes over at the same address.
  * Run:  npx node bench/failover.ts [--seconds 10] [--lag 150]
- * Read: for asynchronous and for synchronous replication: writes that were acknowledged before the primary was killed with
- * -9, how many of them the promoted standby does not have, and how long it took from its promotion until the gateway
- * served writes again, by itself. Replication goes over a network that
- * takes `lag` milliseconds each way.
+ * Read: for asynchronous and synchronous replication, writes acknowledged before the primary was killed with -9, the
+ * number of them that the promoted standby lacks, and the time from its promotion until the gateway served writes again
+ * by itself. The replication network delays every chunk by `lag` milliseconds.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -23,7 +22,7 @@ async function failover(name: string, replication: Record<string, string>): Prom
   await using world = await openWorld({ server: replication });
   const primary = world.server;
   await primary.end('SIGINT');
-  // Replication goes over a network of its own, which lags.
+  // Replication uses its own network, which has a delay.
   const replicationNetwork = await TcpProxy.start(primary.url);
   const standby = await primary.standby({ synchronous_standby_names: '' }, replicationNetwork.through(primary.url));
   await primary.start();
@@ -40,7 +39,7 @@ async function failover(name: string, replication: Record<string, string>): Prom
     await delay(1_000);
     const promoted = performance.now();
     await sql(standby.url, 'select pg_promote(true, 60)');
-    // As an address that fails over, or a proxy that follows the primary.
+    // The address fails over, as a DNS name or a proxy does.
     network.target = addressOf(standby.url);
     network.cut();
     await delay(4_000);

@@ -1,10 +1,10 @@
 /**
- * What a company notices of another one's flood: its requests, alone and while the other sends as fast as it can.
+ * Measures the requests of one company, alone and while another company sends as fast as it can.
  *
  * Run:  npx node bench/flood.ts [--seconds 15] [--pace 20] [--connections 32] [--limit 3000]
- * Read: each request of the quiet company is sent alone, `pace` milliseconds after the answer to the one before. "ratio" is
- * p99 during the flood against p99 before it; above 2, somebody suffers. The flood runs in a process of its own, but on
- * the same machine: with two cores or fewer, part of what the quiet company waits for is a core.
+ * Read: each request of the quiet company is sent alone, `pace` milliseconds after the previous response. "ratio" is
+ * p99 during the flood divided by p99 before it; above 2, the quiet company suffers. The flood runs in its own process,
+ * but on the same machine: with two cores or fewer, the quiet company also waits for a core.
  */
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
@@ -58,7 +58,7 @@ async function call(company: string, method: string, path: string, body?: unknow
   return response;
 }
 
-/** Floods for as long as a measurement takes and a little more; gives what was answered. */
+/** Floods slightly longer than a measurement takes; returns the output of autocannon. */
 async function flood(): Promise<string> {
   const child = spawn(
     process.execPath,
@@ -73,7 +73,7 @@ async function flood(): Promise<string> {
   return `the flood: ${good} answered, ${refused} refused in ${duration} s`;
 }
 
-/** Milliseconds of each small request. */
+/** Milliseconds of each small request, by name. */
 async function measure(
   small: Record<string, () => Promise<Response>>,
   seconds: number,

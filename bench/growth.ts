@@ -1,14 +1,14 @@
 /**
- * Whether reads cost the same however many vehicles there are. Each size has a database and a gateway of its own, asked
- * in turns by one client that sends one request after the other.
+ * Measures whether reads cost the same for any number of vehicles. Each size has its own database and gateway; a client
+ * sends one request after the other to each in turn.
  * Run:  npx node bench/growth.ts [--sizes 10000,1000000,10000000] [--rounds 5] [--requests 100]
- * Read: milliseconds at p50, and the ratio to the smallest size (median of the rounds). Counts that are wrong end it.
+ * Read: milliseconds at p50, and the ratio to the smallest size (median of the rounds). A wrong count ends the bench.
  */
 import { strictEqual } from 'node:assert/strict';
 import { parseArgs } from 'node:util';
 import { COMPANY, type Seed, seed } from './seed.ts';
 import { inTurns, median, medianRatio } from './support/measure.ts';
-import { migrate, openWorld, type Started, sql } from './support/world.ts';
+import { migrate, openWorld, type ServerProcess, sql } from './support/world.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -20,13 +20,13 @@ const { values: options } = parseArgs({
 
 interface Size {
   vehicles: number;
-  gateway: Started;
+  gateway: ServerProcess;
   seeded: Seed;
   /** A cursor far into the fleet of 100,000. */
   deep: string;
 }
 
-/** What is asked: an address, or a GraphQL query. */
+/** Requests by name: a path, or a GraphQL query. */
 const requests: Record<string, (size: Size) => string | { query: string }> = {
   'REST, eligibility of a VIN': ({ seeded }) => `/vehicles/eligibility/${seeded.vin}`,
   'REST, 50 fleets with their vehicleCount': () => '/fleets',
@@ -55,7 +55,7 @@ for (const [name, requestOf] of Object.entries(requests)) {
   }
 }
 
-/** A database with so many vehicles of others around those that are asked for, and a gateway that does nothing else. */
+/** A database with this number of vehicles of other companies, and a gateway without other load. */
 async function open(vehicles: number): Promise<Size> {
   const url = new URL(world.url);
   await world.sql(`create database growth_${vehicles}`);

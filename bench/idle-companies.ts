@@ -1,10 +1,10 @@
 /**
- * What companies that do nothing cost one that works: processor time of PostgreSQL and of the gateways, and the time from
- * an answer to its event on a stream.
+ * Measures what idle companies cost an active one: CPU time of PostgreSQL and the gateways, and the lag of its events.
  * Run:  npx node bench/idle-companies.ts [--idle 100000] [--rounds 3] [--seconds 15] [--rate 5]
- *         [--processes 1] [--vehicles 0]      (Linux)
- * Read: beside no company and beside so many, in turns, medians of the rounds; then the ratio within a round. Each idle
- * company has a fleet, a vehicle to be asked about in a month, a contract and a webhook; the one that works has so many vehicles.
+ *       [--processes 1] [--vehicles 0]      (Linux)
+ * Read: without idle companies and with `idle` of them, in turns, medians of the rounds; then the ratio within a round.
+ * Each idle company has a fleet, a vehicle that is due in a month, a contract and a webhook; the active company has
+ * `vehicles` vehicles.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -51,7 +51,7 @@ const idleCompanies = (count: number) => `
   ${recount};
   ${scheduleAll}`;
 
-/** A fleet of the company that works. */
+/** A fleet of the active company. */
 const largeFleet = (vehicles: number) => `
   insert into company values ('busy');
   insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
@@ -61,14 +61,14 @@ const largeFleet = (vehicles: number) => `
       now() + interval '30 days'
     from fleet, generate_series(1, ${vehicles}) n where company = 'busy';`;
 
-interface Place {
+interface BenchSetup {
   world: World;
   pids: number[];
   client: Client;
 }
 
-/** A server with so many idle companies, and its gateways. */
-async function open(idle: number): Promise<Place> {
+/** A server with this number of idle companies, and its gateways. */
+async function open(idle: number): Promise<BenchSetup> {
   const world = await openWorld();
   migrate(world.url);
   await world.sql(largeFleet(Number(options.vehicles)));
@@ -80,15 +80,15 @@ async function open(idle: number): Promise<Place> {
   return { world, pids: gateways.map(({ pid }) => pid), client };
 }
 
-/** Shares of a core, and milliseconds. */
-interface Measured {
+/** CPU time in cores, and milliseconds. */
+interface Measurement {
   postgresql: number;
   gateways: number;
   lag: number;
   lag99: number;
 }
 
-async function measure({ world, pids, client }: Place): Promise<Measured> {
+async function measure({ world, pids, client }: BenchSetup): Promise<Measurement> {
   const stream = await openStream(client, '/events/stream');
   const cpu = () => ({
     postgresql: serverMicroseconds(world.server.data),
@@ -116,15 +116,15 @@ async function measure({ world, pids, client }: Place): Promise<Measured> {
   };
 }
 
-const places = new Map<number, Place>();
+const setups = new Map<number, BenchSetup>();
 try {
-  for (const idle of [0, Number(options.idle)]) places.set(idle, await open(idle));
-  const samples = await inTurns([...places.keys()], Number(options.rounds), (idle) =>
-    measure(places.get(idle) as Place),
+  for (const idle of [0, Number(options.idle)]) setups.set(idle, await open(idle));
+  const samples = await inTurns([...setups.keys()], Number(options.rounds), (idle) =>
+    measure(setups.get(idle) as BenchSetup),
   );
   const [alone = [], beside = []] = [...samples.values()];
   for (const [idle, rounds] of samples) {
-    const of = (name: keyof Measured) => median(rounds.map((one) => one[name]));
+    const of = (name: keyof Measurement) => median(rounds.map((one) => one[name]));
     console.log(
       `${idle} idle: PostgreSQL ${figure(of('postgresql') * 100)} % of a core, gateways ${figure(of('gateways') * 100)} %, ` +
         `lag ${figure(of('lag'))} ms, p99 ${figure(of('lag99'))} ms`,
@@ -135,5 +135,5 @@ try {
     console.log(`${name}: ${medianRatio(more ?? [], base ?? []).toFixed(2)} times`);
   }
 } finally {
-  for (const { world } of places.values()) await world[Symbol.asyncDispose]();
+  for (const { world } of setups.values()) await world[Symbol.asyncDispose]();
 }

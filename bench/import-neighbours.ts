@@ -1,18 +1,18 @@
 /**
- * What others notice of an upload: small reads and writes of the same fleet while a million rows go into it.
+ * Measures small reads and writes of a fleet while a million rows are uploaded to the same fleet.
  *
  * Run:  npx node bench/import-neighbours.ts [--rows 1000000] [--seconds 20] [--pace 5] [--fsync off]
- * Read: each request is sent alone, `pace` milliseconds after the answer to the one before, first with nobody else
- * about, then during the upload, then during a load of the same rows by psql's \copy (where there is a psql). "ratio" is
- * p99 against p99 with nobody about; above 2, somebody suffers. The upload, the database and these requests share the
- * machine, so part of it is waiting for a core or the disk. What is waiting for a lock is counted: "waits" are the looks,
- * 50 a second, that found a session waiting, by what it waited for. With --fsync off nobody waits for the disk.
+ * Read: each request is sent alone, `pace` milliseconds after the previous response: first without other load, then
+ * during the upload, then during psql's \copy of the same rows (if psql is installed). "ratio" is p99 divided by p99
+ * without load; above 2, clients suffer. The upload, the database and the requests share the machine, so part of a time
+ * is waiting for a core or the disk. Sessions are sampled 50 times a second: "waits" counts samples of a waiting
+ * session, by the awaited event. With --fsync off no session waits for the disk.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { copyOf, hasPsql, run, vehicleOf, writeFiles } from './import-files.ts';
 import { openImportWorld } from './import-world.ts';
-import { report, type Small, sendDuring, type Times } from './support/neighbours.ts';
+import { report, type SmallRequests, sendDuring, type Times } from './support/neighbours.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -22,14 +22,14 @@ const { values: options } = parseArgs({
     fsync: { type: 'string', default: 'on' },
   },
 });
-/** VINs that the upload does not have. */
+/** A kind of VINs that the upload does not use. */
 const NEIGHBOURS = 1;
 
 await using world = await openImportWorld({ fsync: options.fsync });
-// Made beforehand: who measures must not be busy.
+// The files are written first, so that the measuring process is idle.
 const { vins, table } = await writeFiles(world.folder, world.fleet.id, Number(options.rows));
 let added = 0;
-const small: Small = {
+const small: SmallRequests = {
   'GET a page of 50 vehicles': () => call('GET', `/fleets/${world.fleet.id}/vehicles?limit=50`),
   'GET an eligibility': () => call('GET', `/vehicles/eligibility/${vehicleOf(added - 1, NEIGHBOURS).vin}`),
   'PATCH the fleet': () => call('PATCH', `/fleets/${world.fleet.id}`, { vat: `DE${added}` }),
@@ -38,7 +38,7 @@ const small: Small = {
 };
 
 for (let at = 0; at < 100; at++) await small['POST one vehicle']?.();
-const usual = await measure('nobody about', () => delay(Number(options.seconds) * 1000));
+const usual = await measure('without other load', () => delay(Number(options.seconds) * 1000));
 await measure('during the upload', () => world.upload(vins), usual);
 if (await hasPsql()) {
   await world.empty();
@@ -47,7 +47,7 @@ if (await hasPsql()) {
   await measure('during \\copy', load, usual);
 }
 
-/** Sends small requests for as long as the work takes, reports their times and what sessions were seen waiting for. */
+/** Sends small requests while `work` runs; reports their times and the sampled wait events. */
 async function measure(when: string, work: () => Promise<unknown>, usual?: Times): Promise<Times> {
   const waits = new Map<string, number>();
   let ended = false;

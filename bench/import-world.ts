@@ -4,7 +4,7 @@ import { openWorld } from './support/world.ts';
 
 export const COMPANY = 'acme';
 
-/** A gateway with one fleet; without background work, unless the settings say otherwise. */
+/** A gateway with one fleet; background work is off unless the settings turn it on. */
 export async function openImportWorld({
   fsync = 'on',
   settings = {},
@@ -13,7 +13,7 @@ export async function openImportWorld({
   settings?: NodeJS.ProcessEnv;
 } = {}) {
   const world = await openWorld({ server: { fsync } });
-  // The import alone is measured, not the verification of a million vehicles that follows it.
+  // Only the import is measured, not the verification of a million vehicles after it.
   const { url, pid } = await world.gateway({ LIMIT_FILE_BYTES: String(2 ** 40), WORKERS: 'off', ...settings });
   const database = new pg.Client(world.url);
   await database.connect();
@@ -34,9 +34,9 @@ export async function openImportWorld({
     headers,
     headersOf: world.headers,
     pid,
-    /** Sends the file (a path, or its pieces as they are made) and gives how many vehicles are new. */
+    /** Uploads the file (a path, or chunks as they are generated); returns the number of new vehicles. */
     upload: (file: string | Iterable<string>) => sendFile(url, headers(), fleet.id, file),
-    /** No vehicles any more, as the planner knows, and nothing left to be written by the next who comes. */
+    /** Deletes all vehicles, then runs analyze and checkpoint, so that the next run starts clean. */
     async empty(): Promise<void> {
       await database.query('truncate vehicle, vehicle_tally, event, import_rejection, import, import_batch cascade');
       await database.query('analyze vehicle');

@@ -1,14 +1,14 @@
 /**
- * An upload of VINs over HTTP beside psql's \copy of the same rows into the same table, with its indexes and triggers.
+ * Compares an upload of VINs over HTTP with psql's \copy of the same rows into the same table, indexes and triggers.
  *
  * Run:  npx node bench/import.ts [--rows 100000,1000000] [--rounds 3] [--sorted]
- * Read: the rounds are interleaved and the machine may be shared, so the ratio of a round counts (the median of them is
- * shown): above 1, the upload was faster than \copy. \copy is given everything ready: ids that rise, makers, and no
- * VIN that is there already; the upload is given the VINs alone, and checks, looks up and counts them. Both commit to a
- * PostgreSQL that waits for its disk. "peak" is the most memory the gateway process has held since its start, "CPU" its
- * time per row. Without psql on the PATH, the server's own COPY from a file takes its place, which is harder to beat.
- * VINs come in no order; with --sorted, in theirs.
- * A single upload of 10,000,000 rows, made while it is sent:  npx node bench/import.ts --rows 10000000 --rounds 0
+ * Read: the rounds are interleaved and the machine may be shared, so the ratio within a round counts (the median is
+ * shown): above 1, the upload was faster. \copy gets finished rows: ascending ids, manufacturers, and no VIN that
+ * exists; the upload gets VINs alone, and validates, resolves and counts them. Both commit to a PostgreSQL that waits
+ * for its disk. "peak" is the largest memory of the gateway process since its start, "CPU" its time per row. Without
+ * psql on the PATH, the server's own COPY from a file replaces \copy, which is faster. VINs are unordered, or ordered
+ * with --sorted.
+ * A single upload of 10,000,000 rows, generated while sending:  npx node bench/import.ts --rows 10000000 --rounds 0
  */
 import { parseArgs } from 'node:util';
 import { copyOf, hasPsql, run, vehicleOf, writeFiles } from './import-files.ts';

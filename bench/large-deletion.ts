@@ -1,11 +1,11 @@
 /**
- * What becomes of a large fleet that is deleted: how soon it is answered for, how long its rows stay, what that costs, and what
- * another company notices meanwhile.
+ * Measures the deletion of a large fleet: the time of the response, how long the rows stay, what deleting them costs,
+ * and what another company notices meanwhile.
  *
  * Run:  npx node bench/large-deletion.ts [--rows 1000000] [--seconds 10] [--pace 10]
- * Read: the time of the answer; that of adding one of its VINs anew right after; the time until its last row is gone, with the
- * bytes of the database's log (WAL) and the peak of the gateway's memory; small requests of another company before and
- * meanwhile, as in large-neighbour.ts.
+ * Read: the time of the response; the time to add one of the fleet's VINs again; the time until the last row is
+ * deleted, with the bytes of PostgreSQL's WAL and the peak of the gateway's memory; small requests of another company
+ * before and during the deletion, as in large-neighbour.ts.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -23,7 +23,7 @@ const { values: options } = parseArgs({
 });
 const rows = Number(options.rows);
 
-// Vehicles of makers that nobody is asked about: it is the deletion that is measured.
+// No provider serves these vehicles, so only the deletion is measured.
 await using world = await openImportWorld({
   settings: { WORKERS: 'on', HIGH_MOBILITY_BRANDS: 'lexus', ...provider() },
 });
@@ -31,7 +31,7 @@ const small = await openSmallCompany(world, Number(options.pace));
 const { vins } = await writeFiles(world.folder, world.fleet.id, rows);
 console.log(`${await world.upload(vins)} vehicles`);
 await world.database.query('checkpoint');
-const alone = await small.during('nobody about', Number(options.seconds));
+const alone = await small.during('without other load', Number(options.seconds));
 const log = async (): Promise<number> =>
   Number((await one<{ lsn: string }>("select pg_current_wal_lsn() - '0/0' as lsn")).lsn);
 const before = await log();
@@ -72,7 +72,7 @@ function call(method: string, path: string, body?: unknown): Promise<Response> {
   });
 }
 
-/** One that serves none of the vehicles. */
+/** Settings of a provider that serves none of the vehicles. */
 function provider(): NodeJS.ProcessEnv {
   return {
     HIGH_MOBILITY_URL: 'http://127.0.0.1:9',

@@ -1,12 +1,13 @@
 /**
- * What a company notices of a large one on the same process: its small requests while the other has 5,000 vehicles to be verified,
+ * Measures the small requests of a company while a large company, in the same process, has 5,000 vehicles to verify,
  * 100 webhooks whose receiver never answers, and an upload of a million rows.
  *
- * Run:  npx node bench/large-neighbour.ts [--rows 1000000] [--seconds 20] [--pace 10] [--load import,webhooks,vehicles] [--cores]
- * Read: each request is sent alone, `pace` milliseconds after the answer to the one before, first with nobody else about, then
- * while the large company does all of this, or what `load` names. "ratio" is p99 against p99 with nobody about; above 3, the
- * small one suffers. The large company's clients and receivers are a process that takes what the others leave of the machine.
- * With --cores the gateway has a core and everything else the other (Linux).
+ * Run:  npx node bench/large-neighbour.ts
+ *         [--rows 1000000] [--seconds 20] [--pace 10] [--load import,webhooks,vehicles] [--cores]
+ * Read: each request is sent alone, `pace` milliseconds after the previous response: first without other load, then
+ * beside the large company's `load`. "ratio" is p99 divided by p99 without load; above 3, the small company suffers.
+ * The large company's process has low priority. With --cores the gateway has one core, other processes the other
+ * (Linux).
  */
 import { execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +17,7 @@ import { scheduleAll } from '../src/migrations/take-over.ts';
 import { childrenOf } from '../test/support/postgres-server.ts';
 import { writeFiles } from './import-files.ts';
 import { COMPANY, openImportWorld } from './import-world.ts';
-import type { Busy } from './support/large-company.ts';
+import type { LargeCompanyLoad } from './support/large-company.ts';
 import { postmasterOf } from './support/measure.ts';
 import { openSmallCompany } from './support/small-company.ts';
 
@@ -53,11 +54,11 @@ if (options.cores) {
 const small = await openSmallCompany(world, Number(options.pace));
 const { vins } = await writeFiles(world.folder, world.fleet.id, Number(options.rows));
 const seconds = Number(options.seconds);
-const alone = await small.during('nobody about', seconds);
+const alone = await small.during('without other load', seconds);
 await small.during('beside the large company', busy, alone);
 large.disconnect();
 
-/** What the large company does; over when its upload is, or without one after as long as nobody was about. */
+/** Runs the large company's load until its upload ends, or for `seconds` without an upload. */
 async function busy(): Promise<void> {
   const ready = once(large, 'message');
   large.send({
@@ -66,7 +67,7 @@ async function busy(): Promise<void> {
     webhooks: load.has('webhooks') ? WEBHOOKS : 0,
     fleetId: world.fleet.id,
     file: load.has('import') ? vins : null,
-  } satisfies Busy);
+  } satisfies LargeCompanyLoad);
   await ready;
   const uploaded = load.has('import') ? once(large, 'message') : delay(seconds * 1000);
   if (load.has('vehicles')) {

@@ -1,10 +1,10 @@
 /**
- * Whether a second process publishes more events. Every process and its connections' backends get a share of a core
- * together (control groups), and the share is what limits them.
+ * Measures whether a second process publishes more events. Each process and its database backends share a limited part
+ * of a core (control groups).
  * Run:  npx node bench/publishing.ts [--share 25] [--rounds 5] [--events 1000]          (Linux, as root)
- * Read: events per second of 8 companies with so many events each, published by one process and by two, in turns, and the
- * ratio of a round (median). "by CPU" is what the ratio is where each gets all of its share: twice the processor time of an
- * event that one publishes, to that of one that two publish. It depends much less on what else the machine does.
+ * Read: events per second of 8 companies with `events` events each, published by one process and by two, in turns, and
+ * the ratio within a round (median). "by CPU" is the ratio if each process gets its full share: twice the CPU time per
+ * event with one process, divided by that with two. It depends much less on the load of the machine.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -23,7 +23,7 @@ const COMPANIES = 8;
 const EVENTS = COMPANIES * Number(options.events);
 const shares: CoreShare[] = [];
 
-// What is measured is the publishing, not the disk.
+// The disk is not measured.
 await using world = await openWorld({ server: { fsync: 'off', synchronous_commit: 'off', autovacuum: 'off' } });
 migrate(world.url);
 await world.sql(`insert into company select 'company ' || c from generate_series(1, ${COMPANIES}) c`);
@@ -59,7 +59,7 @@ function used(): number {
   return publishers.reduce((sum, publisher) => sum + publisher.microseconds(), 0);
 }
 
-/** Events per second, from the moment they are announced until all have their place. */
+/** Events per second, from their notification until all have a position. */
 async function publish(): Promise<number> {
   await world.sql(
     `insert into event (type, company, fleet_id, vehicle_ids, vins, actor, at)
@@ -74,7 +74,7 @@ async function publish(): Promise<number> {
   return EVENTS / ((performance.now() - began) / 1000);
 }
 
-/** A process that, with its backends, gets a share of a core: those that it has whenever `limit` is called. */
+/** A process that shares a part of a core with the backends that it has when `limit` is called. */
 async function start(name: string) {
   const url = new URL(world.url);
   url.searchParams.set('application_name', name);
@@ -83,7 +83,7 @@ async function start(name: string) {
   shares.push(share);
   let pids = [pid as number];
   return {
-    /** Processor time so far. */
+    /** CPU time so far. */
     microseconds: () => pids.reduce((sum, one) => sum + cpuOrZero(one), 0),
     kill: (signal: NodeJS.Signals) => child.kill(signal),
     async limit() {

@@ -1,9 +1,9 @@
 /**
- * Two gateways behind nginx, restarted one after the other, again and again, under load: no request may fail.
+ * Restarts two gateways behind nginx, one after the other, under load: no request may fail.
  * Run:  npx node bench/rolling-restart.ts [--rounds 6] [--clients 16]      (needs nginx: apt-get install nginx-light)
- * Read: requests and failures, by what was asked; a failure is any answer but 2xx, and no answer. In the end every write
- * that was answered with success is looked for. nginx runs with deploy/nginx.conf as it is, but for names and ports; it
- * must not repeat a POST, so each POST that a gateway drops would be seen here as 502.
+ * Read: requests and failures by request; a failure is a missing response or one other than 2xx. At the end every
+ * acknowledged write is looked up. nginx runs with deploy/nginx.conf, except for names and ports; it must not repeat a
+ * POST, so a POST that a gateway drops appears as 502.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -52,7 +52,7 @@ try {
   nginx.kill('SIGQUIT');
 }
 
-/** What a client sends, one after the other; a write gives the id that was acknowledged. */
+/** Requests of a client, one after the other; a write returns the acknowledged id. */
 function requests() {
   const fields = { name: 'Rolling', companyAddress: 'Here 1', email: 'fleet@example.com', vat: 'DE1' };
   const mutation = `mutation ($input: CreateFleetInput!) { createFleet(input: $input) { fleet { id } } }`;
@@ -76,7 +76,7 @@ async function client(isOver: () => boolean): Promise<void> {
   }
 }
 
-/** What went wrong, or null. */
+/** Sends a request and returns the failure, or null. */
 async function send(path: string, body: unknown): Promise<string | null> {
   const answer = await fetch(proxy + path, {
     method: body === undefined ? 'GET' : 'POST',

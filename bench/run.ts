@@ -1,10 +1,10 @@
 /**
- * The gateway as it ships beside the floor: the best server that we could write by hand for the same answers.
- * Run:  npm run bench [-- --rounds 5 --seconds 3 --only W5,writes --postgres 15 --others 1000000 --peer name=http://…]
- * Read: a table per question. Ratios are to the floor, medians of rounds in turns: machines are shared, absolute figures
- * drift. CPU is microseconds per request, of the server's process and of PostgreSQL's; the ratio "by CPU" of both together
- * changes little however busy the machine is. Before anything is measured, the answers of all are compared, and the events
- * that writes leave behind.
+ * Compares the gateway as it ships with the floor, the fastest server we could write by hand for the same responses.
+ * Run: npm run bench [-- --rounds 5 --seconds 3 --only W5,writes --postgres 15 --others 1000000 --peer name=http://…]
+ * Read: a table per question. Ratios are to the floor, medians of interleaved rounds: machines are shared, and absolute
+ * figures drift. CPU is microseconds per request, of the server's process and of PostgreSQL; the ratio "by CPU" of both
+ * together hardly depends on the load of the machine. Before the measurement, all responses and all events of writes
+ * are compared.
  */
 import { release } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,7 +13,7 @@ import { scheduleAll } from '../src/migrations/take-over.ts';
 import { eligible as answered, slow, UpstreamServer } from '../test/support/upstream.ts';
 import { checkSame } from './same-answers.ts';
 import { seed } from './seed.ts';
-import { type Answered, closedLoop, openLoop } from './support/load.ts';
+import { closedLoop, type LoadResult, openLoop } from './support/load.ts';
 import {
   cpuMicroseconds,
   figure,
@@ -48,21 +48,21 @@ if (options.help) {
 const ROUNDS = Number(options.rounds);
 const SECONDS = Number(options.seconds);
 const LARGE_SECONDS = 8;
-/** Before the rounds: V8 compiles what it has run some ten thousand times, and a service runs for longer than a bench. */
+/** Time of warming up: V8 optimises code that has run some ten thousand times, as in any long-lived service. */
 const WARM_UP_SECONDS = 3;
-/** More than can be deleted in a second. */
+/** Deletions need rows; no server deletes more per second. */
 const SUPPLY_PER_SECOND = 1000;
-/** So that 16 questions at a time, which is the default, are about 600 a second. */
+/** With 16 calls at a time, the default, the upstream can answer about 600 per second. */
 const UPSTREAM_MS = 25;
 const VERIFIED_PER_SECOND = 700;
 
 interface Contender {
   name: string;
   url: string;
-  /** None of a peer that was not started here. */
+  /** Missing if the peer was started elsewhere. */
   pid?: number;
 }
-interface Sample extends Answered {
+interface Sample extends LoadResult {
   cpu: number;
   server: number;
   all: number;
@@ -114,7 +114,7 @@ async function compare(question: Question, those: Workload[]): Promise<void> {
   const rows: string[][] = [];
   for (const workload of those) {
     await checkSame(world, workload, contenders);
-    // The peak that is told is that of this row, on top of what those before it have left.
+    // Makes the reported peak that of this row alone.
     if (workload.large) for (const { pid } of [floor, gateway]) if (pid) forgetPeak(pid);
     const samples = await inTurns(contenders, ROUNDS, (contender, round) => measure(workload, contender, round));
     const of = (contender: Contender, key: keyof Sample) => (samples.get(contender) ?? []).map((sample) => sample[key]);
@@ -145,7 +145,7 @@ async function measure(workload: Workload, contender: Contender, round: number):
   const seconds = workload.large ? LARGE_SECONDS : isWarmUp ? WARM_UP_SECONDS : SECONDS;
   const supplied = workload.supply && SUPPLY_PER_SECOND * seconds;
   const amount = (isWarmUp && workload.warmUp) || supplied;
-  // Requests are also made in advance, a few for each connection.
+  // autocannon also prepares a few requests per connection in advance.
   if (amount) await workload.supply?.(amount + 100);
   const cpu = () => (contender.pid ? cpuMicroseconds(contender.pid) : Number.NaN);
   const before = { cpu: cpu(), server: serverMicroseconds(world.server.data) };
@@ -157,19 +157,19 @@ async function measure(workload: Workload, contender: Contender, round: number):
     seconds,
     amount,
   });
-  // What others do after the answer is theirs, too.
+  // Work after the response counts as part of the write.
   if (workload.question === 'writes') await published();
   const own = (cpu() - before.cpu) / answered.answers;
   const server = (serverMicroseconds(world.server.data) - before.server) / answered.answers;
   return { ...answered, cpu: own, server, all: own + server };
 }
 
-/** Waits until the gateway has nothing left to do that the next in turn would suffer from. */
+/** Waits until all events are published, so that the next contender starts with an idle gateway. */
 async function published(): Promise<void> {
   while ((await world.sql('select from event where position is null limit 1')).length > 0) await delay(50);
 }
 
-/** Memory and the first byte, with nothing else to do. */
+/** Peak memory and time to the first byte, without other load. */
 async function largeFacts(workload: Workload, { name, url, pid = 0 }: Contender): Promise<string> {
   const times: number[] = [];
   for (let asked = 0; asked < 9; asked++) {
@@ -183,7 +183,7 @@ async function largeFacts(workload: Workload, { name, url, pid = 0 }: Contender)
   return `${workload.name}, ${name}: first byte ${median(times).toFixed(1)} ms, peak ${figure(megabytes(pid, 'VmHWM'))} MB`;
 }
 
-/** At 30 % of what the gateway can answer. */
+/** Compares latencies at 30 % of the gateway's capacity. */
 async function compareOpenLoop(): Promise<void> {
   const rows: string[][] = [];
   for (const workload of all.filter(
@@ -205,7 +205,7 @@ async function compareOpenLoop(): Promise<void> {
   printTable(['what', 'per s', 'p50 ms', 'p99 ms'], rows);
 }
 
-/** Reads while vehicles of other companies are verified, as many at a time as by default. */
+/** Compares reads without and with verification of other companies' vehicles, with default concurrency. */
 async function compareVerification(): Promise<void> {
   const rows: string[][] = [];
   for (const workload of all.filter(({ name, question }) => question === 'requests' && /^W[1-5] /.test(name))) {
@@ -233,7 +233,7 @@ async function compareVerification(): Promise<void> {
   printTable(['what', 'without, per s', 'with, per s', 'ratio', 'goal', 'vehicles verified per s'], rows);
 }
 
-/** Has so many vehicles of others verified, and no more; waits until nothing is under way. */
+/** Makes exactly `count` vehicles of other companies due, after all running verifications have ended. */
 async function makeDue(count: number): Promise<void> {
   await world.sql(`update vehicle set due_at = now() + interval '30 days', status = 'ELIGIBLE'
     where company like 'other-%' and due_at < now() + interval '1 day' and claimed_by is null`);

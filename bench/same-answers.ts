@@ -9,10 +9,10 @@ interface Answering {
   url: string;
 }
 
-/** What is new in each answer to a write. */
+/** Members that differ in every response to a write. */
 const NEW = /"(id|fleetId|vin|vat|createdAt|updatedAt|pack)":\s*"[^"]*"/g;
 
-/** A benchmark of two different answers would measure nothing. */
+/** Throws if the contenders' responses differ: a comparison would measure nothing. */
 export async function checkSame(world: World, workload: Workload, contenders: readonly Answering[]): Promise<void> {
   await workload.supply?.(contenders.length);
   const marks = workload.question === 'writes' ? await lastEvents(world) : null;
@@ -20,7 +20,7 @@ export async function checkSame(world: World, workload: Workload, contenders: re
   for (const { name, url } of contenders) {
     const { path, ...request } = requestOf(workload);
     const answer = await fetch(url + path, request);
-    // Documents that come once are told apart by the number of an alias.
+    // Aliases of unique documents differ by their number.
     const whole = (await answer.text()).replaceAll(/"own\d+"/g, '"own"');
     const text = marks ? whole.replaceAll(NEW, '"$1":""') : whole;
     if (!answer.ok) throw new Error(`${workload.name}: ${name} answers ${answer.status} ${text.slice(0, 300)}`);
@@ -33,10 +33,10 @@ export async function checkSame(world: World, workload: Workload, contenders: re
   deepStrictEqual(told, byFloor, workload.name);
 }
 
-/** How long a server may go on with requests whose client has left, as the load of the row before does. */
+/** How long a server may continue with requests of closed connections, as those of the last row. */
 const SETTLE_MS = 500;
 
-/** The last event of each server, once neither makes any more. */
+/** The last event of each server, once both have stopped writing events. */
 async function lastEvents(world: World): Promise<{ event: string; floor: string }> {
   const look = async () =>
     (
@@ -52,7 +52,7 @@ async function lastEvents(world: World): Promise<{ event: string; floor: string 
   }
 }
 
-/** What has been told of since. */
+/** Shapes of the events after `after`. */
 function events(world: World, table: string, after: string) {
   return world.sql(
     `select type, actor, fleet_id is null as fleetless, contract_id is null as contractless, cardinality(vehicle_ids) as vehicles,

@@ -1,10 +1,11 @@
 /**
- * Whether reads scale with a second process and with a second database, and creates with four processes. Two cores are full
- * with one of each, so every process gets a small share of a core (control groups), and the share is what limits it.
- * Run:  npx node bench/scale.ts [--share 20] [--rounds 5] [--seconds 4] [--connections 16] [--what processes,databases,creates]     (Linux, as root)
- * Read: requests per second of one and of two (four), in turns, and the ratio of a round (median). First gateways have the
- * share and the database all it wants, then the other way about: reads of the primary alone, and of the primary and a
- * standby. PostgreSQL waits for its disk.
+ * Measures whether reads scale with a second process and a second database, and creates with four processes. One of
+ * each already fills two cores, so every process gets a small share of a core (control groups), which limits it.
+ * Run:  npx node bench/scale.ts [--share 20] [--rounds 5] [--seconds 4] [--connections 16]
+ *         [--what processes,databases,creates]     (Linux, as root)
+ * Read: requests per second of one and of two (four), in turns, and the ratio within a round (median). First the share
+ * limits gateways and not the database, then the reverse: reads of the primary alone, and of the primary and a standby.
+ * PostgreSQL waits for its disk.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -13,7 +14,7 @@ import { seed } from './seed.ts';
 import { closedLoop } from './support/load.ts';
 import { figure, inTurns, median, medianRatio, postmasterOf } from './support/measure.ts';
 import { CoreShare } from './support/share.ts';
-import { migrate, openWorld, type Started } from './support/world.ts';
+import { migrate, openWorld, type ServerProcess } from './support/world.ts';
 import { type Workload, workloads } from './workloads.ts';
 
 const { values: options } = parseArgs({
@@ -52,20 +53,25 @@ try {
   for (const share of shares) share.remove();
 }
 
-function start(...readUrls: string[]): Promise<Started> {
+function start(...readUrls: string[]): Promise<ServerProcess> {
   return world.gateway({ DATABASE_READ_URLS: readUrls.join(','), WORKERS: 'off' });
 }
 
-/** One process beside so many, each with its share. */
+/** Compares one process with `count` processes, each with its own share. */
 async function compareProcesses(name: string, requests: readonly Workload[], count: number): Promise<void> {
-  const limited: Started[] = [];
+  const limited: ServerProcess[] = [];
   while (limited.length < count) limited.push(await start());
   for (const { pid } of limited) limit(pid);
   await compare(name, requests, limited.slice(0, 1), limited);
   await Promise.all(limited.map((one) => one.stop()));
 }
 
-async function compare(name: string, requests: readonly Workload[], one: Started[], more: Started[]): Promise<void> {
+async function compare(
+  name: string,
+  requests: readonly Workload[],
+  one: ServerProcess[],
+  more: ServerProcess[],
+): Promise<void> {
   for (const workload of requests) {
     const rates = await inTurns([one, more], Number(options.rounds), (targets) => rateOf(workload, targets));
     const [ones = [], mores = []] = [...rates.values()];
@@ -76,8 +82,8 @@ async function compare(name: string, requests: readonly Workload[], one: Started
   }
 }
 
-/** Answers per second of these gateways together; the connections are shared out between them. */
-async function rateOf({ request }: Workload, targets: Started[]): Promise<number> {
+/** Responses per second of these gateways together; the connections are divided among them. */
+async function rateOf({ request }: Workload, targets: ServerProcess[]): Promise<number> {
   const results = await Promise.all(
     targets.map(({ url }) =>
       closedLoop({
@@ -88,12 +94,12 @@ async function rateOf({ request }: Workload, targets: Started[]): Promise<number
       }),
     ),
   );
-  // What is left of a share must not be there for the next round.
+  // Lets the unused share expire before the next round.
   await delay(100);
   return results.reduce((sum, { rate }) => sum + rate, 0);
 }
 
-/** Gives a process, its children and those it starts later the share of a core, all together. */
+/** Limits a process, its children and their later children to one share of a core. */
 function limit(pid = 0): void {
   const share = new CoreShare(String(pid), Number(options.share));
   shares.push(share);

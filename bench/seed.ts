@@ -1,24 +1,25 @@
 import pg from 'pg';
 import { recount } from '../test/support/factories.ts';
 
-/** Whose data is read. Everything else belongs to others and must not be noticed. */
+/** The company whose data is read; other companies' rows must not slow its reads. */
 export const COMPANY = 'bench';
-/** Who writes, so that what is read stays the same. */
+/** The company that writes, so that the data of COMPANY stays the same. */
 export const WRITER = 'bench-writes';
 
 export interface Seed {
   fleetOf100: string;
   fleetOf1000: string;
   fleetOf100000: string;
-  /** A vehicle of fleetOf100 that is eligible. */
+  /** An eligible vehicle of fleetOf100. */
   vin: string;
   /** An import into fleetOf100, with refused rows. */
   importId: string;
 }
 
 /**
- * One company with 48 fleets of 100 vehicles, one of 1,000 and one of 100,000, among `others` vehicles of 100 companies, all mixed.
- * In all but the largest fleet, two of ten vehicles are not eligible, one could not be verified, and one waits.
+ * Creates one company with 48 fleets of 100 vehicles, one of 1,000 and one of 100,000, among `others` vehicles of 100
+ * companies, all mixed. In all fleets but the largest, two of ten vehicles are not eligible, one failed, one is
+ * pending.
  */
 export async function seed(url: string, others: number): Promise<Seed> {
   const client = new pg.Client({ connectionString: url, options: '-c timezone=UTC' });
@@ -55,12 +56,12 @@ export async function seed(url: string, others: number): Promise<Seed> {
   };
 }
 
-/** Ids in the order of creation, as UUIDv7s are. */
+/** Ids that ascend in the order of creation, like UUIDv7. */
 const id = (n: string) => `('01900000-0000-7000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`;
-/** Times as the service has them, which come from JavaScript. */
+/** The time in milliseconds, as the service writes times from JavaScript. */
 const now = `date_trunc('milliseconds', now())`;
 
-/** A fleet ($1: its company, $2: how many vehicles). */
+/** A fleet ($1: its company, $2: the number of vehicles). */
 const fleetWith = `
   with numbers as materialized (select nextval('made') as n from generate_series(0, $2::int)), fleet_row as (
     insert into fleet select ${id('n')}, $1, 'Fleet ' || n, 'Main Street 1, Berlin', 'fleet@example.com', 'DE' || n, ${now}, ${now}
@@ -78,7 +79,7 @@ const fleetWith = `
     lateral (select case when $2 < 100000 then (array['INELIGIBLE', 'INELIGIBLE', 'FAILED', 'PENDING'])[n % 10 + 1] end) odd(status),
     lateral (select coalesce(odd.status, 'ELIGIBLE')) s(status)`;
 
-/** Vehicles of many companies stand side by side, as they come in earnest. */
+/** Mixes the vehicles of all companies on disk, as in production. */
 const mix = [
   'create temporary table mixed as select * from vehicle order by md5(vin)',
   'truncate vehicle cascade',
@@ -86,7 +87,7 @@ const mix = [
   'drop table mixed',
 ];
 
-/** Two for each vehicle of the small fleets, and some of others. */
+/** Two contracts per vehicle of the small fleets, and some of other companies. */
 const contracts = `
   insert into contract (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at, due_at)
   select new_uuid(), v.company, v.fleet_id, v.id, 'Telematics', 'Mileage and location', pack, ${now} - interval '1 year',
@@ -97,7 +98,7 @@ const contracts = `
     ) v cross join unnest(array['basic', 'full']) pack
   where t.delta < 100000`;
 
-/** Some for each fleet, about one vehicle each. */
+/** Some events per fleet, each about one vehicle. */
 const events = `
   insert into event (position, company, type, fleet_id, vehicle_ids, vins, actor, at, data)
   select row_number() over (partition by f.company), f.company, 'eligibility.changed', f.id, array[v.id], array[v.vin], 'system', ${now},
@@ -105,7 +106,7 @@ const events = `
   from fleet f cross join lateral (select id, vin from vehicle where company = f.company and fleet_id = f.id order by id limit 100) v,
     generate_series(1, case f.company when '${COMPANY}' then 5 else 1 end)`;
 
-/** Companies count what is in their logs. */
+/** A company's position is that of the last event in its log. */
 const logs = `
   insert into company (company, position) select company, max(position) from event group by company
   on conflict (company) do update set position = excluded.position`;
@@ -114,14 +115,14 @@ const webhooks = `
   insert into webhook (id, company, url, description, secret, created_at, updated_at)
   select ${id('n')}, '${COMPANY}', 'https://example.com/hooks/' || n, 'Hook ' || n, 'none', ${now}, ${now} from generate_series(1, 5) n`;
 
-/** One of five failed. */
+/** A fifth of the deliveries failed. */
 const deliveries = `
   insert into delivery (company, webhook_id, event_id, state, attempts, url, headers, status, answer, duration_ms, created_at, attempted_at)
   select w.company, w.id, e.id, case e.n % 5 when 0 then 'FAILED' else 'SUCCEEDED' end, 1 + e.n % 5, w.url, '{"content-type": "application/json"}',
     case e.n % 5 when 0 then 500 else 200 end, 'body', 12, ${now}, ${now}
   from webhook w, (select id, position::int as n from event where company = '${COMPANY}' order by position limit 200) e`;
 
-/** An import ($1: the company, $2: the fleet) with 100 refused rows; gives its id. */
+/** An import ($1: the company, $2: the fleet) with 100 rejected rows; returns its id. */
 const importOf = `
   with made as (
     insert into import (id, company, fleet_id, state, mode, dry_run, received, created, rejected, columns, started_at, finished_at)

@@ -1,10 +1,10 @@
 /**
- * Whether slow clients hold the gateway up: slowhttptest (Debian's package of this name) with slow headers (-H), slow
- * bodies (-B) and slow readers (-X), one after the other, and how long /livez takes meanwhile.
+ * Checks that slow clients do not delay other requests: runs slowhttptest (a Debian package) with slow headers (-H),
+ * slow bodies (-B) and slow readers (-X), one after the other, and measures /livez meanwhile.
  *
  * Run:  npx node bench/slow-clients.ts [--connections 300] [--seconds 60]
- * Read: "worst" is the longest of all requests to /livez, which should stay under 100 ms; both programs share the machine.
- * That the gateway cuts them is for test/slow/slow-clients.test.ts to show: slowhttptest does not always notice.
+ * Read: "worst" is the longest time of /livez, which should be under 100 ms; both programs share the machine.
+ * test/slow/slow-clients.test.ts tests that the gateway cuts slow clients; slowhttptest does not always notice.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -39,10 +39,10 @@ const attacks: Record<string, string[]> = {
   ],
 };
 
-console.log(`nobody else${' '.repeat(5)} ${told(await watch(delay(10_000)))}`);
+console.log(`without load${' '.repeat(4)} ${summaryOf(await watch(delay(10_000)))}`);
 for (const [name, args] of Object.entries(attacks)) {
   const attack = spawn('slowhttptest', [...common, ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
-  console.log(`${name.padEnd(16)} ${told(await watch(once(attack, 'exit')))}`);
+  console.log(`${name.padEnd(16)} ${summaryOf(await watch(once(attack, 'exit')))}`);
 }
 
 function isAlive(): Promise<boolean> {
@@ -69,7 +69,7 @@ async function watch(end: Promise<unknown>): Promise<number[]> {
   return times;
 }
 
-function told(times: number[]): string {
+function summaryOf(times: number[]): string {
   const [p50, p99, worst] = [0.5, 0.99, 1].map((part) => quantile(times, part).toFixed(1));
   return `/livez p50 ${p50} ms, p99 ${p99} ms, worst ${worst} ms (${times.length} requests)`;
 }

@@ -1,10 +1,10 @@
 /**
- * Whether a gateway that works for long grows. Measures its peak for some seconds, then holds half of it with a mix of reads
- * and writes by both interfaces, event streams that come and go, and verification in the background.
+ * Checks that a gateway under load does not grow. Measures its capacity for some seconds, then holds half of it with
+ * reads and writes by both interfaces, event streams that open and close, and verification in the background.
  * Run:  npx node bench/soak.ts [--minutes 60] [--clients 16]          (Linux)
- * Read: a line each tenth of the time: requests per second, failures, resident memory, open file descriptors and database
- * connections. In the end the drift of the memory from the second tenth (the first is for warming up) to the last; 10 %
- * or more, any failure, descriptors or connections that grow end with exit code 1.
+ * Read: a line each tenth of the time: requests per second, failures, resident memory, open file descriptors and
+ * database connections. The last line is the drift of the memory from the second tenth (the first warms up) to the
+ * last; a drift of 10 % or more, a failure, or more descriptors or connections than before end with exit code 1.
  */
 import { readdirSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -62,7 +62,7 @@ if (first && last) {
     process.exitCode = 1;
 }
 
-/** Keeps the clients busy, together at `rate` requests per second (0: as fast as they can), and gives how many were answered. */
+/** Sends requests from all clients, together `rate` per second (0: unlimited); returns the number of responses. */
 async function load(ms: number, rate: number): Promise<number> {
   const before = counts.done;
   const end = performance.now() + ms;
@@ -75,7 +75,7 @@ async function load(ms: number, rate: number): Promise<number> {
         next += gap * (await step(turn));
         const wait = next - performance.now();
         if (wait > 0) await delay(wait);
-        // Who is late does not catch up: that would be more than the rate.
+        // A late client skips its backlog, or the rate would be exceeded.
         else next = performance.now();
       }
     }),
@@ -83,7 +83,7 @@ async function load(ms: number, rate: number): Promise<number> {
   return counts.done - before;
 }
 
-/** Some requests, and how many; each client goes through the mix, from a place of its own. */
+/** Sends one or more requests of the mix, by turn; returns their number. */
 async function step(turn: number): Promise<number> {
   const acts = [
     () => call('GET', '/fleets?limit=20'),
@@ -99,7 +99,7 @@ async function step(turn: number): Promise<number> {
   return act === lifetime ? LIFETIME_REQUESTS : 1;
 }
 
-/** A fleet with vehicles, read and deleted again, so that the database does not grow for ever. */
+/** Creates, reads and deletes a fleet with vehicles, so that the database does not grow. */
 async function lifetime(): Promise<void> {
   const fleet = await call('POST', '/fleets', {
     name: 'Soak',
@@ -115,7 +115,7 @@ async function lifetime(): Promise<void> {
   await call('DELETE', `/fleets/${fleet.id}`);
 }
 
-/** A stream of events that is left after a moment. */
+/** Opens a stream of events and closes it after its first bytes. */
 async function follow(): Promise<void> {
   const left = new AbortController();
   const answer = await fetch(`${gateway.url}/events/stream`, { headers: headers(), signal: left.signal });
@@ -161,7 +161,7 @@ function count(fault: string | null): void {
   if (fault) counts.failed.set(fault, (counts.failed.get(fault) ?? 0) + 1);
 }
 
-/** A new token every minute, as clients have them. */
+/** Renews the token every minute, as clients do. */
 function headers(): Record<string, string> {
   const minute = Math.floor(Date.now() / 60_000);
   if (minute !== token.minute)

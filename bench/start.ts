@@ -1,8 +1,8 @@
 /**
- * How long `npm start` takes until it serves, on a database that is there already: PostgreSQL, and an embedded folder.
+ * Measures how long `npm start` takes until it is ready, on an existing database: PostgreSQL, and an embedded folder.
  * Run:  npx node bench/start.ts [--starts 7]
- * Read: the middle, least and most milliseconds from the start of the process to the line that says it is ready; beside
- * the same without what the start before has compiled. Then the resident memory of a process that has been idle.
+ * Read: the median, least and most milliseconds from the start of the process to its line "ready on"; then the same
+ * without the compile cache of an earlier start, and the resident memory of an idle process.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -11,7 +11,7 @@ import { openWorld } from './support/world.ts';
 
 const { values: options } = parseArgs({ options: { starts: { type: 'string', default: '7' } } });
 
-/** By then it has given back what only the start needed. */
+/** After this time, memory that only the start needed is freed. */
 const IDLE_MS = 15_000;
 
 await using server = await openWorld();
@@ -30,7 +30,7 @@ for (let round = 0; round <= Number(options.starts); round++) {
       const ms = performance.now() - start;
       await gateway.stop();
       const name = `${database}, ${way}`;
-      // The first round makes the database, and what is compiled.
+      // The first round creates the database and the compile cache.
       if (round > 0) times.set(name, [...(times.get(name) ?? []), ms]);
     }
   }

@@ -1,16 +1,16 @@
 /**
- * How fast vehicles are verified, and whether any is forgotten. `node bench/verification.ts [--vehicles 20000] [--latency 20]`
- * verifies against a local upstream, with one and with two processes: vehicles per second beside the ceiling, which is
+ * Measures how fast vehicles are verified: `node bench/verification.ts [--vehicles 20000] [--latency 20]` verifies
+ * against a local upstream, with one process and two. It prints vehicles per second beside the ceiling, which is
  * concurrency ÷ latency, and the CPU share of an idle process afterwards.
- * `--soak 60` instead kills a random process every second or so for that long, in the midst of its work, while vehicles are added; at the end every
- * vehicle has its answer, and none was asked about more often than the claims of killed processes account for.
+ * `--soak 60` instead adds vehicles and kills a random process about every second, for 60 seconds; at the end every
+ * vehicle must have its answer, with no more calls than the claims of killed processes explain.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { scheduleAll } from '../src/migrations/take-over.ts';
 import { eligible, slow, UpstreamServer } from '../test/support/upstream.ts';
 import { cpuMicroseconds } from './support/measure.ts';
-import { migrate, openWorld, type Started } from './support/world.ts';
+import { migrate, openWorld, type ServerProcess } from './support/world.ts';
 
 const { values } = parseArgs({
   options: {
@@ -24,7 +24,7 @@ const vehicles = Number(values.vehicles);
 const latency = Number(values.latency);
 const concurrency = Number(values.concurrency);
 
-// What is measured is the gateway, not the disk.
+// The disk is not measured.
 await using world = await openWorld({ server: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' } });
 const upstream = await UpstreamServer.start();
 upstream.always('eligibility', slow(latency, eligible()));
@@ -35,7 +35,7 @@ const settings = {
   HIGH_MOBILITY_CLIENT_SECRET: 'secret',
   PROVIDER_CONCURRENCY: String(concurrency),
 };
-const gateways: Started[] = [];
+const gateways: ServerProcess[] = [];
 let made = 0;
 migrate(world.url);
 await world.sql(`insert into company values ('bench')`);
@@ -75,14 +75,14 @@ async function soak(seconds: number): Promise<void> {
     await addVehicles(500);
     await world.sql(`${scheduleAll}; notify due, 'vehicle'`);
     added += 500;
-    // In the midst of the work, at any point of it.
+    // The kill comes at a random moment.
     await delay(Math.random() * 500);
     const [victim] = gateways.splice(Math.floor(Math.random() * gateways.length), 1);
     await victim?.stop('SIGKILL');
     kills += 1;
     await start();
   }
-  // What killed processes had claimed comes due 20 seconds after their last sign.
+  // Claims of a killed process end 20 seconds after its last sign of life.
   while ((await pending()) > 0) await delay(500);
   const asked = Map.groupBy(
     upstream.received.filter(({ endpoint }) => endpoint === 'eligibility'),

@@ -1,8 +1,8 @@
 /**
- * One document by POST, GET and WebSocket; and a thousand followers of a company that adds vehicles.
+ * Measures one document by POST, GET and WebSocket, and a thousand followers of a company that adds vehicles.
  *
  * Run:  npx node bench/ways.ts [--rounds 5] [--seconds 3] [--followers 1000]
- * Read: CPU is microseconds per answer, of the gateway and of PostgreSQL; "more" is what a way costs beyond POST.
+ * Read: CPU is microseconds per response, of the gateway and of PostgreSQL; "more" is the extra cost compared to POST.
  */
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
@@ -10,7 +10,7 @@ import { type Client, createClient } from 'graphql-ws';
 import WebSocket from 'ws';
 import { oneFleet } from './documents.ts';
 import { COMPANY, seed } from './seed.ts';
-import { type Answered, closedLoop, type Request } from './support/load.ts';
+import { closedLoop, type LoadResult, type Request } from './support/load.ts';
 import {
   cpuMicroseconds,
   figure,
@@ -31,7 +31,7 @@ const { values: options } = parseArgs({
 });
 const SECONDS = Number(options.seconds);
 const CONNECTIONS = 16;
-/** As many operations as one WebSocket may have by default. */
+/** The default limit of operations per WebSocket. */
 const PER_SOCKET = 10;
 const VEHICLES = 100;
 
@@ -55,15 +55,15 @@ const connect = (): Client =>
   });
 
 const parameters = new URLSearchParams({ query: asked.query, variables: JSON.stringify(asked.variables) });
-const ways: Record<string, () => Promise<Answered>> = {
+const ways: Record<string, () => Promise<LoadResult>> = {
   POST: () => http({ method: 'POST', path: '/graphql', headers, body: JSON.stringify(asked) }),
   GET: () =>
     http({ method: 'GET', path: `/graphql?${parameters}`, headers: { ...headers, accept: 'application/json' } }),
   WebSocket: byWebSocket,
 };
 
-/** Each connection sends the next document when it has an answer, which is not read: the load must not be what is measured. */
-async function byWebSocket(): Promise<Answered> {
+/** Each connection sends the next document after each response; responses are not parsed, to keep the load cheap. */
+async function byWebSocket(): Promise<LoadResult> {
   const times: number[] = [];
   const end = performance.now() + SECONDS * 1000;
   const ask = async () => {
@@ -92,7 +92,7 @@ async function byWebSocket(): Promise<Answered> {
 
 const samples = await inTurns(Object.keys(ways), Number(options.rounds), async (way) => {
   const before = cost();
-  const answered = (await ways[way]?.()) as Answered;
+  const answered = (await ways[way]?.()) as LoadResult;
   const after = cost();
   const each = (key: keyof typeof after) => (after[key] - before[key]) / answered.answers;
   return { ...answered, own: each('own'), server: each('server') };
@@ -111,7 +111,7 @@ printTable(
 
 await follow(Number(options.followers));
 
-/** Has as many follow the events of a company; tells when the last has heard of the last of 100 new vehicles. */
+/** Subscribes `followers` clients to the events of a company; prints the time until all have 100 new vehicles. */
 async function follow(followers: number): Promise<void> {
   const clients = Array.from({ length: Math.ceil(followers / PER_SOCKET) }, connect);
   const query = 'subscription { events(filter: { types: [VEHICLE_ADDED] }) { id vehicles { vin } } }';
@@ -132,7 +132,7 @@ async function follow(followers: number): Promise<void> {
       },
     );
   }
-  // Until all follow, one vehicle after the other is told of.
+  // Adds vehicles until every follower has received one.
   for (let at = 0; !heard.every((count) => count > 0); at++) await add(at);
   heard.fill(0);
   const [began, before] = [performance.now(), cost()];

@@ -3,20 +3,20 @@ import { COMPANY, type Seed, WRITER } from './seed.ts';
 import type { Request } from './support/load.ts';
 import type { World } from './support/world.ts';
 
-/** What is measured together, in a table of its own. */
+/** A table of the report. */
 export type Question = 'requests' | 'writes' | 'documents' | 'none twice' | 'tokens';
 
 export interface Workload {
   question: Question;
   name: string;
   goal: number;
-  /** Requests before any is measured, where the usual number is not enough. */
+  /** Number of warm-up requests, if the default is too low. */
   warmUp?: number;
-  /** The same request each time, or a new one. */
+  /** A request that is repeated, or a function that makes each request. */
   request: Request | (() => Request);
-  /** Large answers: fewer connections, and what counts besides is memory and the first byte. */
+  /** Large responses are sent on fewer connections; memory and time to first byte are reported as well. */
   large?: boolean;
-  /** Makes what so many requests will use up. */
+  /** Creates the rows that this number of requests will use up. */
   supply?: (count: number) => Promise<void>;
 }
 
@@ -26,13 +26,13 @@ export function requestOf({ request }: Workload): Request {
 }
 
 const TOKENS = 20_000;
-/** Rows that writes are spread over. */
+/** The number of rows over which writes are spread. */
 const SPREAD = 1000;
 const fields = { name: 'New', companyAddress: 'Main Street 1', email: 'new@example.com', vat: 'DE1' };
 const createFleet = `mutation Create($input: CreateFleetInput!) { createFleet(input: $input) { fleet {
   id company name companyAddress email vat vehicleCount createdAt updatedAt } } }`;
 
-/** The same requests for the floor, the gateway, and any peer. */
+/** Makes the requests that are sent alike to the floor, the gateway and any peer. */
 export async function workloads(world: World, seed: Seed): Promise<Workload[]> {
   const request =
     (company: string) =>
@@ -62,7 +62,7 @@ export async function workloads(world: World, seed: Seed): Promise<Workload[]> {
       question: 'tokens',
       name: `W3 with ${TOKENS.toLocaleString('en')} tokens`,
       goal: 0.75,
-      // What is asked is whether so many are remembered: a signature is checked once in any case.
+      // Measures whether all verified tokens are remembered: the warm-up verifies each signature once.
       warmUp: TOKENS,
       request: manyTokens(world, seed),
     },
@@ -89,7 +89,7 @@ const requests = (seed: Seed, read: Ask, graphql: AskGraphQL): Workload[] =>
     { name: 'W6 GraphQL, { __typename }', goal: 0.45, request: graphql(typename()) },
   ].map((one) => ({ question: 'requests' as const, ...one }));
 
-/** Documents that differ from all others by the name of a field. */
+/** Documents that differ from all others by an alias. */
 function neverSeen(seed: Seed, graphql: AskGraphQL): Workload[] {
   let made = 0;
   const alias = () => `own${++made}`;
@@ -104,7 +104,7 @@ function manyTokens(world: World, seed: Seed): () => Request {
   const headers: Record<string, string>[] = [];
   let turn = 0;
   return () => {
-    // Made when they are first wanted: signing so many takes seconds.
+    // Tokens are signed on first use: this many take seconds.
     while (headers.length < TOKENS)
       headers.push({ authorization: `Bearer ${world.newToken(COMPANY, { sub: `user-${headers.length}` })}` });
     turn = (turn + 1) % TOKENS;
@@ -114,12 +114,12 @@ function manyTokens(world: World, seed: Seed): () => Request {
 
 async function writes(world: World, write: Ask): Promise<Workload[]> {
   const fleets = await makeFleets(world, SPREAD, 1);
-  // Nothing is added to these, so their answers do not depend on what ran before.
+  // No workload adds vehicles to these fleets, so their responses do not depend on earlier workloads.
   const changed = await makeFleets(world, SPREAD, 1);
   const supplied = { fleets: [] as string[], vehicles: [] as string[] };
   let turn = 0;
   const fleetOf = (n: number) => fleets[n % SPREAD]?.id ?? '';
-  /** Of a maker that nobody can be asked about: verification is measured by itself. */
+  /** VINs of a manufacturer without a provider: verification is measured separately. */
   const vin = () => `WP0${String(++turn).padStart(14, '0')}`;
   const post = (count: number) => () =>
     write('POST', '/vehicles', { fleetId: fleetOf(turn), vins: Array.from({ length: count }, vin) });
@@ -165,7 +165,7 @@ async function writes(world: World, write: Ask): Promise<Workload[]> {
 
 let supplies = 0;
 
-/** Fleets of who writes, with so many vehicles each; gives their ids, each with one of its vehicles. */
+/** Creates fleets of WRITER with `vehicles` vehicles each; returns each fleet's id with one of its vehicles. */
 async function makeFleets(world: World, count: number, vehicles: number) {
   supplies += 1;
   return (await world.sql(

@@ -1,10 +1,10 @@
 /**
- * What a small company notices while a large one sends, within its limits, one of the dearest requests again and again.
+ * Measures the small requests of a company while a large company repeats one of the most expensive permitted requests.
  *
  * Run:  npx node bench/worst-neighbour.ts [--seconds 10] [--pace 10] [--connections 16] [--only contracts]
- * Read: each small request is sent alone, `pace` milliseconds after the answer to the one before, first with nobody else about, then
- * beside each of the others in turn. "ratio" is p99 against p99 with nobody about; above 3, the small company suffers. Any refusal
- * of a small request ends the bench. The large company's clients are a process that takes what the others leave of the machine.
+ * Read: each small request is sent alone, `pace` milliseconds after the previous response: first without other load,
+ * then beside each expensive request in turn. "ratio" is p99 divided by p99 without load; above 3, the small company
+ * suffers. A refused small request ends the bench. The large company's clients run in a process of low priority.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { COMPANY, seed } from './seed.ts';
 import type { Attack } from './support/attacker.ts';
-import { report, type Small, sendDuring } from './support/neighbours.ts';
+import { report, type SmallRequests, sendDuring } from './support/neighbours.ts';
 import { migrate, openWorld } from './support/world.ts';
 
 const { values: options } = parseArgs({
@@ -73,7 +73,7 @@ const call = (method: string, path: string, body?: unknown) =>
 const fields = { name: 'Small', companyAddress: 'There 2', email: 'a@beside.example', vat: 'DE2' };
 const fleet = (await (await call('POST', '/fleets', fields)).json()) as { id: string };
 let added = 0;
-const small: Small = {
+const small: SmallRequests = {
   'GET a page of 50 vehicles': () => call('GET', `/fleets/${fleet.id}/vehicles?limit=50`),
   'a nested document': () =>
     call('POST', '/graphql', {
@@ -87,7 +87,7 @@ const small: Small = {
 };
 await sendDuring(() => delay(3000), small, 1);
 const alone = await sendDuring(() => delay(seconds * 1000), small, Number(options.pace));
-report('nobody about', alone, alone);
+report('without other load', alone, alone);
 for (const [name, request] of Object.entries(dear).filter(([name]) => name.includes(options.only))) {
   const attack = async () => {
     attacker.send({ url: gateway.url, request, connections: Number(options.connections), seconds } satisfies Attack);

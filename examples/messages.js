@@ -1,4 +1,4 @@
-/** What to say to people, by the error's code. Codes never change; messages may. */
+/** Sentences for users by the error's code. Codes never change; messages may. */
 const messages = {
   UNAUTHENTICATED: 'Please sign in again.',
   FORBIDDEN: 'You may not do this.',
@@ -13,7 +13,7 @@ export function messageOf(errors) {
   return messages[extensions?.code] ?? `${message} (${extensions?.code})`;
 }
 
-/** Why a vehicle cannot be used, by the ReasonCode. Codes that are not here, or new, have the gateway's own sentence. */
+/** Sentences by ReasonCode about unusable vehicles. Other codes, also new ones, show the gateway's message. */
 const reasons = {
   NOT_ELIGIBLE: 'This vehicle cannot send data.',
   CONNECTIVITY_DEACTIVATED: 'Ask its driver to activate connected services.',
@@ -22,7 +22,7 @@ const reasons = {
 
 export const reasonOf = ({ code, message }) => reasons[code] ?? message;
 
-/** What happened, by the EventType; the data of each type is a member of the union EventData. */
+/** Sentences by EventType; the data of each type is a member of the union EventData. */
 const sentences = {
   FLEET_CREATED: ({ data }) => `${data.name} was created`,
   VEHICLE_ADDED: ({ vehicleCount }) => `Vehicles added: ${vehicleCount}`,
@@ -30,7 +30,7 @@ const sentences = {
   IMPORT_COMPLETED: ({ data }) => `File stored: ${data.created} added, ${data.rejected} rejected`,
 };
 
-/** A sentence about an event. New types may come at any time. */
+/** A sentence about an event; new types, which the gateway may add at any time, show their name. */
 export const sentenceOf = (event) => sentences[event.type]?.(event) ?? event.type;
 
 /** The filter of vehicles that cannot be used: a VehicleFilter. */

@@ -1,8 +1,6 @@
 // test/unit/examples.test.ts compares this file with schema.graphql.
 
-/**
- * Types whose objects are parts of others: they have no id. A provider's brand has that of its manufacturer.
- */
+/** Types without ids, whose objects are parts of others. A provider's brand has its manufacturer's id. */
 export const embedded = [
   'ActivityCount',
   'AddSummary',
@@ -67,7 +65,7 @@ export const embedded = [
   'WebhookTestData',
 ];
 
-/** Types that an interface or a union stands for, so that fragments on them are matched. */
+/** The types of each interface and union, by which caches match fragments. */
 export const possibleTypes = {
   EventData: [
     'ContractData',

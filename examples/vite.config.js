@@ -4,7 +4,7 @@ import { defineConfig } from 'vite';
 const gateway = process.env.GATEWAY ?? 'http://127.0.0.1:4000';
 const proxy = { '/graphql': { target: gateway, ws: true } };
 
-/** What Relay's plugin for Babel does: the artifact that its compiler made of a document takes the document's place. */
+/** Replaces each document by the artifact that Relay's compiler made of it, as Relay's plugin for Babel does. */
 const relay = {
   name: 'relay',
   enforce: 'pre',

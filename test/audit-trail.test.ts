@@ -21,7 +21,7 @@ const two = await startGateway({ workers: true, settings, on: one });
 const clients = [await one.as('acme'), await two.as('acme')] as const;
 const [acme] = clients;
 
-// Statements take a few moments more, so that what may come between them does. One connection knows no between.
+// Slows statements down, so that other statements run in between. The embedded database has a single connection.
 if (kind === 'postgresql') {
   await one.execute(`create function dawdle() returns trigger language plpgsql as $$
     begin perform pg_sleep(random() * random() * 0.03); return null; end $$`);
@@ -31,14 +31,14 @@ if (kind === 'postgresql') {
   }
 }
 
-/** A fleet of three vehicles; the first two have a contract each. */
+/** A fleet of three vehicles, of which the first two have a contract. */
 interface World {
   fleet: Json;
   vehicles: Json[];
   contracts: Json[];
 }
 
-/** What may happen to a world; `which` is a vehicle, 0 to 2, and says of which contract, too. */
+/** Acts on a world; `which` selects a vehicle, 0 to 2, or its contract. */
 const acts = {
   deleteFleet: ({ fleet }, client) => client.delete(`/fleets/${fleet.id}`),
   deleteVehicle: ({ vehicles }, client, which) => client.delete(`/vehicles/${vehicles[which].id}`),
@@ -55,7 +55,7 @@ const acts = {
     client.post('/vehicles/file', uploadForm(fleet.id, vehicles[which].vin)),
   uploadNone: ({ fleet }, client) => client.post('/vehicles/file', uploadForm(fleet.id, 'vin\nwrong')),
   rename: ({ fleet }, client) => client.patch(`/fleets/${fleet.id}`, { name: `Name ${Math.random()}` }),
-  /** The time comes in which contracts start and end. */
+  /** Makes contracts start and end now. */
   pass: async ({ fleet }) => {
     await one.execute(`update contract set starts_at = now() - interval '2 h', ends_at = now() - interval '1 h',
       due_at = now() - interval '2 h' where fleet_id = '${fleet.id}' and due_at = starts_at;
@@ -66,7 +66,7 @@ const acts = {
 } satisfies Record<string, (world: World, client: typeof acme, which: number) => Promise<Answer | null>>;
 type Act = keyof typeof acts;
 
-/** What may be refused, and beside which other act. */
+/** Acts beside which an act may be refused, by the error code. */
 const refusals: Record<string, readonly Act[]> = {
   FLEET_NOT_FOUND: ['deleteFleet'],
   VEHICLE_NOT_FOUND: ['deleteVehicle', 'deleteVehicles'],
@@ -89,7 +89,7 @@ async function makeWorld(): Promise<World> {
   return { fleet, vehicles, contracts };
 }
 
-/** Does all of it at once; gives the world and what was answered. */
+/** Runs all steps at once; returns the world and the responses. */
 async function play(steps: readonly Step[]) {
   const world = await makeWorld();
   const answers = await Promise.all(
@@ -101,7 +101,7 @@ async function play(steps: readonly Step[]) {
   return { steps, world, answers };
 }
 
-/** Everything that is recorded has its place in the log, and every contract's time has come. */
+/** Waits until all events are published, all contracts' times have passed and all vehicles are verified. */
 const settled = () =>
   until(async () => {
     const [row] = await one.execute<{ open: boolean }>(`select exists (select id from event where position is null)
@@ -109,7 +109,7 @@ const settled = () =>
     return row?.open ? null : true;
   });
 
-/** What each kind of entity's events begin and end with; each of `once` is told once, in this order. */
+/** First and last event types by kind of entity; each type of `once` occurs at most once, in this order. */
 const lives = {
   fleet: { first: 'fleet.created', last: 'fleet.deleted', once: ['fleet.created', 'fleet.deleted'] },
   vehicle: { first: 'vehicle.added', last: 'vehicle.removed', once: ['vehicle.added', 'vehicle.removed'] },
@@ -120,7 +120,7 @@ const lives = {
   },
 };
 
-/** What is wrong with the events of an entity, in the order of the log; or null. */
+/** The fault in the events of an entity, in the order of the log; or null. */
 function faultIn(kind: keyof typeof lives, id: string, events: readonly Json[]): string | null {
   const { first, last, once } = lives[kind];
   const types = events.map(({ type }) => type);
@@ -134,7 +134,7 @@ function faultIn(kind: keyof typeof lives, id: string, events: readonly Json[]):
 
 const idsOf = (rows: Json[]) => rows.map(({ id }) => id).toSorted();
 
-/** Compares what the log tells with what is there; gives what is wrong. */
+/** Compares the log with the stored entities; returns the differences. */
 async function inputErrorsOf({ world, answers }: Awaited<ReturnType<typeof play>>): Promise<string[]> {
   const { id } = world.fleet;
   const { body: log }: { body: Json[] } = await acme.get(`/events?fleetId=${id}&limit=1000`);
@@ -153,7 +153,7 @@ async function inputErrorsOf({ world, answers }: Awaited<ReturnType<typeof play>
   );
   for (const [contract, events] of ofContracts) faults.push(faultIn('contract', contract, events));
 
-  // What is told agrees with what is left.
+  // The log agrees with the entities that are left.
   const left = (await acme.get(`/fleets/${id}`)).status === 200;
   const has = (events: Json[], type: string) => events.some((event) => event.type === type);
   check(left !== has(log, 'fleet.deleted'), `the fleet is ${left ? 'there' : 'gone'}`);
@@ -187,7 +187,7 @@ async function inputErrorsOf({ world, answers }: Awaited<ReturnType<typeof play>
   return faults.filter((fault) => fault !== null);
 }
 
-test('Whatever happens at once, each fact is told once, nothing after its end, and all of it agrees with what is left', async () => {
+test('Concurrent acts record each fact once, nothing after an entity’s end, and match the final state', async () => {
   const worlds = fc.array(scenario, { minLength: 8, maxLength: 8 });
   const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
   const rounds = fc.sample(worlds, { seed, numRuns: Number(process.env.ROUNDS ?? (kind === 'postgresql' ? 12 : 4)) });
@@ -204,7 +204,7 @@ test('Whatever happens at once, each fact is told once, nothing after its end, a
   }
 });
 
-describe('Prefer: wait on a vehicle that is deleted meanwhile answers 404 at once, not after the wait', async () => {
+describe('Prefer: wait answers 404 at once when its vehicle is deleted', async () => {
   const idle = await startGateway({ settings: { RATE_LIMIT_PER_MINUTE: '0' } });
   const globex = await idle.as('globex');
   const ways: Record<string, (vehicle: Json, all: Json[]) => Promise<Answer>> = {
@@ -216,7 +216,7 @@ describe('Prefer: wait on a vehicle that is deleted meanwhile answers 404 at onc
     'through GraphQL': ({ id }) =>
       globex.post('/graphql', { query: `mutation { deleteVehicle(input: { id: "${id}" }) { vehicle { id } } }` }),
   };
-  // Longer than a test may take.
+  // The wait is longer than the time-out of a test.
   const waitFor = (vin: string) => globex.get(`/vehicles/eligibility/${vin}`, { prefer: 'wait=30' });
 
   test.each(Object.entries(ways))('%s', async (_, remove) => {

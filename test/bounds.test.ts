@@ -19,7 +19,7 @@ const post = async (path: string, body: string, accept = 'application/json', met
   return { status: response.status, text, body: text ? JSON.parse(text) : null };
 };
 
-/** What is wrong with an answer to a request that may have been wrong in every place. */
+/** Faults of an answer to a request that may be invalid in many places. */
 function inputErrorsOf({ status, text, body }: Awaited<ReturnType<typeof post>>, asked: number): string[] {
   const refusal: Json = body?.errors?.[0]?.extensions ?? body;
   const listed = refusal?.errors?.length ?? 0;
@@ -46,7 +46,7 @@ describe('a list that is too long, or wrong in every item', () => {
     expect(faults).toEqual([]);
   });
 
-  test('is refused in few words by every field of GraphQL, and nothing costs less than it holds', async () => {
+  test('is refused in few words by every field of GraphQL, and costs cover all objects', async () => {
     const fleet = await createFleet(acme);
     await addVehicles(acme, sizes.vins, fleet);
     const known = { fleetId: fleet.id, 'fleet id': fleet.id, vin: sizes.vins[0] ?? '' };
@@ -66,7 +66,7 @@ describe('a list that is too long, or wrong in every item', () => {
     expect(faults).toEqual([]);
   });
 
-  /** Objects of an answer; members of a JSON scalar are none, but there are few. */
+  /** The number of objects in an answer; members of JSON scalars are few enough to be counted. */
   const objectsIn = (value: unknown): number => {
     if (typeof value !== 'object' || value === null) return 0;
     const below = Object.entries(value).map(([name, one]) =>
@@ -90,7 +90,7 @@ describe('a list that is too long, or wrong in every item', () => {
     ),
   };
   test.each(Object.entries(refusals))(
-    '100 errors are listed, and it is told that there are others: %s',
+    '100 errors are listed, with the number of others: %s',
     async (way, domainErrorOf) => {
       const few = await domainErrorOf(wrong(100));
       expect({ code: few.code, listed: few.errors.length, omitted: few.errorsOmitted }).toEqual({
@@ -102,7 +102,7 @@ describe('a list that is too long, or wrong in every item', () => {
       expect({ code: many.code, listed: many.errors.length, omitted: many.errorsOmitted }).toEqual({
         code: 'VALIDATION_FAILED',
         listed: 100,
-        // graphql-js says no more than that there are others.
+        // graphql-js reports only that there are more.
         omitted: way === 'REST' ? ITEMS - 100 : 1,
       });
       expect(many.errors[99].path).toBe('ids.99');
@@ -124,18 +124,18 @@ describe('a list that is too long, or wrong in every item', () => {
   });
 });
 
-describe.each(Object.entries(ways))('what a GraphQL answer may hold, %s', (_way, accept) => {
+describe.each(Object.entries(ways))('limits of a GraphQL answer, %s', (_way, accept) => {
   const ask = (query: string, variables: object = {}) => post('/graphql', JSON.stringify({ query, variables }), accept);
   const codeOf = ({ body }: { body: Json }) => body.errors?.[0]?.extensions.code;
 
-  test('a list that follows from input costs its input’s length', async () => {
+  test('a list of a payload costs as much as the input has items', async () => {
     const fleet = await createFleet(acme);
     const add = `mutation ($input: AddVehiclesInput!) {
       addVehicles(input: $input) { vehicles { fleet { vehicles(first: 900) { nodes { id } } } } } }`;
     const input = { fleetId: fleet.id, vins: newVins(100), dryRun: true };
     const answer = await ask(add, { input });
     expect({ status: answer.status, code: codeOf(answer) }).toEqual({ status: 400, code: 'COST_EXCEEDED' });
-    // Each is a vehicle, a fleet, a connection and its items.
+    // Each item costs a vehicle, a fleet, a connection and its nodes.
     const few = await ask(add, { input: { ...input, vins: newVins(2) } });
     expect(few.body.extensions.cost.requestedQueryCost).toBe(1 + 2 * (1 + 1 + 1 + 900));
     const written = `mutation { verifyEligibility(input: { vins: ["a", "b", "c"] }) { eligibilities { manufacturer { id } } } }`;
@@ -143,9 +143,9 @@ describe.each(Object.entries(ways))('what a GraphQL answer may hold, %s', (_way,
     expect(codeOf(await ask('{ events(first: 60) { nodes { vehicles { id } } } }'))).toBe('COST_EXCEEDED');
   });
 
-  test('its text is counted while it is made', async () => {
+  test('its text is counted while it is written', async () => {
     const client = await gateway.as('wordy');
-    // A control character is one to PostgreSQL, and six in JSON.
+    // A control character is one character in PostgreSQL, and six in JSON.
     const name = `${'\u0001'.repeat(250)}x`;
     await Promise.all(Array.from({ length: 50 }, () => createFleet(client, { name, vat: name })));
     const names = Array.from({ length: 25 }, (_, at) => `n${at}: name`).join(' ');
@@ -155,7 +155,7 @@ describe.each(Object.entries(ways))('what a GraphQL answer may hold, %s', (_way,
       query: `{ ${lists(count)} } fragment F on Fleet { ${names} }`,
     });
     const send = async (count: number) => (await client.post('/graphql', asked(count), { accept })) as Answer;
-    // 50 fleets, 25 names, 1,500 bytes each: 1.9 MB a list.
+    // 50 fleets with 25 names of 1,500 bytes each: 1.9 MB a list.
     const whole = await send(3);
     expect(whole.body.data.f2.nodes[49].n24).toBe(name);
     const refused = await send(20);
@@ -170,7 +170,7 @@ describe.each(Object.entries(ways))('what a GraphQL answer may hold, %s', (_way,
   test.each([
     [`{ ${'x'.repeat(101)}: manufacturers { id } }`, '100 characters in one name'],
     ['{ a: __typename b: __typename c: __typename d: __typename }', '3 aliases of __typename'],
-  ])('names do not make it long: %s', async (query, bound) => {
+  ])('limits names: %s', async (query, bound) => {
     const answer = await ask(query);
     expect({ status: answer.status, code: codeOf(answer) }).toEqual({ status: 400, code: 'GRAPHQL_VALIDATION_FAILED' });
     expect(answer.text).toContain(bound);
@@ -186,7 +186,7 @@ describe.each(Object.entries(ways))('what a GraphQL answer may hold, %s', (_way,
   });
 });
 
-test('a page of large events has fewer, and the next one goes on', async () => {
+test('a page of large events has fewer events, and the next page continues', async () => {
   const client = await gateway.as('eventful');
   const { id } = await createFleet(client);
   await gateway.execute(`
@@ -210,7 +210,7 @@ test('a page of large events has fewer, and the next one goes on', async () => {
   expect(positions).toEqual(whole);
 });
 
-test('/readyz looks once for all who ask at once', async () => {
+test('/readyz checks the database once for concurrent requests', async () => {
   let looks = 0;
   const { database } = gateway;
   const look = () => {

@@ -8,7 +8,7 @@ const DAY_MS = 86_400_000;
 const gateway = await startGateway({ workers: true });
 const acme = await gateway.as('acme');
 
-test('what is due, and when something was, goes by the clock of the service', async () => {
+test('due work and recorded times use the clock of the service', async () => {
   const vehicle = await addVehicle(acme);
   const verified = () => acme.get(`/vehicles/eligibility/${vehicle.vin}`, { prefer: 'wait=10' });
   const { body: first } = await verified();
@@ -18,7 +18,7 @@ test('what is due, and when something was, goes by the clock of the service', as
   const status = async () => (await acme.get(`/contracts/${id}`)).body.status;
   expect(await status()).toBe('SCHEDULED');
 
-  // Answers are trusted for 30 days, and a tenth more.
+  // Answers are valid for 30 days, and up to a tenth more.
   gateway.passTime(40 * DAY_MS);
   const again = await until(async () => {
     const { body } = await verified();
@@ -32,7 +32,7 @@ test('what is due, and when something was, goes by the clock of the service', as
   expect(await status()).toBe('ENDED');
 });
 
-test('what a creation answers is what is read afterwards, though time passes meanwhile', async () => {
+test('the response of a creation equals a later read', async () => {
   const idle = await startGateway();
   const client = await idle.as('acme');
   let looks = 0;

@@ -5,7 +5,7 @@ import { until } from './support/until.ts';
 
 const gateway = await startGateway({ workers: true });
 
-/** A vehicle with a contract that starts in five minutes and ends ten later. */
+/** Creates a contract that starts in five minutes and ends ten minutes later. */
 async function contractOf(company: string) {
   const client = await gateway.as(company);
   const from = Date.now() + 300_000;
@@ -13,7 +13,7 @@ async function contractOf(company: string) {
   await createContract(client, await addVehicle(client), period);
 }
 
-test('a company whose contracts all start at once holds up no other company', async () => {
+test('a company whose contracts all start at once delays no other company', async () => {
   await contractOf('a giant');
   await contractOf('beside it');
   await gateway.execute(`insert into contract

@@ -20,7 +20,7 @@ const document = `query ($fleet: ID!, $id: ID!, $vin: String!) {
   ${statuses.map((status) => `${status}: contracts(filter: { status: ${status} }) { totalCount nodes { id status } }`).join('\n')}
 }`;
 
-/** A period near enough for a token to outlive it, and too far for the database's clock to reach it. */
+/** A period that a token outlives, and that the database's clock does not reach. */
 function nextPeriod() {
   const [from, to] = [Date.now() + 600_000, Date.now() + 1_200_000];
   const moments: [number, string][] = [
@@ -34,7 +34,7 @@ function nextPeriod() {
 
 const setClock = (now: number) => void vi.useFakeTimers({ toFake: ['Date'], now });
 
-test('the status of a contract follows from one clock, wherever it is shown and by whatever it is asked for', async () => {
+test('the status of a contract follows one clock in every answer and filter', async () => {
   const vehicle = await addVehicle(acme);
   const { from, to, moments } = nextPeriod();
   const { id } = await createContract(acme, vehicle, { from, to });
@@ -65,7 +65,7 @@ test('the status of a contract follows from one clock, wherever it is shown and 
 const creation = 'mutation ($input: CreateContractInput!) { createContract(input: $input) { contract { id status } } }';
 const deletion = 'mutation ($id: ID!) { deleteContract(input: { id: $id }) { contract { status } } }';
 
-test('a contract that is created or deleted at the boundary of its period says the status of that moment', async () => {
+test('a contract created or deleted at the boundary of its period has the status of that moment', async () => {
   const vehicle = await addVehicle(acme);
   const { from, to, moments } = nextPeriod();
   for (const [now, status] of moments) {
@@ -80,7 +80,7 @@ test('a contract that is created or deleted at the boundary of its period says t
   }
 });
 
-test('the events of a contract’s start and end come at these very moments, not a millisecond before', async () => {
+test('events of a contract’s start and end come at that very millisecond', async () => {
   await gateway.execute('delete from contract');
   const vehicle = await addVehicle(acme);
   const { from, to, moments } = nextPeriod();
@@ -92,7 +92,7 @@ test('the events of a contract’s start and end come at these very moments, not
   const ending = new AbortController().signal;
   for (const [now] of moments) {
     setClock(now);
-    // A job that finds nothing due says when to look again.
+    // A job without due work returns the time of the next due work.
     const next = now < Date.parse(from) ? from : now < Date.parse(to) ? to : null;
     expect(await job.run(ending)).toBe(next);
     const { body } = await acme.get(`/events?contractId=${id}&type=contract.started,contract.ended`);

@@ -12,7 +12,7 @@ import { newWorld, type World } from './support/worlds.ts';
 const env = await databaseEnv();
 const { DATABASE_URL: url } = env;
 
-/** A start-up message with nothing in it but who wants which database, as some poolers pass it on. */
+/** A start-up message with user, database and encoding only, as some poolers forward it. */
 function bareStart(message: Buffer): Buffer {
   const texts = message.toString('latin1', 8).split('\0');
   const kept = texts.flatMap((name, at) =>
@@ -27,10 +27,10 @@ function bareStart(message: Buffer): Buffer {
 const NOW = /^(?:createdAt|updatedAt|startedAt|finishedAt|timestamp|verifiedAt|attemptedAt)$/;
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const TIME = /At$|^timestamp$|^from$|^to$/;
-/** An event of a status has these as its `from` and `to`. */
+/** The `from` and `to` of an eligibility event are statuses, not times. */
 const STATUS = /^[A-Z]+$/;
 
-/** Every time in an answer, by the name of its member. */
+/** All times in an answer, with the names of their members. */
 const timesIn = (value: Json, name = ''): [name: string, time: string][] => {
   if (typeof value === 'string') return TIME.test(name) && !STATUS.test(value) ? [[name, value]] : [];
   if (typeof value !== 'object' || value === null || name === 'changes') return [];
@@ -46,7 +46,7 @@ const document = `query ($fleet: ID!, $import: ID!, $webhook: ID!) {
   webhook(id: $webhook) { createdAt updatedAt deliveries { nodes { createdAt attemptedAt nextAttemptAt } } } ${contract}
 }`;
 
-/** Everything that shows a time, in both interfaces. */
+/** All answers with times, by both interfaces. */
 async function everything({ client, company, ...world }: World): Promise<Json[]> {
   const { fleetId, vehicleId, vin, contractId, importId, webhookId } = world;
   const conditions = encodeURIComponent(JSON.stringify({ company }));
@@ -71,7 +71,7 @@ async function check(gateway: Gateway, company: string): Promise<void> {
     expect((await client.patch(`/webhooks/${webhookId}`, { state })).body).toMatchObject({ state });
   }
   expect((await client.post(`/webhooks/${webhookId}/rotate`)).status).toBe(200);
-  // Claims, leases and retries are times that the database compares.
+  // Claims, leases and retries depend on times that the database compares.
   await until(async () => (await client.get(`/vehicles/eligibility/${vin}`)).status === 200);
   const soon = new Date(Date.now() + 1_500).toISOString();
   const fields = contractFields(
@@ -93,7 +93,7 @@ async function check(gateway: Gateway, company: string): Promise<void> {
   }
 }
 
-describe.runIf(url)('whatever the session of a server is set to', async () => {
+describe.runIf(url)('with any session settings of a server', async () => {
   if (!url) return;
   const proxy = await TcpProxy.start(url);
   proxy.firstPiece = bareStart;
@@ -130,6 +130,6 @@ describe.runIf(url)('whatever the session of a server is set to', async () => {
   });
 });
 
-test.skipIf(url)('the embedded database, too, gives times that are right', async () => {
+test.skipIf(url)('the embedded database gives correct times, too', async () => {
   await check(await startGateway({ workers: true }), 'acme');
 });

@@ -9,7 +9,7 @@ import { databaseConfig, databaseEnv, testDatabase } from './support/database.ts
 import { BUDGET_MS } from './support/until.ts';
 
 const { database, env } = await testDatabase();
-/** For tests that need a database to themselves. */
+/** A separate database. */
 const other = await databaseEnv();
 const execute = (statement: string) => database.orm.em.fork().execute<Record<string, unknown>[]>(statement);
 
@@ -27,7 +27,7 @@ await execute(insertVehicle);
 const at = new Date('2026-03-01T12:00:00.120Z');
 
 describe('both databases', () => {
-  test('a notification is heard when its transaction has committed, and never when it rolls back', async () => {
+  test('a notification arrives after its transaction commits, and never after a rollback', async () => {
     const heard: string[] = [];
     const stop = await database.listen('Some channel', (payload) => heard.push(payload));
     const notify = (payload: string) => database.notify('Some channel', payload);
@@ -51,36 +51,33 @@ describe('both databases', () => {
     expect(heard).toEqual(['within', 'committed', 'outside']);
   });
 
-  test('a unique violation is an exception of its own, with the constraint it names', async () => {
+  test("a unique violation is a UniqueConstraintViolationException with the constraint's name", async () => {
     const failure = await execute(insertVehicle.replace(ids.vehicle, ids.fleet)).catch((error) => error);
     expect(failure).toBeInstanceOf(UniqueConstraintViolationException);
     expect(failure).toMatchObject({ code: '23505', constraint: 'vehicle_vin', table: 'vehicle' });
   });
 
-  test('vehicles are counted to a fleet that is there', async () => {
+  test('a vehicle count needs an existing fleet', async () => {
     const nowhere = `insert into vehicle_tally (company, fleet_id, status, delta) values ('acme', $1, 'PENDING', 1)`;
     const failure = await execute(nowhere.replace('$1', `'${crypto.randomUUID()}'`)).catch((error) => error);
     expect(failure).toMatchObject({ code: '23503', constraint: 'vehicle_tally_fleet_id_fkey' });
   });
 
-  test.skipIf(database.kind === 'embedded')(
-    'a connection that is lost in a transaction makes room for another',
-    async () => {
-      // More than the pool has.
-      for (let lost = 0; lost < 12; lost++) {
-        const work = database.transaction(database.orm.em.fork(), async (em) => {
-          const [row] = await em.execute<{ pid: number }[]>('select pg_backend_pid() as pid');
-          await execute(`select pg_terminate_backend(${row?.pid})`);
-          await em.execute('select 1');
-        });
-        await expect(work).rejects.toThrow();
-      }
-      expect(await execute('select 1 as one')).toEqual([{ one: 1 }]);
-      await eventually(() => expect(database.connections?.()).toMatchObject({ used: 0, waiting: 0 }));
-    },
-  );
+  test.skipIf(database.kind === 'embedded')('a connection lost in a transaction is replaced', async () => {
+    // Loses more connections than the pool has.
+    for (let lost = 0; lost < 12; lost++) {
+      const work = database.transaction(database.orm.em.fork(), async (em) => {
+        const [row] = await em.execute<{ pid: number }[]>('select pg_backend_pid() as pid');
+        await execute(`select pg_terminate_backend(${row?.pid})`);
+        await em.execute('select 1');
+      });
+      await expect(work).rejects.toThrow();
+    }
+    expect(await execute('select 1 as one')).toEqual([{ one: 1 }]);
+    await eventually(() => expect(database.connections?.()).toMatchObject({ used: 0, waiting: 0 }));
+  });
 
-  test('an exclusion violation is told by its code and constraint', async () => {
+  test('an exclusion violation has its code and constraint', async () => {
     const contract = (id: number) => `insert into contract
       (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at)
       values ('00000000-0000-7000-8000-00000000010${id}', 'acme', '${ids.fleet}', '${ids.vehicle}', 'n', 'd', 'p',
@@ -103,7 +100,7 @@ describe('both databases', () => {
     expect(await execute(`select name from fleet where id = '${ids.fleet}'`)).toEqual([{ name: '20' }]);
   });
 
-  test('a nested transaction that fails takes nothing but its own changes with it', async () => {
+  test('a failed nested transaction undoes only its own changes', async () => {
     await database.transaction(database.orm.em.fork(), async (em) => {
       await em.execute(`update fleet set vat = 'outer' where id = '${ids.fleet}'`);
       const nested = em.transactional(async (inner) => {
@@ -115,7 +112,7 @@ describe('both databases', () => {
     expect(await execute(`select vat from fleet where id = '${ids.fleet}'`)).toEqual([{ vat: 'outer' }]);
   });
 
-  test.each(['kysely', 'send', 'read', 'add'] as const)('values go in and come out alike, by %s', async (way) => {
+  test.each(['kysely', 'send', 'read', 'add'] as const)('values are stored and read unchanged, by %s', async (way) => {
     const kysely = database.orm.em.fork().getKysely();
     const statement = sql<Record<string, unknown>>`
       select ${at}::timestamptz as at, ${at}::timestamptz at time zone 'UTC' as local, array[${at}::timestamptz] as times,
@@ -125,7 +122,7 @@ describe('both databases', () => {
         ${['9007199254740993']}::int8[] as bigs, 1.50 as exact, count(*) as count from fleet`;
     const { sql: text, parameters } = statement.compile(kysely);
     const rows = way === 'kysely' ? (await statement.execute(kysely)).rows : await database[way](text, parameters);
-    // Text as PostgreSQL's manual says for the DateStyle of the session, which is an odd one on a server; never a Date.
+    // Times are text in the session's DateStyle, an unusual one on a server; never a Date.
     const times =
       database.kind === 'embedded'
         ? {
@@ -176,7 +173,7 @@ describe.runIf(database.kind === 'embedded')('embedded', () => {
     expect(code).toBe(1);
   });
 
-  test('what was committed survives kill -9', async () => {
+  test('committed rows survive kill -9', async () => {
     const child = run(
       `${open}
       await orm.em.fork().execute("create table kept as select generate_series(1, 1000) as n");
@@ -193,7 +190,7 @@ describe.runIf(database.kind === 'embedded')('embedded', () => {
     expect(row).toEqual({ n: 1000 });
   });
 
-  test('a query beside the open transaction is refused, where it would wait for ever', async () => {
+  test('a query beside the open transaction is refused, as it would wait for ever', async () => {
     const { promise: committed, resolve: commit } = Promise.withResolvers<void>();
     const later = await database.transaction(database.orm.em.fork(), async () => {
       await expect(execute('select 1')).rejects.toThrow('outside the open transaction');
@@ -226,21 +223,21 @@ describe.runIf(database.kind === 'postgresql')('postgresql', () => {
     await Promise.all(all.map((each) => each.close()));
   });
 
-  test('another process hears a notification, and hears again after its connection was cut', async () => {
+  test('another process receives notifications, also after its connection was cut', async () => {
     const heard: string[] = [];
     const second = await openDatabase(databaseConfig(env));
     await second.listen('news', (payload) => heard.push(payload));
     database.notify('news', 'first');
     await eventually(() => expect(heard).toEqual(['first']));
     await execute(`select pg_terminate_backend(pid) from pg_stat_activity where query = 'listen "news"'`);
-    // '' says that something may have been missed.
+    // An empty payload means that notifications may be missing.
     await eventually(() => expect(heard).toEqual(['first', '']));
     database.notify('news', 'second');
     await eventually(() => expect(heard).toEqual(['first', '', 'second']));
     await second.close();
   });
 
-  test('no function of the database notifies: a transaction that does keeps all others from committing', async () => {
+  test('no database function notifies, since a notifying commit blocks all others', async () => {
     expect(await execute(`select proname from pg_proc where prosrc ~* 'notify' and prolang <> 12`)).toEqual([]);
   });
 
@@ -253,13 +250,13 @@ describe.runIf(database.kind === 'postgresql')('postgresql', () => {
     expect(await database.unready()).toBe(null);
   });
 
-  test('a statement may run for 30 seconds, and a transaction lie idle for 60', async () => {
+  test('a statement may run for 30 seconds, and a transaction may be idle for 60', async () => {
     const [row] = await execute(`select current_setting('statement_timeout') as statement,
       current_setting('idle_in_transaction_session_timeout') as idle`);
     expect(row).toEqual({ statement: '30s', idle: '1min' });
   });
 
-  test('a statement past MikroORM may be the first of a process', async () => {
+  test('the first statement of a process may bypass MikroORM', async () => {
     const second = await openDatabase(databaseConfig(env));
     expect(await second.send('select 1 as one', [])).toEqual([{ one: 1 }]);
     await second.close();
@@ -278,19 +275,19 @@ describe.runIf(database.kind === 'postgresql')('postgresql', () => {
       expect(new Set(rows.map(({ pid }) => pid)).size).toBe(2);
     });
 
-    test('a wrong one is told so, and the ones beside it are answered', async () => {
+    test('an invalid one fails, and the others are answered', async () => {
       const answers = await Promise.allSettled(hundred.map((n) => read('select 100 / $1::int as n', [n % 10])));
       expect(answers.map(({ status }) => status)).toEqual(hundred.map((n) => (n % 10 ? 'fulfilled' : 'rejected')));
       expect(answers[0]).toMatchObject({ reason: { code: '22012' } });
     });
 
-    test('are asked once more when their connections are cut', async () => {
+    test('are sent again if their connections are cut', async () => {
       const slow = hundred.map((n) => read('select pg_sleep(0.01), $1::int as n', [n]));
       await execute(`select pg_terminate_backend(pid) from pg_stat_activity where query like 'select pg_sleep(0.01)%'`);
       expect((await Promise.all(slow)).flat()).toEqual(hundred.map((n) => expect.objectContaining({ n })));
     });
 
-    test('wait for a lock without holding up those that do not', async () => {
+    test('wait for a lock without delaying others', async () => {
       const held = Promise.withResolvers<void>();
       const locked = Promise.withResolvers<void>();
       const holder = database.transaction(database.orm.em.fork(), async (em) => {
@@ -315,7 +312,7 @@ describe.runIf(database.kind === 'postgresql')('postgresql', () => {
     });
   });
 
-  test('an addition that waits for a lock is made once, and one whose connection is cut is not made again', async () => {
+  test('an insert that waits for a lock runs once, and is not repeated if its connection is cut', async () => {
     await execute('create table added (n integer)');
     const text = 'insert into added values ($1) returning pg_sleep(0.01)';
     const add = async (n: number) => (await database.add(text, [n])) ?? database.send(text, [n]);
@@ -329,7 +326,7 @@ describe.runIf(database.kind === 'postgresql')('postgresql', () => {
     });
     await locked.promise;
     const adds = numbers.map(add);
-    // Each waits on a connection of its own, once it has held up those that are shared for long enough.
+    // Each insert waits on its own connection after a shared one has been blocked for some time.
     const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and query like 'insert into added%'`;
     await eventually(async () => expect(await execute(waiting)).toHaveLength(numbers.length));
     added.resolve();
@@ -347,11 +344,11 @@ describe.runIf(database.kind === 'postgresql')('postgresql', () => {
     const [row] = await execute('select count(*)::int as count from added');
     expect(Number(row?.count) - numbers.length).toBeLessThanOrEqual(numbers.length);
     expect(Number(row?.count) - numbers.length).toBeGreaterThanOrEqual(made);
-    // A connection whose end is still on its way is not known to be lost.
+    // The pool notices the end of a connection with a delay.
     await eventually(async () => expect(await add(9)).toHaveLength(1));
   });
 
-  test('a server that cannot be reached is named, and the password is not', async () => {
+  test('the error for an unreachable server has its address without the password', async () => {
     const opening = openDatabase({ ...databaseConfig(env), DATABASE_URL: 'postgresql://me:secret@127.0.0.1:1/fleets' });
     const failure = await opening.catch((error) => error);
     expect(failure.message).toMatch(/^Cannot connect to the database at 127\.0\.0\.1:1\/fleets: .*ECONNREFUSED/);

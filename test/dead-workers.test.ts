@@ -7,7 +7,7 @@ import { until } from './support/until.ts';
 
 const idle = await startGateway();
 
-/** Vehicles that a process has claimed for two minutes, which gave its last sign 20 seconds before `aliveUntil`. */
+/** Vehicles claimed for two minutes by a process whose last sign of life was 20 seconds before `aliveUntil`. */
 async function claimedBy(company: string, aliveUntil: string): Promise<string[]> {
   const worker = randomUUID();
   const vins = newVins(3);
@@ -27,7 +27,7 @@ const statusesOf = async (company: string) => {
   return rows.map(({ status }) => status);
 };
 
-test('claims of a process that gave no sign for 20 seconds are taken over, and those of a living one are not', async () => {
+test('claims are taken over if their process was silent for 20 seconds, and not if it is alive', async () => {
   await claimedBy('killed', `now() - interval '1 second'`);
   await claimedBy('living', `now() + interval '20 seconds'`);
   const busy = await startGateway({ workers: true, on: idle });

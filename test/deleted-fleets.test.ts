@@ -9,8 +9,8 @@ afterAll(() => upstream.close());
 const gateway = await startGateway();
 const acme = await gateway.as('acme');
 
-// A large fleet, whose vehicles go in steps after it was deleted, with a contract that has started meanwhile; and a vehicle
-// beside it, which has come due after all of them.
+// A large deleted fleet, whose vehicles are deleted in steps, with a contract that has started since; and a vehicle of
+// another fleet that came due later.
 const fleet = await createFleet(acme);
 await acme.send('POST', '/vehicles/file', uploadForm(fleet.id, `vin\n${newVins(12_000).join('\n')}\n`));
 const { body: vehicles } = await acme.get(`/fleets/${fleet.id}/vehicles?limit=1`);
@@ -21,7 +21,7 @@ await acme.delete(`/fleets/${fleet.id}`);
 await until(() => Date.now() > from);
 await startGateway({ workers: true, on: gateway, settings: askingAt(upstream) });
 
-test('nobody is asked about the vehicles of a fleet that was deleted, and its contracts do not start', async () => {
+test('vehicles of a deleted fleet are not asked about, and its contracts do not start', async () => {
   await until(async () => (await acme.get(`/vehicles/eligibility/${vin}`)).body.status === 'ELIGIBLE');
   await until(async () => (await gateway.execute('select from fleet where deletion is not null')).length === 0);
   const asked = upstream.received.filter(({ endpoint }) => endpoint === 'eligibility').map(vinOf);

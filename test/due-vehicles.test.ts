@@ -6,7 +6,7 @@ import { claimDueVehicles, postponeVehicles, vehicleSchedule } from '../src/core
 import { startGateway } from './support/gateway.ts';
 
 const { services, execute } = await startGateway();
-// The clock of the service stands still, so that seconds are exact.
+// The service's clock is stopped, so that seconds are exact.
 const now = new Date();
 vi.useFakeTimers({ toFake: ['Date'], now });
 afterAll(() => void vi.useRealTimers());
@@ -17,9 +17,9 @@ const reason = { code: 'PROVIDER_BUSY', message: 'Held back.', actor: 'MANUFACTU
 interface Row {
   company: string;
   manufacturer: string | null;
-  /** Seconds from now until it is due; null: never. */
+  /** Seconds until the vehicle is due; null means never. */
   due: number | null;
-  /** In a fleet that was deleted and is on its way out. */
+  /** Whether the vehicle is in a deleted fleet. */
   gone: boolean;
 }
 
@@ -31,7 +31,7 @@ const row: fc.Arbitrary<Row> = fc.record({
   gone: fc.boolean(),
 });
 
-/** Vehicles with these values and none else, each with the place in the list as the end of its VIN. */
+/** Stores only these vehicles; a VIN ends with the index of its row. */
 async function store(rows: readonly Row[]): Promise<void> {
   for (const table of ['vehicle', 'fleet', 'schedule']) await execute(`delete from ${table}`);
   for (const company of companies) {
@@ -59,7 +59,7 @@ const dueRows = (rows: readonly Row[], company: string, except: readonly string[
     .filter(({ manufacturer }) => manufacturer === null || !except.includes(manufacturer));
 
 const NEVER = 1e9;
-/** In how many seconds a vehicle comes due first of the companies that have nothing due. */
+/** Seconds until the first vehicle comes due in companies without due vehicles. */
 const nextDue = (rows: readonly Row[]) => {
   const idle = companies.filter((company) => dueRows(rows, company).length === 0);
   return Math.min(
@@ -68,8 +68,8 @@ const nextDue = (rows: readonly Row[]) => {
   );
 };
 
-describe('vehicles that have come due', () => {
-  test('are found, claimed and postponed as a list says that has none of the SQL', async () => {
+describe('due vehicles', () => {
+  test('are found, claimed and postponed as in a model without SQL', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(row, { maxLength: 30 }),
@@ -91,7 +91,7 @@ describe('vehicles that have come due', () => {
           const claimed = await claimDueVehicles(ctx, { company: 'acme', except, limit });
           const expected = dueRows(rows, 'acme', except).toSorted((a, b) => (a.due ?? 0) - (b.due ?? 0));
           expect(claimed.length).toBe(Math.min(limit, expected.length));
-          // The longest waiting ones; which of those that came due together is open.
+          // The longest waiting vehicles come first; the order of equal times is open.
           const dueOf = (vin: string) => expected.find((one) => one.vin === vin)?.due;
           expect(claimed.map(({ vin }) => dueOf(vin)).toSorted((a, b) => (a ?? 0) - (b ?? 0))).toEqual(
             expected.slice(0, limit).map((one) => one.due),
@@ -113,7 +113,7 @@ describe('vehicles that have come due', () => {
     );
   });
 
-  test('are never claimed beyond the limit, whatever plan the database makes', async () => {
+  test('are never claimed beyond the limit, with any plan', async () => {
     const rows = Array.from({ length: 40 }, (_, at) => ({
       company: 'acme',
       manufacturer: 'bmw',

@@ -17,7 +17,7 @@ import { until } from './support/until.ts';
 
 const { kind } = inject('database');
 const gateway = await startGateway();
-/** Whose background work verifies vehicles. */
+/** A gateway that verifies vehicles in the background. */
 const working = await startGateway({ workers: true });
 const acme = await gateway.as('acme');
 
@@ -26,7 +26,7 @@ const times = <T>(count: number, act: (index: number) => Promise<T>) =>
   Promise.all(Array.from({ length: count }, (_, index) => act(index)));
 const statuses = (answers: Answer[]) => answers.map(({ status }) => status).toSorted();
 
-/** Each kind of resource: one of it, and a change that If-Match may forbid. */
+/** Kinds of resources: how to make one, and a change that If-Match may prevent. */
 const kinds: Record<string, { make(client: Client): Promise<string>; change?: Json }> = {
   fleet: { make: async (client) => `/fleets/${(await createFleet(client)).id}`, change: { name: 'Renamed' } },
   vehicle: { make: async (client) => `/vehicles/${(await addVehicle(client)).id}` },
@@ -37,7 +37,7 @@ const kinds: Record<string, { make(client: Client): Promise<string>; change?: Js
   },
 };
 
-test('every operation on one fleet, vehicle, contract or webhook is among these, and documented so', () => {
+test('`kinds` has every operation on one fleet, vehicle, contract or webhook, as documented', () => {
   const { paths } = openApiDocument() as Json;
   const documented = Object.entries<Json>(paths).flatMap(([path, methods]) =>
     Object.entries<Json>(methods)
@@ -59,7 +59,7 @@ test('every operation on one fleet, vehicle, contract or webhook is among these,
 });
 
 describe.each(Object.entries(kinds))('a %s', (_, { make, change }) => {
-  test('has a weak tag, which GET answers with 304 as long as it holds', async () => {
+  test('has a weak tag, for which GET answers 304 until the next change', async () => {
     const path = await make(acme);
     const first = await acme.get(path);
     expect(tagOf(first)).toMatch(/^W\/"[\w-]{22}"$/);
@@ -76,7 +76,7 @@ describe.each(Object.entries(kinds))('a %s', (_, { make, change }) => {
     expect([head.status, tagOf(head)]).toEqual([304, tagOf(first)]);
   });
 
-  test("another company's is 404, whatever tags are named", async () => {
+  test("another company's is 404 with any tag", async () => {
     const path = await make(acme);
     const tag = tagOf(await acme.get(path));
     const globex = await gateway.as('globex');
@@ -88,7 +88,7 @@ describe.each(Object.entries(kinds))('a %s', (_, { make, change }) => {
     expect(tagOf(await acme.get(path))).toBe(tag);
   });
 
-  test('is not changed by whoever names another state, and is by whoever names the present one', async () => {
+  test('is changed with the present tag only', async () => {
     const path = await make(acme);
     const tag = tagOf(await acme.get(path));
     const refused = { status: 412, body: { code: 'PRECONDITION_FAILED' } };
@@ -110,7 +110,7 @@ describe.each(Object.entries(kinds))('a %s', (_, { make, change }) => {
     expect((await acme.delete(path, undefined, { 'if-match': now })).status).toBe(404);
   });
 
-  test('of twenty who know the same state, one changes it', async () => {
+  test('is changed by one of twenty requests with the same tag', async () => {
     const path = await make(acme);
     const header = { 'if-match': tagOf(await acme.get(path)) };
     if (change) {
@@ -126,7 +126,7 @@ describe.each(Object.entries(kinds))('a %s', (_, { make, change }) => {
     expect(new Set(deleted.map(({ status }) => status)).isSubsetOf(new Set([200, 204, 404]))).toBe(true);
   });
 
-  test.runIf(change)('is not deleted by who knows it as it was before a change made at the same time', async () => {
+  test.runIf(change)('is not deleted with the tag before a concurrent change', async () => {
     for (let round = 0; round < (kind === 'postgresql' ? 10 : 3); round++) {
       const path = await make(acme);
       const header = { 'if-match': tagOf(await acme.get(path)) };
@@ -139,7 +139,7 @@ describe.each(Object.entries(kinds))('a %s', (_, { make, change }) => {
   });
 });
 
-test('what was created has the tag that it has when it is read', async () => {
+test('a creation has the tag of a later read', async () => {
   const made: [Answer, string][] = [];
   const fleet = await acme.post('/fleets', fleetFields);
   made.push([fleet, `/fleets/${fleet.body.id}`]);
@@ -148,7 +148,7 @@ test('what was created has the tag that it has when it is read', async () => {
   for (const [answer, path] of made) expect([path, tagOf(await acme.get(path))]).toEqual([path, tagOf(answer)]);
 });
 
-/** Ways to change what others show, of which some change nothing. */
+/** Ways to change resources; some change nothing. */
 const ways = {
   rename: ({ client, fleet }: World, n: number) => client.patch(`/fleets/${fleet}`, { name: `Name ${n % 3}` }),
   'rename by GraphQL': ({ client, fleet }: World, n: number) =>
@@ -197,14 +197,14 @@ async function newWorld(client: Client) {
   return { client, ...ids, vin: vehicle.vin, others: others.map(({ id }) => id), paths };
 }
 
-describe('a tag is another one exactly when what is shown is', () => {
+describe('a tag changes exactly if the answer changes', () => {
   let client: Client;
   beforeAll(async () => {
     client = await working.as('tagged');
   });
 
-  test('whatever is done, by whatever way', async () => {
-    // Each run does every way twice, in an order of its own.
+  test('by any act', async () => {
+    // Each run does every act twice, in random order.
     const twice = Object.keys(ways).flatMap((way) => [way, way]) as (keyof typeof ways)[];
     const whole = { minLength: twice.length, maxLength: twice.length };
     const steps = fc.tuple(fc.shuffledSubarray(twice, whole), fc.array(fc.nat(50), whole));
@@ -230,7 +230,7 @@ describe('a tag is another one exactly when what is shown is', () => {
     );
   });
 
-  test("a contract's when its time comes", async () => {
+  test('when a contract starts or ends', async () => {
     const vehicle = await addVehicle(acme);
     const { id } = await createContract(acme, vehicle);
     const tags: string[] = [];
@@ -242,7 +242,7 @@ describe('a tag is another one exactly when what is shown is', () => {
     const [scheduled, same, active, ended] = tags;
     expect(same).toBe(scheduled);
     expect(new Set([scheduled, active, ended]).size).toBe(3);
-    // Deleted only by who has seen that it is in force.
+    // The old tag does not permit the deletion of a contract in force.
     vi.spyOn(gateway.services, 'clock').mockReturnValue(Date.parse('2030-06-01'));
     expect((await acme.delete(`/contracts/${id}`, undefined, { 'if-match': scheduled ?? '' })).status).toBe(412);
     expect((await acme.delete(`/contracts/${id}`, undefined, { 'if-match': active ?? '' })).status).toBe(204);

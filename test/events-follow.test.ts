@@ -6,7 +6,7 @@ import { until } from './support/until.ts';
 
 const gateway = await startGateway({ workers: true });
 
-/** Pages of events from the last cursor on, as somebody reads who is at the end of the log again and again. */
+/** Functions that read events from the last cursor on, by API. */
 const readers: Record<string, (company: string) => Promise<() => Promise<Json[]>>> = {
   async 'GET /events?after='(company) {
     const client = await gateway.as(company);
@@ -31,7 +31,7 @@ const readers: Record<string, (company: string) => Promise<() => Promise<Json[]>
 };
 
 test.each(Object.entries(readers))(
-  '%s, read on from the last cursor during uploads and additions, misses nothing',
+  '%s from the last cursor during uploads and additions misses nothing',
   async (name, open) => {
     const company = `follows ${name}`;
     const client = await gateway.as(company);

@@ -23,8 +23,8 @@ const globex = await gateway.as('globex');
 
 type Client = typeof acme;
 
-/** Waits until the events of this query satisfy `enough`, and gives them. */
-// biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an answer by its assertions.
+/** Waits until the events of this query satisfy `enough`; returns them. */
+// biome-ignore lint/suspicious/noExplicitAny: a test's assertions say what an answer must look like.
 const events = (client: Client, query: string, enough: (events: any[]) => boolean): Promise<any[]> =>
   until(async () => {
     const { body } = await client.get(`/events?${query}`);
@@ -35,7 +35,7 @@ const id = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0
 const types = (list: { type: string }[]) => list.map(({ type }) => type);
 
 describe('One event per fact', () => {
-  test('a fleet: created, updated with what was before, deleted', async () => {
+  test('a fleet: created, updated with previous values, deleted', async () => {
     const fleet = await createFleet(acme);
     await acme.patch(`/fleets/${fleet.id}`, { name: 'Night shift', vat: fleet.vat }, { 'x-request-id': 'night-1' });
     await acme.delete(`/fleets/${fleet.id}`);
@@ -67,7 +67,7 @@ describe('One event per fact', () => {
     expect(removed.vehicles).toContainEqual({ id: vehicles[0].id, vin: vins[0] });
   });
 
-  test('nothing is recorded of what did not happen: refusals, dry runs, vehicles that were there', async () => {
+  test('refusals, dry runs and existing vehicles are not recorded', async () => {
     const fleet = await createFleet(acme);
     const vin = newVin();
     await acme.post('/vehicles?dryRun=true', { fleetId: fleet.id, vins: [vin] });
@@ -79,7 +79,7 @@ describe('One event per fact', () => {
     expect(types(found)).toEqual(['fleet.created', 'vehicle.added', 'eligibility.changed']);
   });
 
-  test('eligibility: from, to and the reason, by the system', async () => {
+  test('eligibility: from, to and reason, by the system', async () => {
     const { vin } = await addVehicle(acme, newVin(7));
     const [event] = await events(acme, `vin=${vin}&type=eligibility.changed`, (list) => list.length === 1);
     expect(event).toMatchObject({
@@ -107,7 +107,7 @@ describe('One event per fact', () => {
     ]);
   });
 
-  test('an import of which every row is refused: none, since it has failed, by either interface', async () => {
+  test('a failed import with only refused rows: none, by both interfaces', async () => {
     const fleet = await createFleet(acme);
     const { vin } = await addVehicle(acme);
     const files = { invalid: 'vin\nwrong\nfalsch\n', elsewhere: `vin\n${vin}\n`, both: `vin\nwrong\n${vin}\n` };
@@ -155,7 +155,7 @@ describe('One event per fact', () => {
     ]);
   });
 
-  test('what goes with a vehicle or a fleet has its own events', async () => {
+  test('contracts and vehicles deleted with their owner have their own events', async () => {
     const [first, second] = await addVehicles(acme, newVins(2));
     await createContract(acme, first);
     await createContract(acme, second);
@@ -172,7 +172,7 @@ describe('One event per fact', () => {
     ]);
   });
 
-  test('who has no token is anonymous', async () => {
+  test('a caller without a token is anonymous', async () => {
     const contract = await createContract(acme);
     await gateway.anyone.delete(`/contracts/${contract.id}`);
     const [event] = await events(acme, `vin=${contract.vin}&type=contract.deleted`, (list) => list.length === 1);
@@ -193,17 +193,17 @@ describe('The log', () => {
     expect((await globex.get(`/events/${all[0].id}`)).body).toEqual(all[0]);
   });
 
-  test('refuses to go on from an event that is not kept, since that would pass some over in silence', async () => {
+  test('refuses to continue after an event that is not kept, since events may be missing', async () => {
     const answer = await acme.get('/events?after=01980000-0000-7000-8000-00000000dead');
     expect(answer).toMatchObject({ status: 400, body: { errors: [{ path: 'after', code: 'INVALID_CURSOR' }] } });
   });
 
-  test('refuses types and times that are none', async () => {
+  test('refuses invalid types and times', async () => {
     expect((await acme.get('/events?type=fleet.painted')).body).toMatchObject({ code: 'VALIDATION_FAILED' });
     expect((await acme.get('/events?since=yesterday')).body).toMatchObject({ code: 'VALIDATION_FAILED' });
   });
 
-  test('is the company’s own: ids, cursors and filters of another one lead nowhere', async () => {
+  test('is the company’s own: ids, cursors and filters of another company find nothing', async () => {
     const fleet = await createFleet(acme);
     const [event] = await events(acme, `fleetId=${fleet.id}`, (list) => list.length === 1);
     expect((await globex.get(`/events/${event.id}`)).status).toBe(404);
@@ -213,7 +213,7 @@ describe('The log', () => {
     expect((await gateway.anyone.get('/events')).status).toBe(401);
   });
 
-  test('misses no event that was begun before others and committed after them', async () => {
+  test('misses no event that is committed after later ones', async () => {
     const fleet = await createFleet(globex);
     const [start] = await events(globex, `fleetId=${fleet.id}`, (list) => list.length === 1);
     const late = Promise.withResolvers<void>();
@@ -222,7 +222,7 @@ describe('The log', () => {
       `insert into event (company, type, fleet_id, actor, at, data)
        values ('globex', 'fleet.updated', '${fleet.id}', 'test', now(), '{"changes": {"name": {"from": "x", "to": "${name}"}}}')`;
     const nameIn = ({ data }: Json) => data.changes.name.to;
-    // The embedded database has one connection: there, an open transaction makes everybody wait.
+    // The embedded database has one connection: an open transaction blocks all others.
     const alone = gateway.database.kind === 'embedded';
     const slow = gateway.database.orm.em.fork().transactional(async (em) => {
       await em.execute(record('slow'));
@@ -247,14 +247,14 @@ describe('The log', () => {
     expect([...seen, ...rest.map(nameIn)].toSorted()).toEqual(['quick', 'slow']);
   });
 
-  test('forgets what is past its time', async () => {
+  test('forgets expired events', async () => {
     const old = '01700000-0000-7000-8000-000000000001';
     await gateway.execute(
       `insert into event (id, company, type, actor, at) values ('${old}', 'acme', 'fleet.created', 'test', '2020-01-01')`,
     );
     gateway.database.notify('due', 'event');
     await until(async () => (await acme.get(`/events/${old}`)).status === 200 || null);
-    // Only what is in the log is forgotten, and it may be on its way there.
+    // An event is forgotten only after its publication, which may be pending.
     await until(async () => {
       gateway.database.notify('due', 'upkeep');
       return (await acme.get(`/events/${old}`)).status === 404 || null;
@@ -263,7 +263,7 @@ describe('The log', () => {
 });
 
 describe('GET /events/stream', () => {
-  test('tells what happens from now on, and goes on after Last-Event-ID without a gap', async () => {
+  test('sends new events, and continues after Last-Event-ID without a gap', async () => {
     const fleet = await createFleet(acme);
     await events(acme, `fleetId=${fleet.id}`, (list) => list.length === 1);
     const first = await openStream(acme, `/events/stream?fleetId=${fleet.id}`);
@@ -284,7 +284,7 @@ describe('GET /events/stream', () => {
     second.close();
   });
 
-  test('misses nothing of a thousand events while it comes and goes', async () => {
+  test('misses none of a thousand events while it reconnects', async () => {
     const fleet = await createFleet(acme);
     const [start] = await events(acme, `fleetId=${fleet.id}`, (list) => list.length === 1);
     const writing = gateway.execute(
@@ -392,7 +392,7 @@ describe('GraphQL', () => {
     sse.dispose();
   });
 
-  test('subscription events: resumes after the last event it got', async () => {
+  test('subscription events: resumes after the last received event', async () => {
     const fleet = await createFleet(acme);
     const [created] = await events(acme, `fleetId=${fleet.id}`, (list) => list.length === 1);
     for (const name of ['one', 'two']) await acme.patch(`/fleets/${fleet.id}`, { name });
@@ -441,7 +441,7 @@ describe('With scopes', async () => {
   });
 });
 
-test('a reader who leaves while the log is being read leaves nothing behind', async () => {
+test('a reader that leaves while the log is read leaves no follower behind', async () => {
   const { followers } = gateway.services;
   const fleet = await createFleet(acme);
   await acme.patch(`/fleets/${fleet.id}`, { name: 'Another' });
@@ -463,7 +463,7 @@ test('a reader who leaves while the log is being read leaves nothing behind', as
   await until(() => followers.count === before);
   slowly.mockRestore();
   left.resolve();
-  // What was under way when it left ends now, and must not listen again.
+  // Pending reads end now, and must not register a follower.
   await Promise.allSettled(reads);
   await setImmediate();
   expect(followers.count).toBe(before);

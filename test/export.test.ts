@@ -10,7 +10,7 @@ const CSV = { accept: 'text/csv' };
 const NDJSON = { accept: 'application/x-ndjson' };
 const header = 'vin,fleet_id,fleet_name,manufacturer,status,eligible,reason_code,reason,actor,verified_at,created_at';
 
-/** As a reader of CSV sees it that is not ours. */
+/** Rows by an independent CSV reader. */
 const rowsOf = (text: string): Promise<Json[]> =>
   new Promise((resolve, reject) => {
     const rows: Json[] = [];
@@ -24,7 +24,7 @@ const linesOf = (text: string | null): Json[] =>
     .split('\n')
     .filter(Boolean)
     .map((line) => JSON.parse(line));
-/** A REST vehicle as a line of CSV has it. */
+/** The CSV row of a REST vehicle. */
 const asRow = (vehicle: Json, names: ReadonlyMap<string, string>, reason: Json = null) => ({
   vin: vehicle.vin,
   fleet_id: vehicle.fleetId,
@@ -39,7 +39,7 @@ const asRow = (vehicle: Json, names: ReadonlyMap<string, string>, reason: Json =
   created_at: vehicle.createdAt,
 });
 
-/** Two fleets with vehicles of every status. */
+/** Makes two fleets with vehicles of every status. */
 async function makeCompany(company: string): Promise<{ client: Client; fleets: Json[]; names: Map<string, string> }> {
   const client = await gateway.as(company);
   const fleets = [await createFleet(client, { name: 'Süd, "Köln"' }), await createFleet(client, { name: '=1+1' })];
@@ -73,7 +73,7 @@ describe.each([
   ['GET /fleets/{fleetId}/vehicles', `/fleets/${first.id}/vehicles`, 5],
   ['GET /vehicles', '/vehicles', 8],
 ])('%s', (_, path, count) => {
-  test('as text/csv has what the JSON list has, in its order, and why each is not eligible', async () => {
+  test('as text/csv has the JSON list in its order, with reasons', async () => {
     const { body: list } = await acme.client.get(path);
     const { status, headers, body } = await acme.client.get(path, CSV);
     expect([status, headers.get('content-type')]).toEqual([200, 'text/csv; charset=utf-8']);
@@ -142,7 +142,7 @@ describe.each([
     }
   });
 
-  test('what is wrong is still a problem', async () => {
+  test('errors are problem documents', async () => {
     expect(await acme.client.get(`${path}?limit=0`, CSV)).toMatchObject({
       status: 400,
       body: { code: 'VALIDATION_FAILED' },
@@ -151,12 +151,12 @@ describe.each([
   });
 });
 
-test('filters choose what is exported', async () => {
+test('filters apply to exports', async () => {
   const { body } = await acme.client.get(`/vehicles?eligibility=FAILED&actor=CUSTOMER&fleetId=${first.id}`, CSV);
   expect(await rowsOf(body)).toMatchObject([{ status: 'FAILED', reason_code: 'VIN_REFUSED' }]);
 });
 
-test("another company's fleet is exported to nobody", async () => {
+test("another company's fleet is 404", async () => {
   const globex = await gateway.as('globex');
   for (const accept of [CSV, NDJSON]) {
     expect(await globex.get(`/fleets/${first.id}/vehicles`, accept)).toMatchObject({ status: 404 });
@@ -165,13 +165,13 @@ test("another company's fleet is exported to nobody", async () => {
   expect((await globex.get('/vehicles', CSV)).body.replace('\ufeff', '')).toBe(`${header}\n`);
 });
 
-test('an empty fleet is a header, or nothing', async () => {
+test('an empty fleet is a header in CSV, and empty in NDJSON', async () => {
   const fleet = await createFleet(acme.client);
   expect((await acme.client.get(`/fleets/${fleet.id}/vehicles`, CSV)).body.replace('\ufeff', '')).toBe(`${header}\n`);
   expect((await acme.client.get(`/fleets/${fleet.id}/vehicles`, NDJSON)).body).toBeNull();
 });
 
-test('what was exported can be uploaded: nothing is new to its company, everything to another', async () => {
+test('an export can be uploaded: nothing is new to its company, everything to another', async () => {
   const { body: csv } = await acme.client.get(`/fleets/${first.id}/vehicles`, CSV);
   const again = async (client: Client, fleetId: string) =>
     (await client.post(`/vehicles/file?fleetId=${fleetId}`, csv, { 'content-type': 'text/csv' })).body.summary;
@@ -185,7 +185,7 @@ test('what was exported can be uploaded: nothing is new to its company, everythi
   expect(await vins(copy)).toEqual(await vins(sorted));
 });
 
-test('no name of a fleet is a formula, or breaks its line', async () => {
+test("no fleet's name becomes a formula or breaks its line", async () => {
   const client = await gateway.as('names');
   const name = fc.string({ unit: fc.constantFrom(...'=+-@,;"\t\n\r x\u00e4|＝'), minLength: 1, maxLength: 8 });
   await fc.assert(
@@ -203,7 +203,7 @@ test('no name of a fleet is a formula, or breaks its line', async () => {
   );
 });
 
-test('a fleet of thousands is sent whole, each once', async () => {
+test('a fleet of thousands is sent completely, each vehicle once', async () => {
   const fleet = await createFleet(acme.client);
   const vins = newVins(2_500);
   await addVehicles(acme.client, vins, fleet);
@@ -213,6 +213,6 @@ test('a fleet of thousands is sent whole, each once', async () => {
   const lines = linesOf((await acme.client.get(path, NDJSON)).body);
   expect(lines.map(({ vin }) => vin)).toEqual(csv.map(({ vin }) => vin));
   expect((await acme.client.get(path)).body.map(({ vin }: Json) => vin)).toEqual(csv.map(({ vin }) => vin));
-  // Whole lists of any length are one row after the other, also beyond the second fleet.
+  // Unlimited lists contain every row, including those of the second fleet.
   expect((await rowsOf((await acme.client.get(`/vehicles?fleetId=${second.id}`, CSV)).body)).length).toBe(3);
 });

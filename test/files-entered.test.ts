@@ -8,7 +8,7 @@ const { kind } = inject('database');
 const issuer = await testIssuer();
 const env = { ...(await databaseEnv()), WORKERS: 'off', NODE_OPTIONS: '--inspect=127.0.0.1:0' };
 
-/** Whoever wants to know what a request does has to read that many files. */
+/** The largest number of source files that a request enters. */
 const most = { 'a list by REST': 25, 'POST /fleets': 30, 'a nested query': 30, 'a mutation with a payload': 45 };
 
 const nested = `query ($id: ID!) { fleet(id: $id) { id name vehicles(first: 20) {
@@ -18,7 +18,7 @@ const add = `mutation ($input: AddVehiclesInput!) { addVehicles(input: $input) {
 
 const WARM = 20;
 
-test('a warm request enters few of our files', async () => {
+test('a warm request enters few source files', async () => {
   const gateway = await spawnGateway(env, kind === 'postgresql' ? { issuer } : {});
   const acme = gateway.as('acme');
   const entered = await enteredFiles(gateway);

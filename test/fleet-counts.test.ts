@@ -3,7 +3,7 @@ import { recount } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { looks, type Plan } from './support/plans.ts';
 
-// What is kept of how many vehicles a fleet has is looked up once for all that asks for it, and for the fleets of the page alone.
+// Stored vehicle counts are read once per request, for the fleets of the page alone.
 const gateway = await startGateway();
 const { database } = gateway;
 const client = await gateway.as('counted');
@@ -45,7 +45,7 @@ test.skipIf(database.kind === 'embedded').each(Object.entries(asks))('%s', async
   const [row] = await database.send(`explain (analyze, format json) ${text}`, values);
   const [{ Plan: plan }] = (row as { 'QUERY PLAN': [{ Plan: Plan }] })['QUERY PLAN'];
   const tallies = Object.entries(looks(plan)).filter(([what]) => what.startsWith('vehicle_tally'));
-  // Each fleet has a row for each of its statuses; a page is read with one fleet more than it shows.
+  // Each fleet has a row per status; a page reads one fleet more than it shows.
   const rows = tallies.reduce((sum, [, count]) => sum + count, 0);
   expect(rows).toBeGreaterThan(0);
   expect(rows).toBeLessThanOrEqual((PAGE + 1) * VEHICLES);

@@ -19,7 +19,7 @@ const VEHICLES = 100;
 const warnings: string[] = [];
 process.on('warning', ({ message }) => warnings.push(message));
 
-/** One follower: the VINs that it has heard of, in their order, and what ended its stream. */
+/** A follower: the received VINs in order, and the end of its stream. */
 interface Follower {
   vins: string[];
   ended: unknown;
@@ -48,7 +48,7 @@ const vinsIn = ({ data }: Json): string[] => {
   return events.type && events.type !== 'ELIGIBILITY_CHANGED' ? [] : events.vehicles.map(({ vin }: Json) => vin);
 };
 
-/** Ten operations on each socket. */
+/** Opens ten operations per socket. */
 function overWebSocket(query: string) {
   return (client: Client, fleetId: string, count: number): Followed => {
     const connections = Array.from({ length: Math.ceil(count / 10) }, () =>
@@ -79,7 +79,7 @@ function overWebSocket(query: string) {
   };
 }
 
-/** A stream of server-sent events, whose data `vinsOf` reads. */
+/** A stream of server-sent events; `vinsOf` reads VINs from their data. */
 function overHttp(request: (fleetId: string) => [path: string, init: RequestInit], vinsOf: (data: Json) => string[]) {
   return (client: Client, fleetId: string, count: number): Followed => {
     const leaving = new AbortController();
@@ -135,7 +135,7 @@ const ways: Record<string, (client: Client, fleetId: string, count: number) => F
 
 const sending = ['rows', 'slowRows', 'read', 'send', 'add'] as const;
 
-/** Statements sent while so many followers hear of the verification of some vehicles; each hears of all of them. */
+/** The number of statements while `count` followers receive the verification of some vehicles, each of them all. */
 async function statementsFor(open: (typeof ways)[string], company: string, count: number): Promise<number> {
   const client = await gateway.as(company);
   const fleet = await createFleet(client);
@@ -160,18 +160,18 @@ async function statementsFor(open: (typeof ways)[string], company: string, count
   return statements;
 }
 
-test.each(Object.entries(ways))('%s: followers share what is read', { timeout: 240_000 }, async (name, open) => {
+test.each(Object.entries(ways))('%s: followers share reads', { timeout: 240_000 }, async (name, open) => {
   const few = await statementsFor(open, `few ${name}`, FEW);
   const many = await statementsFor(open, `many ${name}`, MANY);
-  // The pace of the answers makes the batches, not the followers.
+  // The rate of answers determines the batches, not the number of followers.
   expect(many).toBeLessThan(2 * few + VEHICLES);
 });
 
-test('a stream waits for its client by one listener, however much it reads', async () => {
+test('a stream waits for its client with one listener at a time', async () => {
   expect(warnings).toEqual([]);
 });
 
-/** Someone of this company, as the core knows callers. */
+/** A caller of this company, in the core's form. */
 const callerOf = (company: string, scopes: string[] | null = null): Caller => ({
   company,
   subject: 'test',
@@ -179,7 +179,7 @@ const callerOf = (company: string, scopes: string[] | null = null): Caller => ({
   expiresAt: Number.POSITIVE_INFINITY,
 });
 
-test('followers of an import share what is read of it', async () => {
+test('followers of an import share its reads', async () => {
   const client = await gateway.as('importing');
   const fleet = await createFleet(client);
   const importId = crypto.randomUUID();
@@ -207,7 +207,7 @@ test('followers of an import share what is read of it', async () => {
   expect((await count(MANY)).statements).toBeLessThan(10);
 });
 
-test('each follower of a log gets what its filter and scopes allow, at its end as from its past', {
+test('each follower of a log gets the events of its filter and scopes, past and new', {
   timeout: 150_000,
 }, async () => {
   const company = 'filters';

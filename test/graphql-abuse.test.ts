@@ -13,7 +13,7 @@ const closed = await startGateway({
 });
 const stranger = await closed.as('acme');
 const RESPONSE = 'application/graphql-response+json';
-/** What Yoga answers, and what is answered without it. */
+/** Accept headers of requests that are answered directly, and by Yoga. */
 const ways = { directly: RESPONSE, 'by Yoga': `${RESPONSE}, ${RESPONSE};q=0.9` };
 const codesOf = ({ body }: { body: Json }) => body.errors?.map((error: Json) => error.extensions.code);
 const many = (count: number, text: (at: number) => string) =>
@@ -51,7 +51,7 @@ describe('GraphQL over HTTP, as the graphql-http package audits it', () => {
   });
 });
 
-describe.each(Object.entries(ways))('a document out of bounds, answered %s', (_way, accept) => {
+describe.each(Object.entries(ways))('a document beyond the limits, answered %s', (_way, accept) => {
   const beyond: Record<string, [query: string, bound: string]> = {
     '300 kB': [`{ __typename } # ${'x'.repeat(300_000)}`, '16,384 characters'],
     '2,001 tokens': [`{ ${'a '.repeat(1999)}}`, '2,000 tokens'],
@@ -91,7 +91,7 @@ describe.each(Object.entries(ways))('a document out of bounds, answered %s', (_w
 });
 
 test.each([undefined, '*/*', 'application/json', 'text/event-stream', 'multipart/mixed'])(
-  'a document out of bounds is 400 for Accept: %s',
+  'a document beyond the limits is 400 for Accept: %s',
   async (accept) => {
     const headers = { ...(accept && { accept }) };
     for (const query of [
@@ -112,10 +112,10 @@ test.each([undefined, '*/*', 'application/json', 'text/event-stream', 'multipart
 describe('cost', () => {
   const query = 'query ($n: Int = 3) { fleets(first: $n) { nodes { vehicles(first: 10) { nodes { id } } } } }';
 
-  test.each(Object.entries(ways))('stands in the answer, by first and nesting, %s', async (_way, accept) => {
+  test.each(Object.entries(ways))('is in the answer, by first and nesting, %s', async (_way, accept) => {
     const costOf = async (variables: object) =>
       (await acme.post('/graphql', { query, variables }, { accept })).body.extensions.cost;
-    // A connection, its n fleets, the connection of each, its 10 vehicles.
+    // Counts the connection, its n fleets, each fleet's connection and its 10 vehicles.
     expect(await costOf({})).toEqual({ requestedQueryCost: 1 + 3 * 12, maximumQueryCost: 60_000 });
     expect(await costOf({ n: 20 })).toEqual({ requestedQueryCost: 1 + 20 * 12, maximumQueryCost: 60_000 });
     for (let use = 0; use < 4; use++) {
@@ -137,14 +137,14 @@ describe('cost', () => {
     expect(await costOf({ from: '2000-01-01T00:00:00Z' })).toBe(1 + 1000 * known);
   });
 
-  test('leaves it to the execution to reject null for an argument that needs a value, at its place', async () => {
+  test('leaves null for a required argument to the execution, which rejects it at its place', async () => {
     const query = `query ($from: DateTime = "2026-01-01T00:00:00Z") { company { activity(from: $from) { count } } }`;
     const { body } = await acme.post('/graphql', { query, variables: { from: null } });
     expect(body.data).toBeNull();
     expect(body.errors).toMatchObject([{ path: ['company', 'activity'], extensions: { code: 'VALIDATION_FAILED' } }]);
   });
 
-  test('counts a single value that stands for a list as one', async () => {
+  test('counts a single value in place of a list as one', async () => {
     const costOf = async (ids: string) =>
       (
         await acme.post('/graphql', {
@@ -155,7 +155,7 @@ describe('cost', () => {
     expect(await costOf(`"${unknownId}"`)).toMatchObject({ requestedQueryCost: 11 });
   });
 
-  test('above LIMIT_GRAPHQL_COST is 400, and the limit is named', async () => {
+  test('above LIMIT_GRAPHQL_COST is 400 with the limit', async () => {
     expect(await stranger.post('/graphql', { query, variables: { n: 8 } })).toMatchObject({
       body: { extensions: { cost: { requestedQueryCost: 97, maximumQueryCost: 100 } } },
     });
@@ -167,7 +167,7 @@ describe('cost', () => {
   });
 });
 
-describe('rows that are looked at', () => {
+describe('rows that are read', () => {
   const LARGE = 20_000;
   const fill = `
     with one as (insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
@@ -178,7 +178,7 @@ describe('rows that are looked at', () => {
   const counted = 'vehicles(filter: { vin: "WBA" }) { totalCount }';
   const listed = 'vehicles(first: 1, filter: { vin: "WBA", manufacturer: "bmw" }) { nodes { id } }';
 
-  test('below many parents are too many, where the company has them', async () => {
+  test('below many parents are too many if the company has them', async () => {
     await gateway.execute(`insert into company (company, position) values ('large', 0)`);
     await gateway.execute(fill);
     const large = await gateway.as('large');
@@ -190,7 +190,7 @@ describe('rows that are looked at', () => {
     expect(body.errors[0].message).toBe(
       'Filters and counts look at up to 1,200,000 rows, here at up to 20,001,001: ask for fewer parents, or leave out the counts or filters below them.',
     );
-    // Fleets have no vehicles together that the company has not.
+    // The fleets together have no more vehicles than the company.
     const fleets = await large.post('/graphql', {
       query: `{ fleets(first: 1000) { nodes { ${counted} seen: ${listed} } } }`,
     });
@@ -199,7 +199,7 @@ describe('rows that are looked at', () => {
     expect(few.body.data.vehicles.nodes[0].fleet.vehicles.totalCount).toBe(LARGE);
   });
 
-  test('below as many parents are few, where the company has few', async () => {
+  test('below as many parents are few if the company has few', async () => {
     const { id } = await createFleet(acme);
     const query = `{ fleets(first: 1000) { nodes { ${counted} contracts { totalCount } timeline { totalCount } } }
       fleet(id: "${id}") { ${listed} } }`;
@@ -207,8 +207,8 @@ describe('rows that are looked at', () => {
   });
 });
 
-describe('what fragments multiply', () => {
-  /** Each level selects the next one three times: 800 characters, and 3 to the power of the levels in what is asked for. */
+describe('fragments that multiply fields', () => {
+  /** Each level selects the next one three times: 800 characters, and 3 to the power of `count` selections. */
   const levels = (count: number) => {
     const fragments = many(count, (at) => {
       const below = at + 1 < count ? `...L${at + 1}` : 'id';
@@ -222,7 +222,7 @@ describe('what fragments multiply', () => {
     return `{ contracts(first: 1) { nodes { ...L0 } } } ${fragments}`;
   };
 
-  test.each(Object.entries(ways))('is bounded, and the bound is named, %s', async (_way, accept) => {
+  test.each(Object.entries(ways))('are limited, and the limit is named, %s', async (_way, accept) => {
     expect((await acme.post('/graphql', { query: levels(3) }, { accept })).status).toBe(200);
     for (const count of [5, 9]) {
       const answer = await acme.post('/graphql', { query: levels(count) }, { accept });
@@ -234,7 +234,7 @@ describe('what fragments multiply', () => {
     }
   });
 
-  test('is bounded below what a mutation gives back, too', async () => {
+  test('are limited in payloads, too', async () => {
     const lists = many(12, (at) => `l${at}: vehicles(first: 1) { nodes { id } }`);
     const fleets = many(12, (at) => `f${at}: fleet { ...F }`);
     const query = `mutation ($input: CreateFleetInput!) { createFleet(input: $input) { ${fleets} } } fragment F on Fleet { ${lists} }`;
@@ -245,7 +245,7 @@ describe('what fragments multiply', () => {
 });
 
 describe('errors', () => {
-  test.each(Object.entries(ways))('an answer has ten at most, %s', async (_way, accept) => {
+  test.each(Object.entries(ways))('an answer has at most ten, %s', async (_way, accept) => {
     const wrong = await acme.post('/graphql', { query: `{ ${many(100, (at) => `nothing${at}`)} }` }, { accept });
     expect(wrong).toMatchObject({ status: 400 });
     expect(wrong.body.errors).toHaveLength(10);
@@ -260,7 +260,7 @@ describe('errors', () => {
 });
 
 describe('LIMIT_GRAPHQL_SECONDS', () => {
-  test.each(Object.entries(ways))('what takes longer is 503, %s', async (_way, accept) => {
+  test.each(Object.entries(ways))('a longer execution is 503, %s', async (_way, accept) => {
     const slow = vi.spyOn(closed.database, 'rows').mockImplementation(() => new Promise(() => {}));
     const answer = await stranger.post('/graphql', { query: '{ fleets { nodes { id } } }' }, { accept });
     slow.mockRestore();
@@ -271,7 +271,7 @@ describe('LIMIT_GRAPHQL_SECONDS', () => {
 });
 
 describe('INTROSPECTION and GRAPHIQL off', () => {
-  test.each(Object.entries(ways))('the schema cannot be asked for, token or not, %s', async (_way, accept) => {
+  test.each(Object.entries(ways))('the schema is hidden, with and without a token, %s', async (_way, accept) => {
     for (const client of [stranger, closed.anyone]) {
       for (const query of [
         getIntrospectionQuery(),
@@ -291,7 +291,7 @@ describe('INTROSPECTION and GRAPHIQL off', () => {
     expect((await closed.anyone.get('/')).body).not.toMatch(/schema\.graphql|GraphiQL/);
   });
 
-  test.each(Object.entries(ways))('nothing is said of names that come close, %s', async (_way, accept) => {
+  test.each(Object.entries(ways))('similar names are not suggested, %s', async (_way, accept) => {
     const close = [
       { query: '{ flee }' },
       { query: '{ fleets(frist: 1) { totalCount } }' },
@@ -308,12 +308,12 @@ describe('INTROSPECTION and GRAPHIQL off', () => {
       expect(hidden.status, body.query).toBe(400);
       expect(JSON.stringify(hidden.body), body.query).not.toMatch(/did you mean/i);
     }
-    // Where the schema may be read, they help.
+    // With introspection, similar names are suggested.
     expect(JSON.stringify((await acme.post('/graphql', close[0], { accept })).body)).toContain('Did you mean');
   });
 });
 
-test('a token in the address, in a variable or in a cookie is no token', async () => {
+test('a token in the address, a variable or a cookie does not count', async () => {
   const token = acme.headers.authorization?.slice(7) ?? '';
   const query = '{ fleets { totalCount } }';
   await createFleet(acme);

@@ -3,7 +3,7 @@ import { openTrial } from './documents/trial.ts';
 import { startGateway } from './support/gateway.ts';
 import { cursorOf } from './support/reference.ts';
 
-// What test/slow/documents.test.ts found, in its smallest form; each is sent four times, in four ways.
+// Faults that test/slow/documents.test.ts found, in their smallest form; each is sent four times, in four ways.
 const gateway = await startGateway();
 const { rows, faultOf, close } = await openTrial(gateway);
 afterAll(close);
@@ -72,8 +72,8 @@ const documents: Record<string, [query: string, ...sends: Record<string, unknown
     { by: { id: null, vin: vehicle.vin } },
     { by: { vin: vehicle.vin } },
   ],
-  // graphql-js forgets what it began for the items before: a promise among them that is rejected would end the process.
-  'a directive that is wrong in a later item, beside arguments that are wrong in each': [
+  // graphql-js drops promises of earlier items on an error: a rejection among them would end the process.
+  'an invalid directive in a later item, beside invalid arguments in each': [
     `query Q($v: Boolean = true) { fleets(orderBy: { direction: ASC }) { nodes {
        vehicles(filter: { vin: "${ofLast.vin}" }) { nodes { id @skip(if: $v) } } contracts(first: 1, last: 1) { totalCount } } } }`,
     { v: null },
@@ -153,7 +153,7 @@ const documents: Record<string, [query: string, ...sends: Record<string, unknown
   'several operations': ['query A { manufacturers { id } } query B($x: Int) { fleets(first: $x) { totalCount } }'],
 };
 
-describe('every way answers as a plain execution does', () => {
+describe('every transport answers as a plain execution does', () => {
   test.each(Object.entries(documents))('%s', async (_name, [query, ...sends]) => {
     expect(await faultOf({ query, sends: again(...sends) })).toBeNull();
   });

@@ -19,8 +19,8 @@ const RESPONSE = 'application/graphql-response+json';
 const codesOf = ({ body }: { body: Json }) => body.errors?.map((error: Json) => error.extensions.code);
 const ask = (query: string, headers = {}, client = acme) => client.post('/graphql', { query }, headers);
 
-describe('who may ask', () => {
-  test('the schema and __typename are for everybody', async () => {
+describe('authentication', () => {
+  test('the schema and __typename need no token', async () => {
     expect(await ask('{ __typename }', {}, gateway.anyone)).toMatchObject({
       status: 200,
       body: { data: { __typename: 'Query' } },
@@ -29,7 +29,7 @@ describe('who may ask', () => {
     expect(body.data.__schema.queryType.name).toBe('Query');
   });
 
-  test('the schema is the same when it is asked for again, by GET, and for what a variable names', async () => {
+  test('the schema is the same in repeated requests, by GET, and with variables', async () => {
     const query = getIntrospectionQuery({ oneOf: true, specifiedByUrl: true });
     const printed = (introspection: IntrospectionQuery) =>
       printSchema(lexicographicSortSchema(buildClientSchema(introspection)));
@@ -46,7 +46,7 @@ describe('who may ask', () => {
     }
   });
 
-  test('anything else without a token is 401, whatever it hides behind', async () => {
+  test('anything else without a token is 401, in any form', async () => {
     for (const query of [
       '{ manufacturers { id } }',
       '{ contracts { totalCount } }',
@@ -70,7 +70,7 @@ describe('who may ask', () => {
     expect(answer.body.errors[0].extensions.requestId).toBe(answer.headers.get('x-request-id'));
   });
 
-  test('a token without a company is 403, an issuer out of reach 503 with Retry-After', async () => {
+  test('a token without a company is 403, an unreachable issuer 503 with Retry-After', async () => {
     const issuer = await testIssuer();
     const secured = await startGateway({ on: gateway, issuer });
     const nobody = await secured.as('', {});
@@ -94,11 +94,11 @@ describe('who may ask', () => {
 
 describe('statuses', () => {
   const wrong = {
-    'a document that is none': ['{ fleets', 'GRAPHQL_PARSE_FAILED'],
-    'a field that is none': ['{ flee }', 'GRAPHQL_VALIDATION_FAILED'],
+    'an invalid document': ['{ fleets', 'GRAPHQL_PARSE_FAILED'],
+    'an unknown field': ['{ flee }', 'GRAPHQL_VALIDATION_FAILED'],
     'a variable that is missing': ['query ($id: ID!) { fleet(id: $id) { id } }', 'VALIDATION_FAILED'],
   };
-  test.each(Object.entries(wrong))('%s: 400, for those who accept only JSON 200', async (_name, [query = '', code]) => {
+  test.each(Object.entries(wrong))('%s: 400, or 200 if only JSON is accepted', async (_name, [query = '', code]) => {
     const modern = await ask(query, { accept: RESPONSE });
     const legacy = await ask(query, { accept: 'application/json' });
     expect([modern.status, legacy.status]).toEqual([400, 200]);
@@ -106,7 +106,7 @@ describe('statuses', () => {
     expect(modern.body.errors[0].extensions.requestId).toBe(modern.headers.get('x-request-id'));
   });
 
-  test('a refusal of one field is 200 for everybody, beside the data of the others', async () => {
+  test('an error of one field is 200 for every Accept, beside the data of the others', async () => {
     const query = '{ fleet(id: "x") { id } manufacturers { id } }';
     for (const accept of ['application/json', RESPONSE]) {
       const answer = await ask(query, { accept });
@@ -125,7 +125,7 @@ describe('statuses', () => {
     expect(await acme.send('PATCH', '/graphql', {})).toMatchObject({ status: 405 });
   });
 
-  test('the single connection mode of graphql-sse is refused with what to use instead', async () => {
+  test('the single connection mode of graphql-sse is refused with the alternative', async () => {
     const answer = await acme.send('PUT', '/graphql');
     expect({ status: answer.status, allow: answer.headers.get('allow'), codes: codesOf(answer) }).toEqual({
       status: 405,
@@ -135,7 +135,7 @@ describe('statuses', () => {
     expect(answer.body.errors[0].message).toMatch(/distinct connections.*WebSocket/);
   });
 
-  test('a body that is no JSON, no object, a batch, or has no query is 400', async () => {
+  test('a body that is no JSON, no object, a batch or without a query is 400', async () => {
     const sent = async (body: string) => {
       const answer = await acme.post('/graphql', body, { 'content-type': 'application/json', accept: RESPONSE });
       return [answer.status, ...codesOf(answer)];
@@ -148,7 +148,7 @@ describe('statuses', () => {
   });
 
   test.each([RESPONSE, 'text/event-stream', `${RESPONSE}, ${RESPONSE};q=0.9`])(
-    'a body that looks like a promise is none, for %s',
+    'a body with a member `then` is no promise, for %s',
     async (accept) => {
       const query = '{ __typename }';
       for (const then of [0, {}, [], 'x', null]) {
@@ -165,7 +165,7 @@ describe('statuses', () => {
   );
 
   test.each([RESPONSE, 'text/event-stream', `${RESPONSE}, ${RESPONSE};q=0.9`])(
-    'members that mean nothing here are ignored, for %s',
+    'unknown members are ignored, for %s',
     (accept) =>
       fc.assert(
         fc.asyncProperty(fc.dictionary(fc.string(), fc.jsonValue()), async (others) => {
@@ -180,7 +180,7 @@ describe('statuses', () => {
       ),
   );
 
-  test('a form or an address that looks like a promise is none', async () => {
+  test('a form or an address with `then` is no promise', async () => {
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
     expect(codesOf(await acme.post('/graphql', 'then=1', form))).toEqual(['VALIDATION_FAILED']);
     expect(await acme.post('/graphql', 'query={__typename}&then=1', form)).toMatchObject({ status: 200 });
@@ -189,7 +189,7 @@ describe('statuses', () => {
   });
 
   test.each(['image/png', ','.repeat(4_000), Array.from({ length: 1_000 }, (_, at) => `a/${at}`).join()])(
-    'a form of answer that there is not is 406, which names those that there are once',
+    'an unknown media type is 406, with the supported ones',
     async (accept) => {
       const answer = await ask('{ __typename }', { accept });
       expect({ status: answer.status, accept: answer.headers.get('accept') }).toEqual({
@@ -205,7 +205,7 @@ describe('statuses', () => {
   });
 });
 
-describe('requests another site could have a browser send', () => {
+describe('requests that another site can make a browser send', () => {
   const query = '{ __typename }';
   const { anyone } = gateway;
   const simple = ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'];
@@ -215,7 +215,7 @@ describe('requests another site could have a browser send', () => {
     expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 400, codes: ['VALIDATION_FAILED'] });
   });
 
-  test('one header that such a request cannot have suffices', async () => {
+  test('one header that such a request cannot have permits it', async () => {
     const body = `query=${encodeURIComponent(query)}`;
     const type = { 'content-type': 'application/x-www-form-urlencoded' };
     for (const name of ['x-graphql-yoga-csrf', 'apollo-require-preflight', 'graphql-require-preflight']) {
@@ -224,7 +224,7 @@ describe('requests another site could have a browser send', () => {
     expect(await acme.post('/graphql', body, type)).toMatchObject({ status: 200 });
   });
 
-  test('a content type nobody can read is 415', async () => {
+  test('an unknown content type is 415', async () => {
     const answer = await acme.post('/graphql', query, { 'content-type': 'text/plain' });
     expect({ status: answer.status, codes: codesOf(answer) }).toEqual({
       status: 415,
@@ -233,7 +233,7 @@ describe('requests another site could have a browser send', () => {
   });
 });
 
-describe('bounds', () => {
+describe('limits', () => {
   const beyond: Record<string, [query: string, bound: string]> = {
     'a text over 16 kB': [`{ __typename } # ${'x'.repeat(16 * 1024)}`, '16,384 characters'],
     'over 2,000 tokens': [`{${'a '.repeat(2000)}}`, '2,000 tokens'],
@@ -255,7 +255,7 @@ describe('bounds', () => {
     ],
   };
 
-  test.each(Object.entries(beyond))('%s is refused, and the bound is named', async (_name, [query, bound]) => {
+  test.each(Object.entries(beyond))('%s is refused, and the limit is named', async (_name, [query, bound]) => {
     const answer = await ask(query, { accept: RESPONSE });
     expect({ status: answer.status, codes: codesOf(answer) }).toEqual({
       status: 400,
@@ -264,7 +264,7 @@ describe('bounds', () => {
     expect(answer.body.errors[0].message).toContain(bound);
   });
 
-  test('a million objects is refused, and the bound is named', async () => {
+  test('a million objects are refused, and the limit is named', async () => {
     const answer = await ask('{ fleets(first: 1000) { nodes { vehicles(first: 1000) { nodes { id } } } } }');
     expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 400, codes: ['COST_EXCEEDED'] });
     expect(answer.body.errors[0].message).toContain('60,000 objects');
@@ -280,7 +280,7 @@ describe('bounds', () => {
     expect(await sent(query(' = 1000'))).toEqual(['COST_EXCEEDED']);
   });
 
-  test('a size that is no number, nor can be made one, is refused', async () => {
+  test('a size that cannot be converted to a number is refused', async () => {
     for (const n of [{ toString: 0 }, { valueOf: null, toString: null }, [{ toString: 0 }], '7', true]) {
       const body = { query: 'query ($n: Int) { fleets(first: $n) { totalCount } }', variables: { n } };
       const answer = await acme.post('/graphql', body, { accept: RESPONSE });
@@ -288,7 +288,7 @@ describe('bounds', () => {
     }
   });
 
-  test('fragments that spread each other twice over are no more work than their text', async () => {
+  test('fragments that spread each other twice cost no more than their text', async () => {
     const doubling = Array.from({ length: 49 }, (_, i) => `fragment F${i} on Query { ...F${i + 1} ...F${i + 1} }`);
     const query = `{ ...F0 } ${doubling.join(' ')} fragment F49 on Query { __typename }`;
     expect(await ask(query, {}, gateway.anyone)).toMatchObject({ body: { data: { __typename: 'Query' } } });
@@ -298,7 +298,7 @@ describe('bounds', () => {
     expect(codesOf(await ask('{ ...F } fragment F on Query { ...F }'))).toContain('GRAPHQL_VALIDATION_FAILED');
   });
 
-  test('a refused document does not change what a good one answers', async () => {
+  test('a refused document does not change the answer of a valid one', async () => {
     for (let round = 0; round < 3; round++) {
       expect(codesOf(await ask('{ nothing }'))).toEqual(['GRAPHQL_VALIDATION_FAILED']);
       expect(await ask('{ fleets { totalCount } }')).toMatchObject({ body: { data: { fleets: expect.anything() } } });
@@ -307,7 +307,7 @@ describe('bounds', () => {
 });
 
 describe('faults', () => {
-  test('a fault of ours is masked, logged with the request id, and 200 beside other data', async () => {
+  test('an internal error is masked, logged with the request id, and 200 beside other data', async () => {
     const logged = vi.spyOn(gateway.services.log, 'error');
     vi.spyOn(gateway.services.manufacturers, 'list').mockImplementationOnce(() => {
       throw new Error('select secret from table');
@@ -323,7 +323,7 @@ describe('faults', () => {
     );
   });
 
-  test('a database out of reach is 503 with Retry-After where nothing could be answered', async () => {
+  test('an unreachable database is 503 with Retry-After if no field was answered', async () => {
     const lost = vi
       .spyOn(gateway.database, 'rows')
       .mockRejectedValue(Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:5432'), { code: 'ECONNREFUSED' }));
@@ -336,7 +336,7 @@ describe('faults', () => {
     expect(JSON.stringify([nothing.body, something.body])).not.toContain('10.0.0.1');
   });
 
-  test('the name a caller gives its request comes back in header and errors', async () => {
+  test("a caller's X-Request-Id is returned in header and errors", async () => {
     const answer = await ask('{ fleet(id: "x") { id } }', { 'x-request-id': 'mine-1' });
     expect(answer.headers.get('x-request-id')).toBe('mine-1');
     expect(answer.body.errors[0].extensions.requestId).toBe('mine-1');
@@ -344,7 +344,7 @@ describe('faults', () => {
 });
 
 describe('GraphiQL', () => {
-  test('a browser gets a page that needs nobody else, with a token that works', async () => {
+  test('a browser gets a page without foreign requests, with a valid token', async () => {
     const { status, headers, body } = await gateway.anyone.get('/graphql', { accept: 'text/html,*/*;q=0.8' });
     expect(status).toBe(200);
     expect(headers.get('content-type')).toContain('text/html');
@@ -360,7 +360,7 @@ describe('GraphiQL', () => {
     });
   });
 
-  test('its parts are kept by caches for good; the page, which has what is new each time, by none', async () => {
+  test('its files are cached for ever; the page, which changes each time, is not cached', async () => {
     const load = async () => (await gateway.anyone.get('/graphql', { accept: 'text/html' })).body as string;
     const [first, second] = [await load(), await load()];
     expect(first).toContain(gateway.url);
@@ -374,7 +374,7 @@ describe('GraphiQL', () => {
       expect([status, headers.get('cache-control')], path).toEqual([200, 'public, max-age=31536000, immutable']);
       expect(headers.get('content-type')).toMatch(path.endsWith('.css') ? 'text/css' : 'text/javascript');
       expect((await part.arrayBuffer()).byteLength).toBe(Number(headers.get('content-length')));
-      // What another version had is not kept.
+      // A path of another version is not cached.
       const other = await fetch(`${gateway.url}${path.replace(/[\w-]{16}/, 'another-version-')}`);
       expect([other.status, other.headers.get('cache-control')]).toEqual([200, 'no-store']);
       await other.body?.cancel();
@@ -385,7 +385,7 @@ describe('GraphiQL', () => {
     expect(await closed.anyone.get(parts[0] ?? '')).toMatchObject({ status: 404 });
   });
 
-  test('where another issuer makes the tokens, the page has none', async () => {
+  test('with another issuer the page has no token', async () => {
     const secured = await startGateway({ on: gateway, issuer: await testIssuer() });
     const { body } = await secured.anyone.get('/graphql', { accept: 'text/html' });
     expect(body).toContain('<title>Fleet Gateway</title>');
@@ -393,7 +393,7 @@ describe('GraphiQL', () => {
   });
 });
 
-test('a query answers the same however often it comes: data, errors, their places', async () => {
+test('a repeated query has the same data, errors and paths', async () => {
   const document = `query Often($id: ID!) { fleet(id: $id) { id } again: fleets(first: 1) { totalCount nodes { id vehicles { nodes { vin } } } } }`;
   const answers = [];
   for (let use = 0; use < 5; use++) {

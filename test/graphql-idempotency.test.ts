@@ -14,7 +14,7 @@ const hook = { url: 'https://example.com/hook' };
 const newHook = async (client: Client): Promise<string> => (await client.post('/webhooks', hook)).body.id;
 
 describe('GraphQL: Idempotency-Key', () => {
-  /** `accept` of both media types takes the long way through Yoga. */
+  /** With both media types in `accept`, Yoga executes the mutation. */
   const create = async (key: string, name: string, query = mutation, accept = '*/*') => {
     const client = await gateway.as('keys');
     const answer = await client.post(
@@ -44,7 +44,7 @@ describe('GraphQL: Idempotency-Key', () => {
 
   const both = 'application/graphql-response+json, application/json';
 
-  test.each(['*/*', both])('a refusal is remembered like any answer, in the same words (%s)', async (accept) => {
+  test.each(['*/*', both])('an error is replayed like any answer, with the same message (%s)', async (accept) => {
     const key = randomUUID();
     const refusals = [];
     for (const way of ['*/*', accept]) refusals.push((await create(key, '', mutation, way)).body);
@@ -62,7 +62,7 @@ describe('GraphQL: Idempotency-Key', () => {
     expect([other.status, other.body.errors[0].extensions.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
   });
 
-  test('an error below the mutation undoes it, and is not remembered', async () => {
+  test('an error below the mutation undoes it, and is not stored', async () => {
     const key = randomUUID();
     const query = `mutation Create($input: CreateFleetInput!) {
       createFleet(input: $input) { fleet { id timeline(after: "nonsense") { totalCount } } } }`;
@@ -82,7 +82,7 @@ describe('GraphQL: Idempotency-Key', () => {
     expect(body.errors[0].extensions.code).toBe('VALIDATION_FAILED');
   });
 
-  test('the way through Yoga knows the same keys', async () => {
+  test('Yoga uses the same keys', async () => {
     const key = randomUUID();
     const first = await create(key, 'Both ways', mutation, both);
     expect((await create(key, 'Both ways')).body.data).toEqual(first.body.data);
@@ -90,7 +90,7 @@ describe('GraphQL: Idempotency-Key', () => {
     expect([other.status, other.body.errors[0].extensions.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
   });
 
-  /** An input for each mutation; a new one has to say here what it is like. Uploads are remembered by their import. */
+  /** An input for each mutation; a new mutation needs one here. The import identifies repeated uploads. */
   const inputs: Record<string, (client: Client) => Promise<unknown>> = {
     createFleet: async () => fields('Every'),
     updateFleet: async (client) => ({ id: (await createFleet(client)).id, name: 'Changed' }),
@@ -120,7 +120,7 @@ describe('GraphQL: Idempotency-Key', () => {
   };
   const mutations = Object.values(schema.getMutationType()?.getFields() ?? {});
   test.each(mutations.map(({ name }) => name).filter((name) => name !== 'importVehicles'))(
-    'it holds on %s',
+    'applies to %s',
     async (name) => {
       const client = await gateway.as('every');
       const input = await inputs[name]?.(client);
@@ -139,7 +139,7 @@ describe('GraphQL: Idempotency-Key', () => {
       const key = randomUUID();
       const first = await send(key, 'a');
       expect(first.errors).toBeUndefined();
-      // Most could not be done twice: what was deleted, say, is not there any more.
+      // Most mutations could not run twice: a deleted object, for example, is missing the second time.
       expect(await send(key, 'a')).toMatchObject({ data: first.data });
       expect((await send(key, 'b')).errors[0].extensions.code).toBe('IDEMPOTENCY_KEY_REUSED');
     },

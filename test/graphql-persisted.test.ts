@@ -19,10 +19,10 @@ const { id } = await createFleet(acme, { name: 'Persisted' });
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 const persisted = (sha256Hash: string) => ({ persistedQuery: { version: 1, sha256Hash } });
 let count = 0;
-/** A document that nobody has sent before. */
+/** A document that no client has sent before. */
 const newText = () => `query Named${process.pid}x${count++} { manufacturers { id } }`;
 
-/** Each way to an answer: what is answered directly, and what Yoga answers. */
+/** Ways to send a request: answered directly, or by Yoga. */
 const ways: Record<string, (client: Client, body: Json) => Promise<Json>> = {
   directly: (client, body) => client.post('/graphql', body, { accept: RESPONSE }),
   'by Yoga': (client, body) => client.post('/graphql', body, { accept: `${RESPONSE}, ${RESPONSE};q=0.9` }),
@@ -38,7 +38,7 @@ const inAddress = (body: Json) =>
       typeof value === 'string' ? value : JSON.stringify(value),
     ]),
   ).toString();
-/** Code and message of the only error, or none. */
+/** Code and message of the only error, or undefined. */
 const errorOf = ({ body }: Json) => {
   const [, text = '{}'] = typeof body === 'string' ? (/^data: (.+)$/m.exec(body) ?? []) : [null, JSON.stringify(body)];
   const [error, ...others] = JSON.parse(text).errors ?? [];
@@ -49,7 +49,7 @@ const notFound = ['PERSISTED_QUERY_NOT_FOUND', 'PersistedQueryNotFound'];
 const notSupported = ['PERSISTED_QUERY_NOT_SUPPORTED', 'PersistedQueryNotSupported'];
 
 describe.each(Object.entries(ways))('a document by its hash, %s', (_way, send) => {
-  test('is unknown until its text has come with it', async () => {
+  test('is unknown until its text was sent with it', async () => {
     const query = newText();
     const extensions = persisted(sha256(query));
     expect(errorOf(await send(acme, { extensions }))).toEqual(notFound);
@@ -59,7 +59,7 @@ describe.each(Object.entries(ways))('a document by its hash, %s', (_way, send) =
     for (const other of Object.values(ways)) expect(errorOf(await other(acme, { extensions }))).toBeUndefined();
   });
 
-  test('with the hash of another text is wrong, and is not kept', async () => {
+  test('with the hash of another text is refused, and not stored', async () => {
     const [query, other] = [newText(), newText()];
     const extensions = persisted(sha256(other));
     expect(errorOf(await send(acme, { query, extensions }))).toEqual([
@@ -69,7 +69,7 @@ describe.each(Object.entries(ways))('a document by its hash, %s', (_way, send) =
     expect(errorOf(await send(acme, { extensions }))).toEqual(notFound);
   });
 
-  test('takes variables, and needs a token like any other', async () => {
+  test('accepts variables, and needs a token like any other', async () => {
     const query = `query Q${count++}($id: ID!) { fleet(id: $id) { name } }`;
     const extensions = persisted(sha256(query));
     await acme.post('/graphql', { query, extensions, variables: { id } });
@@ -82,7 +82,7 @@ describe.each(Object.entries(ways))('a document by its hash, %s', (_way, send) =
     );
   });
 
-  test('of another version is refused, and what has no version is none', async () => {
+  test('of another or no version is refused', async () => {
     const query = newText();
     for (const persistedQuery of [{ version: 2, sha256Hash: sha256(query) }, {}, { version: 1, sha256Hash: 7 }]) {
       expect(errorOf(await send(acme, { query, extensions: { persistedQuery } }))?.[0]).toBe('VALIDATION_FAILED');
@@ -93,7 +93,7 @@ describe.each(Object.entries(ways))('a document by its hash, %s', (_way, send) =
   });
 });
 
-test('hashes that mean something to JavaScript are unknown', () =>
+test('hashes with a meaning in JavaScript are unknown', () =>
   fc.assert(
     fc.asyncProperty(
       fc.oneof(fc.constantFrom('__proto__', 'constructor', 'then', 'size', ''), fc.string()),
@@ -115,7 +115,7 @@ test('batches are refused', async () => {
   expect(errorOf(await acme.post('/graphql', { extensions }))).toEqual(notFound);
 });
 
-test('mutations by hash do not come by GET', async () => {
+test('mutations by hash are refused by GET', async () => {
   const query = 'mutation { deleteFleet(input: { id: "x" }) { fleet { id } } }';
   const extensions = persisted(sha256(query));
   expect(errorOf(await acme.post('/graphql', { query, extensions }))?.[0]).toBe('FLEET_NOT_FOUND');
@@ -123,11 +123,11 @@ test('mutations by hash do not come by GET', async () => {
   expect(await acme.get(`/graphql?${inAddress({ extensions })}`)).toMatchObject({ status: 405 });
 });
 
-test('more documents than are kept push out the oldest, by count and by size', async () => {
+test('documents beyond the limit replace the oldest, by count and by size', async () => {
   const known = newText();
   const extensions = persisted(sha256(known));
   await acme.post('/graphql', { query: known, extensions });
-  // 16 kB each: 600 are more than are kept.
+  // 600 documents of 16 kB exceed the limit.
   const filling = ' '.repeat(16_000);
   for (let at = 0; at < 600; at += 50) {
     await Promise.all(
@@ -140,7 +140,7 @@ test('more documents than are kept push out the oldest, by count and by size', a
   expect(errorOf(await acme.post('/graphql', { extensions }))).toEqual(notFound);
 });
 
-/** What a client sends: for each request, whether it had a text and a hash. */
+/** A client that records, for each request, whether it had a text and a hash. */
 function spied(client: Client) {
   const sent: string[] = [];
   const fetching: typeof fetch = (input, init) => {
@@ -191,7 +191,7 @@ describe('clients', () => {
     expect(sent).toEqual(['GET extensions', 'POST query extensions', 'GET extensions']);
   });
 
-  test('urql does so by GET', async () => {
+  test('urql does the same by GET', async () => {
     const { sent, ask } = urql(gateway.url, acme);
     const text = fleetText(`Urql${count++}x${process.pid}`);
     expect(await ask(text)).toMatchObject(shown);
@@ -234,7 +234,7 @@ describe('TRUSTED_DOCUMENTS', async () => {
         }
       });
 
-      test.each(Object.entries(ways))('no others are, %s', async (_way, send) => {
+      test.each(Object.entries(ways))('no others are executed, %s', async (_way, send) => {
         const query = newText();
         for (const asked of [
           { query },
@@ -256,7 +256,7 @@ describe('TRUSTED_DOCUMENTS', async () => {
       test.each([
         ['Apollo', apollo],
         ['urql', urql],
-      ] as const)('%s asks by id, is refused what is not in it, and goes on', async (which, open) => {
+      ] as const)('%s sends ids, is refused other documents, and continues', async (which, open) => {
         const ids = new Map([
           ['Trusted', 'one'],
           ['Second', 'two'],

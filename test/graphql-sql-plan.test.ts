@@ -15,7 +15,7 @@ await createFleet(globex, { ...fleetFields, name: 'theirs' });
 
 const RESPONSE = 'application/graphql-response+json';
 
-/** The same operation, answered in the short way and executed by Yoga. */
+/** The answers to an operation, directly and by Yoga. */
 async function both(client: Client, query: string, variables: Json = {}): Promise<[Json, Json]> {
   const ways = [RESPONSE, `${RESPONSE}, ${RESPONSE};q=0.9`];
   const answers = ways.map((accept) => client.post('/graphql', { query, variables }, { accept }));
@@ -58,13 +58,13 @@ describe.each(Object.entries(queries))('%s', (_name, query) => {
   test.each([
     ['acme', acme],
     ['globex', globex],
-  ])('is the same, written by the database or executed, to %s', async (_company, client) => {
+  ])('is the same from the database and from the execution, to %s', async (_company, client) => {
     const [short, executed] = await both(client, query);
     expect(short).toEqual(executed);
   });
 });
 
-test('pages go on from one to the next, by variables', async () => {
+test('pages follow each other, by variables', async () => {
   const query = `query ($id: ID!, $first: Int, $after: String) { fleet(id: $id) { vehicles(first: $first, after: $after) {
     nodes { vin } ${pageInfo} } } }`;
   const vins: string[] = [];
@@ -81,7 +81,7 @@ test('pages go on from one to the next, by variables', async () => {
   expect(vins).toHaveLength(6);
 });
 
-test('a wrong variable is refused as ever', async () => {
+test('an invalid variable is refused as in an execution', async () => {
   const query = 'query ($id: ID!, $first: Int) { fleet(id: $id) { vehicles(first: $first) { nodes { vin } } } }';
   for (const variables of [{ id: first.id, first: 'x' }, {}, { id: first.id, first: 0 }, { id: null }]) {
     const [short, executed] = await both(acme, query, variables);
@@ -90,7 +90,7 @@ test('a wrong variable is refused as ever', async () => {
   }
 });
 
-test('what only the database or a resolver refuses is worded as ever, at its place', async () => {
+test('errors of the database or a resolver have the same message and path', async () => {
   const nothing = 'query ($id: ID = "x") { fleet(id: $id) { id } fleets { nodes { id } } }';
   const noText = 'query ($name: String) { fleets(filter: { name: $name }) { nodes { id } } }';
   for (const [query, variables] of [
@@ -104,7 +104,7 @@ test('what only the database or a resolver refuses is worded as ever, at its pla
   }
 });
 
-test('another company’s fleet is not there', async () => {
+test('another company’s fleet is not found', async () => {
   const query = 'query ($id: ID!) { fleet(id: $id) { id vehicles { nodes { vin } } } }';
   const [short, executed] = await both(globex, query, { id: first.id });
   expect(short).toEqual(executed);

@@ -18,7 +18,7 @@ const CHANGED =
 const PROGRESS =
   'subscription ($importId: ID!) { importProgress(importId: $importId) { id state received created fleet { id } } }';
 
-/** Events as a real client of the protocol sees them, as they come. */
+/** Events as graphql-sse, a client of the protocol, receives them. */
 function subscribe(client: Client, query: string, variables: Json = {}) {
   const sse: SseClient = createClient({ url: `${gateway.url}/graphql`, headers: client.headers, retryAttempts: 0 });
   onTestFinished(() => sse.dispose());
@@ -33,11 +33,11 @@ function subscribe(client: Client, query: string, variables: Json = {}) {
 }
 
 const listeners = () => followers.count;
-/** Resolves when as many subscriptions as these are open, beside what the service itself listens to. */
+/** Resolves when `count` subscriptions are open in addition to the service's own followers. */
 const open = (count: number, before: number) => expect.poll(listeners).toBe(before + count);
 const before = listeners();
 
-test('eligibilityChanged tells each new answer of the company, or of one fleet', async () => {
+test('eligibilityChanged sends each new answer of the company, or of one fleet', async () => {
   const fleet = await createFleet(acme);
   const all = subscribe(acme, CHANGED);
   const one = subscribe(acme, CHANGED, { fleetId: fleet.id });
@@ -55,7 +55,7 @@ test('eligibilityChanged tells each new answer of the company, or of one fleet',
   expect(theirs.events).toEqual([]);
 });
 
-test('names that mean something to JavaScript are names in events, too', async () => {
+test('names with a meaning in JavaScript are allowed in events, too', async () => {
   const odd =
     'subscription { eligibilityChanged { then: eligibility { then: vin __proto__: status constructor: manufacturer { then: id } } } }';
   const { events } = subscribe(acme, odd);
@@ -67,7 +67,7 @@ test('names that mean something to JavaScript are names in events, too', async (
   expect(JSON.stringify(event)).toBe(`{"data":{"eligibilityChanged":${told}}}`);
 });
 
-test('a client that goes away leaves no listener behind', async () => {
+test('a client that disconnects leaves no listener behind', async () => {
   await open(0, before);
   const some = Array.from({ length: 5 }, () => subscribe(acme, CHANGED));
   const imports = Array.from({ length: 5 }, () => subscribe(acme, PROGRESS, { importId: randomUUID() }));
@@ -119,7 +119,7 @@ test('importProgress may be opened before its import, and ends with the final co
   await open(0, before);
 });
 
-test('importProgress of what is no id is refused', async () => {
+test('importProgress of an invalid id is refused', async () => {
   const { events, ended } = subscribe(acme, PROGRESS, { importId: 'nonsense' });
   await ended;
   expect(events).toMatchObject([{ errors: [{ extensions: { code: 'IMPORT_NOT_FOUND' } }] }]);
@@ -163,7 +163,7 @@ test('a slow reader gets the latest answer of each vehicle, once', async () => {
   for (let times = 0; times < 1000; times++) changes.emit('eligibility', news);
   changes.emit('eligibility', { ...news, company: 'globex' });
   expect(await answers.next()).toMatchObject({ done: false, value: { vin } });
-  // Had anything of the rest been left, it would come before the next vehicle.
+  // Remaining answers would come before the next vehicle.
   const other = await addVehicle(await gateway.as('reading'), newVin(8));
   changes.emit('eligibility', { company: 'reading', vehicles: [[other.id, other.vin]] });
   expect(await answers.next()).toMatchObject({ done: false, value: { vin: other.vin } });
@@ -172,7 +172,7 @@ test('a slow reader gets the latest answer of each vehicle, once', async () => {
   await open(0, before);
 });
 
-test('a reader too slow for all that changes is told so, not left with a gap', async () => {
+test('a reader that is too slow for all changes gets an error, not a gap', async () => {
   const { events, ended } = subscribe(await gateway.as('flooding'), CHANGED);
   await open(1, before);
   const vehicles = Array.from({ length: 10_001 }, (): [string, string] => [randomUUID(), newVin()]);
@@ -182,7 +182,7 @@ test('a reader too slow for all that changes is told so, not left with a gap', a
   await open(0, before);
 });
 
-test('after a gap in the news the answers that were missed are read', async () => {
+test('after missing notifications, missed answers are read', async () => {
   const company = 'missing';
   const fleet = await createFleet(await gateway.as(company));
   const ctx = contextOf(gateway.services, 'test', {
@@ -203,7 +203,7 @@ test('after a gap in the news the answers that were missed are read', async () =
   client.abort();
 });
 
-test('importProgress tells at most ten states a second', async () => {
+test('importProgress sends at most ten states a second', async () => {
   const fleet = await createFleet(acme);
   const id = randomUUID();
   await gateway.execute(
@@ -223,7 +223,7 @@ test('importProgress tells at most ten states a second', async () => {
     expect(await states.next()).toMatchObject({ value: { state: 'RUNNING' } });
     heard.push(Date.now());
   }
-  // Timers may be a millisecond early.
+  // Timers may fire a millisecond early.
   expect(heard[3]).toBeGreaterThanOrEqual((heard[0] ?? 0) + 297);
   clearInterval(ringing);
   client.abort();

@@ -14,7 +14,7 @@ const query = `mutation ($input: ImportVehiclesInput!) { importVehicles(input: $
   summary { received created existing rejected } rejected { row value code message } } }`;
 const NONE = { file: null };
 
-/** The form of the GraphQL multipart request specification. */
+/** A form of the GraphQL multipart request specification. */
 function formOf(input: Json, file: Blob | undefined, name = 'vins.csv', text = query): FormData {
   const form = new FormData();
   form.append('operations', JSON.stringify({ query: text, variables: { input: { ...NONE, ...input } } }));
@@ -46,7 +46,7 @@ test('importVehicles adds the vehicles of a file and reports every refused row',
   expect(await acme.get(`/imports/${run.id}`)).toMatchObject({ status: 200, body: { id: run.id, created: 3 } });
 });
 
-test('the imports of a fleet are a list of its own, oldest first whatever their ids', async () => {
+test('the imports of a fleet are a list, oldest first with any ids', async () => {
   const fleet = await createFleet(acme);
   const ids = ['ffffffff-0000-4000-8000-', '88888888-0000-4000-8000-', '00000000-0000-4000-8000-'].map(
     (id) => `${id}${randomUUID().slice(-12)}`,
@@ -71,12 +71,12 @@ test('the imports of a fleet are a list of its own, oldest first whatever their 
   });
   const globex = await gateway.as('globex');
   const theirs = await createFleet(globex);
-  // A cursor of another company's list begins nowhere in one's own.
+  // A cursor of another company's list does not exist in the own list.
   const foreign = await list(`first: 5, after: "${first.pageInfo.endCursor}"`, theirs.id, globex);
   expect(foreign).toMatchObject({ totalCount: 0, nodes: [] });
 });
 
-test('the rejected rows of an import are a list of their own, in the order of the file', async () => {
+test('the rejected rows of an import are a list, in the order of the file', async () => {
   const fleet = await createFleet(acme);
   const importId = randomUUID();
   const rejections =
@@ -121,7 +121,7 @@ test('mode ATOMIC and dryRun store nothing', async () => {
   expect(await countOf(fleet)).toBe(0);
 });
 
-test('an importId makes the second sending safe, as an Idempotency-Key does', async () => {
+test('an importId makes a second upload safe, as an Idempotency-Key does', async () => {
   const fleet = await createFleet(acme);
   const importId = randomUUID();
   const file = csv(`${newVin()}\n`);
@@ -137,7 +137,7 @@ test('an importId makes the second sending safe, as an Idempotency-Key does', as
   expect(await countOf(fleet)).toBe(2);
 });
 
-test('a file over the limit is refused with the limit, and nothing of it is stored', async () => {
+test('a file over the limit is refused with the limit, and not stored', async () => {
   const fleet = await createFleet(acme);
   const line = `${newVin()}\n`;
   for (const size of [100_001, 1_000_000]) {
@@ -151,14 +151,14 @@ test('a file over the limit is refused with the limit, and nothing of it is stor
   expect((await upload({ fleetId: fleet.id }, fits)).body.errors).toBeUndefined();
 });
 
-test('what is no CSV is refused by its label or by its content', async () => {
+test('a file that is no CSV is refused by its type or content', async () => {
   const { id: fleetId } = await createFleet(acme);
   expect(codesOf(await upload({ fleetId }, csv(newVin(), 'image/png')))).toEqual(['UNSUPPORTED_MEDIA_TYPE']);
   expect(codesOf(await upload({ fleetId }, csv('%PDF-1.7', 'text/csv')))).toEqual(['UNSUPPORTED_MEDIA_TYPE']);
   expect((await upload({ fleetId }, csv(newVin(), 'application/vnd.ms-excel'))).body.errors).toBeUndefined();
 });
 
-/** The beginning of a form with a large file, sent as far as `share` of it; the rest never comes. */
+/** Sends a form with a large file up to `share` of its bytes, and never the rest. */
 async function begin(form: FormData, share = 0.5) {
   const whole = new Response(form);
   const bytes = Buffer.from(await whole.arrayBuffer());
@@ -169,7 +169,7 @@ async function begin(form: FormData, share = 0.5) {
   return sending;
 }
 
-test('a refusal does not wait for the end of the file', async () => {
+test('an error does not wait for the end of the file', async () => {
   const big = csv(`${newVin()}\n`.repeat(5000));
   const refused = async (form: FormData) => {
     const sending = await begin(form);
@@ -184,19 +184,19 @@ test('a refusal does not wait for the end of the file', async () => {
   expect(await refused(formOf({}, big, 'x', '{ nothing }'))).toEqual(['GRAPHQL_VALIDATION_FAILED']);
 });
 
-test('nobody without a token gets a file in', async () => {
+test('a file without a token is refused', async () => {
   const big = csv(`${newVin()}\n`.repeat(5000));
   const answer = await upload({ fleetId: 'x' }, big, { 'apollo-require-preflight': '1' }, gateway.anyone);
   expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 401, codes: ['UNAUTHENTICATED'] });
 });
 
-test('another company’s fleet takes no file', async () => {
+test('a file for another company’s fleet is refused', async () => {
   const fleet = await createFleet(acme);
   const globex = await gateway.as('globex');
   expect(codesOf(await upload({ fleetId: fleet.id }, csv(newVin()), {}, globex))).toEqual(['FLEET_NOT_FOUND']);
 });
 
-test('a form that is torn, or not as the specification says, is refused', async () => {
+test('a torn or invalid form is refused', async () => {
   const fleet = await createFleet(acme);
   const fleetId = fleet.id;
   expect(codesOf(await upload({ fleetId }, undefined))).toEqual(['VALIDATION_FAILED']);
@@ -231,7 +231,7 @@ test('a form that is torn, or not as the specification says, is refused', async 
   expect(await countOf(fleet)).toBe(0);
 });
 
-test('a client that goes away in mid-file leaves the fleet as it was', async () => {
+test('a client that disconnects during an upload leaves the fleet unchanged', async () => {
   const fleet = await createFleet(acme);
   const importId = randomUUID();
   const sending = await begin(formOf({ fleetId: fleet.id, importId }, csv(`${newVins(500).join('\n')}\n`)));

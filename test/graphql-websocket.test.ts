@@ -18,7 +18,7 @@ const EVENTS = 'subscription { events { id } }';
 const wsUrl = (url: string) => `${url.replace('http', 'ws')}/graphql`;
 const tokenOf = (client: { headers: Record<string, string> }) => client.headers.authorization ?? '';
 
-/** A client of the protocol's own library. */
+/** A client of the graphql-ws library. */
 function connect(connectionParams: Json, { url = gateway.url, ...options }: Json = {}): WsClient {
   const client = createClient({
     url: wsUrl(url),
@@ -30,7 +30,7 @@ function connect(connectionParams: Json, { url = gateway.url, ...options }: Json
   onTestFinished(() => void client.dispose());
   return client;
 }
-/** What an operation gives, until it ends; rejects with its errors or the close event. */
+/** Runs an operation; `ended` rejects with its errors or the close event. */
 function run(client: WsClient, query: string, variables: Json = {}) {
   const events: Json[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<Json[]>();
@@ -44,7 +44,7 @@ function run(client: WsClient, query: string, variables: Json = {}) {
 const own = (client: { headers: Record<string, string> }, options?: Json) =>
   connect({ Authorization: tokenOf(client) }, options);
 
-/** A socket whose messages the test writes itself. */
+/** A socket without a client library. */
 async function raw(protocols = ['graphql-transport-ws']) {
   const socket = new WebSocket(wsUrl(gateway.url), protocols);
   const messages: Json[] = [];
@@ -96,11 +96,11 @@ describe('an operation', () => {
     await expect(run(client, query).ended).rejects.toMatchObject([
       { message: expect.any(String), extensions: { code, requestId: expect.any(String) } },
     ]);
-    // The connection goes on.
+    // The connection stays open.
     expect(await run(client, '{ __typename }').ended).toMatchObject([{ data: { __typename: 'Query' } }]);
   });
 
-  test('that fails in a field has its data beside the error', async () => {
+  test('with an error in a field has its data beside the error', async () => {
     const [result] = await run(own(acme), `{ fleet(id: "${unknownId}") { id } manufacturers { id } }`).ended;
     expect(result).toMatchObject({
       data: { fleet: null },
@@ -161,7 +161,7 @@ describe('a connection', () => {
     await expect(run(nobody, '{ __typename }').ended).rejects.toMatchObject({ code: 4403 });
   });
 
-  test('ends with its token; the client comes back with another one, and goes on', async () => {
+  test('ends with its token; the client reconnects with another one, and continues', async () => {
     const issuer = await testIssuer();
     const secured = await startGateway({ on: gateway, issuer, workers: true });
     const codes: number[] = [];
@@ -171,7 +171,7 @@ describe('a connection', () => {
       webSocketImpl: WebSocket,
       retryAttempts: 5,
       retryWait: async () => {},
-      // The clock tolerance of tokens is 5 s.
+      // Tokens are accepted for 5 s after their expiry.
       connectionParams: async () => {
         connected += 1;
         const lifetime = connected === 1 ? -3 : 600;
@@ -190,19 +190,19 @@ describe('a connection', () => {
   });
   const tokenOfClient = (client: { headers: Record<string, string> }) => ({ Authorization: tokenOf(client) });
 
-  test('of no protocol is closed with 4406, and clients of another one are told at once', async () => {
+  test('without a protocol is closed with 4406, and of an old protocol at once', async () => {
     expect(await (await raw([])).closed).toBe(4406);
     expect(await (await raw(['graphql-ws'])).closed).toBe(1006);
   });
 
-  test('before its token may do nothing: 4401', async () => {
+  test('may not send operations before its token: 4401', async () => {
     const { send, closed } = await raw();
     send({ type: 'subscribe', id: '1', payload: { query: '{ __typename }' } });
     expect(await closed).toBe(4401);
   });
 
   test.each(['{', '7', '{"type":"nothing"}', '{"type":"next","id":"1","payload":{}}', '\\u0000'])(
-    'that says %s is closed with 4400',
+    'that sends %s is closed with 4400',
     async (text) => {
       const { socket, closed } = await raw();
       socket.send(text);
@@ -210,13 +210,13 @@ describe('a connection', () => {
     },
   );
 
-  test('that says more than LIMIT_JSON_BYTES at once is closed with 1009', async () => {
+  test('that sends more than LIMIT_JSON_BYTES at once is closed with 1009', async () => {
     const { socket, closed } = await raw();
     socket.send('x'.repeat(1024 * 1024 + 1));
     expect(await closed).toBe(1009);
   });
 
-  test('has 50 operations at a time', async () => {
+  test('has at most 50 operations at a time', async () => {
     const { send, messages } = await raw();
     send({ type: 'connection_init', payload: { Authorization: tokenOf(acme) } });
     await until(() => messages[0] ?? null);
@@ -230,7 +230,7 @@ describe('a connection', () => {
     await expect.poll(listeners).toBe(before + 50);
   });
 
-  test('that does not take its answers is heard no more until it does', async () => {
+  test('that does not read its answers is not read, either', async () => {
     const { socket, send, messages } = await raw();
     send({ type: 'connection_init', payload: { Authorization: tokenOf(acme) } });
     await until(() => messages[0] ?? null);
@@ -238,7 +238,7 @@ describe('a connection', () => {
     const pings = 1_000;
     const payload = { filling: 'x'.repeat(60_000) };
     for (let count = 0; count < pings; count++) send({ type: 'ping', payload });
-    // What is left to send no longer gets less: 60 MB would long have been taken.
+    // The unsent rest is constant: otherwise the gateway would have read all 60 MB.
     const lefts: number[] = [];
     await until(() => lefts.unshift(socket.bufferedAmount) > 20 && lefts.slice(0, 20).every((one) => one === lefts[0]));
     expect(lefts[0]).toBeGreaterThan(20_000_000);
@@ -246,7 +246,7 @@ describe('a connection', () => {
     await until(() => (messages.length === pings + 1 ? true : null));
   });
 
-  test('names that mean something to JavaScript are ids', async () => {
+  test('names with a meaning in JavaScript are valid ids', async () => {
     const { send, messages } = await raw();
     send({ type: 'connection_init', payload: { Authorization: tokenOf(acme) } });
     for (const id of ['__proto__', 'constructor', 'then']) {
@@ -269,7 +269,7 @@ describe('RATE_LIMIT_PER_MINUTE', () => {
   });
 });
 
-test('a request with another Upgrade is a request like any other', async () => {
+test('a request with another Upgrade is handled as usual', async () => {
   const statusOf = (path: string, upgrade: string) =>
     new Promise((resolve, reject) => {
       request(`${gateway.url}${path}`, { headers: { connection: 'upgrade', upgrade, ...acme.headers } }, (answer) => {

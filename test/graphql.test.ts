@@ -17,13 +17,13 @@ const gateway = await startGateway();
 const acme = await gateway.as('acme');
 const globex = await gateway.as('globex');
 
-/** What an operation answers: its data, and the codes of its errors (whose order is a matter of chance). */
+/** The data of an operation, and its error codes (sorted, as their order is random). */
 async function ask(client: Client, query: string, variables: Json = {}): Promise<{ data: Json; codes: string[] }> {
   const { body } = await client.post('/graphql', { query, variables });
   return { data: body.data, codes: (body.errors ?? []).map((error: Json) => error.extensions.code).sort() };
 }
 
-/** The data of an operation that has no errors. */
+/** The data of an operation without errors. */
 async function read(client: Client, query: string, variables: Json = {}): Promise<Json> {
   const { data, codes } = await ask(client, query, variables);
   expect(codes).toEqual([]);
@@ -39,13 +39,13 @@ const fleetSelection = 'id company name companyAddress email vat vehicleCount cr
 const createFleetText = change('createFleet', `fleet { ${fleetSelection} }`);
 
 describe('fleets', () => {
-  test('createFleet stores what REST shows', async () => {
+  test('createFleet stores a fleet that REST shows', async () => {
     const { createFleet: payload } = await read(acme, createFleetText, { input: { ...fleetFields, name: '  North ' } });
     expect(payload.fleet).toMatchObject({ ...fleetFields, name: 'North', company: 'acme', vehicleCount: 0 });
     expect(await acme.get(`/fleets/${payload.fleet.id}`)).toMatchObject({ status: 200, body: payload.fleet });
   });
 
-  test('every wrong field is named, as in REST', async () => {
+  test('every invalid field is named, as in REST', async () => {
     const input = { name: ' ', companyAddress: 'x'.repeat(256), email: 'nobody', vat: 'DE1' };
     const { body: rest } = await acme.post('/fleets', input);
     const { body } = await acme.post('/graphql', { query: createFleetText, variables: { input } });
@@ -59,7 +59,7 @@ describe('fleets', () => {
     });
   });
 
-  test('values of a wrong kind are named by their place, all in one error', async () => {
+  test('values of a wrong type are named by their place, in one error', async () => {
     const { body } = await acme.post('/graphql', {
       query: createFleetText,
       variables: { input: { name: 5, vat: ';' } },
@@ -84,7 +84,7 @@ describe('fleets', () => {
     expect((await ask(acme, text, { input: { id: unknownId, name: 'x' } })).codes).toEqual(['FLEET_NOT_FOUND']);
   });
 
-  test('deleteFleet gives the fleet as it was; its lists are empty', async () => {
+  test('deleteFleet returns the deleted fleet with empty lists', async () => {
     const fleet = await createFleet(acme);
     await addVehicles(acme, newVins(2), fleet);
     const text = change('deleteFleet', 'fleet { id vehicleCount vehicles { nodes { id } } }');
@@ -132,7 +132,7 @@ describe('vehicles', () => {
      rejected { index value code message }`,
   );
 
-  test('addVehicles reports what became of each VIN', async () => {
+  test('addVehicles reports the outcome of each VIN', async () => {
     const fleet = await createFleet(acme);
     const [vin = '', there = ''] = newVins(2);
     await addVehicles(acme, [there], fleet);
@@ -159,7 +159,7 @@ describe('vehicles', () => {
     expect(payload.vehicles[2].eligibility.status).toBe('UNSUPPORTED');
   });
 
-  test('mode ATOMIC stores nothing when a VIN is refused, and says which', async () => {
+  test('mode ATOMIC stores nothing if a VIN is refused, and names it', async () => {
     const fleet = await createFleet(acme);
     const input = { fleetId: fleet.id, vins: [newVin(), 'SHORT'], mode: 'ATOMIC' };
     const { body } = await acme.post('/graphql', { query: addText, variables: { input } });
@@ -181,7 +181,7 @@ describe('vehicles', () => {
     expect((await acme.get(`/fleets/${fleet.id}`)).body.vehicleCount).toBe(0);
   });
 
-  test('faults of the list itself have their place as in REST', async () => {
+  test('errors of the list itself have the same path as in REST', async () => {
     const { id: fleetId } = await createFleet(acme);
     const { body } = await acme.post('/graphql', { query: addText, variables: { input: { fleetId, vins: [] } } });
     const { body: rest } = await acme.post('/vehicles', { fleetId, vins: [] });
@@ -193,7 +193,7 @@ describe('vehicles', () => {
     expect(wrong.body.errors[0].extensions.errors).toMatchObject([{ path: 'vins.1', code: 'INVALID_TYPE' }]);
   });
 
-  test('vehicle finds by id or by VIN, by one of the two', async () => {
+  test('vehicle finds by id or by VIN, never by both', async () => {
     const { id, vin } = await addVehicle(acme);
     const text = 'query ($by: VehicleBy!) { vehicle(by: $by) { id vin } }';
     expect((await read(acme, text, { by: { id } })).vehicle).toEqual({ id, vin });
@@ -205,7 +205,7 @@ describe('vehicles', () => {
     });
   });
 
-  test('deleteVehicle gives the vehicle as it was', async () => {
+  test('deleteVehicle returns the deleted vehicle', async () => {
     const { id, vin } = await addVehicle(acme);
     const text = change('deleteVehicle', 'vehicle { id vin fleet { vehicleCount } }');
     expect((await read(acme, text, { input: { id } })).deleteVehicle.vehicle).toEqual({
@@ -216,7 +216,7 @@ describe('vehicles', () => {
     expect((await ask(acme, text, { input: { id } })).codes).toEqual(['VEHICLE_NOT_FOUND']);
   });
 
-  test('deleteVehicles deletes the union and names what was not there', async () => {
+  test('deleteVehicles deletes the union and names missing vehicles', async () => {
     const fleet = await createFleet(acme);
     const [one, two] = await addVehicles(acme, newVins(2), fleet);
     const text = change('deleteVehicles', 'deleted { id vin } notFound { ids vins }');
@@ -257,7 +257,7 @@ describe('eligibility', () => {
     expect((await ask(acme, text, { vin: newVin() })).codes).toEqual(['VEHICLE_NOT_FOUND']);
   });
 
-  test('verifyEligibility answers with what is known, in the order asked', async () => {
+  test('verifyEligibility returns present eligibilities, in the order of the input', async () => {
     const fleet = await createFleet(acme);
     const vins = newVins(3);
     await addVehicles(acme, vins, fleet);
@@ -274,7 +274,7 @@ describe('eligibility', () => {
   });
 });
 
-test('a code of a reason that another version stored is OTHER, however it is read', async () => {
+test('a reason code that another version stored is OTHER, in every answer', async () => {
   const { vin } = await addVehicle(acme, newVin(9));
   const reasons = 'reason { code message }';
   const shown = async (code: string) => {
@@ -299,7 +299,7 @@ describe('contracts', () => {
     fleet { id } vehicle { id eligibility { status } }`;
   const createText = change('createContract', `contract { ${selection} }`);
 
-  test('createContract gives the contract with its fleet and vehicle', async () => {
+  test('createContract returns the contract with its fleet and vehicle', async () => {
     const vehicle = await addVehicle(acme);
     const { fleetId, ...fields } = contractFields(vehicle);
     const { createContract: payload } = await read(acme, createText, { input: { fleetId, ...fields } });
@@ -317,7 +317,7 @@ describe('contracts', () => {
     expect((await read(acme, text, { id: payload.contract.id })).contract).toEqual(payload.contract);
   });
 
-  test('times are judged as in REST', async () => {
+  test('times are validated as in REST', async () => {
     const vehicle = await addVehicle(acme);
     for (const wrong of [
       { from: '2030-02-30T00:00:00Z' },
@@ -331,7 +331,7 @@ describe('contracts', () => {
     }
   });
 
-  test('an overlap is refused with the ids in the way, and leaves nothing behind for the next field', async () => {
+  test('an overlap is refused with the ids in conflict, and does not affect the next field', async () => {
     const contract = await createContract(acme);
     const input = contractFields(contract);
     const { body } = await acme.post('/graphql', {
@@ -346,14 +346,14 @@ describe('contracts', () => {
     ]);
   });
 
-  test('deleteContract gives the contract as it was', async () => {
+  test('deleteContract returns the deleted contract', async () => {
     const { id } = await createContract(acme);
     const text = change('deleteContract', 'contract { id vehicle { vin } }');
     expect((await read(acme, text, { input: { id } })).deleteContract.contract.id).toBe(id);
     expect((await ask(acme, text, { input: { id } })).codes).toEqual(['CONTRACT_NOT_FOUND']);
   });
 
-  test('contracts stand under the company, the fleet and the vehicle, each with its count', async () => {
+  test('contracts are listed for the company, the fleet and the vehicle, each with a count', async () => {
     const client = await gateway.as('contracting');
     const vehicle = await addVehicle(client);
     const contract = await createContract(client, vehicle);
@@ -382,7 +382,7 @@ describe('contracts', () => {
   });
 });
 
-test('what another company has answers as what does not exist', async () => {
+test('objects of another company are answered like unknown ones', async () => {
   const vehicle = await addVehicle(acme);
   const contract = await createContract(acme, vehicle);
   const text = `query ($fleet: ID!, $vehicle: ID!, $vin: String!, $contract: ID!) {
@@ -447,7 +447,7 @@ describe('connections', async () => {
     expect(pageInfo).toEqual({ hasNextPage: false, hasPreviousPage: true, startCursor: null, endCursor: null });
   });
 
-  test('refuse sizes out of range, both ends at once, and cursors that are none', async () => {
+  test('refuse invalid sizes, both ends at once, and invalid cursors', async () => {
     for (const wrong of [{ first: 0 }, { first: 1001 }, { last: -1 }, { first: 1, last: 1 }, { after: 'x' }]) {
       expect((await ask(client, text, { id: fleet.id, ...wrong })).codes).toEqual(['VALIDATION_FAILED']);
     }
@@ -478,20 +478,20 @@ describe('statements', async () => {
     if (left % 5 === 0) await createContract(client, vehicle);
   }
 
-  test('a nested query is one, for 50 fleets as for one', async () => {
+  test('a nested query is one statement, for 50 fleets as for one', async () => {
     const one = await statementsOf(() => read(client, nested, { first: 1, size: 3 }));
     const fifty = await statementsOf(() => read(client, nested, { first: 50, size: 3 }));
     expect(fifty.result.fleets.nodes).toHaveLength(50);
     expect([one.statements.length, fifty.statements.length]).toEqual([1, 1]);
   });
 
-  test('one with wrong arguments below many rows is one, too', async () => {
+  test('a query with invalid arguments below many rows is one, too', async () => {
     const { result, statements } = await statementsOf(() => ask(client, nested, { first: 5, size: 0 }));
     expect(result.codes).toContain('VALIDATION_FAILED');
     expect(statements).toHaveLength(1);
   });
 
-  test('what a mutation gives back is read by one for each field, however many rows it has', async () => {
+  test('a payload is read by one statement per field, for any number of rows', async () => {
     const add = `mutation ($input: AddVehiclesInput!) { addVehicles(input: $input) { vehicles { fleet { name }
       timeline { totalCount } contracts { nodes { pack } } } } }`;
     const fleetId = (await createFleet(client)).id;
@@ -505,7 +505,7 @@ describe('statements', async () => {
     expect(counts).toEqual([3, 3]);
   });
 
-  test('documents that differ by names and by what is written in them share one', async () => {
+  test('documents that differ by names and literals share a statement', async () => {
     const [{ id }] = (await read(client, '{ fleets(first: 1) { nodes { id } } }')).fleets.nodes;
     const write = (
       name: string,
@@ -529,14 +529,14 @@ describe('statements', async () => {
     expect(texts.size).toBe(1);
   });
 
-  test('totalCount and whether it is exact are counted once', async () => {
+  test('totalCount and totalCountIsExact are counted once', async () => {
     const query = '{ events { totalCount again: totalCount totalCountIsExact } }';
     const { result, statements } = await statementsOf(() => read(client, query));
     expect(result.events).toMatchObject({ totalCount: expect.any(Number), totalCountIsExact: true });
     expect(statements.map((text) => text.split('count(*)').length - 1)).toEqual([1]);
   });
 
-  test('totalCount is counted only where it is asked for', async () => {
+  test('totalCount is counted only if it is selected', async () => {
     const without = await statementsOf(() => read(client, '{ fleets { nodes { id } } }'));
     const counted = await statementsOf(() => read(client, '{ fleets { totalCount nodes { id } } }'));
     expect([without, counted].map(({ statements }) => statements.map((text) => text.includes('count(*)')))).toEqual([
@@ -545,7 +545,7 @@ describe('statements', async () => {
     ]);
   });
 
-  /** The texts of statements outside transactions, where all reads are. */
+  /** Texts of statements outside transactions; all reads are outside. */
   async function statementsOf<T>(work: () => Promise<T>): Promise<{ result: T; statements: string[] }> {
     const own = (['rows', 'slowRows', 'read', 'send'] as const).map((way) => vi.spyOn(gateway.database, way));
     const others = vi.spyOn(gateway.database.orm.em.getKysely().getExecutor(), 'executeQuery');

@@ -12,7 +12,7 @@ const gateway = await startGateway({ settings: { AUTH_SCOPES: 'on' }, workers: t
 const scope = 'fleets:read fleets:write contracts:read contracts:write';
 const ctx = contextOf(gateway.services, 'test', null);
 
-/** All that has been recorded for a company is published, here or by the job. */
+/** Publishes all recorded events of a company, or waits for the job. */
 async function published(company: string) {
   await publishEventsOf(ctx, company);
   await until(async () => {
@@ -32,11 +32,11 @@ async function historyOf(client: Client, variables: Json = {}): Promise<Json> {
   return body.data.history;
 }
 
-test('what somebody did is one item, with its events in it', async () => {
+test('an act is one item with its events', async () => {
   const acme = await gateway.as('acme', { scope });
   const fleet = await createFleet(acme);
   const other = await createFleet(acme, { name: 'Other' });
-  // Of a maker that nobody can be asked about, so that nothing else happens to them.
+  // The manufacturer has no provider, so that the vehicles have no other events.
   const vins = newVins(2500, 0, 'ZFF');
   const { body: upload } = await acme.post('/vehicles/file', uploadForm(fleet.id, `vin\n${vins.join('\n')}\nbad\n`));
   const [vehicle] = await addVehicles(acme, newVins(3, 0, 'ZFF'), fleet);
@@ -62,12 +62,12 @@ test('what somebody did is one item, with its events in it', async () => {
     const { body } = await acme.get(`/events?historyId=${one.id}`);
     expect(body.map(({ id }: Json) => id)).toEqual(one.events.nodes.map(({ id }: Json) => id));
   }
-  // Every event is a part of one item.
+  // Every event is part of exactly one item.
   const { body: events } = await acme.get('/events');
   expect(nodes.reduce((sum: number, { count }: Json) => sum + count, 0)).toBe(events.length);
 });
 
-test('what manufacturers answer in an hour is one item for each fleet, counted by status', async () => {
+test('answers of manufacturers within an hour are one item per fleet, counted by status', async () => {
   const client = await gateway.as('answers', { scope });
   const fleet = await createFleet(client);
   await addVehicles(client, [...newVins(3, 0), ...newVins(2, 7)], fleet);
@@ -86,7 +86,7 @@ test('what manufacturers answer in an hour is one item for each fleet, counted b
   expect(nodes.length).toBeLessThanOrEqual(2);
 });
 
-test('the events of an item are followed as they come', async () => {
+test('the events of an item are updated as they come', async () => {
   const client = await gateway.as('followed', { scope });
   const fleet = await createFleet(client);
   const answered = async () => (await historyOf(client, { types: ['ELIGIBILITY_CHANGED'] })).nodes;
@@ -169,7 +169,7 @@ test('the company has its totals, and its events are counted by hour and day', a
   }
 });
 
-test('nobody sees another company’s, nor contracts without the scope for them', async () => {
+test('another company’s history is hidden, and contracts need their scope', async () => {
   const owner = await gateway.as('owner', { scope });
   const [vehicle] = await addVehicles(owner, newVins(1));
   await createContract(owner, vehicle);
@@ -185,7 +185,7 @@ test('nobody sees another company’s, nor contracts without the scope for them'
   }
 });
 
-test('it is kept as long as events are', async () => {
+test('history is kept as long as events', async () => {
   const client = await gateway.as('old', { scope });
   await createFleet(client);
   await published('old');

@@ -27,36 +27,32 @@ const addresses = [
 ];
 
 describe('headers', () => {
-  test.each(addresses)(
-    '%s tells nothing of the server, runs nowhere else, and is kept by no cache it should not be in',
-    async (path) => {
-      const { headers } = await acme.get(path);
-      expect(headers.has('x-powered-by')).toBe(false);
-      expect(headers.has('server')).toBe(false);
-      expect(headers.get('x-content-type-options')).toBe('nosniff');
-      expect(headers.get('content-security-policy')).toMatch(
-        /default-src 'none'.*frame-ancestors 'none'|frame-ancestors 'none'.*default-src 'none'/,
-      );
-      expect(headers.get('strict-transport-security')).toContain('max-age=');
-      expect(headers.get('referrer-policy')).toBe('no-referrer');
-      expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
-      if (!path.startsWith('/docs/') && path !== '/schema.graphql')
-        expect(headers.get('cache-control')).toBe('no-store');
-    },
-  );
+  test.each(addresses)('%s hides the server, cannot be framed, and is not cached', async (path) => {
+    const { headers } = await acme.get(path);
+    expect(headers.has('x-powered-by')).toBe(false);
+    expect(headers.has('server')).toBe(false);
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('content-security-policy')).toMatch(
+      /default-src 'none'.*frame-ancestors 'none'|frame-ancestors 'none'.*default-src 'none'/,
+    );
+    expect(headers.get('strict-transport-security')).toContain('max-age=');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
+    if (!path.startsWith('/docs/') && path !== '/schema.graphql') expect(headers.get('cache-control')).toBe('no-store');
+  });
 
-  test('files that are the same for everybody may be kept', async () => {
+  test('files that are the same for every client may be cached', async () => {
     const kept = async (path: string) => (await gateway.anyone.get(path)).headers.get('cache-control');
     expect(await kept('/docs/reference.js')).toBe('public, max-age=3600');
     expect(await kept('/docs/swagger-ui-bundle.js')).toBe('public, max-age=3600');
     expect(await kept('/schema.graphql')).toBe('public, max-age=0');
   });
 
-  test.each(addresses)('%s is not taken for something that was sent before', async (path) => {
+  test.each(addresses)('%s ignores If-None-Match: *', async (path) => {
     expect(await acme.get(path, { 'if-none-match': '*' })).not.toMatchObject({ status: 304 });
   });
 
-  test.each(pages)('%s lets no script run but its own', async (path) => {
+  test.each(pages)('%s allows only its own scripts', async (path) => {
     const policy = (await gateway.anyone.get(path, { accept: 'text/html' })).headers.get('content-security-policy');
     const scripts = policy?.split(';').find((part) => part.trim().startsWith('script-src')) ?? '';
     expect(scripts).not.toMatch(/unsafe|\*|https?:/);
@@ -72,7 +68,7 @@ describe('pages of other sites', () => {
   };
   const readable = (headers: Headers) => [...headers.keys()].filter((name) => name.startsWith('access-control-'));
 
-  test.each(['/fleets', '/graphql'])('without CORS_ORIGINS none may call or read %s', async (path) => {
+  test.each(['/fleets', '/graphql'])('without CORS_ORIGINS no site may call or read %s', async (path) => {
     for (const origin of ['https://app.example', 'null', 'http://127.0.0.1:4000']) {
       expect(readable((await acme.get(path, { origin })).headers)).toEqual([]);
       expect(
@@ -81,7 +77,7 @@ describe('pages of other sites', () => {
     }
   });
 
-  test.each(['/fleets', '/graphql'])('with it those that are named may, without cookies: %s', async (path) => {
+  test.each(['/fleets', '/graphql'])('with CORS_ORIGINS the named sites may, without cookies: %s', async (path) => {
     const client = await shared.as('acme');
     const asked = await shared.anyone.send('OPTIONS', path, undefined, preflight);
     expect(asked.status).toBe(204);
@@ -96,7 +92,7 @@ describe('pages of other sites', () => {
     }
   });
 
-  test('what a form of theirs could send changes nothing: no type but JSON is read where JSON is meant', async () => {
+  test('a form of another site changes nothing: only JSON is read as JSON', async () => {
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', '']) {
       const answer = await acme.post('/fleets', '{"name":"x"}', { 'content-type': type });
       expect({ type, status: answer.status, code: answer.body.code }).toEqual({
@@ -108,7 +104,7 @@ describe('pages of other sites', () => {
   });
 });
 
-describe('requests that could be read in two ways', () => {
+describe('ambiguous requests', () => {
   const authorization = `Authorization: ${acme.headers.authorization}`;
   const twofold: Record<string, string> = {
     'two Host headers': 'GET /livez HTTP/1.1\nHost: a\nHost: b\n\n',
@@ -123,7 +119,7 @@ describe('requests that could be read in two ways', () => {
     'a NUL in a header': 'GET /livez HTTP/1.1\nHost: a\nX: b\0c\n\n',
     'a line end within a header': 'GET /livez HTTP/1.1\nHost: a\nX: b\rc\n\n',
   };
-  test.each(Object.entries(twofold))('%s: 400, and nothing after it is read', async (_name, text) => {
+  test.each(Object.entries(twofold))('%s: 400, and the rest is not read', async (_name, text) => {
     const answers = await sendRaw(gateway.url, `${text}GET /livez HTTP/1.1\nHost: a\n\n`);
     expect(statusesOf(answers)).toEqual([400]);
     expect(answers).toMatch(/connection: close/i);
@@ -134,7 +130,7 @@ describe('requests that could be read in two ways', () => {
     expect(statusesOf(answers)).toEqual([431]);
   });
 
-  test('addresses that no client would write are refused like any other', async () => {
+  test('unusual addresses are refused as usual', async () => {
     for (const path of [
       '//evil.example/fleets',
       '/%00',
@@ -152,7 +148,7 @@ describe('requests that could be read in two ways', () => {
     }
   });
 
-  test('a Host that is none is refused by GraphQL without saying how that was found out', async () => {
+  test('an invalid Host is refused by GraphQL without internal details', async () => {
     for (const host of ['a b', '[::', 'a:99999', '\xe2\x80']) {
       const text = `GET /graphql?query={__typename} HTTP/1.1\nHost: ${host}\nConnection: close\n\n`;
       const answers = await sendRaw(gateway.url, text);
@@ -163,7 +159,7 @@ describe('requests that could be read in two ways', () => {
   });
 });
 
-test('LIMIT_CONNECTIONS: one more is closed at once, and room is made by those that go', async () => {
+test('LIMIT_CONNECTIONS: one more is closed at once, and closed ones make room', async () => {
   const open = await Promise.all(Array.from({ length: 5 }, () => openRaw(shared.url)));
   const sixth = await openRaw(shared.url);
   await until(() => (sixth.closed ? true : null));
@@ -172,7 +168,7 @@ test('LIMIT_CONNECTIONS: one more is closed at once, and room is made by those t
   for (const socket of open) socket.destroy();
 });
 
-test('a body that is announced and not wanted does not keep the answer back', async () => {
+test('an announced body that is not needed does not delay the response', async () => {
   const asked = request(new URL('/fleets', gateway.url), {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'content-length': 500_000 },
@@ -184,7 +180,7 @@ test('a body that is announced and not wanted does not keep the answer back', as
   asked.destroy();
 });
 
-describe('bodies that no client would send are refused, and no fault of ours', () => {
+describe('hostile bodies are refused as the client’s errors', () => {
   const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
   const add = 'mutation ($i: AddVehiclesInput!) { addVehicles(input: $i) { summary { received } } }';
   const bomb = (packed: Buffer<ArrayBuffer>) => new Blob([packed]);

@@ -9,11 +9,11 @@ import { looks } from './support/plans.ts';
 import { until } from './support/until.ts';
 import { WebhookReceiver } from './support/webhook-receiver.ts';
 
-// Companies that do nothing have fleets, vehicles to be asked about again in a month, contracts that end in a year, and a
-// webhook. Background work for another company must not look at any of that.
+// Idle companies have fleets, vehicles due in a month, contracts that end in a year, and webhooks. Background work for
+// another company must not read their rows.
 
 const IDLE = 2000;
-/** Rows that a statement of background work may look at; each idle company has one of each kind. */
+/** Rows that a statement of background work may read; each idle company has one row of each kind. */
 const FEW = 1000;
 
 const env = await databaseEnv();
@@ -41,7 +41,7 @@ const idle = `
   ${recount};
   ${scheduleAll}`;
 
-/** What statements have looked at where it is much, with the statements. */
+/** Statements that read more than FEW rows, with the numbers. */
 const muchLookedAt = () =>
   plans.flatMap((one) => {
     const found = Object.entries(looks(one.Plan)).filter(([, rows]) => rows > FEW);
@@ -49,7 +49,7 @@ const muchLookedAt = () =>
   });
 
 describe.runIf(isServer)('idle companies', () => {
-  test('are not looked at when another one has events, deliveries, vehicles, contracts and counts', async () => {
+  test('are not read when another company has events, deliveries, vehicles, contracts and counts', async () => {
     await gateway.execute(idle);
     await gateway.execute('analyze');
     const client = await gateway.as('busy');

@@ -8,7 +8,7 @@ import { until } from './support/until.ts';
 const gateway = await startGateway({ workers: true });
 const acme = await gateway.as('acme');
 
-/** Somebody else who has added vehicles and has not committed yet. */
+/** Another connection that has added vehicles and not committed yet. */
 async function addingBeside(fleetId: string, vins: readonly string[]): Promise<pg.Client> {
   const client = new pg.Client(gateway.env.DATABASE_URL);
   await client.connect();
@@ -21,7 +21,7 @@ async function addingBeside(fleetId: string, vins: readonly string[]): Promise<p
   return client;
 }
 
-/** Resolves when somebody waits for what this connection has not committed. */
+/** Resolves when another connection waits for this one. */
 async function awaited(client: pg.Client): Promise<void> {
   const { rows } = await client.query('select pg_backend_pid() as id');
   const waiting = `select from pg_stat_activity where ${rows[0].id} = any(pg_blocking_pids(pid))`;
@@ -29,7 +29,7 @@ async function awaited(client: pg.Client): Promise<void> {
 }
 
 test.skipIf(gateway.database.kind === 'embedded')(
-  'an upload tells of each vehicle that it adds, though others have added some of them meanwhile',
+  'an upload records each vehicle that it adds, even if others add some meanwhile',
   async () => {
     const fleet = await createFleet(acme);
     const vins = newVins(3000).toSorted();
@@ -37,7 +37,7 @@ test.skipIf(gateway.database.kind === 'embedded')(
     const second = await addingBeside(fleet.id, vins.slice(1, 1501));
     const uploading = acme.post('/vehicles/file', uploadForm(fleet.id, `vin\n${vins.join('\n')}\n`));
     await awaited(first);
-    // Now it begins again, beside those who add the same.
+    // Now the upload starts again, beside a second connection that adds the same vehicles.
     await first.query('commit');
     await awaited(second);
     await second.query('commit');
@@ -58,7 +58,7 @@ test.skipIf(gateway.database.kind === 'embedded')(
 test.skipIf(gateway.database.kind === 'embedded').each([
   { where: 'another fleet', status: 400, summary: { received: 3, created: 0, existing: 0, rejected: 1 }, vehicles: 0 },
   { where: 'its own fleet', status: 201, summary: { received: 3, created: 2, existing: 1, rejected: 0 }, vehicles: 3 },
-])('an atomic upload, one of whose VINs is added to $where while it is stored', async ({ where, ...expected }) => {
+])('an atomic upload with a VIN that is added to $where during storing', async ({ where, ...expected }) => {
   const [fleet, other] = [await createFleet(acme), await createFleet(acme)];
   const vins = newVins(3);
   const beside = await addingBeside(where === 'another fleet' ? other.id : fleet.id, vins.slice(1, 2));
@@ -70,7 +70,7 @@ test.skipIf(gateway.database.kind === 'embedded').each([
   expect({ status, summary: body.summary, vehicles: list.length }).toEqual(expected);
 });
 
-/** How many imports of a fleet the log tells of, and how many vehicles, once nothing more is to come. */
+/** The numbers of imports and vehicles in a fleet's log, after all events are published. */
 async function toldOf(fleetId: string): Promise<{ completed: number; added: number }> {
   const { id: last } = await createFleet(acme);
   await until(async () => (await acme.get(`/events?fleetId=${last}`)).body.length > 0);
@@ -86,7 +86,7 @@ const ROWS = 1_200;
 const COMMON = 10;
 
 test.each(['atomic', 'partial'])(
-  'an atomic upload beside one that is %s: neither sees half of the other',
+  'an atomic upload beside one that is %s: both see all of the other or nothing',
   async (mode) => {
     const fleets = [await createFleet(acme), await createFleet(acme)];
     const vins = newVins(2 * ROWS - COMMON);

@@ -19,7 +19,7 @@ const fixture = (name: string) => readFile(`test/fixtures/${name}`);
 const sheetOf = (values: readonly string[]) =>
   workbookOf(values.map((value) => `<row><c t="inlineStr"><is><t>${value}</t></is></c></row>`).join(''));
 
-/** A form as REST wants it, the same in GraphQL, and the file alone; each to a company that has nothing. */
+/** Ways to upload: a REST form, a GraphQL form, and the file as the body; each for a company without vehicles. */
 const waysTo = (
   gateway: Gateway,
 ): Record<string, (file: Buffer, type: string, fleetFirst?: boolean) => Promise<[Answer, Json[]]>> => ({
@@ -59,7 +59,7 @@ const waysTo = (
 const ways = waysTo(gateway);
 
 describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
-  test('does what the same CSV does; rows that are refused are named as the sheet numbers them', async () => {
+  test("has the result of the same CSV; refused rows have the sheet's numbers", async () => {
     const [sheet, vehicles] = await upload(await fixture('libreoffice.xlsx'), XLSX);
     const [csv, same] = await upload(await fixture('libreoffice.csv'), 'text/csv');
     expect(sheet.status).toBe(way === 'GraphQL' ? 200 : 201);
@@ -75,7 +75,7 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
     expect(vins(vehicles)).toEqual(vins(same));
   });
 
-  test('with half a character in its cells is stored without it', async () => {
+  test('with half a surrogate pair in its cells is stored without the half', async () => {
     const cells = (...texts: string[]) =>
       `<row>${texts.map((text) => `<c t="inlineStr"><is><t>${text}</t></is></c>`).join('')}</row>`;
     const rows = cells('vin', 'plate') + cells('_xD800_1', '_xDC00_') + cells(newVin(), '_xD800_');
@@ -83,7 +83,7 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
     expect(body).toMatchObject({ summary: { created: 1, rejected: 1 }, rejected: [{ value: '\ufffd1' }] });
   });
 
-  test('may call the column of VINs NIV, Numéro de série, VIN (17) or VIN / …, as a CSV file may', async () => {
+  test('may name the column of VINs NIV, Numéro de série, VIN (17) or VIN / …, as CSV may', async () => {
     const cell = (text: string) => `<c t="inlineStr"><is><t>${text}</t></is></c>`;
     for (const name of ['NIV', 'Numéro de série', 'VIN (17)', 'VIN / Châssis']) {
       const rows = [
@@ -99,7 +99,7 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
     }
   });
 
-  test('is read from its first sheet with VINs, which the answer names; no other sheet is', async () => {
+  test('is read from its first sheet with VINs only, which the answer names', async () => {
     const [vin = '', other = ''] = newVins(2);
     const sheets = [
       { name: 'Read me', rows: rowsOf([['How to use this file'], ['Enter VINs below']]) },
@@ -119,7 +119,7 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
     expect(csv.sheet).toBeNull();
   });
 
-  test('without VINs on any sheet that is shown is refused by the names of its sheets', async () => {
+  test('without VINs on any visible sheet is refused with the names of its sheets', async () => {
     const sheets = [
       { name: 'Read me', rows: rowsOf([['How to use this file']]) },
       { name: 'Old', hidden: true, rows: rowsOf([['VIN'], [newVin()]]) },
@@ -139,7 +139,7 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
     ]);
   });
 
-  test('whose formulas have no value, or an error, says so of each row, and what to do', async () => {
+  test('whose formulas have no value or an error is refused row by row, with advice', async () => {
     const cells = ['<f>B2&amp;C2</f>', '<f>B3</f><v></v>', '<f>B4</f><v>#N/A</v>', `<f>B5</f><v>${newVin()}</v>`];
     const rows = cells.map((cell, at) => `<row><c t="${['n', 'n', 'e', 'str'][at]}">${cell}</c></row>`);
     const [sheet] = await upload(
@@ -167,7 +167,7 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
     }
   });
 
-  test('that is odd, as CSV: two columns of one name, comments above a list, all VINs in one row', async () => {
+  test('with oddities of CSV: two columns of one name, comments above a list, all VINs in one row', async () => {
     const [a, b, c] = newVins(3);
     const [twins, comments, line] = [`VIN;plate;VIN\n;x;${a}\n`, `# fleet\n${b}\n${c}\n`, `${a},${b},${c}\n`];
     expect((await upload(Buffer.from(twins), 'text/csv'))[1].map(({ vin }) => vin)).toEqual([a]);
@@ -180,7 +180,7 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
     expect(body.errors[0].message).toMatch(/^Row 1 holds 3 VINs/);
   });
 
-  test('is told by its content: under the label of CSV, or none that says anything', async () => {
+  test('is recognised by its content, even with the type of CSV or an unspecific type', async () => {
     for (const type of ['text/csv', 'application/octet-stream', 'application/vnd.ms-excel', 'application/zip']) {
       const [{ body }, vehicles] = await upload(sheetOf(['vin', newVin()]), type);
       expect([body.summary?.created, vehicles.length]).toEqual([1, 1]);
@@ -189,12 +189,12 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
     expect(body.summary.created).toBe(1);
   });
 
-  test('that is damaged, too large or no spreadsheet leaves the fleet as it was', async () => {
+  test('that is damaged, too large or no spreadsheet leaves the fleet unchanged', async () => {
     const whole = await fixture('exceljs.xlsx');
     const cases: [Buffer, string][] = [
       [whole.subarray(0, whole.length / 2), 'VALIDATION_FAILED'],
       [workbookOf('<row/>'.repeat(1_000_000)), 'PAYLOAD_TOO_LARGE'],
-      // One text of 8,000 characters, in 1,000 cells.
+      // 1,000 cells share one text of 8,000 characters.
       [
         workbookOf(`<row><c t="inlineStr"><is><t>${newVin()}</t></is></c><c t="s"><v>0</v></c></row>`.repeat(1000), {
           'xl/sharedStrings.xml': `<sst><si><t>${'x'.repeat(8000)}</t></si></sst>`,
@@ -214,7 +214,7 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
   });
 });
 
-test('the sheet is told with its import: when it is read again, repeated, refused as a whole, or sent again as CSV', async () => {
+test('the import names the sheet when read again, replayed or refused, and not for a CSV', async () => {
   const client = await gateway.as('sheets');
   const fleet = await createFleet(client);
   const file = workbookOfSheets([
@@ -251,7 +251,7 @@ test('the sheet is told with its import: when it is read again, repeated, refuse
   expect(await told()).toEqual(['COMPLETED', null, null]);
 });
 
-test('the refused rows of a sheet come back as CSV with its columns, to be mended and sent again', async () => {
+test('the refused rows of a sheet are CSV with its columns, for correction', async () => {
   const client = await gateway.as('mending');
   const fleet = await createFleet(client);
   const path = `/vehicles/file?fleetId=${fleet.id}`;
@@ -271,7 +271,7 @@ describe('a file as the body', () => {
     (await gateway.as('bodies')).post(`/vehicles/file${search}`, body, headers);
   const csv = { 'content-type': 'text/csv; charset=utf-8' };
 
-  test('takes what the form takes: mode, dryRun, importId, keys', async () => {
+  test('accepts what the form accepts: mode, dryRun, importId, keys', async () => {
     const { id } = await createFleet(await gateway.as('bodies'));
     const [vin = '', other = ''] = newVins(2);
     const atomic = await send(`?fleetId=${id}&mode=atomic`, `${vin}\nSHORT\n`, csv);
@@ -286,7 +286,7 @@ describe('a file as the body', () => {
     expect((await send(`?fleetId=${id}&importId=${importId}`, vin, key)).body.code).toBe('IDEMPOTENCY_KEY_REUSED');
   });
 
-  test('needs a fleet, a label and room', async () => {
+  test('needs a fleet, a content type and an allowed size', async () => {
     const { id } = await createFleet(await gateway.as('bodies'));
     const theirs = await createFleet(await gateway.as('others'));
     const codes = async (...sent: Parameters<typeof send>) => {
@@ -310,7 +310,7 @@ describe('a file as the body', () => {
   test.each([
     ['CSV', 'text/csv', Buffer.from(`vin\n${newVins(1000).join('\n')}\n`)],
     ['a workbook', XLSX, sheetOf(newVins(1000))],
-  ])('%s whose client goes away in mid-upload stores nothing', async (_, type, file) => {
+  ])('%s whose client disconnects during the upload stores nothing', async (_, type, file) => {
     const client = await gateway.as('leavers');
     const fleet = await createFleet(client);
     const { hostname, port } = new URL(gateway.url);
@@ -340,7 +340,7 @@ describe('a workbook of many sheets without VINs', () => {
   const long = named(200, blank);
 
   test.each(Object.entries(ways).filter(([way]) => way !== 'a form whose fleet comes last'))(
-    'is refused, as one of which too much would be read is, by %s',
+    'is refused like a workbook that is too large to read, by %s',
     async (way) => {
       const [answer, vehicles] = (await waysTo(patient)[way]?.(few, XLSX)) ?? [];
       expect(answer?.body).toMatchObject({ code: 'VALIDATION_FAILED', errors: [{ code: 'VIN_COLUMN_MISSING' }] });
@@ -353,7 +353,7 @@ describe('a workbook of many sheets without VINs', () => {
     },
   );
 
-  test('is read no more once its client has gone', async () => {
+  test('is not read further after its client disconnects', async () => {
     const client = await patient.as('leaver');
     const fleet = await createFleet(client);
     const importId = crypto.randomUUID();
@@ -380,7 +380,7 @@ describe('a workbook that takes long to read', () => {
   );
 
   test.each(Object.entries(ways).filter(([way]) => way !== 'a form whose fleet comes last'))(
-    'is refused once it has had its time, by %s',
+    'is refused after its processor time, by %s',
     async (way) => {
       const answers = await waysTo(impatient)[way]?.(endless, XLSX);
       const [answer, vehicles] = answers ?? [];
@@ -390,7 +390,7 @@ describe('a workbook that takes long to read', () => {
     },
   );
 
-  test('is read no more once its client has gone', async () => {
+  test('is not read further after its client disconnects', async () => {
     const client = await patient.as('leaver');
     const fleet = await createFleet(client);
     const importId = crypto.randomUUID();
@@ -408,7 +408,7 @@ describe('a workbook that takes long to read', () => {
       const answer = await client.get(`/imports/${importId}`);
       return answer.body.state === 'FAILED' ? answer : null;
     });
-    // Read to its end, it would have a row that is rejected.
+    // At its end, the file has a row that would be rejected.
     expect(body).toMatchObject({ received: 0, rejected: 0 });
   });
 });

@@ -15,7 +15,7 @@ const gateway = await startGateway();
 const other = await startGateway({ on: gateway });
 const acme = await gateway.as('acme');
 
-/** The states of an import as a process tells them that is not, or is, the one that stores it. */
+/** The states of an import that a process sends: this one, which stores the import, or another one. */
 async function statesAt(
   { services }: typeof gateway,
   importId: string,
@@ -33,7 +33,7 @@ async function statesAt(
   return { states, ended: follow() };
 }
 
-test('an import tells that a large file is being stored, and each vehicle is stored once', async () => {
+test('an import shows that a large file is being stored, and each vehicle is stored once', async () => {
   const fleet = await createFleet(acme);
   const vins = newVins(60_000);
   const [known = '', twice = ''] = vins;
@@ -52,7 +52,7 @@ test('an import tells that a large file is being stored, and each vehicle is sto
     rejected: 1,
   });
   const storing = states.filter(({ state }) => state === 'STORING');
-  // The embedded database says nothing while it stores.
+  // The embedded database sends no states while it stores.
   if (gateway.database.kind !== 'embedded') expect(storing).not.toEqual([]);
   for (const run of storing) {
     expect(run).toMatchObject({ received: 60_002, created: 0, existing: 0, rejected: 1, finishedAt: null });
@@ -66,7 +66,7 @@ test('an import tells that a large file is being stored, and each vehicle is sto
   expect((await acme.get(`/fleets/${fleet.id}`)).body.vehicleCount).toBe(60_000);
 });
 
-test('a running import of another company is none', async () => {
+test('a running import of another company is not found', async () => {
   const fleet = await createFleet(acme);
   const importId = randomUUID();
   const upload = acme.post(`/vehicles/file?importId=${importId}`, uploadForm(fleet.id, newVins(30_000).join('\n')));
@@ -85,7 +85,7 @@ test('a running import of another company is none', async () => {
 const MEMBERS =
   'id fleetId: fleet { id } state received created existing rejected: rejectedCount startedAt storingSince sheet finishedAt';
 
-/** An import as each way of asking shows it, by its name. */
+/** An import in every answer that shows it, by name. */
 async function everySight(importId: string): Promise<Record<string, Import>> {
   const query = `query ($id: ID!) {
     import(id: $id) { ${MEMBERS} } node(id: $id) { ... on Import { ${MEMBERS} } }
@@ -110,7 +110,7 @@ async function expectOneSight(importId: string): Promise<void> {
   for (const [name, seen] of Object.entries(others)) expect(seen, name).toEqual(rest);
 }
 
-/** An upload whose file comes in pieces, and ends when it is told to. */
+/** An upload whose file is sent in parts and ended by the test. */
 async function beginUpload(fleetId: string) {
   const importId = randomUUID();
   const sending = request(`${gateway.url}/vehicles/file?fleetId=${fleetId}&importId=${importId}`, {
@@ -127,16 +127,16 @@ async function beginUpload(fleetId: string) {
   return { importId, sending, answered };
 }
 
-test('both interfaces say the same of an import while its file arrives', async () => {
+test('both interfaces show the same state of an import while its file arrives', async () => {
   const fleet = await createFleet(acme);
   const { importId, sending, answered } = await beginUpload(fleet.id);
   let sent = 'vin\n';
-  // In every size, with rows that are rejected.
+  // Sends parts of every size, with rejected rows.
   for (const [at, rows] of [6_000, 7_000, 5_001, 12_000, 800, 9_000].entries()) {
     const piece = `${newVins(rows).join('\n')}\n${'WBA\n'.repeat(at)}`;
     sending.write(piece);
     sent += piece;
-    // What fills no piece of 64 kB is not read before its end.
+    // The reader takes only full chunks of 64 kB before the end.
     const read = sent.slice(0, sent.length - 1 - ((sent.length - 1) % 65_536));
     const received = read.split('\n').length - 2;
     await until(async () => (await acme.get(`/imports/${importId}`)).body.received === received);
@@ -147,7 +147,7 @@ test('both interfaces say the same of an import while its file arrives', async (
   await expectOneSight(importId);
 });
 
-test.skipIf(gateway.database.kind === 'embedded')('and while it is stored', async () => {
+test.skipIf(gateway.database.kind === 'embedded')('both interfaces agree while it is stored', async () => {
   const fleet = await createFleet(acme);
   await addVehicles(acme, newVins(1), fleet);
   const { importId, sending, answered } = await beginUpload(fleet.id);
@@ -158,7 +158,7 @@ test.skipIf(gateway.database.kind === 'embedded')('and while it is stored', asyn
   await holder.query('begin');
   await holder.query(`select from fleet where company = '${fleet.company}' and id = '${fleet.id}' for update`);
   sending.end(`${vins.join('\n')}\n${vins[0]}\nWBA\n`);
-  // The end of it waits for the fleet.
+  // The last batch waits for the lock of the fleet.
   const { body } = await until(async () => {
     const answer = await acme.get(`/imports/${importId}`);
     return answer.body.state === 'STORING' ? answer : null;
@@ -170,7 +170,7 @@ test.skipIf(gateway.database.kind === 'embedded')('and while it is stored', asyn
   await expectOneSight(importId);
 });
 
-test('what is said of an import never goes back', async () => {
+test('the counts of an import never decrease', async () => {
   const fleet = await createFleet(acme);
   await addVehicles(acme, newVins(1), fleet);
   const { importId, sending, answered } = await beginUpload(fleet.id);

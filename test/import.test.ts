@@ -15,8 +15,8 @@ interface Sent {
   client?: Client;
 }
 
-/** Members of the input of an import. */
-interface Asked {
+/** Members of the input of an import that tests change. */
+interface ImportInput {
   dryRun?: boolean;
   mode?: 'PARTIAL' | 'ATOMIC';
 }
@@ -66,7 +66,7 @@ describe('layouts', () => {
     });
   }
 
-  test('a spreadsheet’s label on CSV text is as good as any; a PNG called .csv is not', async () => {
+  test('CSV with the type of a spreadsheet is accepted; a PNG called .csv is not', async () => {
     const fleet = await createFleet(acme);
     const label = 'application/vnd.ms-excel';
     expect((await upload(fleet, new Blob([`${newVin()}\n`], { type: label }))).status).toBe(201);
@@ -75,7 +75,7 @@ describe('layouts', () => {
   });
 });
 
-describe('what becomes of the rows', () => {
+describe('rows', () => {
   test('an import of many batches is stored in full, with makers, warnings and verification due', async () => {
     const fleet = await createFleet(acme);
     const vins = newVins(9_000).concat('1HGCM82633A004353');
@@ -97,7 +97,7 @@ describe('what becomes of the rows', () => {
     expect(await gateway.execute('select import_id from import_batch')).toEqual([]);
   });
 
-  test('ids are UUIDv7 of the time of the import, each another', async () => {
+  test('ids are distinct UUIDv7 with the time of the import', async () => {
     const fleet = await createFleet(acme);
     const before = Date.now();
     await upload(fleet, newVins(2_000).join('\n'));
@@ -122,7 +122,7 @@ describe('what becomes of the rows', () => {
     expect(await countOf(fleet)).toBe(3);
   });
 
-  test('a VIN of another fleet is refused with its cells; another company’s is nobody’s business', async () => {
+  test('a VIN of another fleet is refused with its cells; another company’s is not', async () => {
     const fleet = await createFleet(acme);
     const [taken, alsoTaken, free, foreign] = newVins(4) as [string, string, string, string];
     await addVehicles(acme, [taken, alsoTaken]);
@@ -173,7 +173,7 @@ describe('what becomes of the rows', () => {
     expect(await vinsOf(fleet)).toEqual([there]);
   });
 
-  test('all refused is a 400 with the report', async () => {
+  test('a file of refused rows is a 400 with the report', async () => {
     const fleet = await createFleet(acme);
     const { status, body } = await upload(fleet, 'vin\nSHORT\nTOOSHORT\n');
     expect({ status, rejected: body.summary.rejected, rows: body.rejected.length }).toEqual({
@@ -201,7 +201,7 @@ describe('what becomes of the rows', () => {
   });
 });
 
-// The embedded database has one connection: there, everything waits its turn.
+// The embedded database has one connection, on which everything waits.
 test.skipIf(gateway.database.kind === 'embedded')(
   'while an upload is stored, its fleet can be changed and given other vehicles',
   async () => {
@@ -213,7 +213,7 @@ test.skipIf(gateway.database.kind === 'embedded')(
         acme.patch(`/fleets/${fleet.id}`, { vat: 'DE2' }),
         acme.post('/vehicles', { fleetId: fleet.id, vins: [newVin()] }),
       ]);
-      // Who waited for the upload would wait for ever.
+      // A request that waited for the upload would wait for ever.
       const [{ status, body }, { status: added }] = await answers;
       expect({ status, vat: body.vat, added }).toEqual({ status: 200, vat: 'DE2', added: 201 });
     });
@@ -224,7 +224,7 @@ describe('refused rows', () => {
   test.each([
     ['Windows-1252 and a title', Buffer.from('Fleet 2026\r\nHalter;VIN\r\nMüller, =1+1;SHORT1\r\n', 'latin1')],
     ['no header', Buffer.from('\ufeffMüller, =1+1;SHORT1\n"";WBA0000000000001I\n')],
-  ])('go out as UTF-8 that a spreadsheet knows, and come back byte for byte: %s', async (_, bytes) => {
+  ])('are exported as UTF-8 for spreadsheets, and can be imported unchanged: %s', async (_, bytes) => {
     const fleet = await createFleet(acme);
     const report = async (file: Blob) => {
       const { status, body } = await upload(fleet, file);
@@ -239,7 +239,7 @@ describe('refused rows', () => {
     expect(Buffer.from(await report(new Blob([first])))).toEqual(Buffer.from(first));
   });
 
-  test('a file that names no column of VINs, and has none, is refused at once', async () => {
+  test('a file without a column of VINs is refused at once', async () => {
     const { status, body } = await upload(await createFleet(acme), 'Nr;Model\n1;Golf\n2;Polo\n');
     expect({ status, errors: body.errors, found: body.found }).toMatchObject({
       status: 400,
@@ -248,7 +248,7 @@ describe('refused rows', () => {
     });
   });
 
-  test('come back as a CSV in the file’s own layout that can be sent again as it is', async () => {
+  test('are exported as CSV in the file’s own layout, which can be imported again', async () => {
     const fleet = await createFleet(acme);
     const [good, mended] = newVins(2) as [string, string];
     const file = `plate;vin;note\n=1+1;${good.slice(0, -1)};"a ""b"""\nB-2;${mended.slice(0, 3)}O${mended.slice(4)};@x\nB-3;${good};\n`;
@@ -268,21 +268,18 @@ describe('refused rows', () => {
     expect((await upload(fleet, repaired)).body.summary).toMatchObject({ received: 2, created: 1, rejected: 1 });
   });
 
-  test.each([10, 7_000])(
-    'of a file without a header have all of its columns, with cells of %s characters',
-    async (length) => {
-      const long = 'x'.repeat(length);
-      const [good] = newVins(1);
-      const cells = ['SHORT', long, long, long, long, long, long, long, long, long];
-      const { body } = await upload(await createFleet(acme), `${[good, ...cells.slice(1)]}\n${cells}\n`);
-      expect(body.summary).toEqual({ received: 2, created: 1, existing: 0, rejected: 1 });
-      const [header, row] = (await acme.get(body.rejectedCsv)).body.split('\n');
-      expect(header.split(',')).toHaveLength(cells.length + 2);
-      expect(row.split(',').slice(0, cells.length)).toEqual(cells);
-    },
-  );
+  test.each([10, 7_000])('of a file without a header have all columns, with cells of %s characters', async (length) => {
+    const long = 'x'.repeat(length);
+    const [good] = newVins(1);
+    const cells = ['SHORT', long, long, long, long, long, long, long, long, long];
+    const { body } = await upload(await createFleet(acme), `${[good, ...cells.slice(1)]}\n${cells}\n`);
+    expect(body.summary).toEqual({ received: 2, created: 1, existing: 0, rejected: 1 });
+    const [header, row] = (await acme.get(body.rejectedCsv)).body.split('\n');
+    expect(header.split(',')).toHaveLength(cells.length + 2);
+    expect(row.split(',').slice(0, cells.length)).toEqual(cells);
+  });
 
-  test('are kept up to one limit, whether they are no VINs or are in another fleet', async () => {
+  test('are kept up to one limit, both invalid VINs and VINs of another fleet', async () => {
     const fleet = await createFleet(acme);
     const taken = newVins(100);
     await addVehicles(acme, taken);
@@ -291,7 +288,7 @@ describe('refused rows', () => {
     expect((await acme.get(body.rejectedCsv)).body.trim().split('\n').length).toBe(1 + 150);
   });
 
-  test('are counted all, and kept up to a limit', async () => {
+  test('are all counted, and kept up to a limit', async () => {
     const fleet = await createFleet(acme);
     const bad = Array.from({ length: 400 }, (_, at) => `BAD${at}`);
     const { body } = await upload(fleet, [newVin(), ...bad].join('\n'));
@@ -302,12 +299,12 @@ describe('refused rows', () => {
   });
 });
 
-describe('sent twice', () => {
+describe('repeated uploads', () => {
   for (const [name, sent] of Object.entries({
     'an Idempotency-Key': (key: string) => ({ headers: { 'Idempotency-Key': key } }),
     'an importId': (key: string) => ({ query: `?importId=${key}` }),
   })) {
-    test(`${name} makes the second sending safe`, async () => {
+    test(`${name} makes a second upload safe`, async () => {
       const fleet = await createFleet(acme);
       const file = `${newVins(3).join('\n')}\nSHORT\n`;
       const how = sent(crypto.randomUUID());
@@ -325,7 +322,10 @@ describe('sent twice', () => {
     });
   }
 
-  const interfaces: Record<string, (fleetId: string, importId: string, vin: string, asked: Asked) => Promise<Json>> = {
+  const interfaces: Record<
+    string,
+    (fleetId: string, importId: string, vin: string, asked: ImportInput) => Promise<Json>
+  > = {
     async REST(fleetId, importId, vin, { dryRun = false, mode = 'PARTIAL' }) {
       const query = `?importId=${importId}&dryRun=${dryRun}&mode=${mode.toLowerCase()}`;
       const { status, body } = await upload({ id: fleetId }, vin, { query });
@@ -341,7 +341,7 @@ describe('sent twice', () => {
       return errors ? errors[0].extensions.code : data.importVehicles.summary.created;
     },
   };
-  const changed: [string, Asked, Asked][] = [
+  const changed: [string, ImportInput, ImportInput][] = [
     ['dryRun after an import', { dryRun: false }, { dryRun: true }],
     ['an import after dryRun', { dryRun: true }, { dryRun: false }],
     ['atomic after partial', { mode: 'PARTIAL' }, { mode: 'ATOMIC' }],
@@ -359,7 +359,7 @@ describe('sent twice', () => {
     });
   }
 
-  test('the importId of another company neither shows nor hinders anything', async () => {
+  test('the importId of another company has no effect', async () => {
     const importId = crypto.randomUUID();
     const companies = [acme, await gateway.as('globex')];
     const fleets = await Promise.all(companies.map((client) => createFleet(client)));
@@ -401,14 +401,14 @@ describe('a file that comes before its fleet', () => {
     await answer.arrayBuffer();
     return answer.status;
   }
-  /** What of uploads lies in the folder of temporary files, or is open there: on Linux, where the system tells. */
+  /** Files of uploads in the folder of temporary files, or open there; on Linux only. */
   async function kept(): Promise<string[]> {
     const open = await readdir('/proc/self/fd').catch(() => []);
     const files = await Promise.all(open.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')));
     return [...files, ...(await readdir(folder))].filter((path) => /fleet-gateway-upload-/.test(path));
   }
 
-  test('waits for it', async () => {
+  test('waits for the fleet', async () => {
     const fleet = await createFleet(acme);
     expect(await send(file(newVins(1_000).join('\n')) + field('fleetId', fleet.id) + END)).toBe(201);
     expect(await countOf(fleet)).toBe(1_000);
@@ -425,15 +425,15 @@ describe('a file that comes before its fleet', () => {
     'too much follows': [file(newVin()) + named.repeat(40) + END, 400],
     'it is no text': [file('\0\0') + named + END, 404],
   };
-  test.each(Object.entries(wrong))('%s: all of it is gone', async (_, [form, status]) => {
+  test.each(Object.entries(wrong))('%s: no temporary file is left', async (_, [form, status]) => {
     const answers = await Promise.all(Array.from({ length: 30 }, () => send(form)));
-    // Those beyond LIMIT_UPLOADS wait for nothing.
+    // Uploads beyond LIMIT_UPLOADS are answered at once.
     expect(new Set(answers).difference(new Set([429]))).toEqual(new Set([status]));
     await expect.poll(kept).toEqual([]);
   });
 });
 
-test('a browser that comes back to an import whose end it was told is sent away', async () => {
+test('a browser that reconnects to an ended import gets 204', async () => {
   const { body } = await upload(await createFleet(acme), newVin());
   const answer = await acme.get(`/imports/${body.importId}/events`, { 'last-event-id': 'ended' });
   expect({ status: answer.status, body: answer.body }).toEqual({ status: 204, body: null });

@@ -21,7 +21,7 @@ const count = async (table: string, where = 'true'): Promise<number> => {
 const DAY_MS = 86_400_000;
 afterEach(() => void vi.useRealTimers());
 
-/** Ways to send a file with a key; each gives the import's id, or the code of the refusal. */
+/** Ways to send a file with a key; each returns the import's id or the error code. */
 const ways: Record<
   string,
   (client: Client, fleetId: string, csv: string, key: string, mode?: string) => Promise<Json>
@@ -44,7 +44,7 @@ const ways: Record<
 };
 
 describe.each(Object.entries(ways))('The Idempotency-Key of an upload, in %s', (_, send) => {
-  test('holds for 24 hours, and not longer', async () => {
+  test('is valid for 24 hours, and not longer', async () => {
     const [{ id: fleetId }, key, file] = [await createFleet(acme), crypto.randomUUID(), newVin()];
     const { importId } = await send(acme, fleetId, file, key);
     const age = (hours: number) =>
@@ -58,11 +58,11 @@ describe.each(Object.entries(ways))('The Idempotency-Key of an upload, in %s', (
     expect(again.importId).toMatch(/^[0-9a-f-]{36}$/);
     expect(again.importId).not.toBe(importId);
     expect((await send(acme, fleetId, other, key)).importId).toBe(again.importId);
-    // The import itself stays what it was, and can still be named by its id.
+    // The import itself is unchanged and can still be read by its id.
     expect(await acme.get(`/imports/${importId}`)).toMatchObject({ status: 200, body: { state: 'COMPLETED' } });
   });
 
-  test('ends at the very moment', async () => {
+  test('ends at that very millisecond', async () => {
     const [{ id: fleetId }, key, file] = [await createFleet(acme), crypto.randomUUID(), newVin()];
     const now = Date.now();
     vi.useFakeTimers({ toFake: ['Date'], now });
@@ -75,7 +75,7 @@ describe.each(Object.entries(ways))('The Idempotency-Key of an upload, in %s', (
     expect((await send(acme, fleetId, file, key)).importId).not.toBe(importId);
   });
 
-  test.each(['partial', 'atomic'])('gives a refusal of its rows again, too (%s)', async (mode) => {
+  test.each(['partial', 'atomic'])('replays a refusal of rows, too (%s)', async (mode) => {
     const [{ id: fleetId }, other, key, vin] = [
       await createFleet(acme),
       await createFleet(acme),
@@ -94,7 +94,7 @@ describe.each(Object.entries(ways))('The Idempotency-Key of an upload, in %s', (
 });
 
 describe('Imports past IMPORTS_KEEP_DAYS', () => {
-  /** Imports as they are left behind, with so many refused rows each. */
+  /** Stores old imports with refused rows. */
   async function leftBehind(imports: number, rows: number, fields: string): Promise<string> {
     const { id: fleetId } = await createFleet(acme);
     await gateway.execute(
@@ -110,7 +110,7 @@ describe('Imports past IMPORTS_KEEP_DAYS', () => {
   }
   const daysAgo = (days: number) => `now() - interval '${days} days'`;
 
-  test('go with their refused rows, however many there are; younger and running ones stay', async () => {
+  test('are deleted with all their refused rows; younger and running ones stay', async () => {
     const stays = {
       young: await leftBehind(3, 2, `'COMPLETED', ${daysAgo(8)}, ${daysAgo(6.99)}`),
       failed: await leftBehind(1, 2, `'FAILED', ${daysAgo(6)}, ${daysAgo(6)}`),
@@ -121,7 +121,7 @@ describe('Imports past IMPORTS_KEEP_DAYS', () => {
     };
     const running = await leftBehind(1, 2, `'RUNNING', ${daysAgo(30)}, null`);
     await gateway.execute(`update import set due_at = now() + interval '30 s' where fleet_id = '${running}'`);
-    // One that runs again, although it had ended once.
+    // An import that ended and runs again.
     const again = await leftBehind(1, 2, `'RUNNING', ${daysAgo(30)}, ${daysAgo(20)}`);
     await gateway.execute(`update import set due_at = now() + interval '30 s' where fleet_id = '${again}'`);
     await runUpkeep();
@@ -140,8 +140,8 @@ describe('Imports past IMPORTS_KEEP_DAYS', () => {
     await gateway.execute(`delete from fleet where id in ('${running}', '${again}')`);
   });
 
-  test('go in steps: no transaction takes many rows', async () => {
-    // As autovacuum may do at any moment: the planner takes the tables for all but empty, from now on.
+  test('are deleted in steps: no transaction deletes many rows', async () => {
+    // Autovacuum may do the same at any moment: the planner takes the tables for nearly empty.
     for (const table of ['import', 'import_rejection']) {
       await gateway.execute(`alter table ${table} set (autovacuum_enabled = off)`);
       await gateway.execute(`analyze ${table}`);
@@ -164,7 +164,7 @@ describe('Imports past IMPORTS_KEEP_DAYS', () => {
         executor.executeQuery = async (...query: Json[]) => {
           const result = await run(...query);
           if (query[0].sql.includes('delete from "import_rejection"')) rows += result.rows.length;
-          // The last statement of each transaction.
+          // The last statement of each transaction deletes imports.
           if (query[0].sql.includes('delete from "import" ')) {
             taken.push(rows);
             rows = 0;
@@ -182,7 +182,7 @@ describe('Imports past IMPORTS_KEEP_DAYS', () => {
     expect(await count('import', `finished_at < ${daysAgo(7)}`)).toBe(0);
   });
 
-  test('one that has gone is not found', async () => {
+  test('a deleted import is not found', async () => {
     const { id: fleetId } = await createFleet(acme);
     const { body } = await acme.post('/vehicles/file', uploadForm(fleetId, `${newVin()}\nSHORT\n`));
     await gateway.execute(`update import set finished_at = ${daysAgo(8)} where id = '${body.importId}'`);
@@ -194,7 +194,7 @@ describe('Imports past IMPORTS_KEEP_DAYS', () => {
   });
 });
 
-test('an importId of which every row was refused may be sent again, and its file is read anew', async () => {
+test('an importId whose rows were all refused may be sent again, and its file is read anew', async () => {
   const [fleet, other] = [await createFleet(acme), await createFleet(acme)];
   const [importId, vin] = [crypto.randomUUID(), newVin()];
   await acme.post('/vehicles', { fleetId: other.id, vins: [vin] });
@@ -204,7 +204,7 @@ test('an importId of which every row was refused may be sent again, and its file
   expect((await send()).body).toMatchObject({ importId, summary: { created: 1 } });
 });
 
-test('an import whose process has gone may be sent again after 30 seconds, and not before', async () => {
+test('an import whose process ended may be sent again after 30 seconds, and not before', async () => {
   const fleet = await createFleet(acme);
   const [importId, vin] = [crypto.randomUUID(), newVin()];
   const now = Date.now();

@@ -10,7 +10,7 @@ const gateway = await startGateway();
 const acme = await gateway.as('acme');
 
 const newHook = async () => (await acme.post('/webhooks', { url: 'https://example.com/hook', types: [] })).body.id;
-/** The address of something to change, for each PATCH; a new one has to say here what it is like. */
+/** The address of an object for each PATCH; a new PATCH needs one here. */
 const patched: Record<string, () => Promise<string>> = {
   '/fleets/{fleetId}': async () => `/fleets/${(await createFleet(acme)).id}`,
   '/webhooks/{id}': async () => `/webhooks/${await newHook()}`,
@@ -20,7 +20,7 @@ const mutations: Record<string, string> = {
   '/webhooks/{id}': 'mutation ($input: UpdateWebhookInput!) { updateWebhook(input: $input) { webhook { id } } }',
 };
 
-/** Every body of JSON that openapi.json has, with the names of its fields. */
+/** Every JSON body in openapi.json, with the names of its fields. */
 const bodies = Object.entries(openApiDocument().paths as Json).flatMap(([path, methods]) =>
   Object.entries(methods as Json).flatMap(([method, { requestBody }]: [string, Json]) => {
     const { properties } = requestBody?.content['application/json']?.schema ?? {};
@@ -29,7 +29,7 @@ const bodies = Object.entries(openApiDocument().paths as Json).flatMap(([path, m
 );
 
 describe('null for a field', () => {
-  test('is tried for every body of JSON', () => {
+  test('is tested for every JSON body', () => {
     expect(bodies.map(({ method, path }) => `${method} ${path}`)).toEqual(
       expect.arrayContaining(['post /fleets', 'patch /fleets/{fleetId}', 'post /contracts', 'patch /webhooks/{id}']),
     );
@@ -37,7 +37,7 @@ describe('null for a field', () => {
   });
 
   test.each(bodies)(
-    '$method $path says what is wrong, which is not that it is missing',
+    '$method $path names the fault, and does not call the field missing',
     async ({ method, path, fields }) => {
       const address = (await patched[path]?.()) ?? path;
       for (const [name, { anyOf = [] }] of Object.entries(fields)) {
@@ -65,7 +65,7 @@ describe('A PATCH that changes nothing', () => {
     return row?.count ?? 0;
   };
 
-  test('leaves a fleet and its time of change, and tells of nothing', async () => {
+  test('leaves a fleet and its updatedAt unchanged, and records no event', async () => {
     const fleet = await createFleet(acme);
     const before = await eventsOf('acme');
     const same = [
@@ -87,7 +87,7 @@ describe('A PATCH that changes nothing', () => {
     expect(await eventsOf('acme')).toBe(before + 1);
   });
 
-  test('leaves a webhook and its time of change, whatever state it is in', async () => {
+  test('leaves a webhook and its updatedAt unchanged, in any state', async () => {
     const url = 'https://example.com/hook';
     const id = await newHook();
     for (const state of ['ACTIVE', 'PAUSED']) {
@@ -117,7 +117,7 @@ describe('A PATCH that changes nothing', () => {
 });
 
 describe('Date-times', () => {
-  test('of RFC 3339 and ISO 8601 are taken by both interfaces, wherever a time is asked for', async () => {
+  test('of RFC 3339 and ISO 8601 are accepted by both interfaces for every time', async () => {
     const vehicle = await addVehicle(acme);
     const from = [
       '2030-01-01T00:00Z',
@@ -136,7 +136,7 @@ describe('Date-times', () => {
     }
   });
 
-  test('that are none are refused by both, with the same words', async () => {
+  test('that are invalid are refused by both, with the same message', async () => {
     const vehicle = await addVehicle(acme);
     for (const text of [
       '2030-02-30T00:00Z',
@@ -166,17 +166,17 @@ describe('Date-times', () => {
   });
 });
 
-describe('An upload whose fleetId is left empty', () => {
+describe('An upload with an empty fleetId', () => {
   const file = new Blob([`vin\n${newVin()}\n`], { type: 'text/csv' });
   const fields: Record<string, (form: FormData) => void> = {
-    'is not there': () => {},
+    'is missing': () => {},
     'is empty, before the file': (form) => form.set('fleetId', ''),
     'is blank, before the file': (form) => form.set('fleetId', '  '),
   };
   const send = (form: FormData, query = '') => acme.post(`/vehicles/file${query}`, form);
   const missing = { status: 400, body: { code: 'FLEET_ID_MISSING' } };
 
-  test.each(Object.entries(fields))('FLEET_ID_MISSING where it %s', async (_, add) => {
+  test.each(Object.entries(fields))('FLEET_ID_MISSING if it %s', async (_, add) => {
     for (const query of ['', '?fleetId=', '?fleetId=%20']) {
       const form = new FormData();
       add(form);
@@ -185,7 +185,7 @@ describe('An upload whose fleetId is left empty', () => {
     }
   });
 
-  test('FLEET_ID_MISSING behind the file, and one that is named elsewhere counts', async () => {
+  test('FLEET_ID_MISSING after the file; a fleetId in the query counts', async () => {
     const { id } = await createFleet(acme);
     const form = new FormData();
     form.append('fleetId', '');
@@ -197,7 +197,7 @@ describe('An upload whose fleetId is left empty', () => {
     expect(await send(form)).toMatchObject({ status: 201 });
   });
 
-  test('GraphQL says so, too', async () => {
+  test('GraphQL answers the same', async () => {
     const query = 'mutation ($input: ImportVehiclesInput!) { importVehicles(input: $input) { import { id } } }';
     const form = new FormData();
     form.append('operations', JSON.stringify({ query, variables: { input: { fleetId: ' ', file: null } } }));

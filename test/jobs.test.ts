@@ -14,10 +14,10 @@ const gateway = await startGateway();
 const { services } = gateway;
 const acme = await gateway.as('acme');
 
-// @ts-expect-error: a kind of work that no job does.
+// @ts-expect-error: no job has this kind of work.
 void (() => services.changes.announce('due', 'vehicles'));
 
-/** Background work of the gateway, until the test ends. */
+/** Runs background jobs until the test ends. */
 function work(): void {
   const { changes, log } = services;
   const activity = activityOf(new EventEmitter());
@@ -26,7 +26,7 @@ function work(): void {
 }
 const eligibilityOf = (vin: string) => acme.get(`/vehicles/eligibility/${vin}`, { prefer: 'wait=10' });
 
-test('background work that has nothing to do wakes nobody, itself least of all', async () => {
+test('idle background work wakes no job, not even itself', async () => {
   work();
   await addVehicles(acme, ['WBA00000000000001']);
   await eligibilityOf('WBA00000000000001');
@@ -34,7 +34,7 @@ test('background work that has nothing to do wakes nobody, itself least of all',
   services.changes.on('due', (kind) => wakings.push(kind));
   const marks: string[] = [];
   services.changes.on('import', (mark) => marks.push(mark));
-  // Whatever the answer brought about has been told of by now: announcements come in their order.
+  // Announcements arrive in order, so all earlier ones have arrived with this mark.
   const settled = async () => {
     const mark = randomUUID();
     services.changes.announce('import', mark);
@@ -46,7 +46,7 @@ test('background work that has nothing to do wakes nobody, itself least of all',
 });
 
 test.skipIf(gateway.database.kind === 'embedded')(
-  'a fleet whose deletion takes long keeps nobody else’s vehicles waiting for their answers',
+  'a long deletion of a fleet does not delay the answers of other vehicles',
   async () => {
     const doomed = await createFleet(acme);
     const [held, free] = ['WBA00000000000011', 'WBA00000000000021'] as const;
@@ -64,7 +64,7 @@ test.skipIf(gateway.database.kind === 'embedded')(
 );
 
 test.skipIf(gateway.database.kind === 'embedded')(
-  'a job that waits in vain for rows of somebody’s long transaction is no warning',
+  'a job that fails to lock rows of a long transaction logs no warning',
   async () => {
     const lines: { level: number; msg: string; err?: unknown }[] = [];
     const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });

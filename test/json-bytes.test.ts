@@ -9,14 +9,14 @@ const gateway = await startGateway();
 const acme = await gateway.as('acme');
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-// biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an answer by its assertions.
+// biome-ignore lint/suspicious/noExplicitAny: a test's assertions say what an answer must look like.
 async function send(method: string, path: string, body: BodyInit, headers: Record<string, string>): Promise<any> {
   const init = { method, headers: { ...acme.headers, ...headers }, body, duplex: 'half' };
   const answer = await fetch(`${gateway.url}${path}`, init);
   return { status: answer.status, body: await answer.json() };
 }
 
-/** The ways in which a body can reach the parser. */
+/** Ways in which a body can reach the parser. */
 const ways: Record<string, (bytes: Buffer<ArrayBuffer>) => [body: BodyInit, headers: Record<string, string>]> = {
   whole: (bytes) => [bytes, JSON_TYPE],
   'with its charset': (bytes) => [bytes, { 'content-type': 'application/json; charset=UTF-8; v=1' }],
@@ -24,7 +24,7 @@ const ways: Record<string, (bytes: Buffer<ArrayBuffer>) => [body: BodyInit, head
   compressed: (bytes) => [gzipSync(bytes), { ...JSON_TYPE, 'content-encoding': 'gzip' }],
 };
 
-/** Sequences that are not UTF-8: lone, too long for what they say, surrogates, beyond Unicode, cut off. */
+/** Sequences that are not UTF-8: lone, overlong, surrogates, beyond Unicode, cut off. */
 const wrong = [
   ...['ff', '80', 'bf', 'fe', 'c0 80', 'c1 bf', 'e0 80 80', 'e0 9f bf', 'f0 80 80 80', 'f0 8f bf bf'],
   ...['ed a0 80', 'ed bf bf', 'ed a0 bd ed b8 80', 'f4 90 80 80', 'f8 88 80 80 80', 'fc 84 80 80 80 80'],
@@ -37,7 +37,7 @@ const texts = fc
   .array(fc.constantFrom(...wrong, ...right, ...right, ...right), { minLength: 1, maxLength: 6 })
   .map((parts) => Buffer.concat(parts));
 
-/** What it says as the engine's own decoder has it, which refuses what is not UTF-8; null for that. */
+/** The text by the engine's own decoder, or null if the bytes are not UTF-8. */
 function decoded(bytes: Buffer): string | null {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -53,7 +53,7 @@ const fleetOf = (bytes: Buffer) => {
   return around(before, bytes, after);
 };
 
-describe('bytes that are not UTF-8 are no JSON, and what is UTF-8 is stored as it was sent', () => {
+describe('bytes that are not UTF-8 are no JSON, and UTF-8 is stored unchanged', () => {
   test.each(Object.entries(ways))('%s', async (_, way) => {
     await fc.assert(
       fc.asyncProperty(texts, async (bytes) => {
@@ -87,7 +87,7 @@ describe('bytes that are not UTF-8 are no JSON, and what is UTF-8 is stored as i
     }
   });
 
-  test('a repetition under an Idempotency-Key is refused alike', async () => {
+  test('a repetition with an Idempotency-Key is refused in the same way', async () => {
     for (const way of Object.values(ways)) {
       const [body, headers] = way(fleetOf(Buffer.of(0xff)));
       const refusal = await send('POST', '/fleets', body, { ...headers, 'idempotency-key': crypto.randomUUID() });
@@ -99,7 +99,7 @@ describe('bytes that are not UTF-8 are no JSON, and what is UTF-8 is stored as i
 describe('the fields of a GraphQL upload', async () => {
   const fleet = await createFleet(acme);
   const query = 'mutation ($input: ImportVehiclesInput!) { importVehicles(input: $input) { summary { created } } }';
-  /** A form with these bytes in its operations or its map. */
+  /** A form with these bytes in `operations` or `map`. */
   const upload = (place: string, bytes: Buffer) => {
     const at = (here: string) => (here === place ? bytes.toString('latin1') : '');
     const input = { fleetId: fleet.id, file: null };

@@ -6,14 +6,14 @@ import { numbered } from '../src/core/sql/sql.ts';
 import { makeWorld } from './documents/world.ts';
 import { startGateway } from './support/gateway.ts';
 
-// A null would make the whole text null that it stands in, and a list would pass over the row.
+// Concatenated JSON is null if a member is null, and a list would skip the row.
 
 const gateway = await startGateway();
 await makeWorld(gateway, 'acme');
 
 const values: Record<string, string> = { company: `'acme'`, now: 'now()', running: `'{}'` };
 
-/** What hangs on a row and is made of it alone. */
+/** Fields of a row that need no other row. */
 const ownFields = (fields: Fields = {}): JsonTable =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, field]): [string, ValueSql | JsonTable][] => {
@@ -22,7 +22,7 @@ const ownFields = (fields: Fields = {}): JsonTable =>
     }),
   );
 
-/** The members with the paths to them. */
+/** Members with their paths. */
 const membersOf = (table: JsonTable): [path: string, sql: string][] =>
   Object.entries(table).flatMap(([name, made]): [string, string][] =>
     isValue(made)
@@ -30,7 +30,7 @@ const membersOf = (table: JsonTable): [path: string, sql: string][] =>
       : membersOf(made).map(([path, sql]): [string, string] => [`${name}.${path}`, sql]),
   );
 
-test.each(Object.entries(nodes))('no member of any %s is null as text', async (_, of) => {
+test.each(Object.entries(nodes))('no member of any %s is SQL null', async (_, of) => {
   const members = membersOf({ ...of.members, ...ownFields(of.fields) });
   const counts = members.map(([, sql], at) => `count(*) filter (where (${sql}) is null)::int as m${at}`).join(', ');
   const { text, names } = numbered(

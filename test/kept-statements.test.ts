@@ -9,13 +9,13 @@ const gateway = await startGateway();
 const reads = <One extends Operation>(all: [string, One][]) => all.filter(([, one]) => !one.writes && !one.streams);
 const callsOf = ({ cases }: Operation, world: World): Call[] => Object.values(cases).map((call) => call(world));
 
-/** A resource, its members or its orders: what statements are kept by. */
+/** Whether a key of the statement cache is a description: a resource, its members or its orders. */
 function isDescription(key: object): boolean {
   const first: unknown = Object.values(key)[0];
   return 'table' in key || (typeof first === 'object' && first !== null && ('meaning' in first || 'sql' in first));
 }
 
-test('no request writes a statement anew that was written before', async () => {
+test('no request builds a statement twice', async () => {
   const world = await newWorld(gateway, 'acme');
   const askAll = async () => {
     for (const [name, operation] of reads(onRest)) {

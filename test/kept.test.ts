@@ -12,7 +12,7 @@ const now = Date.now();
 
 afterEach(() => void vi.useRealTimers());
 
-/** Runs the upkeep with a clock that stands still. */
+/** Runs the upkeep with a stopped clock. */
 async function runUpkeep(): Promise<void> {
   vi.useFakeTimers({ toFake: ['Date'], now });
   await upkeep({ open: () => contextOf(gateway.services, 'job', null) }).run(new AbortController().signal);
@@ -21,7 +21,7 @@ async function runUpkeep(): Promise<void> {
 const namesOf = async (select: string): Promise<string[]> =>
   (await gateway.execute<{ name: string }>(select)).map(({ name }) => name);
 
-test('events go after EVENTS_KEEP_DAYS, to the millisecond, once they are published; finished deliveries after 30 days', async () => {
+test('published events are deleted after EVENTS_KEEP_DAYS, finished deliveries after 30 days', async () => {
   const { body: webhook } = await acme.post('/webhooks', { url: 'https://example.com/hook' });
   const event = (name: string, time: number, position: number | null) =>
     gateway.execute(`insert into event (id, company, type, actor, at, position, data)
@@ -48,7 +48,7 @@ test('events go after EVENTS_KEEP_DAYS, to the millisecond, once they are publis
   expect(await namesOf('select answer as name from delivery order by answer')).toEqual(['at its time', 'under way']);
 });
 
-test('what callers have used is kept for five minutes', async () => {
+test('uses of rate limits are kept for five minutes', async () => {
   const minute = (name: string, ago: number) =>
     gateway.execute(
       `insert into rate_use (minute, who, points) values ('${new Date(now - ago).toISOString()}', '${name}', 1)`,
@@ -59,7 +59,7 @@ test('what callers have used is kept for five minutes', async () => {
   expect(await namesOf('select who as name from rate_use')).toEqual(['at its time']);
 });
 
-test('remembered answers go after 24 hours, however many they are', async () => {
+test('stored answers are deleted after 24 hours, any number of them', async () => {
   const answers = (name: string, ago: number, count: number) =>
     gateway.execute(`insert into idempotency_key (company, key, request, body, created_at)
       select 'acme', '${name} ' || n, '', '', '${new Date(now - ago).toISOString()}' from generate_series(1, ${count}) n`);
@@ -69,7 +69,7 @@ test('remembered answers go after 24 hours, however many they are', async () => 
   expect(await namesOf('select key as name from idempotency_key')).toEqual(['in their time 1']);
 });
 
-test('since is the first moment that counts, until the first that does not', async () => {
+test('since is inclusive, until is exclusive', async () => {
   const globex = await gateway.as('globex');
   await gateway.execute(`insert into company (company, position) values ('globex', 1) on conflict do nothing`);
   await gateway.execute(`insert into event (company, type, actor, at, position, data)

@@ -4,7 +4,7 @@ import { createContract, createFleet, newVin, newVins, uploadForm } from './supp
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
 
-// Without background work a large fleet that was deleted stays as it is: nobody may see anything of it.
+// Without background work the rows of a large deleted fleet stay: no answer may show them.
 
 const gateway = await startGateway();
 const acme = await gateway.as('acme');
@@ -30,13 +30,13 @@ async function largeFleet(acme: Client): Promise<Large> {
 
 const graphql = async (query: string, variables: Json = {}) => (await acme.post('/graphql', { query, variables })).body;
 
-describe('a large fleet that was deleted', async () => {
+describe('a large deleted fleet', async () => {
   const other = await createFleet(acme);
   const large = await largeFleet(acme);
   const { fleet, vins, vehicle, contract } = large;
   const deleted = await acme.delete(`/fleets/${fleet.id}`);
 
-  test('is answered for as a small one is, while its vehicles are still there', async () => {
+  test('is answered like a small one, while its vehicles are still stored', async () => {
     expect(deleted.status).toBe((await acme.delete(`/fleets/${(await createFleet(acme)).id}`)).status);
     const [row] = await gateway.execute<Json>(
       `select count(*)::int as vehicles from vehicle where fleet_id = '${fleet.id}'`,
@@ -63,7 +63,7 @@ describe('a large fleet that was deleted', async () => {
       acme.post('/contracts', { ...contract, id: undefined, vin: vehicle.vin, fleetId: fleet.id, company: undefined }),
     'GET /imports/{id}': () => acme.get(`/imports/${large.importId}`),
   };
-  test.each(Object.entries(gone))('is not there for %s', async (_, send) => {
+  test.each(Object.entries(gone))('is not found by %s', async (_, send) => {
     const { status, body } = await send();
     expect([status, body.code]).toEqual([404, expect.stringMatching(/_NOT_FOUND$/)]);
   });
@@ -98,7 +98,7 @@ describe('a large fleet that was deleted', async () => {
     });
   });
 
-  test('keeps none of its VINs from other fleets, and tells of each vehicle once', async () => {
+  test('leaves its VINs to other fleets, and records each vehicle once', async () => {
     const [added, ...inFile] = vins.slice(0, 3);
     const asked = { fleetId: other.id, vins: [added] };
     const { body: dry } = await acme.post('/vehicles?dryRun=true', asked);

@@ -7,14 +7,14 @@ const gateway = await startGateway();
 const acme = await gateway.as('acme');
 const text = async (path: string) => (await fetch(`${gateway.url}${path}`, { headers: acme.headers })).text();
 
-/** The list of fleets beside each of its items alone, whose JSON PostgreSQL writes. */
+/** The text of the list of fleets, and the joined texts of its items, which PostgreSQL writes. */
 async function fleetsTwice() {
   const list = await text('/fleets');
   const items = await Promise.all(JSON.parse(list).map(({ id }: { id: string }) => text(`/fleets/${id}`)));
   return { list, items };
 }
 
-test('a list of REST is the text of its items, whatever people have written', async () => {
+test('a REST list is the text of its items, for any text', async () => {
   const name = fc
     .string({ unit: 'binary', minLength: 1, maxLength: 40 })
     .filter((one) => one.isWellFormed() && !one.includes('\0') && one.trim() === one);
@@ -31,7 +31,7 @@ test('a list of REST is the text of its items, whatever people have written', as
     '😀'.repeat(100),
   ];
   const texts = [...odd, ...fc.sample(name, 20)];
-  // Three of them in each.
+  // Each fleet has three of the texts.
   const fleets = Array.from({ length: texts.length / 3 }, (_, at) => texts.slice(at * 3, at * 3 + 3));
   for (const [name = '', companyAddress = '', vat = ''] of fleets)
     await createFleet(acme, { name, companyAddress, vat });
@@ -40,7 +40,7 @@ test('a list of REST is the text of its items, whatever people have written', as
   expect(list).toBe(`[${items.join()}]`);
 });
 
-test('times of a list are those of its items, cut off below the millisecond', async () => {
+test('times of a list equal those of its items, truncated to milliseconds', async () => {
   const places = ['.999999', '.9995', '.12', '.001', '.000999', ''].map(
     (fraction) => `2026-03-29 01:59:59${fraction}Z`,
   );

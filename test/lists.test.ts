@@ -4,7 +4,7 @@ import { type Client, type Json, nextOf } from './support/client.ts';
 import { createContract, createFleet, recount, unknownId } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
-// Random filters, orders and pages of the lists that can be sorted, against rows that are filtered and sorted here.
+// Compares random filters, orders and pages of sortable lists with rows that the test itself filters and sorts.
 const gateway = await startGateway();
 const company = 'lists';
 let client: Client;
@@ -18,7 +18,7 @@ beforeAll(async () => {
   const fleets: Json[] = [];
   for (const name of names) fleets.push(await createFleet(client, { name }));
   fleetIds = fleets.slice(0, 3).map(({ id }) => id);
-  // Many of the same moment, some without one, and neighbours that differ by a microsecond.
+  // Many vehicles have the same time, some have none, and some differ by a microsecond.
   await gateway.execute(`insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, status, verified_at, reason)
     select ('01980000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, '${company}',
       (array['${fleetIds.join("','")}'])[1 + n % 3]::uuid,
@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 
 type Row = Record<string, string | null>;
-/** A row with a text for each column, by which rows are sorted as the bytes of these are. */
+/** Rows with a text per column; sorting by bytes of the text gives the order. */
 const rowsOf = async (table: string, columns: Record<string, string>): Promise<Row[]> => {
   const selected = Object.entries(columns).map(([name, column]) => `${column} as "${name}"`);
   return gateway.execute(`select ${selected.join(', ')} from ${table} where company = '${company}'`);
@@ -156,7 +156,7 @@ const matching = (rows: Row[], filter: Filter) =>
 const sortOf = (field: string, direction: string) =>
   `${direction === 'DESC' ? '-' : ''}${field.toLowerCase().replace(/_(\w)/, (_, letter: string) => letter.toUpperCase())}`;
 
-/** An address of REST with these parameters; of several values, commas. */
+/** An address of REST with these parameters; several values are joined by commas. */
 const address = (path: string, given: Json) => {
   const { fleetIds: fleetId, ...others } = given;
   const params = Object.entries({ ...others, fleetId }).filter(([, value]) => value !== undefined);
@@ -174,7 +174,7 @@ describe.each(Object.entries(lists))('%s', (name, list) => {
   const field = fc.constantFrom(...Object.keys(list.orders));
   const filter = () => (name === 'vehicles' ? filters() : fc.constant({}));
 
-  test('each page is what a plain sort of the rows gives, by GraphQL', async () => {
+  test('each page equals a plain sort of the rows, by GraphQL', async () => {
     const rows = await list.rows();
     expect(rows.length).toBeGreaterThan(8);
     const bound = fc.option(fc.nat({ max: 30 }), { nil: null });
@@ -184,7 +184,7 @@ describe.each(Object.entries(lists))('%s', (name, list) => {
         async (by, direction, filter, size, backward, afterAt, beforeAt) => {
           const orderBy = { field: by, direction };
           const column = list.orders[by] ?? '';
-          // Cursors of rows that the filter leaves out are as good.
+          // Cursors of rows outside the filter are valid, too.
           const all = await ask({ first: 1000, orderBy });
           const everything = sorted(rows, column, direction);
           expect(all.edges.map(({ node }: Json) => node.id)).toEqual(everything);
@@ -219,7 +219,7 @@ describe.each(Object.entries(lists))('%s', (name, list) => {
     );
   });
 
-  test.runIf(list.path)('each page and the whole are what a plain sort of the rows gives, by REST', async () => {
+  test.runIf(list.path)('each page and the whole list equal a plain sort of the rows, by REST', async () => {
     const rows = await list.rows();
     await fc.assert(
       fc.asyncProperty(
@@ -246,7 +246,7 @@ describe.each(Object.entries(lists))('%s', (name, list) => {
     );
   });
 
-  test('a cursor is good in its own order alone', async () => {
+  test('a cursor is valid in its own order only', async () => {
     const orders = Object.keys(list.orders).flatMap((by) =>
       ['ASC', 'DESC'].map((way) => ({ field: by, direction: way })),
     );
@@ -269,7 +269,7 @@ describe.each(Object.entries(lists))('%s', (name, list) => {
     }
   });
 
-  test('a cursor that nobody was given is refused, or leads to a page', async () => {
+  test('a forged cursor is refused, or leads to a page', async () => {
     const texts = [
       '=x',
       '=',
@@ -292,7 +292,7 @@ describe.each(Object.entries(lists))('%s', (name, list) => {
   });
 });
 
-describe('what is not there', () => {
+describe('unknown values', () => {
   test.each([
     ...['/fleets', '/vehicles', `/fleets/<fleet>/vehicles`, lists.contracts?.path ?? ''].flatMap((path) => [
       [path, 'sort', 'colour'],
@@ -317,7 +317,7 @@ describe('what is not there', () => {
     expect([status, body.errors?.[0].path.split('.')[0]]).toEqual([400, name]);
   });
 
-  test('more fleets than a list takes are refused before any is looked at', async () => {
+  test('too many fleets in a filter are refused before any is read', async () => {
     const query = 'query ($filter: VehicleFilter) { vehicles(filter: $filter) { totalCount } }';
     const variables = { filter: { fleetIds: Array(1001).fill(unknownId) } };
     const { body } = await client.post('/graphql', { query, variables });
@@ -335,7 +335,7 @@ test('pages by name stay right while fleets are renamed, added and deleted', asy
     const { headers, body }: Awaited<ReturnType<Client['get']>> = await other.get(next);
     seen.push(...body.map(({ name }: Json) => name));
     next = nextOf(headers);
-    // The row that the cursor was made of moves away, and is gone.
+    // The row of the cursor moves away, and is deleted later.
     if (at === 0) await other.patch(`/fleets/${made[1].id}`, { name: 'z' });
     if (at === 1) {
       await other.delete(`/fleets/${made[3].id}`);

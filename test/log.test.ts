@@ -10,11 +10,11 @@ import { spawnGateway, testIssuer } from './support/gateway.ts';
 const env = await databaseEnv();
 const issuer = await testIssuer();
 
-/** A process that logs so many lines, as the service does, and then ends so. */
+/** Runs a process that logs lines as the service does, and then ends in this way. */
 function runLogging(format: string, lines: number, end: string) {
   const log = new URL('../src/http/observability/log.ts', import.meta.url);
   const code = `import { openLog } from '${log}';
-    process.stdout; // Whoever has asked for it, as console.log does, has a pipe that does not block.
+    process.stdout; // After this first use, as by console.log, the pipe does not block.
     const log = openLog({ LOG_LEVEL: 'info', LOG_FORMAT: '${format}' });
     for (let line = 0; line < ${lines}; line++) log.info({ line }, 'one of many');
     ${end}`;
@@ -22,7 +22,7 @@ function runLogging(format: string, lines: number, end: string) {
 }
 
 describe('the log', () => {
-  test('has one line for each request: id, company, operation, status, ms; no token, no full VIN, no e-mail', async () => {
+  test('has one line per request: id, company, operation, status, ms; no token, no full VIN, no e-mail', async () => {
     const gateway = await spawnGateway({ ...env, LOG_LEVEL: 'info' }, { issuer });
     const acme = gateway.as('acme');
     const vin = newVin();
@@ -50,24 +50,21 @@ describe('the log', () => {
     expect(output).not.toMatch(/eyJ[\w-]+\./);
   });
 
-  test.each(['json', 'pretty'] as const)(
-    'what an error quotes is masked, wherever it stands: %s',
-    async (LOG_FORMAT) => {
-      const written = new PassThrough({ encoding: 'utf8' });
-      const error = Object.assign(new Error('duplicate key\nWDB1234561A123456 of driver@example.com'), {
-        detail: 'Key (company, vin)=(acme, wdb1234561a123456) Bearer eyJhbGciOiJFUzI1NiJ9.eyJjb21wYW55IjoiYSJ9.c2ln',
-      });
-      openLog({ LOG_LEVEL: 'info', LOG_FORMAT }, written).error(
-        { err: error, requestId: '0198c0de-0000-7000-8000-123456789012' },
-        'failed',
-      );
-      const [line] = await once(written, 'data');
-      expect(line).not.toMatch(/WDB1234561A123456|eyJ|@example/i);
-      expect(line).toContain('[VIN]…3456');
-      if (LOG_FORMAT === 'pretty') expect(line).toMatch(/ERROR.*failed/);
-      else expect(JSON.parse(line)).toMatchObject({ requestId: '0198c0de-0000-7000-8000-123456789012', msg: 'failed' });
-    },
-  );
+  test.each(['json', 'pretty'] as const)('quoted values in an error are masked everywhere: %s', async (LOG_FORMAT) => {
+    const written = new PassThrough({ encoding: 'utf8' });
+    const error = Object.assign(new Error('duplicate key\nWDB1234561A123456 of driver@example.com'), {
+      detail: 'Key (company, vin)=(acme, wdb1234561a123456) Bearer eyJhbGciOiJFUzI1NiJ9.eyJjb21wYW55IjoiYSJ9.c2ln',
+    });
+    openLog({ LOG_LEVEL: 'info', LOG_FORMAT }, written).error(
+      { err: error, requestId: '0198c0de-0000-7000-8000-123456789012' },
+      'failed',
+    );
+    const [line] = await once(written, 'data');
+    expect(line).not.toMatch(/WDB1234561A123456|eyJ|@example/i);
+    expect(line).toContain('[VIN]…3456');
+    if (LOG_FORMAT === 'pretty') expect(line).toMatch(/ERROR.*failed/);
+    else expect(JSON.parse(line)).toMatchObject({ requestId: '0198c0de-0000-7000-8000-123456789012', msg: 'failed' });
+  });
 
   const ends = [
     ['it goes on', 'setTimeout(() => {}, 50)'],
@@ -76,14 +73,14 @@ describe('the log', () => {
   ] as const;
   const formats = ['json', 'pretty'] as const;
   const cases = ends.flatMap(([name, end]) => formats.map((format) => [name, format, end] as const));
-  // By the log's own output: lines for people have one of their own.
-  test.each(cases)('every line of a process is written where %s: %s', async (_, format, end) => {
+  // Both formats write to the log's own output.
+  test.each(cases)('every line of a process is written if %s: %s', async (_, format, end) => {
     const written = (await runLogging(format, 2_000, end).stdout.toArray()).join('').trim().split('\n');
     const numbers = written.map((line) => Number(/"line":(\d+)/.exec(line)?.[1]));
     expect(numbers).toEqual(Array.from({ length: 2_000 }, (_, line) => line));
   });
 
-  test('every line is written to a reader that takes nothing for a while', async () => {
+  test('every line is written to a reader that pauses', async () => {
     const child = runLogging('json', 20_000, 'process.stderr.write("logged"); setTimeout(() => {}, 2_000)');
     onTestFinished(() => void child.kill('SIGKILL'));
     await once(child.stderr, 'data');
@@ -97,7 +94,7 @@ describe('the log', () => {
     ['has gone', 'pretty', read],
     ['takes nothing', 'json', () => {}],
   ] as const;
-  test.each(readers)('a process ends where the reader of its log %s: %s', async (_, format, read) => {
+  test.each(readers)('a process ends if the reader of its log %s: %s', async (_, format, read) => {
     const child = runLogging(format, 20_000, 'process.exit(3)');
     onTestFinished(() => void child.kill('SIGKILL'));
     read(child.stdout);

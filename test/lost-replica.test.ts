@@ -5,9 +5,9 @@ import { addVehicles, createFleet, newVins } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
 test.runIf(inject('database').kind === 'postgresql')(
-  'reads go to the primary while a replica cannot be reached',
+  'reads go to the primary while a replica is unreachable',
   async () => {
-    // Nobody listens there.
+    // No server listens on this port.
     const replica = 'postgresql://gateway@127.0.0.1:9/gone';
     const env = await databaseEnv();
     const database = await openDatabase({ ...databaseConfig(env), DATABASE_READ_URLS: [replica] });

@@ -23,7 +23,7 @@ const sampleOf = (metrics: string, series: string): number =>
   );
 
 describe('/metrics', () => {
-  test('with METRICS_TOKEN set, that token is needed', async () => {
+  test('METRICS_TOKEN, if set, is required', async () => {
     for (const headers of [new Headers(), new Headers({ authorization: 'Bearer another' })]) {
       const response = await fetch(new URL('/metrics', gateway.url), { headers });
       expect(response.status).toBe(401);
@@ -42,7 +42,7 @@ describe('/metrics', () => {
     expect(sampleOf(metrics, 'fleet_gateway_request_duration_seconds_count{operation="GET /fleets/:fleetId"}')).toBe(2);
   });
 
-  test('names GraphQL operations by what they ask for', async () => {
+  test('names GraphQL operations by their fields', async () => {
     await acme.post('/graphql', { query: 'query Mine { fleets { totalCount } }' });
     const series = 'fleet_gateway_requests_total{operation="query fleets",status="200",code=""}';
     expect(sampleOf(await scrape(), series)).toBe(1);
@@ -91,7 +91,7 @@ describe('/metrics', () => {
     const { id } = await createFleet(acme);
     await acme.post('/vehicles', { fleetId: id, vins: [newVin(), newVin()] });
     await gateway.execute(`update vehicle set due_at = now() - interval '1 hour' where fleet_id = '${id}'`);
-    // What costs a query is read every two seconds at most.
+    // Gauges that need a query are read every two seconds at most.
     await expect
       .poll(async () => sampleOf(await scrape(), 'fleet_gateway_due_rows{kind="vehicle"}'))
       .toBeGreaterThanOrEqual(2);
@@ -144,7 +144,7 @@ test('outcomes of imports, verifications and deliveries are counted, from zero',
   expect(sampleOf(after, 'fleet_gateway_import_rows_total{outcome="rejected"}')).toBe(2);
 });
 
-test('every metric that the dashboard and the alerts ask for is there', async () => {
+test('every metric of the dashboard and the alerts exists', async () => {
   const dashboard: { panels: Panel[] } = JSON.parse(await readFile('docs/grafana.json', 'utf8'));
   const panels = dashboard.panels.flatMap((panel) => panel.targets ?? []).map(({ expr }) => expr);
   const alerts = (await readFile('deploy/alerts.yaml', 'utf8')).split('- alert:').slice(1);
@@ -157,7 +157,7 @@ test('every metric that the dashboard and the alerts ask for is there', async ()
     ),
   );
   const namesIn = (query: string) => query.match(/\b(?:fleet_gateway|nodejs|process)_\w+/g) ?? [];
-  // Prometheus itself knows whether there is anybody to ask.
+  // These queries have no metrics of the gateway.
   expect(queries.filter((query) => namesIn(query).length === 0).map((query) => query.trim())).toEqual([
     'up{job="fleet-gateway"} == 0',
     'absent(up{job="fleet-gateway"} == 1)',

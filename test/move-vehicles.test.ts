@@ -36,7 +36,7 @@ const graphql = async (query: string, input: Json): Promise<Json> => {
 };
 
 describe('POST /vehicles/move', () => {
-  test('moves vehicles of several fleets, by ids and VINs; those already there are told of as such', async () => {
+  test('moves vehicles of several fleets, by ids and VINs, and lists those already there', async () => {
     const [from, other, to] = [await createFleet(acme), await createFleet(acme), await createFleet(acme)];
     const [a, b, c] = await addVehicles(acme, newVins(3), from);
     const [d] = await addVehicles(acme, newVins(1), other);
@@ -61,13 +61,13 @@ describe('POST /vehicles/move', () => {
     expect(await gateway.execute(miscounted)).toEqual([]);
   });
 
-  test('contracts go along, with their ids and all else, and end with the fleet that they are in now', async () => {
+  test('contracts move unchanged, and are deleted with their new fleet', async () => {
     const vehicle = await addVehicle(acme);
     const contract = await createContract(acme, vehicle);
     const to = await createFleet(acme);
     expect((await move({ fleetId: to.id, ids: [vehicle.id] })).status).toBe(200);
     expect((await acme.get(`/contracts/${contract.id}`)).body).toEqual({ ...contract, fleetId: to.id });
-    // The vehicle is known by its new fleet alone, and its contracts stand in each other's way as before.
+    // Only the new fleet knows the vehicle, and its contracts conflict as before.
     expect(await acme.post('/contracts', contractFields(vehicle))).toMatchObject({
       status: 404,
       body: { code: 'VEHICLE_NOT_FOUND' },
@@ -82,7 +82,7 @@ describe('POST /vehicles/move', () => {
     expect((await acme.get(`/contracts/${contract.id}`)).status).toBe(404);
   });
 
-  test('what is known of a vehicle stays', async () => {
+  test('a moved vehicle keeps its eligibility', async () => {
     const vehicle = await addVehicle(acme);
     await gateway.execute(`update vehicle set attempts = 3, verified_at = now(), primary_user_assigned = true,
       reason = '{"code": "X", "message": "y", "actor": "OPERATOR", "retryable": true}' where id = '${vehicle.id}'`);
@@ -93,7 +93,7 @@ describe('POST /vehicles/move', () => {
     expect(await whole()).toEqual({ ...before, fleet_id: fleetId });
   });
 
-  test('both fleets tell of it, and so does the vehicle; nobody tells of what stayed where it was', async () => {
+  test('both fleets and the vehicle have the event; a vehicle that stays has none', async () => {
     const [from, to] = [await createFleet(acme), await createFleet(acme)];
     const vehicles = await addVehicles(acme, newVins(1001), from);
     const [stayed] = await addVehicles(acme, newVins(1), to);
@@ -120,7 +120,7 @@ describe('POST /vehicles/move', () => {
     ]);
   });
 
-  test('a webhook can want it alone', async () => {
+  test('a webhook can select it alone', async () => {
     const { status, body } = await acme.post('/webhooks', { url: 'https://example.com/', types: ['vehicle.moved'] });
     expect({ status, types: body.types }).toEqual({ status: 201, types: ['vehicle.moved'] });
   });
@@ -133,7 +133,7 @@ describe('POST /vehicles/move', () => {
     },
   );
 
-  test("what is in no fleet of the company is listed as it was named, another company's among it", async () => {
+  test("unknown vehicles and another company's are listed as given", async () => {
     const { id: fleetId } = await createFleet(acme);
     const theirs = await addVehicle(globex);
     const ids = [theirs.id, unknownId, 'not-an-id'];
@@ -145,7 +145,7 @@ describe('POST /vehicles/move', () => {
     expect((await globex.get(`/vehicles/${theirs.id}`)).body).toEqual(theirs);
   });
 
-  test("an unknown fleet, another company's or none is 404 or 400, and nothing moves", async () => {
+  test('an unknown, foreign or missing fleet is 404 or 400, and nothing moves', async () => {
     const vehicle = await addVehicle(acme);
     for (const fleetId of [unknownId, 'not-an-id', (await createFleet(globex)).id]) {
       expect(await move({ fleetId, ids: [vehicle.id] })).toMatchObject({
@@ -162,7 +162,7 @@ describe('POST /vehicles/move', () => {
     expect((await acme.get(`/vehicles/${vehicle.id}`)).body).toEqual(vehicle);
   });
 
-  test('who is told that another fleet has a VIN is told how to move it', async () => {
+  test('the error for a VIN of another fleet says how to move the vehicle', async () => {
     const vehicle = await addVehicle(acme);
     const { id: fleetId } = await createFleet(acme);
     const refused = await acme.post('/vehicles', { fleetId, vins: [vehicle.vin] });
@@ -176,28 +176,25 @@ describe('POST /vehicles/move', () => {
   });
 });
 
-// Whoever stores an answer has held the fleets of before.
-test.runIf(kind === 'postgresql')(
-  'an answer that comes while its vehicle moves is stored at once all the same',
-  async () => {
-    const upstream = await UpstreamServer.start();
-    upstream.always('eligibility', slow(700, eligible()));
-    const asking = await startGateway({ on: gateway, workers: true, settings: askingAt(upstream) });
-    const client = await asking.as('moving');
-    const to = await createFleet(client);
-    const { id } = await addVehicle(client);
-    await until(async () => upstream.count('eligibility') > 0);
-    // A move that takes long: its vehicle is locked when the answer comes, and elsewhere when that can be stored.
-    const moved = gateway.execute(`do $$ begin
+// Storing an answer locks the fleets known before the call.
+test.runIf(kind === 'postgresql')('an answer that arrives during a move is stored at once', async () => {
+  const upstream = await UpstreamServer.start();
+  upstream.always('eligibility', slow(700, eligible()));
+  const asking = await startGateway({ on: gateway, workers: true, settings: askingAt(upstream) });
+  const client = await asking.as('moving');
+  const to = await createFleet(client);
+  const { id } = await addVehicle(client);
+  await until(async () => upstream.count('eligibility') > 0);
+  // A long move: the vehicle is locked when the answer arrives, and in another fleet when it can be stored.
+  const moved = gateway.execute(`do $$ begin
     update vehicle set fleet_id = '${to.id}' where id = '${id}'; perform pg_sleep(1.5); end $$`);
-    await moved;
-    await gateway.execute(recount);
-    await until(async () => (await client.get(`/vehicles/${id}`)).body.eligibility.status === 'ELIGIBLE');
-    expect((await client.get(`/vehicles/${id}`)).body.fleetId).toBe(to.id);
-    await asking.close();
-    await upstream.close();
-  },
-);
+  await moved;
+  await gateway.execute(recount);
+  await until(async () => (await client.get(`/vehicles/${id}`)).body.eligibility.status === 'ELIGIBLE');
+  expect((await client.get(`/vehicles/${id}`)).body.fleetId).toBe(to.id);
+  await asking.close();
+  await upstream.close();
+});
 
 describe('by GraphQL', () => {
   const counted = 'fleet { id vehicleCount eligibilitySummary { pending } vehicles { totalCount } }';
@@ -208,7 +205,7 @@ describe('by GraphQL', () => {
     vehicles: { totalCount: count },
   });
 
-  test('moveVehicles gives the fleet and the vehicles as they are now', async () => {
+  test('moveVehicles returns the fleet and the vehicles after the move', async () => {
     const vehicle = await addVehicle(acme);
     const { id: fleetId } = await createFleet(acme);
     const moved = await graphql(
@@ -223,7 +220,7 @@ describe('by GraphQL', () => {
     });
   });
 
-  test('each payload shows its fleet as the change has left it, also beside others of the same operation', async () => {
+  test('each payload shows its fleet after the change, also beside others of the operation', async () => {
     const { id: fleetId } = await createFleet(acme);
     const [first, second, third] = newVins(3);
     const text = (name: string, type: string, input: string) => `${name}: ${type}(input: ${input}) { ${counted} }`;
@@ -249,7 +246,7 @@ describe('by GraphQL', () => {
     expect(last.deleteVehicle).toEqual({ fleet: shown(fleetId, 1) });
   });
 
-  test('whoever may write is shown the fleet without the scope to read', async () => {
+  test('a payload shows the fleet without the scope to read', async () => {
     const on = await startGateway({ settings: { AUTH_SCOPES: 'on' } });
     const writer = await on.as('acme', { scope: 'fleets:write' });
     const { id: fleetId } = await createFleet(writer);

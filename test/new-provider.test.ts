@@ -8,7 +8,7 @@ import { addVehicles, newVin } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
 
-/** As docs/architecture.md says: a class that implements provider.ts, and its place in the list that open.ts makes. */
+/** A provider as in docs/architecture.md: a class that implements provider.ts, listed in open.ts. */
 class Importer implements Provider {
   readonly id = 'importer';
   readonly brands: ReadonlySet<string> = new Set(['ferrari', 'bmw']);
@@ -46,7 +46,7 @@ const other = new HighMobility({
 const gateway = await startGateway({ workers: true, manufacturers: manufacturersOf([other, new Importer()]) });
 const demo = await gateway.as('demo');
 
-test('a provider is asked about its brands, before those with less preference', async () => {
+test('a provider is asked about its brands before providers of lower preference', async () => {
   const { body } = await demo.get('/manufacturers');
   const served = body.filter(({ supported }: Json) => supported);
   expect(Object.fromEntries(served.map(({ id, provider }: Json) => [id, provider]))).toEqual({

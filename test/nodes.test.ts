@@ -8,7 +8,7 @@ import type { World } from './support/worlds.ts';
 
 const gateway = await startGateway({ settings: { AUTH_SCOPES: 'on', CONTRACTS_AUTH: 'required' } });
 
-/** Each kind, with its id in a world and the query that has it by itself. */
+/** Kinds of nodes, with the id in a world and the query for a single one. */
 const kinds = {
   Fleet: [({ fleetId }: World) => fleetId, 'fleet(id: $id)'],
   Vehicle: [({ vehicleId }: World) => vehicleId, 'vehicle(by: { id: $id })'],
@@ -33,7 +33,7 @@ async function ask(client: Client, query: string, variables: Json): Promise<Json
   return errors ? { data, errors } : { data };
 }
 
-/** What is sent to the database while `act` runs. */
+/** Texts of the statements that are sent while `act` runs. */
 async function statementsOf(act: () => Promise<unknown>): Promise<string[]> {
   const { send, read, rows } = gateway.database;
   const seen: string[] = [];
@@ -49,7 +49,7 @@ async function statementsOf(act: () => Promise<unknown>): Promise<string[]> {
 }
 
 describe.each(types)('node of a %s', (type) => {
-  test('has all that its own query has', async () => {
+  test('has all fields of its own query', async () => {
     const [, own] = kinds[type];
     const id = idOf(type, world);
     const fields = `__typename ${all(type)}`;
@@ -63,7 +63,7 @@ describe.each(types)('node of a %s', (type) => {
     expect(found).toEqual(wanted);
   });
 
-  test('is null to another company, and for capitals the same', async () => {
+  test('is null for another company, and the same for an id in capitals', async () => {
     const id = idOf(type, world);
     const query = 'query ($id: ID!) { node(id: $id) { id __typename } }';
     expect(await ask(other.client, query, { id })).toEqual({ data: { node: null } });
@@ -73,14 +73,14 @@ describe.each(types)('node of a %s', (type) => {
   });
 });
 
-test('a delivery shows what it sent, where that is asked for', async () => {
+test('a delivery shows its request, if selected', async () => {
   const { body } = await world.client.get(`/webhooks/${world.webhookId}/deliveries`);
   const sent = body.find(({ request }: Json) => request !== null);
   const query = 'query ($id: ID!) { node(id: $id) { ... on Delivery { request { url headers body } } } }';
   expect(await ask(world.client, query, { id: sent.id })).toEqual({ data: { node: { request: sent.request } } });
 });
 
-test('nodes are in the order of their ids, one or null for each, by one statement for each field', async () => {
+test('nodes are in the order of their ids, null if unknown, with one statement per field', async () => {
   const ids = [
     ...types.map((type) => idOf(type, world)),
     unknownId,
@@ -101,7 +101,7 @@ test('nodes are in the order of their ids, one or null for each, by one statemen
   expect(statements).toHaveLength(2);
 });
 
-test('a place in a timeline that is there no more is told of, as below any other field', async () => {
+test('a deleted cursor of a timeline is an error, as below any other field', async () => {
   const after = Buffer.from(unknownId.replaceAll('-', ''), 'hex').toString('base64url');
   const fields = `timeline(after: "${after}") { nodes { id } pageInfo { hasNextPage } }`;
   for (const root of ['fleet(id: $id) {', 'node(id: $id) { ... on Fleet {']) {
@@ -119,14 +119,14 @@ test('more than a hundred ids are refused, and a hundred are not', async () => {
   expect(await ask(world.client, query, { ids: [] })).toEqual({ data: { nodes: [] } });
 });
 
-test('nodes cost what they may be, and as many as they are', async () => {
+test('nodes cost as much as their most expensive type', async () => {
   const query = 'query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Event { vehicles { id } } } }';
   const { errors } = await ask(world.client, query, { ids: Array(100).fill(unknownId) });
   expect(errors[0].extensions.code).toBe('COST_EXCEEDED');
   expect((await ask(world.client, query, { ids: Array(20).fill(world.eventId) })).errors).toBeUndefined();
 });
 
-describe('by the scopes of the token', () => {
+describe('with scopes', () => {
   const query = 'query ($ids: [ID!]!) { nodes(ids: $ids) { __typename } }';
   const seenWith = async (...scopes: string[]) => {
     const client = await withScopes(gateway, world, scopes);
@@ -134,13 +134,13 @@ describe('by the scopes of the token', () => {
     return errors ? errors[0].extensions.code : data.nodes.flatMap((node: Json) => node?.__typename ?? []);
   };
 
-  test('one for fleets finds all but contracts, one for contracts finds these alone', async () => {
+  test('fleets:read finds all but contracts, contracts:read finds contracts alone', async () => {
     expect(await seenWith('fleets:read', 'contracts:read')).toEqual(types);
     expect(await seenWith('fleets:read')).toEqual(types.filter((type) => type !== 'Contract'));
     expect(await seenWith('contracts:read')).toEqual(['Contract']);
   });
 
-  test('one for contracts reads contracts, and nothing that hangs on them', async () => {
+  test('contracts:read reads contracts without their fleets, vehicles and timelines', async () => {
     const client = await withScopes(gateway, world, ['contracts:read']);
     const id = world.contractId;
     const fields = 'id fleet { id } vehicle { id } timeline { nodes { id } }';
@@ -156,7 +156,7 @@ describe('by the scopes of the token', () => {
     }
   });
 
-  test('one that may read nothing is refused, before its ids are looked at', async () => {
+  test('a token without read scopes is refused before its ids are read', async () => {
     expect(await seenWith('fleets:write', 'contracts:write')).toBe('FORBIDDEN');
     const client = await withScopes(gateway, world, []);
     const { errors } = await ask(client, query, { ids: Array(101).fill(unknownId) });
@@ -174,7 +174,7 @@ describe('by the scopes of the token', () => {
   });
 });
 
-test('an import that was given the id of something else hides nothing', async () => {
+test('an import with the id of another object does not hide the object', async () => {
   const { client } = world;
   const fleet = await createFleet(client);
   await gateway.execute(`insert into import (id, company, fleet_id, state, mode, dry_run, started_at)

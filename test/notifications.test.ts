@@ -9,10 +9,10 @@ import { until } from './support/until.ts';
 
 const env = await databaseEnv();
 const { DATABASE_URL: url } = env;
-/** Looks for processes that have gone are so far apart here. */
+/** Interval of checks for ended processes in these tests. */
 const LOOK_MS = 200;
 
-/** What a process hears on a channel; its connection goes through a network that can be cut, where `through` is one. */
+/** Listens on a channel in a new process's place, optionally through a proxy that can be cut. */
 async function listener(channel: string, { through, lookMs = LOOK_MS }: { through?: TcpProxy; lookMs?: number } = {}) {
   const connectionString = through ? through.through(url ?? '') : url;
   const connection = new ListeningConnection({ connectionString }, pg.Client, { lookMs });
@@ -29,7 +29,7 @@ async function networkTo(): Promise<TcpProxy> {
   return network;
 }
 
-/** How many pieces with this text have gone to the server. */
+/** A function that counts chunks with this text sent to the server. */
 function counted(network: TcpProxy, text: string): () => number {
   let count = 0;
   network.swallowAnswersAfter = (sent) => {
@@ -46,11 +46,11 @@ describe.runIf(url)('between processes', () => {
       fc.asyncProperty(
         fc.array(fc.string({ minLength: 1, unit: 'binary-ascii' }), { maxLength: 60 }),
         async (payloads) => {
-          // A text of PostgreSQL has no character 0.
+          // PostgreSQL's text has no character 0.
           const sent = [...payloads.map((payload) => payload.replaceAll('\0', 'x')), 'the end'];
           for (const payload of sent) one.connection.notify('news', payload);
           await until(() => two.heard.includes('the end'));
-          // In its own process at once, however often; in others once for a burst.
+          // The own process receives every notification at once; others receive duplicates of a burst once.
           expect(one.heard.splice(0)).toEqual(sent);
           expect(two.heard.splice(0).toSorted()).toEqual([...new Set(sent)].toSorted());
         },
@@ -59,7 +59,7 @@ describe.runIf(url)('between processes', () => {
     );
   });
 
-  test('what is too long, or too much for a burst, arrives as a gap, and what comes later as it is', async () => {
+  test('oversized payloads or bursts arrive as a gap, and later notifications normally', async () => {
     const [one, two] = [await listener('news'), await listener('news')];
     const long = 'é'.repeat(4_000);
     one.connection.notify('news', long);
@@ -74,7 +74,7 @@ describe.runIf(url)('between processes', () => {
     expect(two.heard).toEqual(['', '', 'the end']);
   });
 
-  test('a burst is one statement, and there are twenty a second at most', async () => {
+  test('a burst is one statement, and at most twenty are sent per second', async () => {
     const network = await networkTo();
     const bursts = counted(network, 'pg_notify');
     const [one, two] = [await listener('news', { through: network }), await listener('news')];
@@ -88,7 +88,7 @@ describe.runIf(url)('between processes', () => {
     expect(bursts()).toBeLessThanOrEqual(((performance.now() - started) / 1000) * 20 + 2);
   });
 
-  test('what is told while the connection is away goes out with the next one', async () => {
+  test('notifications during a lost connection are sent by the next one', async () => {
     const network = await networkTo();
     const one = await listener('news', { through: network });
     const two = await listener('news', { lookMs: 600_000 });
@@ -99,7 +99,7 @@ describe.runIf(url)('between processes', () => {
     expect(new Set(two.heard)).toEqual(new Set(['first', 'second']));
   });
 
-  test('whoever ends in order has told everything, and leaves no gap; who is cut off leaves one', async () => {
+  test('a process that ends in order leaves no gap; one that is cut off leaves a gap', async () => {
     const [network, doomed] = [await networkTo(), await networkTo()];
     const looks = counted(network, 'pg_stat_activity');
     const one = await listener('news');
@@ -118,13 +118,13 @@ describe.runIf(url)('between processes', () => {
   });
 });
 
-describe('of the database that the service opens', () => {
-  test('notifications of a transaction that is lost are heard by nobody', async () => {
+describe('of the service’s database', () => {
+  test('notifications of a lost transaction are not sent', async () => {
     const database = await openDatabase(databaseConfig(env));
     onTestFinished(() => database.close());
     const heard: string[] = [];
     await database.listen('news', (payload) => heard.push(payload));
-    // Savepoints that are rolled back wake somebody in vain, which is allowed; whole transactions do not.
+    // A rolled-back savepoint may wake a listener in vain; a rolled-back transaction must not.
     for (const commits of [false, true, false]) {
       const work = database.transaction(database.orm.em.fork(), async (em) => {
         await em.execute('select 1');

@@ -26,7 +26,7 @@ const list = (name: string, filter: string, value: string) =>
 const roots: Record<string, string> = { fleets: 'FleetFilter', contracts: 'ContractFilter', events: 'EventFilter' };
 const nested: Record<string, string> = { vehicles: 'VehicleFilter', timeline: 'EventFilter' };
 
-/** Texts that something is equal to, and ids and VINs, of which a malformed one cannot exist. */
+/** Members that are compared for equality, and ids and VINs, which cannot equal a malformed one. */
 const texts = [
   ['fleets', 'vat'],
   ['vehicles', 'manufacturer'],
@@ -43,22 +43,22 @@ const parts = [['fleets', 'name']] as const;
 const NOT_TEXT = ['\0', 'a\0b', '\ud800', 'a\udfff'];
 
 describe('an empty text in a filter', () => {
-  test.each([...texts, ...names])('%s by %s: fits nothing', async (of, by) => {
+  test.each([...texts, ...names])('%s by %s: matches nothing', async (of, by) => {
     expect(await list(of, by, '')).toEqual({ list: { totalCount: 0, nodes: [] } });
   });
 
-  test.each(parts)('%s by %s: fits everything, which has it', async (of, by) => {
+  test.each(parts)('%s by %s: matches everything', async (of, by) => {
     const { list: found } = await list(of, by, '');
     expect(found.totalCount).toBeGreaterThan(1);
     expect(found.nodes).toHaveLength(found.totalCount);
   });
 
-  test.each(['vin', 'fleetId'])('is the same to GET /events?%s=', async (by) => {
+  test.each(['vin', 'fleetId'])('is the same for GET /events?%s=', async (by) => {
     expect(await acme.get(`/events?${by}=`)).toMatchObject({ status: 200, body: [] });
     expect((await acme.get('/events')).body).not.toEqual([]);
   });
 
-  test('is no place to go on from, to lists and to streams', async () => {
+  test('is no cursor, for lists and streams', async () => {
     for (const path of ['/events?after=', '/events/stream?after=', '/fleets?after=']) {
       const { status, body } = await acme.get(path);
       expect([path, status, body.errors]).toEqual([path, 400, [expect.objectContaining({ path: 'after' })]]);
@@ -70,8 +70,8 @@ describe('an empty text in a filter', () => {
   });
 });
 
-describe('what is no text, in a filter', () => {
-  test.each([...texts, ...parts])('%s by %s: is refused by its name', async (of, by) => {
+describe('invalid text in a filter', () => {
+  test.each([...texts, ...parts])('%s by %s: is refused with its name', async (of, by) => {
     for (const value of NOT_TEXT) {
       const { errors } = await list(of, by, value);
       expect(errors).toHaveLength(1);
@@ -82,11 +82,11 @@ describe('what is no text, in a filter', () => {
     }
   });
 
-  test.each(names)('%s by %s: fits nothing, as what is malformed otherwise', async (of, by) => {
+  test.each(names)('%s by %s: matches nothing, as other malformed values', async (of, by) => {
     for (const value of NOT_TEXT) expect(await list(of, by, value)).toEqual({ list: { totalCount: 0, nodes: [] } });
   });
 
-  test('is refused or fits nothing in the query of REST, too', async () => {
+  test('is refused or matches nothing in REST queries, too', async () => {
     for (const by of ['vin', 'fleetId']) expect((await acme.get(`/events?${by}=%00`)).body).toEqual([]);
     for (const company of NOT_TEXT) {
       const conditions = encodeURIComponent(JSON.stringify({ company }));
@@ -96,7 +96,7 @@ describe('what is no text, in a filter', () => {
   });
 });
 
-test('what is no text is refused by its name in what is stored', async () => {
+test('invalid text in stored values is refused with its name', async () => {
   const url = 'https://example.com/events';
   for (const description of NOT_TEXT) {
     const refused = [expect.objectContaining({ path: 'description', message: 'holds characters that are not text' })];
@@ -108,7 +108,7 @@ test('what is no text is refused by its name in what is stored', async () => {
   }
 });
 
-test('a value that a list of a filter has twice gives each row once', async () => {
+test("a duplicate value in a filter's list returns each row once", async () => {
   const statuses = ['PENDING', 'ELIGIBLE', 'INELIGIBLE', 'UNSUPPORTED', 'FAILED'];
   const { body: events } = await acme.get('/events');
   const lists: { of: string; type: string; member: string; values: string[] }[] = [

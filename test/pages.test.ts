@@ -13,7 +13,7 @@ const get = (path: string, headers: Record<string, string> = {}, base = developm
   fetch(new URL(path, base), { headers });
 
 describe('/', () => {
-  test('says what is running and leads to everything that is there', async () => {
+  test('shows the version and links to every page', async () => {
     const page = await (await get('/')).text();
     expect(page).toContain(`<dt>Version<dd>${packageJson.version}`);
     expect(page).toMatch(/<dt>Database<dd>(embedded|PostgreSQL)/);
@@ -23,7 +23,7 @@ describe('/', () => {
     for (const link of links) expect((await get(link, { accept: 'text/html,*/*' })).status, link).toBe(200);
   });
 
-  test('has one script, and allows no other, nor another host', async () => {
+  test('has one script, and allows no other script or host', async () => {
     const response = await get('/');
     expect(await (await get('/', {}, production.url)).text()).not.toContain('<script');
     expect(await response.text()).not.toMatch(/<script (?!<)|https?:\/\/(?!127\.0\.0\.1)/);
@@ -44,7 +44,7 @@ describe('/', () => {
     expect(await answer.json()).toMatchObject({ company: 'demo', name: 'Demo fleet' });
   });
 
-  test('shows no token where tokens come from an issuer, nor under a stranger’s name', async () => {
+  test('shows no token with an issuer, nor for a foreign Host', async () => {
     expect(await (await get('/', {}, production.url)).text()).not.toContain('TOKEN');
     expect(await (await get('/docs', {}, production.url)).text()).not.toMatch(/data-token="\w/);
     const { request } = await import('node:http');
@@ -62,7 +62,7 @@ describe('/', () => {
 });
 
 describe('/docs', () => {
-  test('has everything it is made of here', async () => {
+  test('has all its files on this server', async () => {
     const response = await get('/docs');
     const page = await response.text();
     expect(response.headers.get('content-security-policy')).not.toMatch(/unsafe|https?:/);
@@ -77,7 +77,7 @@ describe('/docs', () => {
 });
 
 describe('/console', () => {
-  test('is made of what stands here, cached for good under a name that changes with it', async () => {
+  test('has all its files on this server, cached for ever under versioned names', async () => {
     const response = await get('/console');
     const page = await response.text();
     expect(response.headers.get('cache-control')).toBe('no-store');
@@ -103,7 +103,7 @@ describe('/console', () => {
     expect((await get('/console/x/%E0%A4%A')).status).toBe(404);
   });
 
-  test('has a token in development only, and is off elsewhere unless it is switched on', async () => {
+  test('has a token in development only, and elsewhere is off by default', async () => {
     expect(await (await get('/console')).text()).toMatch(/data-token="ey/);
     expect((await get('/console', {}, production.url)).status).toBe(404);
     const page = await (await get('/console', {}, switchedOn.url)).text();
@@ -120,7 +120,7 @@ test('/openapi.json is the document of the running version', async () => {
 });
 
 test.each(['/', '/console', '/docs', '/openapi.json', '/schema.graphql', '/livez', '/metrics'])(
-  '%s knows GET alone',
+  '%s accepts GET only',
   async (path) => {
     const response = await fetch(new URL(path, development.url), { method: 'POST' });
     expect(response.status).toBe(405);

@@ -11,7 +11,7 @@ import {
 } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
-// What a mutation gives back may be deleted before it is read.
+// The objects of a mutation's payload may be deleted before the payload is read.
 
 const gateway = await startGateway({ settings: { RATE_LIMIT_PER_MINUTE: '0', LIMIT_UPLOADS: '1000' } });
 
@@ -20,7 +20,7 @@ const FLEET = `{ id name vehicleCount eligibilitySummary { pending } vehicles(fi
 const CONTRACT = `{ id fleet { id } vehicle { id fleet { name } } timeline { totalCount } }`;
 const VEHICLE = `{ id fleet ${FLEET} contracts { nodes ${CONTRACT} } timeline { totalCount } eligibility { status } }`;
 
-/** What is there to change: a fleet with vehicles, one of which has a contract, and another fleet. */
+/** A fleet with vehicles, one of which has a contract, and another fleet. */
 async function makeWorld(client: Client) {
   const [fleet, other] = await Promise.all([createFleet(client), createFleet(client)]);
   const vehicles = await addVehicles(client, newVins(3), fleet);
@@ -61,7 +61,7 @@ async function mutate(client: Client, name: string, world: World): Promise<Json>
   return (await client.post('/graphql', form)).body;
 }
 
-/** Says that what is missing has its code, and that null stands where it had to. */
+/** Checks that errors have only NOT_FOUND codes, and that a null payload has an error. */
 function judge({ data, errors = [] }: Json, name: string): void {
   expect(data, JSON.stringify(errors)).toBeDefined();
   const codes = errors.map(({ extensions }: Json) => extensions.code);
@@ -82,12 +82,12 @@ const all = Object.keys(mutations).flatMap((name) =>
   Object.keys(deletions).map((deletion) => [name, deletion] as const),
 );
 
-describe('what is deleted between a change and the reading of its payload is null, with its code', () => {
+describe('objects deleted between a change and the read of its payload are null, with a code', () => {
   test.each(all)('%s and %s', async (name, deletion) => {
     const client = await gateway.as(`held ${name} ${deletion}`);
     const world = await makeWorld(client);
     let deleted: Promise<unknown> | undefined;
-    // Reads outside of transactions; those of payloads go by rows that are there already, or by the changed fleet.
+    // Payloads are read outside of transactions, by ids of written rows or of the changed fleet.
     for (const way of ['rows', 'slowRows', 'read', 'send'] as const) {
       const send = gateway.database[way].bind(gateway.database) as (...statement: never[]) => Promise<never>;
       const held = vi.spyOn(gateway.database, way).mockImplementation((async (...statement: never[]) => {
@@ -108,7 +108,7 @@ describe('what is deleted between a change and the reading of its payload is nul
   });
 });
 
-test('mutations beside deletions at random moments end in no fault', async () => {
+test('mutations beside random deletions cause no internal error', async () => {
   const client = await gateway.as('random');
   for (let round = 0; round < 4; round++) {
     await Promise.all(

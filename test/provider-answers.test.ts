@@ -5,7 +5,7 @@ import { askingAt, startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
 import { type Behaviour, eligible, text, UpstreamServer, vinOf } from './support/upstream.ts';
 
-// What a provider sends is kept with the vehicle, whatever it is.
+// Any response of a provider is stored with its vehicle.
 
 const upstream = await UpstreamServer.start();
 afterAll(() => upstream.close());

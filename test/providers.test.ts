@@ -10,7 +10,7 @@ import { json, UpstreamServer } from './support/upstream.ts';
 const upstream = await UpstreamServer.start();
 afterAll(() => upstream.close());
 const working = await startGateway({ workers: true, settings: askingAt(upstream) });
-/** Asks nobody itself. */
+/** A gateway without background work. */
 const serving = await startGateway({ on: working, settings: askingAt(upstream) });
 const acme = await working.as('acme');
 
@@ -22,12 +22,12 @@ const ofGraphql = async (client: Client): Promise<Json> => {
   return body.data.providers;
 };
 const bmw = ([provider]: Json) => provider.brands.find(({ id }: Json) => id === 'bmw');
-/** Past what is kept for some seconds. */
+/** Lets the short caches expire. */
 const later = () => {
   for (const gateway of [working, serving]) gateway.passTime(6_000);
 };
 
-test('nothing is asked, nothing waits: the provider is OK, with the brands it answers for', async () => {
+test('an idle provider is OK, and lists its brands', async () => {
   const [provider, ...others] = await ofRest(acme);
   expect(others).toEqual([]);
   expect(provider).toMatchObject({ name: 'high-mobility', state: 'OK', since: null, oldestWaiting: null });
@@ -41,7 +41,7 @@ test('nothing is asked, nothing waits: the provider is OK, with the brands it an
   expect(await ofRest(await serving.as('nobody'))).toEqual([{ ...provider, askedLastMinute: expect.any(Number) }]);
 });
 
-test('GraphQL gives it beside what is read from the database', async () => {
+test('GraphQL returns it beside fields from the database', async () => {
   const fleet = await createFleet(acme);
   const { body } = await acme.post('/graphql', {
     query: `query ($id: ID!) { fleet(id: $id) { id } providers { name } again: providers { state } __typename }`,
@@ -67,7 +67,7 @@ describe('a provider that fails for a brand', () => {
     await until(async () => bmw(await ofRest(acme)).state === 'HELD_BACK');
   });
 
-  test('is told of by both interfaces, with when and for how long a vehicle waits, to any company', async () => {
+  test('is reported by both interfaces to any company, with its time and the longest wait', async () => {
     later();
     const [provider] = await ofRest(acme);
     expect(provider.askedLastMinute).toBeGreaterThanOrEqual(5);
@@ -78,7 +78,7 @@ describe('a provider that fails for a brand', () => {
     expect(JSON.stringify(await ofRest(globex))).not.toMatch(/acme|WBA/);
   });
 
-  test('is told of by processes that ask nobody', async () => {
+  test('is reported by processes without background work', async () => {
     const elsewhere = await serving.as('globex');
     tellOfProviders(contextOf(working.services, 'test', null), false);
     const told = await until(async () => {
@@ -86,12 +86,12 @@ describe('a provider that fails for a brand', () => {
       return bmw(found).state === 'HELD_BACK' && found;
     });
     expect(told[0].askedLastMinute).toBeGreaterThanOrEqual(5);
-    // What a process that has gone said last is not believed for ever.
+    // The last report of an ended process expires.
     serving.passTime(60_000);
     expect(bmw(await ofRest(elsewhere)).state).toBe('OK');
   });
 
-  test('and is OK again when it answers, and nothing waits any more', async () => {
+  test('is OK again when it answers and no vehicle waits', async () => {
     upstream.always('eligibility', undefined);
     await until(async () => {
       working.passTime(20_000);
@@ -101,7 +101,7 @@ describe('a provider that fails for a brand', () => {
   });
 });
 
-test('needs a token, and the scope to read where scopes are in use', async () => {
+test('needs a token, and fleets:read if scopes are on', async () => {
   expect((await working.anyone.get('/providers')).status).toBe(401);
   const scoped = await startGateway({ settings: { AUTH_SCOPES: 'on' } });
   const writer = await scoped.as('acme', { scope: 'contracts:read' });

@@ -14,7 +14,7 @@ const settings = { WEBHOOK_LOOPBACK: 'on' };
 const one = await startGateway({ workers: true, settings });
 const gateways = [one, await startGateway({ workers: true, settings, on: one })];
 
-// Publishing takes a few moments more, so that others come between. One connection knows no between.
+// Slows publishing down, so that other statements run in between. The embedded database has a single connection.
 const { kind } = inject('database');
 if (kind === 'postgresql') {
   await one.execute(`create function dawdle() returns trigger language plpgsql as $$
@@ -24,7 +24,7 @@ if (kind === 'postgresql') {
   }
 }
 
-/** What somebody of a company does, one after the other. */
+/** Acts of a writer, one after the other. */
 const acts = {
   rename: (client, { fleet }) => client.patch(`/fleets/${fleet.id}`, { name: `Name ${Math.random()}` }),
   another: (client) => createFleet(client),
@@ -46,14 +46,14 @@ interface Logged {
   deliveries: number;
 }
 
-/** A company with a webhook, and somebody who follows its events at each gateway. */
+/** Opens a company with a webhook, and a stream of its events at each gateway. */
 async function open() {
   const company = `company ${++companies}`;
   const clients = await Promise.all(gateways.map((gateway) => gateway.as(company)));
   const client = clients[0] as Client;
   const { body: webhook } = await client.post('/webhooks', { url: receiver.url(`/${companies}`) });
   const followers = await Promise.all(clients.map((each) => openStream(each, '/events/stream')));
-  /** Every event of the company, in the order of its log, once none waits any more. */
+  /** All events of the company in the order of the log, once all are published. */
   const log = () =>
     until(async () => {
       const rows = await one.execute<Logged>(`select e.id, e.type, e.fleet_id, e.position::int as position,
@@ -82,7 +82,7 @@ async function followed({ followers }: Company, count: number): Promise<string[]
 }
 
 describe('two publishers', () => {
-  test('give each event of a company one place, without gaps, and followers miss none and see none twice', async () => {
+  test('give each event of a company one position, without gaps, and followers get each event once', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(writer, { minLength: 2, maxLength: 8 }), async (writers) => {
         const opened = await Promise.all(Array.from({ length: 3 }, open));
@@ -95,7 +95,7 @@ describe('two publishers', () => {
           const inOrder = rows.toSorted((a, b) => a.position - b.position);
           expect(inOrder.map(({ position }) => position)).toEqual(rows.map((_, at) => at + 1));
           expect(rows.filter(({ deliveries }) => deliveries !== 1)).toEqual([]);
-          // What was written one after the other stands in this order.
+          // Events of one writer keep the order of writing.
           for (const own of Map.groupBy(rows, ({ fleet_id }) => fleet_id).values()) {
             expect(own).toEqual(own.toSorted((a, b) => a.position - b.position));
           }
@@ -112,7 +112,7 @@ describe('two publishers', () => {
     );
   });
 
-  test('keep to the order of writing of somebody who writes alone', async () => {
+  test('keep the order of a single writer', async () => {
     const company = await open();
     for (let written = 0; written < 40; written++) await createFleet(company.clients[written % 2] as Client);
     const rows = await company.log();
@@ -121,7 +121,7 @@ describe('two publishers', () => {
   });
 });
 
-test('a company with thousands of events hides no company behind it', async () => {
+test('a company with thousands of events does not delay other companies', async () => {
   const quiet = await startGateway();
   await quiet.execute(`insert into company values ('a giant'), ('beside it')`);
   await quiet.execute(`insert into event (type, company, actor, at)
@@ -139,15 +139,15 @@ test('a company with thousands of events hides no company behind it', async () =
   });
 });
 
-describe.runIf(kind === 'postgresql')('a company whose log somebody holds', () => {
-  test('holds up no other', async () => {
+describe.runIf(kind === 'postgresql')('a company whose log is locked', () => {
+  test('delays no other company', async () => {
     const [held, other] = [await open(), await open()];
     const em = one.database.orm.em.fork();
     await em.begin();
     await em.execute(`select from company where company = '${held.company}' for update`);
     await createFleet(held.clients[0] as Client);
     await createFleet(other.clients[0] as Client);
-    // Who tries to publish its event finds it locked, and does not wait for it.
+    // A publisher that finds the log locked does not wait for it.
     for (let written = 1; written < 10; written++) {
       await createFleet(other.clients[written % 2] as Client);
       expect(await other.log()).toHaveLength(written + 1);
@@ -168,7 +168,7 @@ describe.runIf(kind === 'postgresql')('a company whose log somebody holds', () =
 });
 
 describe.runIf(kind === 'postgresql')('a webhook whose deletion fails', () => {
-  test.each(['SUCCEEDED', 'PENDING'])('at a delivery that is %s gets what happened meanwhile', async (state) => {
+  test.each(['SUCCEEDED', 'PENDING'])('at a %s delivery gets the events since', async (state) => {
     const opened = await open();
     const client = opened.clients[0] as Client;
     const ofCompany = `from delivery where company = '${opened.company}'`;

@@ -23,7 +23,7 @@ const times = <T>(count: number, act: (index: number) => Promise<T>) =>
   Promise.all(Array.from({ length: count }, (_, index) => act(index)));
 const graphql = async (query: string, input: unknown): Promise<Json> =>
   (await acme.post('/graphql', { query: `mutation ($input: ${query}`, variables: { input } })).body;
-/** How many answers there were of each kind, as `201` or `404 FLEET_NOT_FOUND`. */
+/** The number of responses by outcome, such as `201` or `404 FLEET_NOT_FOUND`. */
 const outcomes = (answers: Answer[]) =>
   Object.fromEntries(
     Map.groupBy(answers, ({ status, body }) => [status, body?.code].filter(Boolean).join(' '))
@@ -32,7 +32,7 @@ const outcomes = (answers: Answer[]) =>
   );
 const codeOf = ({ errors }: Json) => errors?.[0]?.extensions.code;
 
-// Whatever raced: nothing is left that belongs to nothing, and every count is what can be counted.
+// After all races no row lacks its parent, and every stored count is correct.
 afterAll(async () => {
   expect(
     await gateway.execute(`select id from vehicle v where not exists (
@@ -63,7 +63,7 @@ describe('The same VIN, added 40 times at once', () => {
     expect((await acme.get(`/fleets/${fleetId}`)).body.vehicleCount).toBe(1);
   });
 
-  test('to two fleets, is one vehicle of one of them; the other is told whose it is', async () => {
+  test('to two fleets, is one vehicle of one fleet; the other gets an error that names the fleet', async () => {
     const fleets = [await createFleet(acme), await createFleet(acme)];
     const vins = [newVin()];
     const answers = await times(40, (index) => acme.post('/vehicles', { fleetId: fleets[index % 2].id, vins }));
@@ -75,7 +75,7 @@ describe('The same VIN, added 40 times at once', () => {
     expect(counts.toSorted()).toEqual([0, 1]);
   });
 
-  test('beside uploads that have it, in every order, is one vehicle', async () => {
+  test('beside uploads with the VIN, in any order, is one vehicle', async () => {
     const { id: fleetId } = await createFleet(acme);
     const vins = newVins(50);
     const answers = await times(12, (index) => {
@@ -89,7 +89,7 @@ describe('The same VIN, added 40 times at once', () => {
   });
 });
 
-test('Of 40 overlapping contracts at once, by both interfaces, one is made', async () => {
+test('Of 40 concurrent overlapping contracts, by both interfaces, one is created', async () => {
   const vehicle = await addVehicle(acme);
   const fields = (index: number) =>
     contractFields(vehicle, { from: `2030-01-${String(1 + (index % 20)).padStart(2, '0')}T00:00:00Z` });
@@ -103,7 +103,7 @@ test('Of 40 overlapping contracts at once, by both interfaces, one is made', asy
   expect(codes.filter((code) => code === 'CONTRACT_OVERLAP')).toHaveLength(39);
 });
 
-test('The last webhooks that a company may have, created 10 at once, are no more than it may have', async () => {
+test('Ten concurrent creations do not exceed the limit of webhooks', async () => {
   const client = await gateway.as('a company with many webhooks');
   const url = 'https://example.com/hook';
   for (let created = 0; created < 97; created++) await client.post('/webhooks', { url });
@@ -111,7 +111,7 @@ test('The last webhooks that a company may have, created 10 at once, are no more
   expect(outcomes(answers)).toEqual({ 201: 3, '400 VALIDATION_FAILED': 7 });
 });
 
-test.runIf(kind === 'postgresql')('A key of one company waits for no work of another whose name it is', async () => {
+test.runIf(kind === 'postgresql')('A key named like another company’s lock does not wait for it', async () => {
   const client = await gateway.as('move');
   const em = gateway.database.orm.em.fork();
   await em.begin();
@@ -146,7 +146,7 @@ describe('The same thing, deleted 20 times at once', () => {
     });
   }
 
-  test('a list of vehicles: each is in one answer', async () => {
+  test('a list of vehicles: each is in one response', async () => {
     const fleet = await createFleet(acme);
     const vehicles = await addVehicles(acme, newVins(10), fleet);
     const answers = await times(20, (index) => {
@@ -158,7 +158,7 @@ describe('The same thing, deleted 20 times at once', () => {
   });
 });
 
-test('A fleet deleted while vehicles, files and contracts go into it, and its vehicles are verified, leaves none of them', async () => {
+test('A fleet deleted beside additions, uploads, contracts and verifications leaves no rows', async () => {
   for (let round = 0; round < 3; round++) {
     const fleet = await createFleet(acme);
     const [vehicle] = await addVehicles(acme, newVins(1), fleet);
@@ -184,7 +184,7 @@ test('A fleet deleted while vehicles, files and contracts go into it, and its ve
   }
 });
 
-test('Fleets deleted at the very moment their vehicles are verified', async () => {
+test('Fleets deleted while their vehicles are verified', async () => {
   await times(16, async () => {
     for (let round = 0; round < (kind === 'postgresql' ? 25 : 3); round++) {
       const fleet = await createFleet(acme);
@@ -195,12 +195,12 @@ test('Fleets deleted at the very moment their vehicles are verified', async () =
   });
 });
 
-test('Fleets deleted while all of their vehicles are to be asked about again', async () => {
+test('Fleets deleted while all their vehicles are refreshed', async () => {
   const again = `VerifyEligibilityInput!) { verifyEligibility(input: $input) { eligibilities { vin } } }`;
   for (let round = 0; round < (kind === 'postgresql' ? 5 : 1); round++) {
     const fleet = await createFleet(acme);
     const vins = newVins(100).toSorted();
-    // Stored the other way round than they are named.
+    // Stored in another order than the refresh names them.
     for (const some of [vins.slice(50), vins.slice(0, 50)]) await addVehicles(acme, some, fleet);
     const asked = times(20, () => graphql(again, { vins }));
     await stagger(Math.random() * 20);
@@ -210,7 +210,7 @@ test('Fleets deleted while all of their vehicles are to be asked about again', a
   }
 });
 
-test('Everything at once on the same rows, in opposite orders: no fault', async () => {
+test('All acts at once on the same rows, in opposite orders: no error', async () => {
   const fleets = [await createFleet(acme), await createFleet(acme)];
   const lists = [newVins(12), newVins(12)];
   const acts = [
@@ -230,13 +230,13 @@ test('Everything at once on the same rows, in opposite orders: no fault', async 
   ];
   const answers = await times(220, (index) => {
     const fleet = fleets[index % 2];
-    // Now and then into the other one's fleet.
+    // Some lists go into the other fleet.
     return acts[index % acts.length]?.(fleet, lists[(index % 3 ? index : index + 1) % 2] ?? []) as Promise<Answer>;
   });
   expect(answers.filter(({ status }) => status >= 500).map(({ body }) => body)).toEqual([]);
 });
 
-test('Vehicles moved round between fleets, deleted one by one and with their fleets', async () => {
+test('Vehicles moved between fleets and deleted, also with their fleets', async () => {
   for (let round = 0; round < (kind === 'postgresql' ? 12 : 3); round++) {
     const fleets = await times(3, () => createFleet(acme));
     const vehicles = await addVehicles(acme, newVins(8), fleets[0]);
@@ -261,9 +261,9 @@ test('Vehicles moved round between fleets, deleted one by one and with their fle
   }
 });
 
-// A deadlock costs a second, and trying again hides it.
-test.runIf(kind === 'postgresql')('There was no deadlock in any of these', async () => {
-  // A connection tells what it has counted when it ends, or has been idle for ten seconds.
+// A deadlock costs a second, and retries hide it.
+test.runIf(kind === 'postgresql')('No race above has caused a deadlock', async () => {
+  // A connection reports its statistics when it ends, or after ten idle seconds.
   const ended = await gateway.execute<{ pid: number }>(
     `select pid, pg_terminate_backend(pid) from pg_stat_activity
      where datname = current_database() and pid <> pg_backend_pid()`,

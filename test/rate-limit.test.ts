@@ -11,14 +11,14 @@ const twins = [
 ] as const;
 const RESPONSE = 'application/graphql-response+json';
 
-// Limits hold from minute to minute of the clock: here it stands still, so that no test ends in another minute.
+// Limits apply per minute of the clock, which is stopped so that no test ends in another minute.
 vi.useFakeTimers({ toFake: ['Date'], now: Date.now() });
 afterAll(() => void vi.useRealTimers());
 
 const leftIn = ({ headers }: Answer) => Number(/"company";r=(\d+);t=\d+$/.exec(headers.get('ratelimit') ?? '')?.[1]);
 
 describe('RATE_LIMIT_PER_MINUTE', () => {
-  test('holds for each company, and says when to come back', async () => {
+  test('applies to each company, with the time to retry', async () => {
     const globex = await limited.as('globex');
     for (const left of [2, 1, 0]) {
       const answer = await globex.get('/manufacturers');
@@ -35,7 +35,7 @@ describe('RATE_LIMIT_PER_MINUTE', () => {
     expect(await limited.anyone.get('/livez')).toMatchObject({ status: 200 });
   });
 
-  test('holds for each address where no token is needed', async () => {
+  test('applies to each address if no token is needed', async () => {
     const path = `/contracts?conditions=${encodeURIComponent('{"company":"acme"}')}`;
     const statuses = [];
     for (let use = 0; use < 4; use++) statuses.push((await limited.anyone.get(path)).status);
@@ -43,7 +43,7 @@ describe('RATE_LIMIT_PER_MINUTE', () => {
     expect(await (await limited.as('hooli')).get(path.replace('acme', 'hooli'))).toMatchObject({ status: 200 });
   });
 
-  test('behind a proxy of TRUST_PROXY each client has its own, and nobody chooses another one’s', async () => {
+  test('behind a proxy of TRUST_PROXY each client has its own limit, and cannot choose another’s', async () => {
     const proxied = await startGateway({
       on: gateway,
       settings: { RATE_LIMIT_PER_MINUTE: '2', TRUST_PROXY: 'loopback, 10.0.0.0/8' },
@@ -58,21 +58,21 @@ describe('RATE_LIMIT_PER_MINUTE', () => {
     ];
     const addresses = ['203.0.113.1', '203.0.113.2', '2001:db8:1:1::1'];
     expect(await Promise.all(addresses.map(thrice))).toEqual(addresses.map(() => [200, 200, 429]));
-    // What a client itself wrote stands before what its proxy added.
+    // The client's own X-Forwarded-For entries precede those of its proxy.
     const chosen = ['198.51.100.7, 203.0.113.1', '203.0.113.1, 10.1.2.3'];
-    // A client of IPv6 has a whole network to choose from; one of IPv4 may be written as IPv6.
+    // An IPv6 client may choose any address of its network; an IPv4 address may be written as IPv6.
     const alike = ['2001:db8:1:1:ffff::9', '::ffff:203.0.113.1'];
     const again = [...chosen, ...alike].map((address) => from(proxied, address));
     expect(await Promise.all(again)).toEqual(again.map(() => 429));
     expect(await from(proxied, '2001:db8:1:2::1')).toBe(200);
-    // Whose header does not count cannot leave its own count by it.
+    // Without TRUST_PROXY, X-Forwarded-For does not change the counted address.
     const direct = await startGateway({ on: gateway, settings: { RATE_LIMIT_PER_MINUTE: '2' } });
     expect([await from(direct, '192.0.2.1'), await from(direct, '192.0.2.2'), await from(direct, '192.0.2.3')]).toEqual(
       [200, 200, 429],
     );
   });
 
-  test('0 is no limit, and then there are no such headers', async () => {
+  test('0 means no limit and no such headers', async () => {
     const { headers } = await (await gateway.as('acme')).get('/manufacturers');
     expect([headers.has('ratelimit'), headers.has('ratelimit-policy')]).toEqual([false, false]);
   });
@@ -87,24 +87,21 @@ describe('GraphQL', () => {
     );
   const ways = { directly: RESPONSE, 'by Yoga': `${RESPONSE}, ${RESPONSE};q=0.9` };
 
-  test.each(Object.entries(ways))(
-    'counts by cost: one for each 1,000 objects that may come, %s',
-    async (way, accept) => {
-      const company = `umbrella ${way}`;
-      const small = await ask(company, 1, accept);
-      expect([small.body.extensions.cost.requestedQueryCost, leftIn(small)]).toEqual([103, 19]);
-      const big = await ask(company, 100, accept);
-      expect([big.body.extensions.cost.requestedQueryCost, leftIn(big)]).toEqual([10_201, 19 - 11]);
-      const refused = await ask(company, 100, accept);
-      expect(refused).toMatchObject({ status: 429, body: { errors: [{ extensions: { code: 'RATE_LIMITED' } }] } });
-      expect(refused.body).not.toHaveProperty('data');
-      expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
-      // The refused operation cost what a request costs, and no more.
-      expect(leftIn(await ask(company, 1, accept))).toBe(6);
-    },
-  );
+  test.each(Object.entries(ways))('counts by cost: one for each 1,000 possible objects, %s', async (way, accept) => {
+    const company = `umbrella ${way}`;
+    const small = await ask(company, 1, accept);
+    expect([small.body.extensions.cost.requestedQueryCost, leftIn(small)]).toEqual([103, 19]);
+    const big = await ask(company, 100, accept);
+    expect([big.body.extensions.cost.requestedQueryCost, leftIn(big)]).toEqual([10_201, 19 - 11]);
+    const refused = await ask(company, 100, accept);
+    expect(refused).toMatchObject({ status: 429, body: { errors: [{ extensions: { code: 'RATE_LIMITED' } }] } });
+    expect(refused.body).not.toHaveProperty('data');
+    expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
+    // The refused operation cost one request only.
+    expect(leftIn(await ask(company, 1, accept))).toBe(6);
+  });
 
-  test('what is worth more than a minute has may be asked for all the same, once', async () => {
+  test('an operation above the limit of a minute is executed once', async () => {
     const { status, body, headers } = await ask('stark', 400, RESPONSE);
     expect([status, body.extensions.cost.requestedQueryCost, headers.get('ratelimit-policy')]).toEqual([
       200,
@@ -116,7 +113,7 @@ describe('GraphQL', () => {
 });
 
 describe('several processes', () => {
-  test('on one database server what one has counted counts for the other a second later', async (context) => {
+  test('on one database server, counts are shared within a second', async (context) => {
     if (gateway.database.kind === 'embedded') return context.skip();
     const [here, there] = await Promise.all(twins.map((twin) => twin.as('acme')));
     const told = (points: number) =>
@@ -127,7 +124,7 @@ describe('several processes', () => {
       );
     for (let use = 0; use < 15; use++) await here?.get('/manufacturers');
     await told(15);
-    // Who tells what it has counted hears what all have; by its second time it has heard.
+    // A process receives all counts when it reports its own, so after its second report it has them.
     for (const points of [16, 17]) {
       await there?.get('/manufacturers');
       await told(points);
@@ -138,7 +135,7 @@ describe('several processes', () => {
     await until(async () => ((await here?.get('/manufacturers'))?.status === 429 ? true : null));
   });
 
-  test('a database that cannot tell what others counted is no fault: each limits what comes to it', async (context) => {
+  test('without the database each process counts its own requests', async (context) => {
     if (gateway.database.kind === 'embedded') return context.skip();
     const lost = vi
       .spyOn(gateway.database, 'send')

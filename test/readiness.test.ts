@@ -5,10 +5,10 @@ import { databaseConfig, databaseEnv } from './support/database.ts';
 import { type Gateway, startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
 
-/** Has a newer version's migration applied, as far as the database knows. */
+/** Records a migration of a newer version as applied. */
 const apply = (name: string) => `insert into mikro_orm_migrations (name, executed_at) values ('${name}', now())`;
 
-/** What /readyz says, once its status is this. */
+/** Waits until /readyz has this status. */
 const saying = (gateway: Gateway, status: number) =>
   until(async () => {
     const answer = await gateway.anyone.get('/readyz');
@@ -28,7 +28,7 @@ test('/readyz is 503 while the database lacks a migration', async () => {
   await saying(gateway, 200);
 });
 
-test('a process is ready on tables of a newer version that say they work with it, also when it starts there', async () => {
+test('a process is ready, and starts, on tables of a compatible newer version', async () => {
   const env = await databaseEnv();
   const running = await startGateway({ on: { env, database: await openDatabase(databaseConfig(env)) } });
   await running.execute(apply(`Migration20991230000000_since_${packageJson.version.replaceAll('.', '_')}`));

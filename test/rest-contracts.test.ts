@@ -10,7 +10,7 @@ const listOf = (conditions: unknown, client = acme) =>
   client.get(`/contracts?conditions=${encodeURIComponent(JSON.stringify(conditions))}`);
 
 describe('POST /contracts', () => {
-  test('answers 201 with the contract and where it is', async () => {
+  test('answers 201 with the contract and its Location', async () => {
     const vehicle = await addVehicle(acme);
     const fields = contractFields(vehicle);
     const { status, headers, body } = await acme.post('/contracts', fields);
@@ -31,7 +31,7 @@ describe('POST /contracts', () => {
     expect(await acme.get(`/contracts/${body.id}`)).toMatchObject({ status: 200, body });
   });
 
-  test('times of any zone are given back in UTC', async () => {
+  test('times of any zone are returned in UTC', async () => {
     const zoned = { from: '2030-06-01T02:00:00+02:00', to: '2030-06-01T05:30:00.5+05:30' };
     const contract = await createContract(acme, undefined, zoned);
     expect(contract).toMatchObject({ from: '2030-06-01T00:00:00.000Z', to: '2030-06-01T00:00:00.500Z' });
@@ -53,7 +53,7 @@ describe('POST /contracts', () => {
     }
   });
 
-  test('a VIN that is not in that fleet is 404: of another fleet, of none, or none at all', async () => {
+  test('a VIN outside the fleet is 404: of another fleet, unknown or malformed', async () => {
     const { id: fleetId } = await createFleet(acme);
     const elsewhere = await addVehicle(acme);
     for (const vin of [elsewhere.vin, newVin(), 'nonsense']) {
@@ -95,7 +95,7 @@ describe('POST /contracts', () => {
     expect(contract.from).toBe('2028-02-29T00:00:00.000Z');
   });
 
-  test('its status follows from the clock', async () => {
+  test('its status depends on the clock', async () => {
     const vehicle = await addVehicle(acme);
     const contract = (from: string, to: string) => createContract(acme, vehicle, { from, to });
     vi.useFakeTimers({ toFake: ['Date'] });
@@ -110,7 +110,7 @@ describe('POST /contracts', () => {
     expect([await status(now), await status(next)]).toEqual(['ENDED', 'ACTIVE']);
   });
 
-  test('PACKS is the catalogue: another pack is 400', async () => {
+  test('PACKS lists all packs: another pack is 400', async () => {
     const client = await catalogue.as('acme');
     const vehicle = await addVehicle(client);
     expect(await client.post('/contracts', contractFields(vehicle, { pack: 'other' }))).toMatchObject({
@@ -127,7 +127,7 @@ describe('contracts of one vehicle and pack', () => {
     to: `${last}-01-01T00:00:00Z`,
   });
 
-  test('an overlap is 409 and names every contract in the way', async () => {
+  test('an overlap is 409 and names every contract in conflict', async () => {
     const vehicle = await addVehicle(acme);
     const first = await createContract(acme, vehicle, year(2030));
     const second = await createContract(acme, vehicle, year(2031));
@@ -138,7 +138,7 @@ describe('contracts of one vehicle and pack', () => {
     });
   });
 
-  test('a period ends before its to: the next may begin there', async () => {
+  test('a period excludes its end: the next may begin there', async () => {
     const vehicle = await addVehicle(acme);
     await createContract(acme, vehicle, year(2030));
     expect(await createContract(acme, vehicle, year(2031))).toMatchObject({ status: 'SCHEDULED' });
@@ -152,14 +152,14 @@ describe('contracts of one vehicle and pack', () => {
     expect(await createContract(acme)).toMatchObject({ pack: 'driving-log' });
   });
 
-  test('a deleted contract is in nobody’s way', async () => {
+  test('a deleted contract causes no conflict', async () => {
     const vehicle = await addVehicle(acme);
     const { id } = await createContract(acme, vehicle);
     await acme.delete(`/contracts/${id}`);
     expect(await createContract(acme, vehicle)).toMatchObject({ vin: vehicle.vin });
   });
 
-  test('under a race one is made and every other is 409', async () => {
+  test('of concurrent requests one succeeds, and every other is 409', async () => {
     for (let round = 0; round < 10; round++) {
       const vehicle = await addVehicle(acme);
       const answers = await Promise.all(
@@ -205,7 +205,7 @@ describe('GET /contracts', () => {
     }
   });
 
-  test('a company with characters that no text has is 400', async () => {
+  test('a company with invalid characters is 400', async () => {
     expect(await listOf({ company: 'nul\0' }, gateway.anyone)).toMatchObject({ status: 400 });
   });
 

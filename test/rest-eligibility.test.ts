@@ -4,9 +4,9 @@ import { addVehicle, addVehicles, createFleet, newVin, newVins, unknownId, uploa
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
 
-/** Verifies through the sandbox; a VIN's last digit says how it answers. */
+/** A gateway that verifies by the sandbox; the last digit of a VIN determines the answer. */
 const gateway = await startGateway({ workers: true });
-/** One that verifies nothing. */
+/** A gateway that verifies nothing. */
 const idle = await startGateway();
 const acme = await gateway.as('acme');
 const patient = await idle.as('acme');
@@ -14,7 +14,7 @@ const patient = await idle.as('acme');
 const eligibilityOf = (vin: string, headers?: Record<string, string>, client: Client = acme) =>
   client.get(`/vehicles/eligibility/${vin}`, headers);
 const wait = (seconds: number) => ({ prefer: `wait=${seconds}` });
-/** The answer of the manufacturer, once it has come. */
+/** Waits for the manufacturer's answer. */
 const verified = (vin: string): Promise<Answer> =>
   until(async () => {
     const answer = await eligibilityOf(vin, wait(20));
@@ -49,7 +49,7 @@ describe('GET /vehicles/eligibility/{vin}', () => {
     });
   });
 
-  test('INELIGIBLE is 200, with a reason and who can act on it', async () => {
+  test('INELIGIBLE is 200, with a reason and its actor', async () => {
     const { vin } = await addVehicle(acme, newVin(7));
     expect(await verified(vin)).toMatchObject({
       status: 200,
@@ -76,7 +76,7 @@ describe('GET /vehicles/eligibility/{vin}', () => {
     expect(seconds).toBeLessThanOrEqual(60);
   });
 
-  test('UNSUPPORTED is 400: a maker that no provider serves, or that the VIN does not tell', async () => {
+  test('UNSUPPORTED is 400: a maker without a provider, or an unknown maker', async () => {
     for (const [wmi, detail] of [
       ['ZFF', /ferrari/],
       ['ZZZ', /cannot be told/],
@@ -123,7 +123,7 @@ describe('GET /vehicles/eligibility/{vin}', () => {
     expect(await verified(spelled)).toMatchObject({ status: 200, body: { vin } });
   });
 
-  test('failures of the upstream are tried again by themselves, and counted', async () => {
+  test('failures of the upstream are retried, and counted', async () => {
     const { vin } = await addVehicle(acme, newVin(9));
     expect(await verified(vin)).toMatchObject({
       status: 200,
@@ -139,14 +139,14 @@ describe('Retry-After of 409', () => {
     expect(status).toBe(409);
     return Number(headers.get('retry-after'));
   };
-  /** The clock of the service stands still, so that seconds are exact. */
+  /** The service's clock is stopped, so that seconds are exact. */
   const now = new Date();
   beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now }));
   afterEach(() => void vi.useRealTimers());
   const clock = `'${now.toISOString()}'::timestamptz`;
   const setDue = (vins: readonly string[], due: string) =>
     idle.execute(`update vehicle set due_at = ${clock} ${due} where vin in (${vins.map((vin) => `'${vin}'`).join()})`);
-  /** So many answers of the company in the last seconds, as their events tell. */
+  /** Records `count` answers to the company within the last seconds, as events. */
   const answered = (name: string, count: number, seconds: number) =>
     idle.execute(`insert into event (type, company, actor, at, position)
       select 'eligibility.changed', '${name}', 'system', ${clock} - interval '1 second' * ${seconds} * n / ${count},
@@ -165,26 +165,26 @@ describe('Retry-After of 409', () => {
     }
   });
 
-  test('is the time that the vehicles before it take, at the pace of the latest answers', async () => {
+  test('is the time for the vehicles before it, at the rate of the latest answers', async () => {
     const client = await company('in-line');
     const vins = newVins(241);
     const last = vins.at(-1) ?? '';
     await addVehicles(client, vins);
     await setDue(vins, `- interval '30 seconds'`);
     await setDue([last], `- interval '20 seconds'`);
-    // Nobody has been answered: nothing is known of the pace.
+    // Without answers the rate is unknown.
     expect(await retryAfter(client, last)).toBe(60);
     expect(await retryAfter(client, vins[0] ?? '')).toBe(1);
-    // 50 in the 20 seconds since it came due are 2.5 a second; another company's do not count.
+    // 50 answers in 20 seconds are 2.5 per second; those of another company do not count.
     await answered('in-line', 50, 19);
     await answered('another', 500, 1);
     expect(await retryAfter(client, last)).toBe(96);
-    // The latest 100 came within a second.
+    // The latest 100 answers came within a second.
     await answered('in-line', 500, 1);
     expect(await retryAfter(client, last)).toBe(3);
   });
 
-  test('is a second for a vehicle that is being asked about, and never less', async () => {
+  test('is a second for a vehicle whose call is under way, and never less', async () => {
     const client = await company('claimed');
     const { vin } = await addVehicle(client);
     expect(await retryAfter(client, vin)).toBe(1);
@@ -196,7 +196,7 @@ describe('Retry-After of 409', () => {
 });
 
 describe('Prefer: wait', () => {
-  test('waits for the answer before saying 409', async () => {
+  test('waits for the answer before answering 409', async () => {
     const { id, vin } = await addVehicle(patient);
     const waiting = eligibilityOf(vin, wait(20), patient);
     await idle.execute(`update vehicle set status = 'ELIGIBLE', verified_at = now() where id = '${id}'`);
@@ -205,16 +205,16 @@ describe('Prefer: wait', () => {
     expect({ status, applied: headers.get('preference-applied') }).toEqual({ status: 200, applied: 'wait=20' });
   });
 
-  test('says 409 when the time is up', async () => {
+  test('answers 409 after the time', async () => {
     const { vin } = await addVehicle(patient);
     const from = Date.now();
     expect(await eligibilityOf(vin, wait(1), patient)).toMatchObject({ status: 409 });
     expect(Date.now()).toBeGreaterThanOrEqual(from + 990);
   });
 
-  test('what is known is told at once', async () => {
+  test('known outcomes are answered at once', async () => {
     const { vin } = await addVehicle(patient, newVin(0, 'ZFF'));
-    // A wait would be longer than a test may take.
+    // The wait is longer than the time-out of a test.
     expect(await eligibilityOf(vin, wait(30), patient)).toMatchObject({ status: 400 });
     expect(await eligibilityOf(newVin(), wait(30), patient)).toMatchObject({ status: 404 });
   });
@@ -234,7 +234,7 @@ describe('Prefer: wait', () => {
     expect(headers.get('preference-applied')).toBe(applied && `wait=${applied}`);
   });
 
-  test('a client that goes away leaves nothing behind', async () => {
+  test('a client that disconnects leaves no listener behind', async () => {
     const { vin } = await addVehicle(patient);
     const changes = idle.services.changes;
     const before = changes.listenerCount('eligibility');

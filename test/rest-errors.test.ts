@@ -34,7 +34,7 @@ describe('problem+json', () => {
     });
   });
 
-  test('a wrong request lists each fault with its path, code and message', async () => {
+  test('an invalid request lists each fault with path, code and message', async () => {
     const { body } = await acme.post('/fleets', { ...fleetFields, email: 'nobody', vat: undefined });
     expect(body.errors).toEqual([
       { path: 'email', code: 'INVALID_FORMAT', message: 'is not an e-mail address' },
@@ -43,7 +43,7 @@ describe('problem+json', () => {
     expect(body.title).toBe('Validation failed');
   });
 
-  test('a fault of ours is 500 INTERNAL, and its text is not sent', async () => {
+  test('an internal error is 500 INTERNAL, without its text', async () => {
     const broken = await startGateway({ on: gateway });
     broken.services.manufacturers.list = () => {
       throw new Error('secret detail');
@@ -59,18 +59,18 @@ describe('problem+json', () => {
 });
 
 describe('request ids', () => {
-  test("the caller's is used if it is a sane one", async () => {
+  test("the caller's id is used if it is valid", async () => {
     const { headers, body } = await acme.get('/nothing', { 'x-request-id': 'order-7:1.2_a' });
     expect(headers.get('x-request-id')).toBe('order-7:1.2_a');
     expect(body.requestId).toBe('order-7:1.2_a');
   });
 
-  test.each(['', 'has spaces', 'x'.repeat(129), '"><script>'])('another is replaced: "%s"', async (given) => {
+  test.each(['', 'has spaces', 'x'.repeat(129), '"><script>'])('an invalid id is replaced: "%s"', async (given) => {
     const { headers } = await acme.get('/fleets', { 'x-request-id': given });
     expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test('every answer has one of its own, refused or not', async () => {
+  test('every response has its own, success or error', async () => {
     const answers = await Promise.all(
       ['/fleets', '/fleets', '/nothing', '/livez'].map((path) => gateway.anyone.get(path)),
     );
@@ -183,7 +183,7 @@ describe('415', () => {
     },
   );
 
-  test('a charset or an encoding that nobody reads', async () => {
+  test('an unknown charset or encoding', async () => {
     for (const headers of [
       { 'content-type': 'application/json; charset=klingon' },
       { ...json, 'content-encoding': 'x' },
@@ -195,14 +195,14 @@ describe('415', () => {
     }
   });
 
-  test('/vehicles/file that is sent JSON', async () => {
+  test('/vehicles/file with JSON', async () => {
     expect(await acme.post('/vehicles/file', { fleetId: unknownId, vins: [] })).toMatchObject({
       status: 415,
       body: { code: 'UNSUPPORTED_MEDIA_TYPE' },
     });
   });
 
-  test('/vehicles/file whose file is no CSV text', async () => {
+  test('/vehicles/file with a file that is no CSV', async () => {
     const { id } = await createFleet(acme);
     const form = uploadForm(id, '\x89PNG\r\n\x1a\n\0\0\0\rIHDR', 'vins.csv', 'image/png');
     expect(await acme.post('/vehicles/file', form)).toMatchObject({
@@ -241,7 +241,7 @@ describe('400', () => {
     expect(await acme.post('/fleets', body, json)).toMatchObject({ status: 400, body: { code: 'MALFORMED_JSON' } });
   });
 
-  test('no body at all is not malformed but incomplete', async () => {
+  test('a missing body is not malformed but incomplete', async () => {
     for (const send of [() => acme.post('/fleets'), () => acme.post('/fleets', '', json)]) {
       expect(await send()).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
     }
@@ -257,7 +257,7 @@ describe('400', () => {
 });
 
 describe('413', () => {
-  test('a JSON body over LIMIT_JSON_BYTES, and the limit is named', async () => {
+  test('a JSON body over LIMIT_JSON_BYTES, with the limit', async () => {
     const body = JSON.stringify({ ...fleetFields, name: 'x'.repeat(10_000) });
     expect(await acme.post('/fleets', body, json)).toMatchObject({
       status: 413,
@@ -265,7 +265,7 @@ describe('413', () => {
     });
   });
 
-  test('one that does not say how long it is', async () => {
+  test('a body without Content-Length', async () => {
     const { hostname, port } = new URL(gateway.url);
     const call = request({ hostname, port, path: '/fleets', method: 'POST', headers: { ...acme.headers, ...json } });
     call.write(`{"name":"${'x'.repeat(9_000)}`);

@@ -17,7 +17,7 @@ const id = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
 describe('POST /fleets', () => {
-  test('answers 201 with the fleet and where it is', async () => {
+  test('answers 201 with the fleet and its Location', async () => {
     const { status, headers, body } = await acme.post('/fleets', fleetFields);
     expect({ status, body }).toEqual({
       status: 201,
@@ -27,7 +27,7 @@ describe('POST /fleets', () => {
     expect(await acme.get(`/fleets/${body.id}`)).toMatchObject({ status: 200, body });
   });
 
-  test('names every missing or wrong field at once', async () => {
+  test('names all missing and invalid fields at once', async () => {
     expect(await acme.post('/fleets', { name: 5, email: 'nobody', vat: ' ' })).toMatchObject({
       status: 400,
       body: {
@@ -67,7 +67,7 @@ describe('POST /fleets', () => {
     expect(one.id).not.toBe(other.id);
   });
 
-  test('fields that it does not know, id and company among them, are ignored', async () => {
+  test('unknown fields, such as id and company, are ignored', async () => {
     const { status, body } = await acme.post('/fleets', { ...fleetFields, id: unknownId, company: 'globex', x: 1 });
     expect(status).toBe(201);
     expect(body).toMatchObject({ company: 'acme', ...fleetFields });
@@ -104,7 +104,7 @@ describe('GET /fleets/{fleetId}', () => {
 });
 
 describe('PATCH /fleets/{fleetId}', () => {
-  test('answers 200 with the changed fleet and leaves the other fields alone', async () => {
+  test('answers 200 with the changed fleet and keeps the other fields', async () => {
     const fleet = await createFleet(acme);
     const { status, body } = await acme.patch(`/fleets/${fleet.id}`, { name: ' New name ' });
     expect({ status, body }).toEqual({ status: 200, body: { ...fleet, name: 'New name', updatedAt: time } });
@@ -127,7 +127,7 @@ describe('PATCH /fleets/{fleetId}', () => {
     });
   });
 
-  test('a wrong field is 400 and nothing is changed', async () => {
+  test('an invalid field is 400 and nothing is changed', async () => {
     const fleet = await createFleet(acme);
     expect(await acme.patch(`/fleets/${fleet.id}`, { name: 'ok', email: 'no' })).toMatchObject({
       status: 400,
@@ -146,7 +146,7 @@ describe('PATCH /fleets/{fleetId}', () => {
 });
 
 describe('DELETE /fleets/{fleetId}', () => {
-  test('answers 200 with the fleet as it was; its vehicles and contracts go with it', async () => {
+  test('answers 200 with the deleted fleet; its vehicles and contracts are deleted, too', async () => {
     const fleet = await createFleet(acme);
     const [vehicle] = await addVehicles(acme, newVins(2), fleet);
     const contract = await createContract(acme, vehicle);

@@ -40,7 +40,7 @@ describe('Idempotency-Key', () => {
     expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'));
   });
 
-  test('another body, another query or another address with the same key is 422', async () => {
+  test('another body, query or address with the same key is 422', async () => {
     const key = newKey();
     const { body: fleet } = await acme.post('/fleets', fleetFields, key);
     const other = { ...fleetFields, name: 'Other' };
@@ -54,7 +54,7 @@ describe('Idempotency-Key', () => {
     expect(await fleetsNamed('Other')).toEqual([]);
   });
 
-  test("another company's key is its own", async () => {
+  test('another company may use the same key', async () => {
     const globex = await gateway.as('globex');
     const key = newKey();
     const [one, other] = [await acme.post('/fleets', fleetFields, key), await globex.post('/fleets', fleetFields, key)];
@@ -65,7 +65,7 @@ describe('Idempotency-Key', () => {
     expect(other.headers.has('idempotent-replayed')).toBe(false);
   });
 
-  test('a refusal is remembered like any answer: the corrected request needs a key of its own', async () => {
+  test('an error is stored like any answer: the corrected request needs a new key', async () => {
     const key = newKey();
     const wrong = { ...fleetFields, email: 'no' };
     const [first, again] = [await acme.post('/fleets', wrong, key), await acme.post('/fleets', wrong, key)];
@@ -77,7 +77,7 @@ describe('Idempotency-Key', () => {
     expect(await acme.post('/fleets', fleetFields, newKey())).toMatchObject({ status: 201 });
   });
 
-  test('a refusal is given again though the request would be granted by now', async () => {
+  test('an error is replayed even if the request would succeed by now', async () => {
     const vehicle = await addVehicle(acme);
     const { body: contract } = await acme.post('/contracts', contractFields(vehicle));
     const key = newKey();
@@ -96,7 +96,7 @@ describe('Idempotency-Key', () => {
     expect(report.rejected).toHaveLength(2);
   });
 
-  test('what says nothing of the request is not remembered: 503, and who may not', async () => {
+  test('answers unrelated to the request are not stored: 503, and missing permission', async () => {
     const key = newKey();
     const fields = { ...fleetFields, name: 'In the end' };
     expect(await gateway.anyone.post('/fleets', fields, key)).toMatchObject({ status: 401 });
@@ -112,9 +112,9 @@ describe('Idempotency-Key', () => {
     expect(await fleetsNamed('In the end')).toHaveLength(1);
   });
 
-  test('a refusal that comes late undoes what was done until then, and is remembered', async () => {
+  test('a late error undoes earlier changes, and is stored', async () => {
     const [fleet, key, vins] = [await createFleet(acme), newKey(), [newVin(), newVin()]];
-    // As when the fleet is deleted in the middle: the vehicles are stored, their event is not.
+    // The vehicles are stored and their event is refused, as if the fleet were deleted in between.
     await gateway.execute(
       `alter table event add constraint import_fleet_id_fkey check (type <> 'vehicle.added') not valid`,
     );
@@ -126,7 +126,7 @@ describe('Idempotency-Key', () => {
     expect((await acme.get(`/fleets/${fleet.id}/vehicles`)).body).toEqual([]);
   });
 
-  test('callers without a token are told apart by what they ask: nobody takes another one’s key', async () => {
+  test('callers without a token are separated by request: none can use another’s key', async () => {
     const vehicles = [await addVehicle(acme), await addVehicle(await gateway.as('globex'))];
     const key = newKey();
     const made = [];
@@ -140,14 +140,14 @@ describe('Idempotency-Key', () => {
       expect(again).toMatchObject({ status: 201, body: made[at]?.body });
       expect(again.headers.get('idempotent-replayed')).toBe('true');
     }
-    // Nor do those with a token have to do with them.
+    // Callers with a token have separate keys, too.
     expect(await acme.post('/contracts', contractFields(vehicles[0]), key)).toMatchObject({
       status: 409,
       body: { code: 'CONTRACT_OVERLAP' },
     });
   });
 
-  test('a secret is stored nowhere but with its webhook; a repetition has it from there', async () => {
+  test('a secret is stored only with its webhook, from which a repetition reads it', async () => {
     const url = 'https://example.com/secret';
     const key = newKey();
     const [first, again] = [await acme.post('/webhooks', { url }, key), await acme.post('/webhooks', { url }, key)];
@@ -159,7 +159,7 @@ describe('Idempotency-Key', () => {
     const graphql = newKey();
     const query = `mutation ($input: CreateWebhookInput!) {
       createWebhook(input: $input) { mine: secret webhook { id description } also: secret } }`;
-    // What looks like a mark in a stored answer is text.
+    // Placeholder-like text in a stored answer remains text.
     const input = { url, description: String.raw`\u0001 \\u0001` };
     const create = async () => (await acme.post('/graphql', { query, variables: { input } }, graphql)).body.data;
     const { createWebhook } = await create();
@@ -177,7 +177,7 @@ describe('Idempotency-Key', () => {
       if (row) holding.push(name);
     }
     expect(holding).toEqual(['webhook']);
-    // What is repeated after the next rotation is the secret that signs by now.
+    // After the next rotation, a repetition has the present secret.
     const { secret } = (await acme.post(`/webhooks/${first.body.id}/rotate`)).body;
     expect((await rotate()).body).toEqual({ ...rotated.body, secret });
     await acme.delete(`/webhooks/${first.body.id}`);
@@ -187,7 +187,7 @@ describe('Idempotency-Key', () => {
   });
 
   const newHook = async () => (await acme.post('/webhooks', { url: 'https://example.com/hook' })).body.id;
-  /** A request for each POST; a new one has to say here what it is like. Uploads are remembered by their import. */
+  /** A request for each POST; a new POST needs one here. The import identifies repeated uploads. */
   const posts: Record<string, () => Promise<readonly [path: string, body?: unknown]>> = {
     '/fleets': async () => ['/fleets', fleetFields],
     '/vehicles': async () => ['/vehicles', { fleetId: (await createFleet(acme)).id, vins: [newVin()] }],
@@ -212,7 +212,7 @@ describe('Idempotency-Key', () => {
     },
   };
   const written = routes.filter(({ method, files }) => method === 'POST' && !files);
-  test.each(written.map(({ path }) => path))('it holds on POST %s', async (path) => {
+  test.each(written.map(({ path }) => path))('applies to POST %s', async (path) => {
     const [address, body] = (await posts[path]?.()) ?? ['', undefined];
     const key = newKey();
     const first = await acme.post(address, body, key);
@@ -222,7 +222,7 @@ describe('Idempotency-Key', () => {
     expect(again.headers.get('idempotent-replayed')).toBe('true');
   });
 
-  test('the stored answer is forgotten after 24 hours', async () => {
+  test('the stored answer is deleted after 24 hours', async () => {
     const key = newKey();
     const { body } = await acme.post('/fleets', fleetFields, key);
     const age = (hours: number) =>
@@ -233,7 +233,7 @@ describe('Idempotency-Key', () => {
     expect((await acme.post('/fleets', fleetFields, key)).body.id).not.toBe(body.id);
   });
 
-  test.each(['', 'é', 'x'.repeat(256)])('a key that is none is 400: "%s"', async (key) => {
+  test.each(['', 'é', 'x'.repeat(256)])('an invalid key is 400: "%s"', async (key) => {
     const headers = { 'idempotency-key': key };
     expect(await acme.post('/fleets', fleetFields, headers)).toMatchObject({
       status: 400,

@@ -20,7 +20,7 @@ describe('401', () => {
     for (const { method, path } of routes.filter((route) => !isContract(route.path))) {
       const { status, headers, body } = await gateway.anyone.send(method, filled(path));
       expect({ status, code: body.code }, `${method} ${path}`).toEqual({ status: 401, code: 'UNAUTHENTICATED' });
-      // RFC 6750: no error code where no token was sent.
+      // RFC 6750 forbids an error code if no token was sent.
       expect(headers.get('www-authenticate')).toBe('Bearer realm="fleet-gateway"');
     }
   });
@@ -43,7 +43,7 @@ describe('401', () => {
     }
   });
 
-  test('a token in the query or in a cookie is no token', async () => {
+  test('a token in the query or in a cookie does not count', async () => {
     const token = issuer.sign();
     for (const answer of [
       await gateway.anyone.get(`/fleets?access_token=${token}&token=${token}`),
@@ -55,7 +55,7 @@ describe('401', () => {
     }
   });
 
-  test('it comes before anything is said of the request', async () => {
+  test('it precedes any validation of the request', async () => {
     expect(await gateway.anyone.post('/fleets', '{', { 'content-type': 'application/json' })).toMatchObject({
       status: 401,
     });
@@ -88,11 +88,11 @@ describe('403', () => {
 });
 
 describe('AUTH_SCOPES', () => {
-  /** What each route needs, as the settings table says. */
+  /** The scope of each route, as in the table of settings. */
   const scopeOf = ({ method, path }: { method: string; path: string }) =>
     `${isContract(path) ? 'contracts' : 'fleets'}:${method === 'GET' ? 'read' : 'write'}`;
 
-  test('every endpoint needs its scope, and says which', async () => {
+  test('every endpoint requires its scope, and names it', async () => {
     const all = ['fleets:read', 'fleets:write', 'contracts:read', 'contracts:write'];
     for (const route of routes) {
       const scope = scopeOf(route);
@@ -112,13 +112,13 @@ describe('AUTH_SCOPES', () => {
     }
   });
 
-  test('off, scopes are not looked at', async () => {
+  test('off, scopes are ignored', async () => {
     expect(await (await gateway.as('acme', { scope: '' })).get('/fleets')).toMatchObject({ status: 200 });
   });
 });
 
 describe('CONTRACTS_AUTH', () => {
-  test('open: contracts are made, listed, read and deleted without a token', async () => {
+  test('open: contracts are created, listed, read and deleted without a token', async () => {
     const vehicle = await addVehicle(acme);
     const made = await gateway.anyone.post('/contracts', contractFields(vehicle));
     expect(made).toMatchObject({ status: 201, body: { company: 'acme' } });
@@ -127,7 +127,7 @@ describe('CONTRACTS_AUTH', () => {
     expect(await gateway.anyone.delete(`/contracts/${made.body.id}`)).toMatchObject({ status: 204 });
   });
 
-  test('open: a token that is sent all the same confines the caller to its company', async () => {
+  test('open: a token confines the caller to its company', async () => {
     const vehicle = await addVehicle(acme);
     const contract = await createContract(acme, vehicle);
     const globex = await gateway.as('globex');
@@ -153,24 +153,24 @@ describe('CONTRACTS_AUTH', () => {
 });
 
 describe('503', () => {
-  test('an issuer out of reach, until it is back', async () => {
+  test('an unreachable issuer, until it is back', async () => {
     const { headers, ...later } = await gateway.anyone.get('/fleets', bearer(issuer.sign({ sub: 'later' })));
     expect(later.status).toBe(200);
     await issuer.stop();
-    // A gateway that has seen no keys yet.
+    // A gateway that has not read the keys yet.
     const fresh = await startGateway({ issuer, on: gateway });
     const client = await fresh.as('acme');
     const refused = await client.get('/fleets');
     expect(refused).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-    // One that has goes on.
+    // A gateway with cached keys continues.
     expect(await acme.post('/fleets', fleetFields)).toMatchObject({ status: 201 });
     await issuer.start();
     await expect.poll(async () => (await client.get('/fleets')).status).toBe(200);
     await fresh.close();
   });
 
-  test('rotated keys are picked up without a restart', async () => {
+  test('rotated keys are used without a restart', async () => {
     issuer.rotate();
     const fresh = await startGateway({ issuer, on: gateway });
     const client = await fresh.as('acme');

@@ -11,7 +11,7 @@ interface List {
   client: Client;
 }
 
-/** The lists that can be paged, each with `count` rows in a company of its own. */
+/** Lists with pages, each with `count` rows in a separate company. */
 const lists = {
   async fleets(company: string, count: number): Promise<List> {
     const client = await gateway.as(company);
@@ -34,9 +34,7 @@ const lists = {
 
 const withQuery = (path: string, query: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`;
 
-/** The address that `Link` names as the next page. */
-
-/** Every page from here to the end; `between` runs after each. */
+/** All pages from here to the end; `between` runs after each. */
 async function followLinks({ client, path }: List, limit: number, between = async () => {}): Promise<Json[][]> {
   const pages: Json[][] = [];
   for (let next: string | undefined = withQuery(path, `limit=${limit}`); next; ) {
@@ -79,7 +77,7 @@ describe.each(Object.entries(lists))('GET %s', (name, listWith) => {
   });
 
   test.each(['1001', '9999', '10000', '9'.repeat(15), '9'.repeat(16), '9'.repeat(400)])(
-    'limit=%s says how much there is at most',
+    'limit=%s is refused with the largest limit',
     async (limit) => {
       const list = await listWith('wrong limits', 0);
       const { status, body } = await list.client.get(withQuery(list.path, `limit=${limit}`));
@@ -99,7 +97,7 @@ describe.each(Object.entries(lists))('GET %s', (name, listWith) => {
 
   test.each([
     ...['', 'x', 'AAAA', '!!!', 'x'.repeat(22), 'A'.repeat(5000)],
-    // As long as an id, and none.
+    // This text has the length of an id, but is not one.
     'AAAAAAAAAAAAAAAAAAAAAQ',
   ])('after=%s is no cursor: 400', async (after) => {
     const list = await listWith('wrong cursors', 0);
@@ -116,7 +114,7 @@ describe.each(Object.entries(lists))('GET %s', (name, listWith) => {
   });
 });
 
-test('vehicles: cursors stay right whatever is inserted and deleted while the pages are read', async () => {
+test('vehicles: cursors stay correct during insertions and deletions between pages', async () => {
   let run = 0;
   const change = fc.record({ add: fc.nat({ max: 3 }), remove: fc.array(fc.nat({ max: 30 }), { maxLength: 3 }) });
   await fc.assert(
@@ -145,7 +143,7 @@ test('vehicles: cursors stay right whatever is inserted and deleted while the pa
         const seen = pages.flat().map(({ id }) => id);
         expect(new Set(seen).size).toBe(seen.length);
         expect(seen).toEqual(everThere.filter((id) => seen.includes(id)));
-        // What was there all the time was seen.
+        // Rows that existed all the time are on a page.
         for (const { id } of before) if (!removed.has(id)) expect(seen).toContain(id);
         for (const page of pages.slice(0, -1)) expect(page).toHaveLength(limit);
       },
@@ -154,7 +152,7 @@ test('vehicles: cursors stay right whatever is inserted and deleted while the pa
   );
 });
 
-test('vehicles: a list of several thousand is whole, in order, and valid JSON', async () => {
+test('vehicles: a list of several thousand is complete, in order, and valid JSON', async () => {
   const client = await gateway.as('large');
   const fleet = await createFleet(client);
   await gateway.execute(`insert into vehicle (id, company, fleet_id, vin, created_at)
@@ -175,7 +173,7 @@ test('a page without a limit has 50 rows', async () => {
   expect(nextOf(headers)).toContain('limit=50');
 });
 
-test('a cursor does not tell what it stands for, and works for the company alone that got it', async () => {
+test('a cursor is opaque, and valid for its company only', async () => {
   const { client, path } = await lists.fleets('mine', 2);
   const { headers, body } = await client.get(`${path}?limit=1`);
   const next = nextOf(headers) ?? '';

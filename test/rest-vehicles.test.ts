@@ -47,7 +47,7 @@ describe('POST /vehicles', () => {
     });
   });
 
-  test('valid VINs are stored though others are refused, each with its place, code and message', async () => {
+  test('valid VINs are stored and others refused, each with its path, code and message', async () => {
     const fleet = await createFleet(acme);
     const [first, last] = [newVin(), newVin()];
     const vins = [first, 'WBA123', 'WBA0000000000O00I', '1.0E+16', '', last];
@@ -64,7 +64,7 @@ describe('POST /vehicles', () => {
     expect(await vehiclesOf(fleet)).toHaveLength(2);
   });
 
-  test('a VIN already in this fleet counts as existing, however it is written', async () => {
+  test('a VIN already in this fleet counts as existing, in any spelling', async () => {
     const fleet = await createFleet(acme);
     const vin = newVin();
     const [vehicle] = await addVehicles(acme, [vin], fleet);
@@ -91,7 +91,7 @@ describe('POST /vehicles', () => {
     expect((await acme.get(`/vehicles/${taken.id}`)).body.fleetId).toBe(taken.fleetId);
   });
 
-  test('a VIN stands once per company: another company may have it, too', async () => {
+  test('a VIN is unique per company: another company may have it, too', async () => {
     const { vin } = await addVehicle(acme);
     expect(await addVehicles(await gateway.as('globex'), [vin])).toHaveLength(1);
   });
@@ -116,7 +116,7 @@ describe('POST /vehicles', () => {
     });
   });
 
-  test('mode=atomic: any refusal is 400 and nothing is stored', async () => {
+  test('mode=atomic: any refused VIN is 400 and nothing is stored', async () => {
     const fleet = await createFleet(acme);
     const good = newVin();
     expect(await acme.post('/vehicles?mode=atomic', { fleetId: fleet.id, vins: [good, 'bad'] })).toMatchObject({
@@ -129,7 +129,7 @@ describe('POST /vehicles', () => {
     });
   });
 
-  test('mode=atomic: a VIN of another fleet is a refusal, too', async () => {
+  test('mode=atomic: a VIN of another fleet is refused, too', async () => {
     const { vin } = await addVehicle(acme);
     const fleet = await createFleet(acme);
     expect(await acme.post('/vehicles?mode=atomic', { fleetId: fleet.id, vins: [newVin(), vin] })).toMatchObject({
@@ -139,7 +139,7 @@ describe('POST /vehicles', () => {
     expect(await vehiclesOf(fleet)).toEqual([]);
   });
 
-  test('dryRun=true: 200 with what would be, and nothing is stored', async () => {
+  test('dryRun=true: 200 with the expected result, and nothing is stored', async () => {
     const fleet = await createFleet(acme);
     const [there] = await addVehicles(acme, newVins(1), fleet);
     const vins = [newVin(), there.vin, 'bad'];
@@ -173,7 +173,7 @@ describe('POST /vehicles', () => {
     });
   });
 
-  test('more VINs than LIMIT_VINS are 413, and the limit is named', async () => {
+  test('more VINs than LIMIT_VINS are 413, with the limit', async () => {
     const fleet = await createFleet(acme);
     const vins = newVins(101);
     expect(await acme.post('/vehicles', { fleetId: fleet.id, vins })).toMatchObject({
@@ -183,7 +183,7 @@ describe('POST /vehicles', () => {
     expect(await acme.post('/vehicles', { fleetId: fleet.id, vins: vins.slice(1) })).toMatchObject({ status: 201 });
   });
 
-  test('a wrong check digit is a warning where one is due, and never a refusal', async () => {
+  test('a wrong check digit is a warning if the VIN must have one, never an error', async () => {
     const vins = ['1M8GDM9AXKP042788', '1M8GDM9A0KP042788', 'WBA00000000000000'];
     const vehicles = await addVehicles(await gateway.as('warned'), vins);
     expect(vehicles.map(({ warnings }) => warnings)).toEqual([[], ['VIN_CHECK_DIGIT'], []]);
@@ -194,7 +194,7 @@ describe('POST /vehicles', () => {
     expect(vehicle).toMatchObject({ manufacturer: null, eligibility: { status: 'UNSUPPORTED', eligible: null } });
   });
 
-  test('the same list sent many times at once makes each vehicle once', async () => {
+  test('concurrent requests with the same list create each vehicle once', async () => {
     const fleet = await createFleet(acme);
     const vins = newVins(20);
     const lists = Array.from({ length: 10 }, (_, at) => (at % 2 ? vins : vins.toReversed()));
@@ -236,7 +236,7 @@ describe('GET /vehicles/{vehicleId}', () => {
 });
 
 describe('DELETE /vehicles/{vehicleId}', () => {
-  test('answers 200 with the vehicle as it was; its contracts go with it', async () => {
+  test('answers 200 with the deleted vehicle; its contracts are deleted, too', async () => {
     const vehicle = await addVehicle(acme);
     const contract = await createContract(acme, vehicle);
     expect(await acme.delete(`/vehicles/${vehicle.id}`)).toMatchObject({ status: 200, body: vehicle });
@@ -272,7 +272,7 @@ describe.each([
     expect(await vehiclesOf(fleet)).toEqual([d]);
   });
 
-  test.each(['ids', 'vins'])('%s alone suffice, the other absent or empty', async (named) => {
+  test.each(['ids', 'vins'])('%s alone suffice, with the other absent or empty', async (named) => {
     const fleet = await createFleet(acme);
     const [a, b] = await addVehicles(acme, newVins(2), fleet);
     const key = named === 'ids' ? 'id' : 'vin';
@@ -293,7 +293,7 @@ describe.each([
     },
   );
 
-  test('what was named and is not in this fleet is listed as it was named; nothing there is an empty deleted', async () => {
+  test('ids and VINs outside the fleet are listed as given', async () => {
     const fleet = await createFleet(acme);
     const elsewhere = await addVehicle(acme);
     const ids = [elsewhere.id, unknownId, 'not-an-id'];
@@ -312,7 +312,7 @@ describe.each([
     });
   });
 
-  test('a missing fleetId, or names that are no lists of strings, are 400', async () => {
+  test('a missing fleetId, or ids and vins that are no lists of strings, are 400', async () => {
     expect(await deleteVehicles({ ids: 'x', vins: [1] })).toMatchObject({
       status: 400,
       body: { code: 'VALIDATION_FAILED', errors: [{ path: 'fleetId' }, { path: 'ids' }, { path: 'vins.0' }] },
@@ -321,7 +321,7 @@ describe.each([
 });
 
 describe('GET /manufacturers', () => {
-  test('answers 200 with every brand, who answers for it and whether anyone does', async () => {
+  test('answers 200 with every brand, its provider and whether it is supported', async () => {
     const { status, body } = await acme.get('/manufacturers');
     expect(status).toBe(200);
     const bySlug = Object.fromEntries(body.map((one: { id: string }) => [one.id, one]));

@@ -6,7 +6,7 @@ import type { Json } from './support/client.ts';
 import { addVehicles, createContract, createFleet, newVin, newVins, recount, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
-// That entities and migrations say the same is held in schema.test.ts; this is about what the indexes are for.
+// schema.test.ts compares entities and migrations; this file tests that queries use the indexes.
 
 const gateway = await startGateway();
 const acme = await gateway.as('acme');
@@ -17,7 +17,7 @@ const [vehicle, other] = await addVehicles(acme, newVins(2), fleet);
 const contract = await createContract(acme, vehicle);
 const { body: upload } = await acme.post('/vehicles/file', uploadForm(fleet.id, `vin\n${newVin()}\nbad\n`));
 
-// So many rows of others that reading them all is never the cheaper way.
+// Enough rows of other companies that a full scan is never cheaper.
 const id = (table: number) =>
   `('0198000${table}-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'company ' || n % 100`;
 const vehicleOf = `('01980001-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid`;
@@ -46,10 +46,10 @@ for (const statement of [
 interface Statement {
   sql: string;
   parameters: readonly unknown[];
-  /** It has one plan, whatever its values. */
+  /** Whether the statement has one generic plan. */
   planned?: 'once';
 }
-/** Every statement that the service sends, past Kysely or through it, while this is watched. */
+/** All statements that the service sends, through Kysely or directly, while they are recorded. */
 const statements: Statement[] = [];
 for (const way of ['read', 'add'] as const) {
   const run = gateway.database[way];
@@ -117,12 +117,12 @@ async function planOf({ sql, parameters, planned }: Statement, without = ['seqsc
   });
 }
 
-/** Indexes that hold nothing but the rows that are looked for. */
+/** Partial indexes whose rows are exactly the wanted ones. */
 const exact = ['vehicle_due_by_company', 'import_due', 'fleet_being_deleted'];
-/** So few rows that they are read as a whole; each company is looked at. */
+/** Tables so small that they are read completely. */
 const small = ['worker', 'webhook', 'company'];
 
-/** The scans of a plan that read more of a table than what is looked for. */
+/** Scans of a plan that read more of a table than the wanted rows. */
 function scansOf(plan: Plan): string[] {
   const { 'Node Type': type, 'Relation Name': table, 'Index Name': index = '', 'Index Cond': condition } = plan;
   const below = (plan.Plans ?? []).flatMap(scansOf);
@@ -140,7 +140,7 @@ const conditions = encodeURIComponent('{"company":"acme"}');
 const after = Buffer.from(fleet.id.replaceAll('-', ''), 'hex').toString('base64url');
 const inFleet = (fields: string) => graphql(`{ fleet(id: "${fleet.id}") { ${fields} } }`);
 
-/** Lists with their orders; the contracts of a vehicle are few, and may be sorted. */
+/** Lists with their orders; the few contracts of a vehicle may be sorted. */
 const sortable: [name: string, by: string[], ask: (sort: string, orderBy: string) => Promise<unknown>][] = [
   ['GET /fleets', ['createdAt', 'name'], (sort) => acme.get(`/fleets?limit=2&sort=${sort}`)],
   ['GET /vehicles', ['createdAt', 'vin', 'verifiedAt'], (sort) => acme.get(`/vehicles?limit=2&sort=${sort}`)],
@@ -253,7 +253,7 @@ const lookups: Record<string, () => Promise<unknown>> = {
   'DELETE /fleets/{fleetId}': () => acme.delete(`/fleets/${fleet.id}`),
 };
 
-test.each(Object.entries(lookups))('%s reads by an index what it looks for, and no more', async (_name, look) => {
+test.each(Object.entries(lookups))('%s reads only the wanted rows, by an index', async (_name, look) => {
   statements.length = 0;
   await look();
   expect(statements).not.toEqual([]);
@@ -262,7 +262,7 @@ test.each(Object.entries(lookups))('%s reads by an index what it looks for, and 
   }
 });
 
-test('a look-up without an index would be noticed', async () => {
+test('a look-up without an index is noticed', async () => {
   for (const [where, scan] of [
     [`vat = 'v7'`, 'Seq Scan on fleet'],
     [`vat = 'v7' order by company, id`, 'Index Scan of all of fleet_pkey'],

@@ -3,8 +3,8 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { beyondMikroOrm, difference, otherTypes, schemaSession } from './support/schema.ts';
 
-// Migrations make the database, and entities tell of it. That these tests notice what they should is shown in test/slow.
-// The committed list is written anew by `npx vitest run -u --project embedded test/schema.test.ts`.
+// Compares entities with the migrated database; test/slow/schema-changes.test.ts tests that these tests notice changes.
+// Rewrite the committed list with `npx vitest run -u --project embedded test/schema.test.ts`.
 
 const { orm, env, execute, undone } = await schemaSession();
 
@@ -14,36 +14,36 @@ test('MikroORM finds no difference between the entities and the migrated databas
   expect(await orm.migrator.checkSchema()).toBe(false);
 });
 
-test.runIf(env.DATABASE_URL)("MikroORM's own command line finds none, either", async () => {
+test.runIf(env.DATABASE_URL)("MikroORM's own command line finds no difference, either", async () => {
   const { stdout } = await promisify(execFile)('npm', ['run', '--silent', 'schema:check'], {
     env: { ...process.env, DATABASE_URL: env.DATABASE_URL, NO_COLOR: '1' },
   });
   expect(stdout).toContain('No changes required, schema is up-to-date');
 });
 
-test('what MikroORM does not compare is as the committed list says', async () => {
+test('objects that MikroORM does not compare match the committed list', async () => {
   await expect(await beyondMikroOrm(orm)).toMatchFileSnapshot('schema.catalogue.sql');
 });
 
-/** Indexes that do not begin with the company, by why. */
+/** Indexes that do not begin with the company, by reason. */
 const ofAllCompanies: Record<string, string[]> = {
-  'who needs no token names an id alone': ['contract_by_hash', 'fleet_by_hash'],
-  'what is old, or due, is found whosesoever it is': [
+  'callers without a token name only an id': ['contract_by_hash', 'fleet_by_hash'],
+  'old and due rows are searched across companies': [
     ...['delivery_by_id', 'event_by_id', 'idempotency_key_age', 'import_due', 'import_finished'],
     ...['schedule_by_time', 'webhook_due'],
   ],
-  'inverted ones have no order': ['event_vehicle', 'event_vin'],
-  'it would have to be made anew, beside which nobody could write contracts': ['contract_no_overlap'],
+  'inverted indexes have no order': ['event_vehicle', 'event_vin'],
+  'rebuilding it would block writes of contracts': ['contract_no_overlap'],
 };
 
-test('all other indexes of what companies have begin with the company', async () => {
+test('all other indexes on company data begin with the company', async () => {
   const rows = await execute(`select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid
     join pg_attribute a on a.attrelid = i.indrelid and a.attname = 'company'
     where c.relnamespace = 'public'::regnamespace and i.indkey[0] <> a.attnum order by 1`);
   expect(rows.map(({ name }) => name)).toEqual(Object.values(ofAllCompanies).flat().toSorted());
 });
 
-test('what entities write as SQL makes what the database has', async () => {
+test('SQL in entities creates the objects of the database', async () => {
   const before = await beyondMikroOrm(orm);
   const entities = [...orm.getMetadata().getAll().values()];
   const written = entities.flatMap(({ tableName, indexes, triggers }) => [

@@ -22,7 +22,7 @@ beforeAll(async () => {
   shared = await worldWithDeliveries(gateway);
 });
 
-test('openapi.json says which scope each operation needs, and it is the one that its address tells', () => {
+test("openapi.json names each operation's scope, which follows from its address", () => {
   for (const [name, { scope }] of onRest) {
     const [method, path = ''] = name.split(' ');
     const subject = path.startsWith('/contracts') ? 'contracts' : 'fleets';
@@ -37,7 +37,7 @@ const casesOf = (walked: typeof onRest) =>
     Object.entries(operation.cases).map(([what, call]) => [name, what, operation, call] as const),
   );
 
-describe('Nothing but the refusal without the scope', () => {
+describe('Only FORBIDDEN without the scope', () => {
   test.each(casesOf(onRest))('%s, %s', async (name, _what, { scope }, call) => {
     for (const scopes of [without(scope), []]) {
       const answer = await askRest(await withScopes(gateway, shared, scopes), name, call(shared));
@@ -57,8 +57,8 @@ describe('Nothing but the refusal without the scope', () => {
   );
 });
 
-describe('What a token for fleets alone is told of contracts', () => {
-  test.each(paired)('%s: nothing', async (operation, twin) => {
+describe('Contracts with a token for fleets alone', () => {
+  test.each(paired)('%s: hidden', async (operation, twin) => {
     const world = twin.writes ? await worldWithDeliveries(gateway) : shared;
     const client = await withScopes(gateway, world, ['fleets:read', 'fleets:write']);
     for (const call of Object.values(twin.cases)) {
@@ -72,11 +72,11 @@ describe('What a token for fleets alone is told of contracts', () => {
   });
 });
 
-// test/slow/scopes.test.ts has the other cases.
+// test/slow/scopes.test.ts tests the other cases.
 describeRepetitions(gateway, 1);
 
-describe('What is below a mutation', () => {
-  test('is given again to those alone who may read it', async () => {
+describe('The payload of a mutation', () => {
+  test('is replayed only for tokens that may read it', async () => {
     const world = await worldWithDeliveries(gateway);
     const key = { 'idempotency-key': randomUUID() };
     const query = `mutation ($input: UpdateFleetInput!) { updateFleet(input: $input) {
@@ -92,7 +92,7 @@ describe('What is below a mutation', () => {
   });
 });
 
-describe('Whoever changes where events go must be allowed to read them', () => {
+describe("Changing a webhook's target requires permission to read its events", () => {
   type Change = (
     world: World,
   ) => readonly [method: string, path: string, body?: unknown, mutation?: string, input?: Json];
@@ -116,7 +116,7 @@ describe('Whoever changes where events go must be allowed to read them', () => {
     'a test': (world) => ['POST', of(world, '/test'), undefined, 'testWebhook', { id: world.webhookId }],
     deletion: (world) => ['DELETE', of(world), undefined, 'deleteWebhook', { id: world.webhookId }],
   };
-  /** What goes to a webhook, and whether that is of contracts. */
+  /** States of a webhook, and whether its events include contracts. */
   const situations: Record<string, [contracts: boolean, sql: string]> = {
     'of all types': [true, `types = '{}'`],
     'of a type of contracts': [true, `types = '{fleet.created,contract.deleted}'`],
@@ -136,7 +136,7 @@ describe('Whoever changes where events go must be allowed to read them', () => {
     );
   });
 
-  /** The webhook as it was in the beginning, but for what the situation says. */
+  /** Restores the webhook, then applies the state. */
   async function bringAbout(situation: string): Promise<void> {
     await gateway.execute(`delete from webhook where id = '${world.webhookId}'`);
     await gateway.execute('insert into webhook select * from webhook_before');
@@ -207,7 +207,7 @@ describe('Whoever changes where events go must be allowed to read them', () => {
   });
 });
 
-test('deliveries of events that a token may not read are in no list, page or count of it', async () => {
+test('deliveries of events that a token may not read are not listed or counted', async () => {
   const { webhookId } = shared;
   const seen = async (scopes: string[]) => {
     const client = await withScopes(gateway, shared, scopes);

@@ -50,7 +50,7 @@ async function bySearch(client: Client, text: string, first?: number): Promise<J
   return rest.body;
 }
 
-/** Those with the text in them: first what is the text, then what begins with it. */
+/** Names of objects that contain the text: equal ones first, then those that begin with it. */
 function expected(text: string, first = 10): string[] {
   const part = text.trim();
   const vin = part.replaceAll(/[\s-]/g, '').toUpperCase();
@@ -72,7 +72,7 @@ function expected(text: string, first = 10): string[] {
     .map(({ id }) => id);
 }
 
-test('finds what has the text in it, the best first, by both interfaces', async () => {
+test('finds objects that contain the text, the best first, by both interfaces', async () => {
   const words = [
     'berlin',
     ' BERLIN ',
@@ -100,7 +100,7 @@ test('finds what has the text in it, the best first, by both interfaces', async 
   );
 });
 
-test('gives each thing as its own address does', async () => {
+test('returns each object as its own address does', async () => {
   for (const [path, text] of [
     [`/fleets/${fleets[0].id}`, 'Berlin'],
     [`/vehicles/${vehicles[3].id}`, vehicles[3].vin],
@@ -117,7 +117,7 @@ test('finds nothing of another company, and no contract without its scope', asyn
   expect((await bySearch(reader, 'berlin')).map(({ type }) => type)).not.toContain('Contract');
 });
 
-test('refuses an empty text, one too long, and more than 50', async () => {
+test('refuses an empty or long text, and a limit above 50', async () => {
   for (const [query, path] of [
     ['', 'text'],
     ['?q=', 'text'],

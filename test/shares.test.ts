@@ -7,14 +7,14 @@ import { createFleet, fleetFields, newVins, uploadForm } from './support/factori
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
 
-// One company does the worst that its limits allow, at one shared resource after the other. Another one and the probes notice nothing.
+// One company exhausts each shared resource within its limits. Another company and the probes must not notice.
 
 const gateway = await startGateway({ settings: { LIMIT_STATEMENT_SECONDS: '4' } });
 const [loud, quiet] = [await gateway.as('loud'), await gateway.as('quiet')];
 const [loudFleet, quietFleet] = [await createFleet(loud), await createFleet(quiet)];
 const isServer = gateway.database.kind === 'postgresql';
 
-/** What the other company does: reads, additions, changes in transactions. All of it succeeds. */
+/** Reads, additions and transactions of the other company, all of which must succeed. */
 async function othersAreServed(): Promise<void> {
   const answers = await Promise.all([
     quiet.get('/fleets'),
@@ -28,7 +28,7 @@ async function othersAreServed(): Promise<void> {
 }
 
 interface Worst {
-  /** Held by another transaction of the company meanwhile. */
+  /** A lock that another transaction of the company holds meanwhile. */
   holds: string;
   request: () => Promise<{ status: number; body: Json }>;
 }
@@ -61,7 +61,7 @@ test.skipIf(!isServer).each(Object.entries(worst))('%s', async (_, { holds, requ
   await until(async () => (await gateway.execute(waiting)).length >= 2);
   await othersAreServed();
   const answers = await Promise.all(asked);
-  // Whoever had a place waited for the lock; the others were told to come back.
+  // Requests with a place waited for the lock; the others were refused.
   expect(
     answers.some(({ status, body }) => status === 429 || body.errors?.[0]?.extensions?.code === 'RATE_LIMITED'),
   ).toBe(true);
@@ -69,7 +69,7 @@ test.skipIf(!isServer).each(Object.entries(worst))('%s', async (_, { holds, requ
   await until(async () => (await request()).status < 300);
 });
 
-/** Large work, and how much of it runs at the same time while other companies send requests. */
+/** Large requests; `most` run at the same time while other companies send requests. */
 const large: Record<string, { most: number; request: () => Promise<{ status: number }> }> = {
   'pages of a long list': { most: 1, request: () => loud.get(`/fleets/${loudFleet.id}/vehicles?limit=1000`) },
   searches: { most: 2, request: () => loud.get('/vehicles?manufacturer=bmw') },
@@ -95,7 +95,7 @@ const large: Record<string, { most: number; request: () => Promise<{ status: num
   },
 };
 
-test.skipIf(!isServer).each(Object.entries(large))('%s have a company’s turn', async (_, { most, request }) => {
+test.skipIf(!isServer).each(Object.entries(large))('%s of a company take turns', async (_, { most, request }) => {
   const holder = new pg.Client(gateway.env.DATABASE_URL);
   await holder.connect();
   onTestFinished(() => holder.end());
@@ -109,17 +109,17 @@ test.skipIf(!isServer).each(Object.entries(large))('%s have a company’s turn',
     ).length;
   // Two companies send requests.
   expect((await quiet.get('/fleets')).status).toBe(200);
-  const asked = Array.from({ length: 6 }, request);
+  const answers = Array.from({ length: 6 }, request);
   await until(async () => (await waiting()) === most);
   const other = quiet.get(`/fleets/${quietFleet.id}/vehicles`);
   await until(async () => (await waiting()) === most + 1);
   await holder.query('rollback');
   expect((await other).status).toBe(200);
-  const statuses = (await Promise.all(asked)).map(({ status }) => status);
+  const statuses = (await Promise.all(answers)).map(({ status }) => status);
   expect(statuses.every((status) => status < 300)).toBe(true);
 });
 
-test.skipIf(!isServer)('files of two companies that are being stored for long', async () => {
+test.skipIf(!isServer)('files of two companies during long storing', async () => {
   const other = await gateway.as('other');
   const worlds = [
     { client: loud, company: 'loud', fleet: loudFleet },
@@ -132,7 +132,7 @@ test.skipIf(!isServer)('files of two companies that are being stored for long', 
   const uploads: Promise<{ status: number }>[] = [];
   for (const { client, company, fleet } of worlds) {
     const vins = newVins(3);
-    // Each waits for whoever has added its vehicle and has not committed yet.
+    // Each upload waits for a connection that has added its vehicles without a commit.
     await holder.query(
       `insert into vehicle (company, id, fleet_id, vin, created_at) select $1, gen_random_uuid(), $2, vin, now() from unnest($3::text[]) vin`,
       [company, fleet.id, vins],
@@ -156,13 +156,13 @@ test.skipIf(!isServer)('files of two companies that are being stored for long', 
   for (const { client, fleet } of worlds) {
     expect((await client.patch(`/fleets/${fleet.id}`, { name: 'Busy' })).status).toBe(200);
   }
-  // Nobody takes them for abandoned.
+  // Both leases are renewed, so no process takes the uploads for abandoned.
   await until(async () => (await leases()).every((lease, at) => lease > (before[at] ?? '')));
   await holder.query('rollback');
   expect((await Promise.all(uploads)).map(({ status }) => status)).toEqual(uploads.map(() => 201));
 });
 
-/** A WebSocket that says what the protocol has it say first. */
+/** A WebSocket that sends connection_init. */
 function connect(client: Client) {
   const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/graphql`, ['graphql-transport-ws']);
   onTestFinished(() => socket.terminate());
@@ -218,7 +218,7 @@ test('a hundred WebSockets, and a thousand operations on them', async () => {
   await until(() => gateway.services.followers.count === 1000);
 });
 
-test('documents that are kept for their hash', async () => {
+test('documents that are stored by hash', async () => {
   const persisted = (query: string) => ({
     persistedQuery: { version: 1, sha256Hash: createHash('sha256').update(query).digest('hex') },
   });

@@ -21,7 +21,7 @@ const underWay = async (): Promise<number> => {
   return row?.count ?? 0;
 };
 
-// PGlite ends no statement before it is done.
+// PGlite cannot cancel a statement.
 describe.skipIf(!isServer)('A read that takes long', () => {
   beforeAll(async () => {
     for (const client of [loud, quiet]) await createContract(client);
@@ -30,7 +30,7 @@ describe.skipIf(!isServer)('A read that takes long', () => {
       select pg_sleep(case c.company when 'loud' then 60 else 0.6 end) offset 0) slow`);
   });
 
-  test('ends with what to narrow, in both interfaces', async () => {
+  test('ends with advice on filters, in both interfaces', async () => {
     const { status, body } = await loud.get(CONTRACTS);
     expect({ status, ...body }).toMatchObject({ status: 400, code: 'COST_EXCEEDED' });
     expect(body.detail).toMatch(/longer than 1 s: ask for fewer rows/);
@@ -62,7 +62,7 @@ describe.skipIf(!isServer)('A read that takes long', () => {
     }
   });
 
-  test('of one company takes no place of another, nor of the probes', async () => {
+  test('of one company takes no place of other companies or the probes', async () => {
     const asked = Array.from({ length: 30 }, () => loud.get(CONTRACTS));
     await until(async () => (await underWay()) > 3);
     const others = await Promise.all([quiet.get(contracts('quiet')), quiet.get('/fleets'), loud.get('/readyz')]);

@@ -11,12 +11,12 @@ import { startGateway } from './support/gateway.ts';
 
 const { services, database } = await startGateway();
 const core = join(import.meta.dirname, '../src/core');
-/** The program of a thread runs in threads alone, and has no statements. */
+/** The program of a thread contains no statements and runs only in threads. */
 const modules = globSync('**/*.ts', { cwd: core, exclude: ['imports/file-worker.ts'] });
 for (const file of modules) await import(pathToFileURL(join(core, file)).href);
 
 let tried = 0;
-/** Has the database read a statement and plan it for any values, without running it. */
+/** Lets the database parse a statement and plan it for any values, without running it. */
 const plan = (text: string) =>
   database.transaction(database.orm.em.fork(), async (em) => {
     const run = (statement: string) => em.getKysely().executeQuery(CompiledQuery.raw(statement));
@@ -35,7 +35,7 @@ describe('the database understands', () => {
 });
 
 test.each([
-  ['a column that is not there', 'select nothing from fleet', '42703'],
+  ['an unknown column', 'select nothing from fleet', '42703'],
   ['a value of no type', 'select id from fleet where $1 is null', '42P18'],
   ['a comparison of a text with an id', 'select id from fleet where id = $1::text', '42883'],
   [
@@ -76,7 +76,7 @@ describe('a prepared statement', () => {
     data: JSON.stringify({ a: [1, null, "'"] }),
   });
   const row = {
-    // As PostgreSQL writes it, in the session's time zone.
+    // The time in PostgreSQL's format, in the session's time zone.
     at: expect.any(String),
     vins,
     vehicle_ids: [],
@@ -88,7 +88,7 @@ describe('a prepared statement', () => {
   test.each([
     ['onPrimary', onPrimary, 9007199254740993n],
     ['append', append, 9007199254740994n],
-  ])('takes and gives the types of its tables, by %s', async (_name, way, position) => {
+  ])('accepts and returns the types of its tables, by %s', async (_name, way, position) => {
     const event = given(position);
     expect(await addEvent(way(context()), event)).toEqual([{ ...row, position: String(position) }]);
     for (const read of [onPrimary, onReplica]) {
@@ -97,7 +97,7 @@ describe('a prepared statement', () => {
     }
   });
 
-  test('belongs to the open transaction, whichever way it is sent', async () => {
+  test('belongs to the open transaction, by any way of sending', async () => {
     const ctx = context();
     const events = [given(1n), given(2n)] as const;
     const rolledBack = ctx.em.transactional(async () => {
@@ -110,7 +110,7 @@ describe('a prepared statement', () => {
     for (const { id } of events) expect(await eventOf(onReplica(ctx), { id })).toEqual([]);
   });
 
-  test('tells of a fault as any other does', async () => {
+  test('fails like any other statement', async () => {
     const wrong = prepare((p: { n: number }) => sql`select 1 / ${p.n}::int`);
     await expect(wrong(onReplica(context()), { n: 0 })).rejects.toMatchObject({ code: '22012' });
   });

@@ -7,11 +7,11 @@ import { startGateway } from './support/gateway.ts';
 import { beyondMikroOrm, difference } from './support/schema.ts';
 import { until } from './support/until.ts';
 
-// The fixture is pg_dump's of a database that commit 93650d5 made and used; its migrations are gone.
+// The fixture is a dump of a database that commit 93650d5 created; its migrations are deleted.
 
 const dump = await readFile(new URL('./fixtures/commit-93650d5.sql', import.meta.url), 'utf8');
 
-/** What that commit kept for processes of the version before it, until `npm run migrate -- finish`. */
+/** Objects that commit 93650d5 kept for older processes until `npm run migrate -- finish`. */
 const unfinished = `
   create sequence event_position;
   select setval('event_position', 7);
@@ -43,7 +43,7 @@ describe.each([
   ['finished', '', { acme: '2', globex: '1' }],
   ['before its `finish`', unfinished, { acme: '7', globex: '7' }],
 ])('a database of commit 93650d5, %s,', (_state, more, ends) => {
-  test('becomes what a new one is, and keeps its rows', async () => {
+  test('becomes equal to a new one, and keeps its rows', async () => {
     const { env, database } = await loaded(more);
     expect(await database.migrate()).toEqual(names);
     expect(await difference(database.orm)).toBe('');
@@ -64,7 +64,7 @@ describe.each([
   });
 });
 
-test('a database of an older commit is refused with the way to go', async () => {
+test('a database of an older commit is refused with instructions', async () => {
   const { database } = await loaded(`delete from mikro_orm_migrations where name = 'Migration20261122060000'`);
   await expect(database.migrate()).rejects.toThrow(/Check out commit 93650d5.*npm run migrate -- finish/);
   expect(await execute(database, 'select name from fleet order by name')).toEqual([
@@ -74,7 +74,7 @@ test('a database of an older commit is refused with the way to go', async () => 
   await database.close();
 });
 
-test('a migration that is kept from a lock lets those behind it pass, and comes again', async (context) => {
+test('a migration that waits for a lock lets other statements pass, and is retried', async (context) => {
   const { database } = await loaded();
   context.skip(database.kind === 'embedded', 'it has one connection');
   const em = database.orm.em.fork();

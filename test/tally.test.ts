@@ -7,31 +7,31 @@ import { createFleet, miscounted, newVins, uploadForm } from './support/factorie
 import { type Gateway, startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
 
-// What writes vehicles counts them: afterwards the tallies are what can be counted, in the whole and by status.
+// Every write of vehicles updates vehicle_tally, whose totals must equal the vehicles, by fleet and status.
 
 const write = fc.record({
   what: fc.constantFrom('add', 'upload', 'move', 'delete', 'delete many', 'delete fleet', 'fold'),
-  /** Which of the fleets and vehicles. */
+  /** Indexes of the fleet and of the vehicles. */
   fleet: fc.nat(2),
   from: fc.nat(19),
   count: fc.integer({ min: 1, max: 8 }),
 });
 type Write = typeof write extends fc.Arbitrary<infer W> ? W : never;
 
-/** How one was answered; no status where nothing was asked. */
-interface Done {
+/** The outcome of a write; no status if no request was sent. */
+interface Outcome {
   what: Write['what'];
   status: number | undefined;
 }
 
-/** Does these at once, and gives how they were answered; whether each succeeds is the business of others. */
+/** Runs these writes at once and returns their outcomes; other tests check success. */
 async function writeAtOnce(
   gateway: Gateway,
   client: Client,
   fleets: Json[],
   vins: string[],
   writes: readonly Write[],
-): Promise<Done[]> {
+): Promise<Outcome[]> {
   const does: Record<Write['what'], (one: Write, fleet: Json, some: string[]) => Promise<Answer | undefined>> = {
     add: (_, { id }, some) => client.post('/vehicles', { fleetId: id, vins: some }),
     upload: (_, { id }, some) => client.post('/vehicles/file', uploadForm(id, some.join('\n'))),
@@ -56,22 +56,22 @@ async function writeAtOnce(
   );
 }
 
-/** Half of them of a maker that nobody can be asked about. */
+/** VINs, half of them of a maker without a provider. */
 const someVins = () => [...newVins(10), ...newVins(10, 0, 'XYZ')];
 
-async function tryWrites(gateway: Gateway, numRuns: number): Promise<Done[]> {
+async function tryWrites(gateway: Gateway, numRuns: number): Promise<Outcome[]> {
   const client = await gateway.as('acme');
-  const done: Done[] = [];
+  const done: Outcome[] = [];
   await fc.assert(
     fc.asyncProperty(fc.array(write, { minLength: 1, maxLength: 20 }), async (writes) => {
       const fleets = [await createFleet(client), await createFleet(client), await createFleet(client)];
       done.push(...(await writeAtOnce(gateway, client, fleets, someVins(), writes)));
-      // While answers come in, each changes a vehicle and its count in one transaction.
+      // While answers arrive, each changes a vehicle and the counts in one transaction.
       expect(await gateway.execute(miscounted)).toEqual([]);
     }),
     { numRuns },
   );
-  // And when all have come in.
+  // The counts are also correct when all answers have arrived.
   await until(async () => {
     const [row] = await gateway.execute<{ count: number }>(
       `select count(*)::int as count from vehicle where status = 'PENDING'`,
@@ -89,13 +89,13 @@ test('a new database has no trigger', async () => {
   expect(await fresh.execute('select tgname from pg_trigger where not tgisinternal')).toEqual([]);
 });
 
-test('whatever is written at once, tallies are what can be counted', async () => {
+test('after concurrent writes the stored counts equal the vehicles', async () => {
   const done = await tryWrites(fresh, 8);
   const did = new Set(done.filter(({ status = 500 }) => status < 300).map(({ what }) => what));
   expect([...did]).toEqual(expect.arrayContaining(['add', 'upload', 'delete many']));
 });
 
-test('many small changes of a fleet become a few rows', async () => {
+test('many small changes of a fleet are folded to a few rows', async () => {
   const gateway = await startGateway();
   const client = await gateway.as('acme');
   const fleet = await createFleet(client);

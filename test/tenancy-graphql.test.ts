@@ -10,7 +10,7 @@ import { publishEvents } from './support/publish.ts';
 import { until } from './support/until.ts';
 import { newWorld, type World, worldVins } from './support/worlds.ts';
 
-// Two companies whose worlds are alike, down to their VINs. That others' ids lead nowhere is in tenancy.test.ts.
+// Two companies with equal worlds, even the VINs. tenancy.test.ts tests other companies' ids.
 const gateway = await startGateway({ settings: { LIMIT_GRAPHQL_COST: '1000000' } });
 const publish = async () => {
   while (await publishEvents(contextOf(gateway.services, 'test', null)));
@@ -35,7 +35,7 @@ const follow = (client: Client, query: string, variables: Json = {}) => {
 
 const idsOf = ({ client: _, company: __, ...ids }: World) => Object.entries(ids);
 
-test('everything that can be reached from anywhere is one’s own', async () => {
+test('every reachable object belongs to the own company', async () => {
   const text = JSON.stringify(await everythingOf(globex.client));
   for (const [what, id] of idsOf(acme)) {
     if (!what.endsWith('in')) expect(text, what).not.toContain(id);
@@ -46,7 +46,7 @@ test('everything that can be reached from anywhere is one’s own', async () => 
   }
 });
 
-test("another company's ids narrow nested lists to nothing", async () => {
+test("filters with another company's ids match nothing in nested lists", async () => {
   const nested = `query ($own: ID!, $vehicle: ID!, $contract: ID!, $fleetId: ID, $vehicleId: ID, $contractId: ID) {
     fleet(id: $own) {
       contracts(filter: { fleetId: $fleetId }) { totalCount nodes { id } }
@@ -69,7 +69,7 @@ test("another company's ids narrow nested lists to nothing", async () => {
   for (const list of lists) expect(list).toEqual({ totalCount: 0, nodes: [] });
 });
 
-test("another company's event is no place to go on from", async () => {
+test("another company's event is no cursor", async () => {
   const query = 'query ($after: String) { events(after: $after) { nodes { id } } }';
   const refused = async (after: string) => (await ask(globex, query, { after })).errors?.[0].extensions;
   const theirs = await refused(acme.eventId);
@@ -85,7 +85,7 @@ test("another company's event is no place to go on from", async () => {
   expect(await first(acme.eventId)).toEqual(await first(unknownId));
 });
 
-test('one webhook’s delivery is not another’s', async () => {
+test('a delivery belongs to one webhook', async () => {
   const query = operations['POST /webhooks/:id/deliveries/:deliveryId/redeliver']?.document as string;
   const codeOf = async ({ webhookId, deliveryId }: World) =>
     (await ask(globex, query, { input: { webhookId, deliveryId } })).errors[0].extensions.code;
@@ -93,7 +93,7 @@ test('one webhook’s delivery is not another’s', async () => {
   expect(await codeOf({ ...globex, webhookId: acme.webhookId })).toBe('WEBHOOK_NOT_FOUND');
 });
 
-test('what happens elsewhere reaches no subscription: the first thing told is one’s own', async () => {
+test('events of other companies reach no subscription', async () => {
   const { changes, followers } = gateway.services;
   const before = followers.count;
   const [eligibility, events] = [

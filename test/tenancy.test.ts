@@ -10,9 +10,9 @@ import { onGraphql, onRest, operations } from './support/operations.ts';
 import { publishEvents } from './support/publish.ts';
 import { neutral, newWorld, type World, worldOfNothing } from './support/worlds.ts';
 
-// What follows selects everything, which costs more than anybody may ask for at once.
+// The tests select every field, which exceeds the usual cost limit.
 const gateway = await startGateway({ settings: { LIMIT_GRAPHQL_COST: '1000000' } });
-/** Somebody who has nothing that is asked for. */
+/** A client of a company without any objects. */
 const stranger = await gateway.as('stranger');
 const globex = await gateway.as('globex');
 
@@ -36,7 +36,7 @@ const expectUnchanged = async () => {
   expect(await gateway.execute(`select from event where company = 'acme-corp' and position is null`)).toEqual([]);
 };
 
-test('every operation of both interfaces is walked here', () => {
+test('`operations` contains every operation of both interfaces', () => {
   expect(onRest.map(([name]) => name).toSorted()).toEqual(
     routes.map(({ method, path }) => `${method} ${path}`).toSorted(),
   );
@@ -54,10 +54,10 @@ const ways: Record<
   GraphQL: [onGraphql, (_name, operation, call) => askGraphql(stranger, operation, call)],
 };
 
-/** What a stream says while there is nothing to say. */
+/** Comments that keep an idle stream alive. */
 const KEPT_ALIVE = /^:\n\n/gm;
 
-/** Everything that a call names, as text. */
+/** All names in a call, as text. */
 const named = ({ path, body, variables }: Call) =>
   JSON.stringify([path, body instanceof FormData ? [...body] : body, variables]);
 
@@ -96,7 +96,7 @@ describe.each(Object.entries(ways))('By %s', (_way, [walked, ask]) => {
     },
   );
 
-  test('and nothing of that company is changed', expectUnchanged);
+  test('no object of that company is changed', expectUnchanged);
 });
 
 describe("with a fleet of one's own", () => {
@@ -115,7 +115,7 @@ describe("with a fleet of one's own", () => {
     });
   });
 
-  test('the same VIN is another vehicle, with an eligibility of its own', async () => {
+  test('the same VIN is another vehicle, with its own eligibility', async () => {
     const vehicle = await addVehicle(globex, acme.vin);
     expect(vehicle.id).not.toBe(acme.vehicleId);
     await gateway.execute(`update vehicle set status = 'INELIGIBLE' where company = 'globex'`);

@@ -3,11 +3,11 @@ import { expect, test } from 'vitest';
 import { TextSql } from '../src/core/sql/text-sql.ts';
 import { startGateway } from './support/gateway.ts';
 
-// Whatever a text is put together of, the database makes of it what is written there.
+// The database's text must equal the concatenated pieces.
 
 const { execute } = await startGateway();
 
-/** A value in SQL with its text. */
+/** An SQL value with its text. */
 const value = fc.oneof(
   fc.integer().map((number) => ({ sql: `${number}::bigint`, text: `${number}` })),
   fc.uuid().map((id) => ({ sql: `'${id}'::uuid`, text: id })),
@@ -16,7 +16,7 @@ const value = fc.oneof(
     sql: `to_json('${words.replaceAll('\0', '').replaceAll("'", "''")}'::text)`,
     text: JSON.stringify(words.replaceAll('\0', '')),
   })),
-  // Beside something that is not known to be text, these operators are JSON's own.
+  // With operands of unknown type, PostgreSQL would choose JSON's operators.
   fc.constantFrom('{}', '[1, 2]', 'null').map((json) => ({ sql: `'${json}'::jsonb`, text: json })),
 );
 const piece = fc.oneof(
@@ -24,7 +24,7 @@ const piece = fc.oneof(
   fc.record({ value, bare: fc.boolean() }),
 );
 
-test('any pieces and values, however many, are the text that they look like', async () => {
+test('any number of pieces and values is concatenated correctly', async () => {
   const someOrMany = fc.oneof(fc.array(piece, { maxLength: 8 }), fc.array(piece, { minLength: 150, maxLength: 160 }));
   await fc.assert(
     fc.asyncProperty(someOrMany, async (pieces) => {
@@ -46,7 +46,7 @@ test('any pieces and values, however many, are the text that they look like', as
   );
 });
 
-test('two thousand values are not too many', async () => {
+test('two thousand values are allowed', async () => {
   const made = new TextSql();
   for (let left = 2000; left > 0; left--) made.value({ sql: '1', bare: true });
   const [row] = await execute<{ length: number }>(`select length(${made.sql()}) as length`);

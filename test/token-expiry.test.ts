@@ -12,7 +12,7 @@ const subscribe = (query: string): RequestInit => ({
   body: JSON.stringify({ query }),
 });
 
-/** A stream: what it tells until it ends, and whether it has ended. */
+/** Opens a stream and collects its text; `ended` resolves at its end. */
 async function followed({ headers }: Client, path: string, init: RequestInit = { headers: sse }) {
   const gone = new AbortController();
   const response = await fetch(new URL(path, gateway.url), {
@@ -40,7 +40,7 @@ const streams: Record<string, [path: string, init?: RequestInit]> = {
   ],
 };
 
-/** The clock stands still, so that a token lasts from now on however long its request takes. */
+/** The clock is stopped, so that the lifetime of a token does not depend on request times. */
 const now = Math.floor(Date.now() / 1000) * 1000;
 vi.useFakeTimers({ toFake: ['Date'], now });
 const timers = vi.spyOn(globalThis, 'setTimeout');
@@ -51,7 +51,7 @@ afterAll(() => {
 beforeEach(() => void timers.mockClear());
 
 test.each(Object.entries(streams))('%s ends with its token, and not before', async (_name, [path, init]) => {
-  // Clocks may differ by 5 s: this token is good for one more.
+  // Tokens are accepted 5 s after their expiry, so this token is valid for one more second.
   const exp = now / 1000 - 4;
   const brief = new Client(gateway.url, bearer(issuer.sign({ exp })));
   const [short, long] = await Promise.all([
@@ -61,7 +61,7 @@ test.each(Object.entries(streams))('%s ends with its token, and not before', asy
   expect(short.stream.status).toBe(200);
   await short.text;
   expect(timers.mock.calls.map(([, ms]) => ms)).toContain(1000);
-  // Not complete: its client comes back, with a new token, or is refused.
+  // The stream does not complete, so its client reconnects with a new token, or is refused.
   expect(short.stream.told).not.toContain('event: complete');
   vi.setSystemTime(now + 1000);
   expect(await brief.get('/fleets')).toMatchObject({ status: 401 });

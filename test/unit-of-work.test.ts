@@ -15,7 +15,7 @@ const later = new Date('2027-03-01T12:00:00.120Z');
 const reason = { code: 'NO_CONSENT', message: 'No "consent".', actor: 'CUSTOMER', retryable: false } as const;
 
 describe('arrays', () => {
-  // What means something in the text of an array, of a statement or of JSON; and anything else that PostgreSQL can keep.
+  // Texts with a meaning in arrays, statements or JSON, and any other text that PostgreSQL can store.
   const telling = fc.constantFrom(
     ...[
       'NULL',
@@ -55,7 +55,7 @@ describe('arrays', () => {
     supported: fc.array(fc.boolean()),
   });
 
-  test('come back as they were given, whether created or changed, alone or with others', async () => {
+  test('are stored and read unchanged, when created or changed, alone or in batches', async () => {
     let last = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(row, row), { minLength: 1, maxLength: 3 }), async (batches) => {
@@ -83,7 +83,7 @@ describe('arrays', () => {
     );
   });
 
-  test('that are read and left alone are not written', async () => {
+  test('that are read and not changed are not written', async () => {
     const reading = em();
     const batches = await reading.find(ImportBatch, {}, { limit: 20 });
     expect(batches).not.toEqual([]);

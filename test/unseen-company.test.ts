@@ -15,12 +15,12 @@ import { looks } from './support/plans.ts';
 import { publishEvents } from './support/publish.ts';
 import { newWorld, type World } from './support/worlds.ts';
 
-// The planner's statistics are of a sample, now and then: a company that is new, or grows, is not in them. Such a one
-// looks like one of no rows, for which every index is as good as any other.
+// The planner's statistics are occasional samples: a new or growing company is missing from them and seems to have no
+// rows, so that every index seems equally good.
 
-/** What it has of each kind, and what an operation reads that takes the wrong index. */
+/** Rows of each kind, all of which an operation reads with the wrong index. */
 const ROWS = 20_000;
-/** What an operation may look at: more than the largest page, with what belongs to it. */
+/** Rows that an operation may read: more than the largest page with its parts. */
 const FEW = 5_000;
 
 const env = await databaseEnv();
@@ -29,7 +29,7 @@ const plans = isServer ? await explainAll(env) : [];
 const database = await openDatabase(databaseConfig(env));
 const gateway = await startGateway({ on: { env, database }, settings: { LIMIT_GRAPHQL_COST: '1000000' } });
 
-/** Rows of every kind for a company. */
+/** Inserts rows of every kind for a company. */
 const rowsOf = ({ company, fleetId }: World, letter: string) => `
   insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, due_at)
     select new_uuid(), '${company}', '${fleetId}', 'WBA${letter}' || lpad(n::text, 13, '0'), 'bmw', now(), now()
@@ -56,13 +56,13 @@ beforeAll(async () => {
     worlds[company] = await newWorld(gateway, company);
     await gateway.execute(rowsOf(worlds[company], letter));
   }
-  // Events come few at a time; so many at once make the planner avoid these indexes.
+  // Usually few events come at a time; many at once make the planner avoid these indexes.
   await gateway.execute(
     `select gin_clean_pending_list(name) from unnest('{event_vehicle,event_vin}'::regclass[]) name`,
   );
 });
 
-/** What is looked at in the course of `work`, where that is more than `most`. */
+/** Reads of more than `most` rows while `work` runs, with their statements. */
 async function muchLookedAt(work: () => Promise<unknown>, most = FEW): Promise<Record<string, string>> {
   plans.length = 0;
   await work();
@@ -73,13 +73,13 @@ async function muchLookedAt(work: () => Promise<unknown>, most = FEW): Promise<R
   return Object.fromEntries(much);
 }
 
-/** What fails looks at little. Nothing is verified here, which is an answer, too. */
+/** Checks for success, as failures read little. 409 counts, since no vehicle is verified here. */
 function worked({ status, body }: Answer): void {
   expect(body?.errors).toBeUndefined();
   expect([200, 201, 202, 204, 409]).toContain(status);
 }
 
-/** They are of a whole large fleet, or of all companies, count what there is, or look through all names. */
+/** Operations on a whole large fleet or all companies, with counts, or with a search of all names. */
 const large = [
   'DELETE /fleets/:fleetId',
   'GET /providers',
@@ -92,7 +92,7 @@ const large = [
 const valuesOf = (type: string): string[] =>
   (schema.getType(type) as GraphQLEnumType).getValues().map(({ name }) => name);
 
-/** Those that change something come last, and what they take away in this order. */
+/** Writing operations come last; deletions come in this order. */
 const taken = ['deleteContract', 'deleteVehicle', 'deleteVehicles', 'deleteWebhook'];
 const rank = ({ writes, field = '' }: Operation) => (writes ? 1 + taken.indexOf(field.split('.')[1] ?? '') + 1 : 0);
 const small = <One extends Operation>(all: [string, One][]) =>
@@ -108,18 +108,18 @@ const inBackground: [string, () => Promise<unknown>][] = [
   ['publishing', () => publishEvents(ctx)],
 ];
 
-/** The first case, or a page of what would be a whole list. */
+/** The operation's first case, or the first page of an unlimited list. */
 const callOf = ({ cases }: Operation, world: World) =>
   (cases['its first page'] ?? Object.values(cases)[0])?.(world) ?? { path: '' };
 
-describe.skipIf(!isServer)('a company that the planner has not seen', () => {
-  test.each(small(onRest))('%s looks at few rows, by REST', async (name, operation) => {
+describe.skipIf(!isServer)('a company missing from the planner’s statistics', () => {
+  test.each(small(onRest))('%s reads few rows, by REST', async (name, operation) => {
     const world = worlds.acme as World;
     const ask = async () => worked(await askRest(world.client, name, callOf(operation, world)));
     expect(await muchLookedAt(ask)).toEqual({});
   });
 
-  test.each(small(onGraphql))('%s looks at few rows, by GraphQL', async (_, operation) => {
+  test.each(small(onGraphql))('%s reads few rows, by GraphQL', async (_, operation) => {
     const world = worlds.globex as World;
     const ask = async () => worked(await askGraphql(world.client, operation, callOf(operation, world)));
     expect(await muchLookedAt(ask)).toEqual({});
@@ -137,7 +137,7 @@ describe.skipIf(!isServer)('a company that the planner has not seen', () => {
       valuesOf('OrderDirection').map((direction) => [list, type, { field, direction }] as const),
     ),
   );
-  test.each(orders)('a page of %s by %s %o looks at few rows', async (list, type, order) => {
+  test.each(orders)('a page of %s by %s %o reads few rows', async (list, type, order) => {
     const { client, fleetId } = worlds.globex as World;
     const query = `query ($fleet: ID!, $order: ${type}, $first: Int) {
       ${list}(first: $first, orderBy: $order) { nodes { id } } ${list.includes('{') ? '}' : ''} fleet(id: $fleet) { id } }`;
@@ -149,33 +149,30 @@ describe.skipIf(!isServer)('a company that the planner has not seen', () => {
     }
   });
 
-  test.each(['fleets', 'vehicles', 'contracts', 'events'])(
-    'a small company counts its %s among its own',
-    async (list) => {
-      const { client } = await newWorld(gateway, `small-${list}`);
-      const query = `{ ${list} { totalCount } }`;
-      expect(await muchLookedAt(() => client.post('/graphql', { query }))).toEqual({});
-    },
-  );
+  test.each(['fleets', 'vehicles', 'contracts', 'events'])('a small company counts only its own %s', async (list) => {
+    const { client } = await newWorld(gateway, `small-${list}`);
+    const query = `{ ${list} { totalCount } }`;
+    expect(await muchLookedAt(() => client.post('/graphql', { query }))).toEqual({});
+  });
 
-  test.each([10, 900, 3_000])('an upload of %i rows looks each up once', async (count) => {
+  test.each([10, 900, 3_000])('an upload of %i rows looks up each row once', async (count) => {
     const { client, fleetId } = worlds.acme as World;
     const file = uploadForm(fleetId, `vin\n${newVins(count, 0, 'WP0').join('\n')}\n`);
     expect(await muchLookedAt(() => client.post('/vehicles/file', file))).toEqual({});
   });
 
-  test.each(inBackground)('%s looks at few rows', async (_, work) => {
+  test.each(inBackground)('%s reads few rows', async (_, work) => {
     expect(await muchLookedAt(work)).toEqual({});
   });
 
-  test('a look at all rows is noticed', async () => {
+  test('a full scan is noticed', async () => {
     expect(await muchLookedAt(() => gateway.execute('select count(*) from vehicle'))).not.toEqual({});
   });
 });
 
-// Autovacuum looks at a table at any moment, also when all of it was deleted just now and is about to come again. For
-// rows of which there seem to be none, no index is better than another. All rows may be read once, but not for each other.
-describe.skipIf(!isServer)('tables that the planner takes for empty', () => {
+// Autovacuum may analyse a table just after all rows were deleted, before new ones come. Then every index seems equally
+// good. A statement may read all rows once, but must not compare rows with rows.
+describe.skipIf(!isServer)('tables that seem empty to the planner', () => {
   const most = 12 * ROWS;
   beforeAll(async () => {
     for (const [company, letter] of Object.entries({ initech: 'D', umbrella: 'E' })) {

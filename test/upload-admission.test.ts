@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => void vi.unstubAllEnvs());
 
-/** Sizes of the files that wait on disk: on Linux, where the system tells. */
+/** Sizes of temporary files; on Linux only. */
 async function kept(): Promise<number[]> {
   const open = await readdir('/proc/self/fd').catch(() => []);
   const sizes = open.map(async (fd) => {
@@ -42,7 +42,7 @@ interface Upload {
   answer: Promise<{ status: number | undefined; body: Json }>;
 }
 
-/** Begins an upload whose file comes before its fleet: `bytes` of it, and not its end. */
+/** Begins an upload whose file precedes its fleet: sends `bytes` of the file, and not its end. */
 function begin({ headers }: Client, bytes: number, query = ''): Upload {
   const asked = request(`${gateway.url}/vehicles/file${query}`, {
     method: 'POST',
@@ -56,20 +56,20 @@ function begin({ headers }: Client, bytes: number, query = ''): Upload {
   answer.catch(() => {});
   asked.on('error', () => {});
   onTestFinished(() => void asked.destroy());
-  // A line break ends what `file` writes.
+  // Cuts the line break that `file` appends.
   asked.write(file(`vin\n${newVin()}\n`.padEnd(bytes, '\n')).slice(0, -2));
   return { asked, answer };
 }
 
 const linux = process.platform === 'linux';
 
-test.runIf(linux)('a token without the scope is refused before a byte is kept', async () => {
+test.runIf(linux)('a token without the scope is refused before any byte is stored', async () => {
   const upload = begin(await as('reader', 'fleets:read'), 300_000);
   expect(await upload.answer).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
   expect(await kept()).toEqual([]);
 });
 
-test.runIf(linux)('as many wait at once as LIMIT_UPLOADS says, and the next is told at once', async () => {
+test.runIf(linux)('LIMIT_UPLOADS uploads may wait, and the next is refused at once', async () => {
   const acme = await as('acme');
   const fleet = await createFleet(acme);
   const first = [begin(acme, 100_000), begin(acme, 100_000)];
@@ -79,7 +79,7 @@ test.runIf(linux)('as many wait at once as LIMIT_UPLOADS says, and the next is t
     expect(await answer).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } });
   }
   expect((await kept()).length).toBe(2);
-  // Another company has places of its own.
+  // Another company has its own places.
   const other = begin(await as('globex'), 100_000);
   await until(async () => ((await kept()).length === 3 ? true : null));
   other.asked.destroy();
@@ -91,7 +91,7 @@ test.runIf(linux)('as many wait at once as LIMIT_UPLOADS says, and the next is t
   expect(await next.answer).toMatchObject({ status: 201 });
 });
 
-test.runIf(linux)('the sum of what waits is bounded, whoever sends it', async () => {
+test.runIf(linux)('the total size of waiting files is limited for all companies together', async () => {
   const uploads = [];
   for (let at = 0; at < 12; at++) uploads.push(begin(await as(`company-${at}`), FILE_BYTES * 0.75));
   const answered = await Promise.race(uploads.map(({ answer }) => answer));
@@ -101,14 +101,14 @@ test.runIf(linux)('the sum of what waits is bounded, whoever sends it', async ()
   expect(await sum()).toBeLessThanOrEqual(8 * FILE_BYTES);
   for (const { asked } of uploads) asked.destroy();
   await until(async () => ((await kept()).length === 0 ? true : null));
-  // What was freed can be used again.
+  // Freed space can be used again.
   const acme = await as('acme');
   const again = begin(acme, FILE_BYTES * 0.75);
   again.asked.end(`\r\n${field('fleetId', (await createFleet(acme)).id)}${END}`);
   expect(await again.answer).toMatchObject({ status: 201 });
 });
 
-test('a fleet that is known to be none is told before the file is read', async () => {
+test('an unknown fleet is refused before the file is read', async () => {
   const upload = begin(await as('acme'), 100_000, `?fleetId=${crypto.randomUUID()}`);
   expect(await upload.answer).toMatchObject({ status: 404, body: { code: 'FLEET_NOT_FOUND' } });
 });

@@ -17,7 +17,7 @@ const deletions: Record<string, (fleetId: string) => Promise<unknown>> = {
   'is being deleted': (fleetId) => gateway.execute(`update fleet set deletion = '{}' where id = '${fleetId}'`),
 };
 
-test.each(Object.entries(deletions))('a file is refused whose fleet %s when it has arrived', async (_, remove) => {
+test.each(Object.entries(deletions))('a file is refused if its fleet %s after its arrival', async (_, remove) => {
   const ctx = contextOf(gateway.services, 'test', caller);
   const fleet = await createFleet(acme);
   const wanted = { fleetId: fleet.id, mode: 'partial', dryRun: false } as const;
@@ -27,18 +27,18 @@ test.each(Object.entries(deletions))('a file is refused whose fleet %s when it h
   await staging.add(batchOf(rows, new Set(['bmw'])));
   await staging.end();
   await remove(fleet.id);
-  // Whatever belongs to no running import goes with the next one that fails.
+  // The next failing import deletes batches that belong to no running import.
   const { id: other } = await createFleet(acme);
   expect((await acme.post('/vehicles/file', uploadForm(other, 'SHORT'))).status).toBe(400);
   await gateway.execute(`delete from import_batch where import_id = '${run.id}'`);
   await expect(storeImport(ctx, run, staging, 'digest')).rejects.toBeInstanceOf(FleetNotFound);
 });
 
-test('uploads beside the deletion of their fleet are stored or refused, never a fault', async () => {
+test('uploads beside the deletion of their fleet are stored or refused without an internal error', async () => {
   const upload = async (at: number) => {
     const { id } = await createFleet(acme);
     const sent = acme.post('/vehicles/file', uploadForm(id, newVins(at % 3 === 0 ? 500 : 20).join('\n')));
-    // At another moment of the upload each time.
+    // Each round deletes at another moment of the upload.
     for (let turn = 0; turn < at; turn++) await acme.get(`/fleets/${id}`);
     const [{ status, body }] = await Promise.all([sent, acme.delete(`/fleets/${id}`)]);
     return status === 201 ? 'stored' : body.code;

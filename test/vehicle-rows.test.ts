@@ -10,7 +10,7 @@ const gateway = await startGateway();
 const acme = await gateway.as('acme');
 const other = await gateway.as('globex');
 
-/** Rows of a company as they are stored, without what is another's by nature: ids, and times that are partly chance. */
+/** Stored rows of a company without ids and partly random times. */
 const rowsOf = (company: string) =>
   gateway.execute<Json>(
     `select (to_jsonb(v) - '{id,fleet_id,company,created_at,due_at}'::text[])::text as row,
@@ -18,7 +18,7 @@ const rowsOf = (company: string) =>
      from vehicle v where company = '${company}' order by vin`,
   );
 
-test('a vehicle is the same row whether it came by JSON or by file', async () => {
+test('a vehicle is stored as the same row from JSON and from a file', async () => {
   const [fleet, twin] = [await createFleet(acme), await createFleet(other)];
   const letters = [...'ABCDEFGHJKLMNPRSTUVWXYZ0123456789'];
   const start = fc.constantFrom('WBA', 'WDB', '1HG', '1FA', 'LSV', '5YJ', 'ZFF', 'WP0', 'W0L', 'XXX', 'YV1', 'SAJ');
@@ -36,7 +36,7 @@ test('a vehicle is the same row whether it came by JSON or by file', async () =>
   expect(await rowsOf('globex')).toEqual(rows);
 });
 
-/** Values for each member of VehicleFilter, but for those that test/lists.test.ts combines. */
+/** Values for each member of VehicleFilter, except those that test/lists.test.ts combines. */
 const values: Record<string, Json[]> = {
   eligibility: ['PENDING', 'UNSUPPORTED', 'FAILED', null],
   manufacturer: ['bmw', 'ferrari', 'nobody', '', null],
@@ -48,7 +48,7 @@ const values: Record<string, Json[]> = {
   verifiedBefore: [],
 };
 
-test('totalCount is how many there are, whatever the filter names', async () => {
+test('totalCount is correct for every filter', async () => {
   const type = buildSchema(readFileSync('schema.graphql', 'utf8')).getType('VehicleFilter');
   expect(isInputObjectType(type) && Object.keys(type.getFields()).toSorted()).toEqual(Object.keys(values).toSorted());
   const client = await gateway.as('counts');

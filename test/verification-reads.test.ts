@@ -12,11 +12,11 @@ const { database, services } = gateway;
 const acme = await gateway.as('acme');
 const VEHICLES = 10_000;
 
-/** How many rows of vehicles a plan has looked at. */
+/** The number of rows of vehicles that a plan has read. */
 const vehiclesIn = (plan: Plan): number =>
   Object.entries(looks(plan)).reduce((sum, [what, rows]) => (what.startsWith('vehicle by') ? sum + rows : sum), 0);
 
-test.skipIf(database.kind === 'embedded')('answers are stored without a look at the rest of the fleet', async () => {
+test.skipIf(database.kind === 'embedded')('storing answers reads no other vehicles of the fleet', async () => {
   const fleet = await createFleet(acme);
   await gateway.execute(`
     insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, due_at)
@@ -48,7 +48,7 @@ test.skipIf(database.kind === 'embedded')('answers are stored without a look at 
       });
     }
   }
-  // Each is found, found again to be written, and written.
+  // Each vehicle is found, found again for the update, and written.
   for (const [what, rows] of Object.entries(read)) expect(rows, what).toBeLessThanOrEqual(4);
   const [stored] = await gateway.execute<{ count: number }>(
     `select count(*)::int as count from vehicle where status = 'ELIGIBLE'`,

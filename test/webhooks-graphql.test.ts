@@ -30,7 +30,7 @@ const LIST = `query ($id: ID!) {
   }
 }`;
 
-test('a webhook lives through GraphQL as through REST', async () => {
+test('GraphQL manages a webhook as REST does', async () => {
   const input = { url: receiver.url('/graphql'), types: ['FLEET_CREATED'] };
   const { createWebhook } = (await ask(acme, mutations.create, { input })).data;
   const { id } = createWebhook.webhook;
@@ -58,7 +58,7 @@ test('a webhook lives through GraphQL as through REST', async () => {
   expect((await ask(acme, mutations.delete, { input: { id } })).data.deleteWebhook.webhook.id).toBe(id);
 });
 
-test('what is wrong with a webhook is said as in REST', async () => {
+test('errors of a webhook are the same as in REST', async () => {
   const { errors } = await ask(acme, mutations.create, { input: { url: 'https://10.0.0.1/' } });
   expect(errors[0].extensions).toMatchObject({
     code: 'VALIDATION_FAILED',
@@ -68,7 +68,7 @@ test('what is wrong with a webhook is said as in REST', async () => {
   expect(unknownType.errors[0].extensions.code).toBe('VALIDATION_FAILED');
 });
 
-test("another company's webhook is as unknown as one that does not exist, in every operation", async () => {
+test("another company's webhook is answered like an unknown one, in every operation", async () => {
   const { createWebhook } = (await ask(acme, mutations.create, { input: { url: receiver.url('/own') } })).data;
   const { id } = createWebhook.webhook;
   const inputs = {

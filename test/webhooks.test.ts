@@ -15,26 +15,26 @@ const globex = await gateway.as('globex');
 
 let paths = 0;
 
-/** A webhook of a company of its own at a path of its own, and somebody of that company. */
+/** A webhook of a new company at a new path, and a client of that company. */
 async function subscribe(fields: Record<string, unknown> = {}) {
   const path = `/hook-${++paths}`;
   const client = await gateway.as(`company-${paths}`);
   const { status: code, body } = await client.post('/webhooks', { url: receiver.url(path), ...fields });
   if (code !== 201) throw new Error(JSON.stringify(body));
-  /** Resolves when everything that has happened by now has reached another webhook of the company. */
+  /** Resolves when another webhook of the company has received `count` events, all events so far. */
   const others = async (count: number) => {
     await until(() => receiver.at(`${path}-other`).length >= count);
   };
   const addOther = () => client.post('/webhooks', { url: receiver.url(`${path}-other`) });
   const read = async (): Promise<Json> => (await client.get(`/webhooks/${body.id}`)).body;
   const deliveries = async (): Promise<Json[]> => (await client.get(`/webhooks/${body.id}/deliveries`)).body;
-  /** The first delivery, once it fits. */
+  /** Waits until the first delivery satisfies `fits`. */
   const delivery = (fits: (delivery: Json) => boolean): Promise<Json> =>
     until(async () => (await deliveries()).find(fits) ?? null);
   return { path, client, webhook: body, read, deliveries, delivery, addOther, others };
 }
 
-/** Lets the time pass until what is to be tried again is due. */
+/** Makes all retries due. */
 async function passTime(): Promise<void> {
   await gateway.execute('update delivery set due_at = now() where due_at is not null and not claimed');
   await gateway.execute(scheduleAll);
@@ -44,12 +44,12 @@ async function passTime(): Promise<void> {
 const verify = (secret: string, { body, headers }: ReceivedWebhook) =>
   new Webhook(secret).verify(body, headers as Record<string, string>);
 
-/** How long after an attempt the next one is due. */
+/** Seconds from an attempt to the next one. */
 const secondsBetween = ({ attemptedAt, nextAttemptAt }: Json) =>
   (Date.parse(nextAttemptAt) - Date.parse(attemptedAt)) / 1000;
 
 describe('A webhook', () => {
-  test('gets an event as soon as it is true, signed as Standard Webhooks says', async () => {
+  test('gets an event when it happens, signed by Standard Webhooks', async () => {
     const { path, client, webhook } = await subscribe({ description: 'Dispatch' });
     expect(webhook).toMatchObject({ state: 'ACTIVE', types: [], description: 'Dispatch', reason: null });
     expect(webhook.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -70,7 +70,7 @@ describe('A webhook', () => {
     expect((await client.get('/webhooks')).body[0]).not.toHaveProperty('secret');
   });
 
-  test('gets the types it wants, and no other company’s events', async () => {
+  test('gets the selected types, and no other company’s events', async () => {
     const { path, client } = await subscribe({ types: ['fleet.deleted'] });
     const fleet = await createFleet(client);
     await createFleet(acme);
@@ -79,7 +79,7 @@ describe('A webhook', () => {
     expect(receiver.at(path).map(({ event }) => event.type)).toEqual(['fleet.deleted']);
   });
 
-  test('is signed with the old secret, too, for a day after a new one was made', async () => {
+  test('is signed with the old secret, too, for a day after a rotation', async () => {
     const { path, client, webhook } = await subscribe();
     const { body: rotated } = await client.post(`/webhooks/${webhook.id}/rotate`);
     expect(rotated.secret).not.toBe(webhook.secret);
@@ -94,7 +94,7 @@ describe('A webhook', () => {
     expect(() => verify(webhook.secret, one as ReceivedWebhook)).toThrow('No matching signature');
   });
 
-  test('paused, it lets events wait; active again, it gets them all', async () => {
+  test('gets the events of a pause when active again', async () => {
     const { path, client, webhook, addOther, others } = await subscribe();
     await addOther();
     expect((await client.patch(`/webhooks/${webhook.id}`, { state: 'PAUSED' })).body.state).toBe('PAUSED');
@@ -107,7 +107,7 @@ describe('A webhook', () => {
     expect(got.map(({ event }) => event.type).toSorted()).toEqual(['fleet.created', 'fleet.updated']);
   });
 
-  test('paused and active again and again while thousands of events come, it gets each it wants, and once', async () => {
+  test('gets each selected event once, through repeated pauses under load', async () => {
     const { path, client, webhook } = await subscribe({ types: ['fleet.created'] });
     const company = `company-${paths}`;
     const become = (state: string) => client.patch(`/webhooks/${webhook.id}`, { state });
@@ -125,7 +125,7 @@ describe('A webhook', () => {
     }
     const wanted = pauses.length * 17;
     const got = await receiver.some(path, wanted);
-    // What comes last of all comes when there is no more of the rest.
+    // The last event arrives after all others.
     await createFleet(client);
     await receiver.some(path, wanted + 1);
     await until(async () => {
@@ -137,7 +137,7 @@ describe('A webhook', () => {
     expect(receiver.at(path)).toHaveLength(wanted + 1);
   });
 
-  test('gets a test event in any state, once and only itself', async () => {
+  test('gets a test event in any state, once and alone', async () => {
     const { path, client, webhook, delivery } = await subscribe({ types: ['fleet.deleted'] });
     await client.patch(`/webhooks/${webhook.id}`, { state: 'PAUSED' });
     receiver.next(path, status(500));
@@ -152,7 +152,7 @@ describe('A webhook', () => {
     expect(receiver.at(path)).toHaveLength(1);
   });
 
-  test('stays active when a test event fails, and is what it was told to be when its receiver is gone', async () => {
+  test('stays active when a test event fails, and is disabled by 410', async () => {
     const { path, client, webhook, read, delivery } = await subscribe({ types: ['fleet.deleted'] });
     for (const [code, state] of [
       [500, 'ACTIVE'],
@@ -165,7 +165,7 @@ describe('A webhook', () => {
     }
   });
 
-  test('changes, and is deleted with its deliveries', async () => {
+  test('can be changed, and is deleted with its deliveries', async () => {
     const { path, client, webhook } = await subscribe();
     const url = receiver.url(`${path}-moved`);
     const changed = await client.patch(`/webhooks/${webhook.id}`, { url, types: ['fleet.created'], description: 'x' });
@@ -192,14 +192,14 @@ describe('A webhook', () => {
     expect(answer).toMatchObject({ status: 400, body: { errors: [{ path: 'url', code: 'INVALID_URL' }] } });
   });
 
-  test('refuses types that there are not, and changes of nothing', async () => {
+  test('refuses unknown types and empty changes', async () => {
     const { client, webhook } = await subscribe();
     expect((await acme.post('/webhooks', { url: 'https://example.com/', types: ['fleet.painted'] })).status).toBe(400);
     expect((await client.patch(`/webhooks/${webhook.id}`, {})).status).toBe(400);
     expect((await client.patch(`/webhooks/${webhook.id}`, { state: 'DISABLED' })).status).toBe(400);
   });
 
-  test('is its company’s alone, in every operation', async () => {
+  test('belongs to its company, in every operation', async () => {
     const { client, webhook, delivery } = await subscribe();
     await createFleet(client);
     const { id } = await delivery(({ state }) => state === 'SUCCEEDED');
@@ -222,7 +222,7 @@ describe('A webhook', () => {
 });
 
 describe('A delivery', () => {
-  test('that fails is tried again by the schedule, with the same id and body', async () => {
+  test('that fails is retried by the schedule, with the same id and body', async () => {
     const { path, client, delivery } = await subscribe();
     receiver.next(path, status(500), status(500), status(500));
     await createFleet(client);
@@ -258,7 +258,7 @@ describe('A delivery', () => {
     expect(receiver.at('/elsewhere')).toEqual([]);
   });
 
-  test('whose answer has 10 MB is not read to its end', async () => {
+  test('with an answer of 10 MB is not read to its end', async () => {
     const { path, client, delivery } = await subscribe();
     let sent = 0;
     const closed = Promise.withResolvers<void>();
@@ -281,7 +281,7 @@ describe('A delivery', () => {
     expect(sent).toBeLessThan(10 * 1024 * 1024);
   });
 
-  test('whose claim has run out meanwhile is not counted: another process tries it', async () => {
+  test('whose claim has ended meanwhile is not counted: another process sends it', async () => {
     const { path, client, deliveries, delivery } = await subscribe();
     const answered = Promise.withResolvers<void>();
     receiver.next(path, async (response) => {
@@ -293,7 +293,7 @@ describe('A delivery', () => {
     const [{ id }] = await deliveries();
     await gateway.execute(`update delivery set due_at = due_at + interval '1 second' where id = '${id}'`);
     answered.resolve();
-    // A delivery that was claimed later is stored later.
+    // A delivery that was claimed later is also stored later.
     await createFleet(client);
     await delivery((one) => one.id !== id && one.state === 'SUCCEEDED');
     expect(await delivery((one) => one.id === id)).toMatchObject({ state: 'PENDING', attempts: 0 });
@@ -320,7 +320,7 @@ describe('A delivery', () => {
     await receiver.some(path, 2);
   });
 
-  test('that fails for the last time pauses the webhook, which says so, and nothing of the rest is lost', async () => {
+  test('that fails for the last time pauses the webhook with a reason, and loses no other event', async () => {
     const { path, client, webhook, read, delivery } = await subscribe();
     receiver.always(path, status(500));
     const fleet = await createFleet(client);
@@ -352,7 +352,7 @@ describe('A delivery', () => {
     });
   });
 
-  test('to a receiver that hangs holds up nobody else, and takes four places at most', async () => {
+  test('to a hanging receiver delays no other, and takes at most four places', async () => {
     const slow = await subscribe();
     receiver.always(slow.path, hang);
     const { body: quick } = await slow.client.post('/webhooks', { url: receiver.url('/quick') });
@@ -364,7 +364,7 @@ describe('A delivery', () => {
     await slow.client.delete(`/webhooks/${slow.webhook.id}`);
   });
 
-  test('waits for no other company, whose 20 receivers never answer', async () => {
+  test('does not wait for another company with 20 hanging receivers', async () => {
     const hog = await subscribe();
     for (let index = 1; index < 20; index++) await hog.client.post('/webhooks', { url: receiver.url(hog.path) });
     receiver.always(hog.path, hang);
@@ -382,7 +382,7 @@ describe('A delivery', () => {
     for (const { id } of webhooks) await hog.client.delete(`/webhooks/${id}`);
   });
 
-  test('waits for none of the same company to a receiver that has failed, of which one is tried at a time', async () => {
+  test('does not wait for deliveries to a failed receiver, which are tried one at a time', async () => {
     const failing = await subscribe();
     const { client, path } = failing;
     receiver.always(path, status(500));
@@ -398,7 +398,7 @@ describe('A delivery', () => {
     for (const { id } of [quick, failing.webhook]) await client.delete(`/webhooks/${id}`);
   });
 
-  test('that waits for a paused webhook is sent when somebody asks for it, and tried no more until it is active', async () => {
+  test('of a paused webhook is sent on request, and not retried until it is active', async () => {
     const { path, client, webhook, delivery } = await subscribe();
     receiver.always(path, status(500));
     await createFleet(client);
@@ -414,7 +414,7 @@ describe('A delivery', () => {
     expect(await delivery(({ state }) => state === 'SUCCEEDED')).toMatchObject({ attempts: 3 });
   });
 
-  test('that a process has left behind for a paused webhook is sent when somebody asks for it', async () => {
+  test('of a paused webhook whose process ended is sent on request', async () => {
     const { client, webhook, delivery } = await subscribe();
     const at = `/webhooks/${webhook.id}`;
     await client.patch(at, { state: 'PAUSED' });
@@ -431,7 +431,7 @@ describe('A delivery', () => {
     expect(await delivery(({ attempts }) => attempts === 2)).toMatchObject({ state: 'SUCCEEDED' });
   });
 
-  test('of a large event comes cut, with the address of the whole', async () => {
+  test('of a large event is truncated, with the address of the whole', async () => {
     const { path, client } = await subscribe({ types: ['vehicle.added'] });
     await addVehicles(client, newVins(1000, 0));
     const [request] = await receiver.some(path);

@@ -13,14 +13,14 @@ import {
 import { startGateway, testIssuer } from './support/gateway.ts';
 import { stagger, until } from './support/until.ts';
 
-// Commands that are one statement, at once on the same vehicles: by themselves, and within the transaction of a key.
+// Concurrent single-statement commands on the same vehicles, alone and in the transaction of an Idempotency-Key.
 
 const { kind } = inject('database');
 const gateway = await startGateway({ issuer: await testIssuer() });
 const acme = await gateway.as('acme');
 const numRuns = kind === 'postgresql' ? 25 : 4;
 
-// Between the steps of a statement is time for others. One connection knows no between.
+// Slows statements down, so that others run between their steps. The embedded database has a single connection.
 if (kind === 'postgresql') {
   await gateway.execute(`create function dawdle() returns trigger language plpgsql as $$
     begin perform pg_sleep(random() * random() * 0.02); return null; end $$`);
@@ -31,7 +31,7 @@ if (kind === 'postgresql') {
 }
 
 let keys = 0;
-/** Posts with a key of its own, if any, and again with it as long as the first is said to be running. */
+/** Posts, with a new Idempotency-Key if `isKeyed`. */
 function post(path: string, body: unknown, isKeyed: boolean): Promise<Answer> {
   return acme.post(path, body, isKeyed ? { 'Idempotency-Key': `at once ${++keys}` } : {});
 }
@@ -45,7 +45,7 @@ const list = fc.record({
   after: fc.nat(15),
 });
 
-/** How many events of this type name each VIN. */
+/** The number of events of this type for each VIN. */
 async function told(type: string, vins: readonly string[]): Promise<number[]> {
   const rows = await gateway.execute<{ vin: string; count: number }>(
     `select vin, count(*)::int as count from event, unnest(vins) vin
@@ -55,7 +55,7 @@ async function told(type: string, vins: readonly string[]): Promise<number[]> {
   return vins.map((vin) => counts.get(vin) ?? 0);
 }
 
-test('Lists that are added, moved and deleted at once: each vehicle is once there, counted, and told of', async () => {
+test('Lists added, moved and deleted at once: each vehicle is stored, counted and recorded once', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(list, { minLength: 2, maxLength: 8 }), async (lists) => {
       const fleets = [await createFleet(acme), await createFleet(acme)];
@@ -76,7 +76,7 @@ test('Lists that are added, moved and deleted at once: each vehicle is once ther
         expect([200, 201, 400], JSON.stringify(answer.body)).toContain(answer.status);
         if (what === 'move' || what === 'delete') continue;
         const isRejected = answer.status === 400 || answer.body.summary.rejected > 0;
-        // Whole or not at all; else what is good is stored.
+        // An atomic list is stored completely or not at all; otherwise valid VINs are stored.
         if (what === 'atomic') expect(answer.status).toBe(isRejected ? 400 : 201);
         const [row] = await gateway.execute(`select from vehicle where vin = '${own}'`);
         expect(row !== undefined).toBe(answer.status === 201);
@@ -96,9 +96,9 @@ test('Lists that are added, moved and deleted at once: each vehicle is once ther
   );
 });
 
-// Between the steps of one statement; nobody can be held there on one connection.
+// Needs a second connection to delete between the steps of one statement.
 test.runIf(kind === 'postgresql')(
-  'Two lists add the same VINs, and one of these is deleted between the steps of the first: both are stored',
+  'Two lists add the same VINs, and one is deleted between the steps of the first: both are stored',
   async () => {
     const fleet = await createFleet(acme);
     const vins = newVins(2).toSorted();
@@ -132,7 +132,7 @@ test.runIf(kind === 'postgresql')(
 
 const contract = fc.record({
   vehicle: fc.nat(1),
-  /** Its period is of so many months from this one on. */
+  /** The first month of the contract's period, whose length is `months`. */
   from: fc.nat(8),
   months: fc.integer({ min: 1, max: 4 }),
   isKeyed: fc.boolean(),
@@ -140,7 +140,7 @@ const contract = fc.record({
 });
 const month = (n: number) => new Date(Date.UTC(2030, n, 1)).toISOString();
 
-test('Contracts made while their vehicles move: none overlap, each is with its vehicle, and told of once', async () => {
+test('Contracts created during moves do not overlap, follow their vehicle, and are recorded once', async () => {
   const scenario = fc.tuple(
     fc.array(contract, { minLength: 2, maxLength: 8 }),
     fc.array(fc.tuple(fc.nat(1), fc.nat(20)), { maxLength: 3 }),
@@ -193,7 +193,7 @@ const fleetMade = fc.record({
 });
 const CREATE = 'mutation ($input: CreateFleetInput!) { createFleet(input: $input) { fleet { id name createdAt } } }';
 
-test('Fleets that are made at once: each is there as it was given, and told of once, in the name of who made it', async () => {
+test('Fleets created at once are stored as given, and recorded once, with the right actor', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fleetMade, { minLength: 2, maxLength: 80 }), async (fleets) => {
       const made = await Promise.all(
@@ -245,16 +245,16 @@ test('A fleet that the database refuses fails alone', async () => {
   expect(answers.map(({ body }) => body.vat)).toEqual(vats.map((vat) => (vat === 'refused' ? undefined : vat)));
 });
 
-test('Whose name is no text to the database makes a fleet all the same', async () => {
+test('A caller with an invalid name can create a fleet', async () => {
   const odd = await gateway.as('acme', { sub: 'a\ud800\0b' });
   const { id } = await createFleet(odd);
   const told = await gateway.execute(`select actor from event where fleet_id = '${id}'`);
   expect(told).toEqual([{ actor: 'a\ufffd\ufffdb' }]);
 });
 
-// One connection has nobody to wait for.
+// The embedded database has one connection, on which no statement waits for a lock.
 test.runIf(kind === 'postgresql').each(['contract', 'vehicles'] as const)(
-  'A write that waits for somebody (%s) is done in the end, and holds up nobody else meanwhile',
+  'A write that waits for a lock (%s) succeeds in the end, and delays no other',
   async (what) => {
     const [vehicle] = await addVehicles(acme, newVins(1));
     const vin = newVin();
@@ -271,7 +271,7 @@ test.runIf(kind === 'postgresql').each(['contract', 'vehicles'] as const)(
     const holding = gateway.database.orm.em.fork().transactional(async (em) => {
       await em.execute(hold[what]);
       waiting = write[what]();
-      // Longer than shared connections wait.
+      // Waits longer than shared connections do.
       await until(async () => {
         const [row] = await gateway.execute(
           `select from pg_stat_activity where wait_event_type = 'Lock'

@@ -5,8 +5,8 @@ import { createFleet, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
 
-// Before statistics, PostgreSQL takes all indexes that begin with the company for equally good, and so the newest. Plans that
-// are made then are kept while millions of rows come. The embedded database makes no statistics by itself.
+// Without statistics, PostgreSQL takes all indexes that begin with the company for equally good, and chooses the
+// newest. Such plans are kept while millions of rows come. The embedded database collects no statistics by itself.
 
 const gateway = await startGateway();
 const acme = await gateway.as('acme');
@@ -23,7 +23,7 @@ const looked = async () => ({
   vin: await indexFor(`vin = 'WBA00000000000001'`),
 });
 
-test('the planner knows of many vehicles as soon as they are uploaded', async () => {
+test('the planner has statistics of many vehicles as soon as they are uploaded', async () => {
   const fleet = await createFleet(acme);
   const csv = `vin\n${newVins(4000).join('\n')}\n`;
   expect((await acme.send('POST', '/vehicles/file', uploadForm(fleet.id, csv))).status).toBe(201);
@@ -34,7 +34,7 @@ test('the planner knows of many vehicles as soon as they are uploaded', async ()
   expect(await looked()).toEqual({ id: 'vehicle_pkey', vin: 'vehicle_vin' });
 });
 
-test('and, a while later, of those that came one by one', async () => {
+test('later, the planner has statistics of vehicles that were added in lists', async () => {
   const fleet = await createFleet(acme);
   await acme.post('/vehicles', { fleetId: fleet.id, vins: newVins(6000) });
   await startGateway({ workers: true, on: gateway });
@@ -47,7 +47,7 @@ test('and, a while later, of those that came one by one', async () => {
   expect(await looked()).toEqual({ id: 'vehicle_pkey', vin: 'vehicle_vin' });
 });
 
-test.skipIf(gateway.database.kind === 'embedded')('and of an upload that it looked at half done', async () => {
+test.skipIf(gateway.database.kind === 'embedded')('an upload analysed half done gets new statistics', async () => {
   const fleet = await createFleet(acme);
   const importId = randomUUID();
   const vins = newVins(30_000);
@@ -59,7 +59,7 @@ test.skipIf(gateway.database.kind === 'embedded')('and of an upload that it look
   await holder.connect();
   onTestFinished(() => holder.end());
   await holder.query('begin');
-  // The upload has stored all but its last vehicle, and waits for whoever is adding that one.
+  // The upload has stored all but its last vehicle, and waits for the connection that adds that one.
   await holder.query(
     `insert into vehicle (id, company, fleet_id, vin, created_at) values (gen_random_uuid(), 'acme', $1, $2, now())`,
     [fleet.id, vins.at(-1)],

@@ -1,9 +1,9 @@
 /**
- * Statements of the floor against each other: which way to write JSON in SQL is the cheapest for the same answer.
+ * Compares ways to write JSON in SQL that give the same response, to find the cheapest one.
  * Run:  npx node bench/floor/candidates.ts [--postgres 18] [--rounds 60]                       (Linux)
- * Read: microseconds of CPU for an answer, of the database's process and of this one together, prepared, with one plan;
- * the median of the rounds, in turns. CPU, since a busy machine stretches time. Ways with native times give another
- * format and are here to compare.
+ * Read: microseconds of CPU per response, of the PostgreSQL backend and this process together, for prepared statements
+ * with a generic plan; medians of interleaved rounds. CPU is measured because a busy machine stretches wall time.
+ * Styles with native times give another format and are listed for comparison.
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';

@@ -12,7 +12,7 @@ interface Pipeline {
   corked: boolean;
 }
 
-/** Connections in PostgreSQL's pipeline mode; statements of requests that arrive together go out in one packet. */
+/** Connections in PostgreSQL's pipeline mode; concurrent requests share one packet for their statements. */
 export class Pipelines {
   readonly #pipelines: Pipeline[] = [];
   readonly #names = new Map<string, string>();
@@ -22,7 +22,7 @@ export class Pipelines {
     for (let left = connections; left > 0; left--) {
       const client = new pg.Client({
         connectionString: url,
-        // Rows of all companies are mixed, so PostgreSQL would read and sort a whole fleet for each page.
+        // Rows of all companies are mixed, so by default PostgreSQL would read and sort a whole fleet for each page.
         options: `-c timezone=UTC -c plan_cache_mode=force_generic_plan -c jit=off ${IN_ORDER}`,
         pipeline: true,
       });
@@ -32,12 +32,12 @@ export class Pipelines {
     return pipelines;
   }
 
-  /** The one text of the one row that a statement gives; `null` where there is none. */
+  /** The text in a statement's only row; `null` if there is no row. */
   async json(text: string, values: unknown[]): Promise<string> {
     return (await this.rows(text, values))[0]?.[0] ?? 'null';
   }
 
-  /** The rows of a statement, which is prepared once. */
+  /** Runs a statement, which is prepared once, and returns its rows. */
   rows(text: string, values: unknown[]): Promise<Row[]> {
     const name = this.#names.get(text) ?? `s${this.#names.size}`;
     this.#names.set(text, name);
@@ -45,7 +45,7 @@ export class Pipelines {
     pipeline.waiting += 1;
     cork(pipeline);
     return new Promise((resolve, reject) => {
-      // By callback: pg's promises keep each result until all of them are old.
+      // Uses a callback: pg's promises keep each result until it is old for the garbage collector.
       pipeline.client.query<Row[]>({ name, text, values, rowMode: 'array', types: asText }, (error, result) => {
         pipeline.waiting -= 1;
         if (error) reject(error);

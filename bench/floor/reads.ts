@@ -18,7 +18,7 @@ import {
 } from './shapes.ts';
 import { code, json, type Members, number, orNull, type Style, text, time } from './styles.ts';
 
-/** What is read, by what asks for it: $1 is the id or VIN that is asked for. */
+/** Statements by document or route; $1 is the requested id or VIN. */
 export function reads({ object, list }: Style) {
   const vehiclesOf = (members: Members, limit: number, where = '') => ({
     nodes: json(
@@ -48,7 +48,7 @@ export function reads({ object, list }: Style) {
             manufacturer: orNull(code(`e.data->>'manufacturer'`)),
           },
         },
-        // Without the fence the log might be walked backwards until 50 of few are found.
+        // Without `offset 0`, a plan may scan the whole log backwards to find 50 rows.
         `(select * from (select * from event e where ${about} and e.position is not null offset 0) e
           order by e.position desc limit 50) e order by e.position`,
       ),

@@ -1,7 +1,7 @@
 /**
- * The floor: the best server that we could write by hand for the bench's requests and the same answers. One process of
- * node:http, one prepared statement for a request, in pipelines, with one plan; no tokens, no checks, one tenant to read
- * and one to write. The figures below are of 21 November 2026.
+ * The floor: the fastest server we could write by hand for the same requests and responses as the benchmark's. One
+ * node:http process sends one prepared statement per request, in pipelines, with generic plans; it has no tokens, no
+ * checks, one tenant to read and one to write. The figures below are of 21 November 2026.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -16,16 +16,16 @@ import { pieces } from './styles.ts';
 import { writes } from './writes.ts';
 
 const url = process.env.DATABASE_URL ?? '';
-// Tried: 1, 2, 3, 5, 10 for reads and 3, 6, 10, 16 for writes. CPU per request is the same from 2 on; 10 answered most reads and
-// about as many writes as any, on a machine so busy that equals differed by 30 %.
+// Tried 1, 2, 3, 5, 10 for reads and 3, 6, 10, 16 for writes. CPU per request is the same from 2 on; 10 gave the most
+// reads and about as many writes as any other, on a machine so busy that equal runs differed by 30 %.
 const CONNECTIONS = 10;
 const forReads = await Pipelines.open(url, CONNECTIONS);
 const forWrites = await Pipelines.open(url, CONNECTIONS);
 await sql(url, 'create table if not exists floor_event (like event including all)');
 
-// CPU in µs for 100 vehicles, 20 fleets × 20, README's document (candidates.ts, 2026-11-22): json_build_object 680, 2,721, 2,007;
-// json_agg of rows 547, 1,739, 1,675; format 341, 966, 1,177; this 276, 677, 985. Times by casts cost the same within the noise
-// (50 fleets 699 and 670), in PostgreSQL's own format, which is not the one to be answered, 569.
+// CPU in µs for 100 vehicles, 20 fleets × 20 and README's document (candidates.ts, 2026-11-22): json_build_object 680,
+// 2,721, 2,007; json_agg of rows 547, 1,739, 1,675; format 341, 966, 1,177; `pieces` 276, 677, 985. Times by casts cost
+// the same within the noise (50 fleets 699 and 670); in PostgreSQL's own format, a wrong one, they cost 569.
 const style = pieces('to_char');
 const read = reads(style);
 const write = writes(style);
@@ -33,7 +33,7 @@ const write = writes(style);
 type Fields = Record<string, string>;
 
 const get = (statement: string, ...values: string[]) => forReads.json(statement, values);
-/** Writes also take an id for their event and the time. */
+/** Runs a write, with a new event id and the time as its first values. */
 const make = (statement: string, at: string, ...values: unknown[]) => forWrites.json(statement, [v7(), at, ...values]);
 const now = () => new Date().toISOString();
 
@@ -62,7 +62,7 @@ async function addVehicles(fleetId: string, vins: string[]): Promise<string> {
 const createContract = ({ fleetId, vin, name, description, pack, from, to }: Fields) =>
   make(write.createContract, now(), v7(), fleetId, vin, name, description, pack, from, to);
 
-/** Documents by their text; each has one variable at most. */
+/** Documents by their text; each has at most one variable. */
 const known = new Map<string, (variables: Fields) => Promise<string> | string>([
   ...Object.entries(documents).map(
     ([name, text]) =>
@@ -77,7 +77,7 @@ async function graphql({ query, variables = {} }: { query: string; variables?: F
   const answer = known.get(query)?.(variables);
   if (answer !== undefined) return answer;
   if (variables.input) return `{"data":{"createFleet":{"fleet":${await createFleet(variables.input)}}}}`;
-  // Nobody has asked this before: the same but for a name.
+  // An unknown document differs from a known one by an alias only.
   const [, alias, field = ''] = /(\w+): (vin|__typename)/.exec(query) ?? [];
   const usual = await known.get(query.replace(`${alias}: `, ''))?.(variables);
   return usual?.replaceAll(`"${field}":`, `"${alias}":`) ?? '';
@@ -85,7 +85,7 @@ async function graphql({ query, variables = {} }: { query: string; variables?: F
 
 const FIRST = '00000000-0000-0000-0000-000000000000';
 
-/** A whole list, as it is read: the next page is on its way while one is sent. */
+/** Streams a whole list; the next page is read while the last one is sent. */
 async function sendVehicles(res: ServerResponse, fleetId: string): Promise<void> {
   const after = (id: string) => forReads.rows(vehiclesAfter, [fleetId, id]);
   const textOf = (rows: Row[]) => rows.map(vehicleJson).join(',');

@@ -1,7 +1,7 @@
 import { COMPANY } from '../seed.ts';
 import { code, json, type Members, number, orNull, text, time, type Value } from './styles.ts';
 
-/** Makers as a hand-written server would know them. */
+/** Manufacturers by slug, as constants. */
 export const makers = {
   audi: 'Audi',
   bmw: 'BMW',
@@ -20,7 +20,7 @@ export const maker = (value: (slug: string, name: string) => string, slug = 'v.m
 export const makerName = maker((_slug, name) => `{"name":"${name}"}`);
 export const makerIdAndName = maker((slug, name) => `{"id":"${slug}","name":"${name}"}`);
 
-/** Vehicles of the fleet `f`. */
+/** The number of vehicles of fleet `f`. */
 export const counted =
   '(select coalesce(sum(delta), 0) from vehicle_tally t where t.company = f.company and t.fleet_id = f.id)';
 export const fleet: Members = {
@@ -74,7 +74,7 @@ export const wholeContract: Members = {
 };
 export const reasonMessage = orNull(json(`'{"message":' || (v.reason -> 'message')::text || '}'`));
 
-/** Numbers of vehicles by status, of fleet `f`. */
+/** Vehicle counts of fleet `f` by status. */
 export const statuses = ['eligible', 'ineligible', 'pending', 'unsupported', 'failed'];
 export const tallies = `lateral (select coalesce(sum(delta), 0) as total, ${statuses
   .map((status) => `coalesce(sum(delta) filter (where status = '${status.toUpperCase()}'), 0) as ${status}`)

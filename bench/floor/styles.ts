@@ -1,28 +1,26 @@
-/**
- * Ways to write JSON in SQL. `bench/floor/candidates.ts` measures them against each other; server.ts uses the best.
- */
+/** Ways to write JSON in SQL. `bench/floor/candidates.ts` compares their cost; server.ts uses the cheapest. */
 
-/** A value: `sql` gives it, `kind` says how it becomes JSON. */
+/** An SQL expression, and how it becomes JSON. */
 export interface Value {
   kind: 'text' | 'code' | 'number' | 'time' | 'json';
   sql: string;
   nullable: boolean;
 }
-/** The members of an object; those of objects in it, too. */
+/** The members of an object, with nested objects. */
 export interface Members {
   [name: string]: Value | Members;
 }
 
 export interface Style {
   object(members: Members): string;
-  /** A list of objects, in the order of `source`: what follows `from`. */
+  /** A list of objects; `source` is the text after `from`, with its order. */
   list(members: Members, source: string): string;
 }
 
 const value = (kind: Value['kind'], nullable: boolean) => (sql: string) => ({ kind, sql, nullable });
-/** What people wrote. */
+/** Free text of users. */
 export const text = value('text', false);
-/** What needs no escaping: ids, VINs, words of our own. */
+/** Text that needs no escaping: ids, VINs, codes. */
 export const code = value('code', false);
 export const number = value('number', false);
 export const time = value('time', false);
@@ -31,12 +29,12 @@ export const orNull = (one: Value): Value => ({ ...one, nullable: true });
 
 const isValue = (one: Value | Members): one is Value => typeof one.sql === 'string';
 
-/** How times are written. The first two give the same text, `2026-11-21T08:00:00.120Z`. */
+/** Formats of times. The first two give the same text, `2026-11-21T08:00:00.120Z`. */
 export const times: Record<string, (sql: string) => string> = {
   to_char: (sql) => `to_char(${sql}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
-  // One microsecond more is never printed shorter than with six digits, the last three of which are cut off.
+  // PostgreSQL omits trailing zeros of a fraction; one microsecond more gives six digits, of which three are cut off.
   cast: (sql) => `overlay(left((${sql} + '1 microsecond')::text, 23) placing 'T' from 11) || 'Z'`,
-  // Another format, to see what the right one costs.
+  // PostgreSQL's own format, to see the cost of the right one.
   native: (sql) => sql,
 };
 
@@ -44,11 +42,11 @@ export type Times = keyof typeof times;
 
 const timed = (one: Value, written: Times): string =>
   one.kind === 'time' ? (times[written]?.(one.sql) ?? '') : one.sql;
-/** Text that is JSON has to be told from text, but not for `format`. */
+/** Casts text that is JSON, so that it is not escaped; `format` needs no cast. */
 const typed = (one: Value, written: Times): string =>
   one.kind === 'json' ? `(${one.sql})::json` : timed(one, written);
 
-/** One call for each object, which looks at the type of each value for each row. */
+/** One json_build_object per object; PostgreSQL looks up each value's type in every row. */
 export const build = (written: Times): Style => {
   const object = (members: Members): string =>
     `json_build_object(${Object.entries(members)
@@ -61,7 +59,7 @@ export const build = (written: Times): Style => {
   };
 };
 
-/** Rows of a subselect as they are. */
+/** json_agg over the rows of a subselect. */
 export const rows = (written: Times): Style => {
   const select = (members: Members): string =>
     `select ${Object.entries(members)
@@ -74,18 +72,18 @@ export const rows = (written: Times): Style => {
   };
 };
 
-/** `format` with the object as it will look. `joined` says how a list is put together. */
+/** One `format` with the object's text as the pattern. `joined` is the way to build a list. */
 export const format = (written: Times, joined: 'string_agg' | 'array' = 'string_agg'): Style =>
   texts(written, joined, (shape, values) => `format('${shape}', ${values.join(', ')})`);
 
-/** The same, piece by piece. */
+/** The object's text, concatenated with its values. */
 export const pieces = (written: Times): Style =>
   texts(written, 'string_agg', (shape, values) => {
     const [first, ...others] = shape.split('%s');
     return `('${first}'${others.map((piece, at) => ` || (${values[at]}) || '${piece}'`).join('')})`;
   });
 
-/** Objects as text; `write` is given one as it will look, with `%s` for each of its values. */
+/** Builds objects as text; `write` gets an object's text with `%s` for each value. */
 function texts(
   written: Times,
   joined: 'string_agg' | 'array',

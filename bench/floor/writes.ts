@@ -2,11 +2,11 @@ import { WRITER } from '../seed.ts';
 import { counted, fleet, vehicle, wholeContract } from './shapes.ts';
 import { type Style, times } from './styles.ts';
 
-/** A fact beside what made it one, in a table like the gateway's but without its notifications ($1: its id, $2: when). */
+/** Inserts the event of a change, into a table like the gateway's without notifications ($1: event id, $2: time). */
 const fact = (type: string, select: string) =>
   `insert into floor_event (id, at, type, company, actor, request_id, fleet_id, contract_id, vehicle_ids, vins, data)
    select $1::uuid, $2::timestamptz, '${type}', '${WRITER}', 'user-1', $1::text, ${select}`;
-/** The same where there may be several. */
+/** Inserts one event per row of `select`. */
 const facts = (type: string, select: string) => fact(type, select).replace('$1::uuid', 'gen_random_uuid()');
 const contractData = `jsonb_build_object('name', c.name, 'pack', c.pack, 'from', ${times.to_char?.('c.starts_at')}, 'to', ${times.to_char?.('c.ends_at')})`;
 const contractsGone = (where: string) =>
@@ -15,7 +15,7 @@ const contractsGone = (where: string) =>
     `c.fleet_id, c.id, array[c.vehicle_id], array[v.vin], ${contractData} from contract c join vehicle v on v.id = c.vehicle_id where ${where}`,
   );
 
-/** What is written: each is a transaction of its own, with its event ($1: the event's id, $2: when). */
+/** Statements of writes; each is a transaction with its event ($1: event id, $2: time). */
 export const writes = ({ object, list }: Style) => ({
   createFleet: `with known as (
       insert into company values ('${WRITER}') on conflict do nothing

@@ -2,11 +2,11 @@ import { setPriority } from 'node:os';
 import autocannon from 'autocannon';
 import type { Request } from './load.ts';
 
-// A process of its own, run by worst-neighbour.ts: clients are elsewhere in earnest, so they take what is left of the machine.
+// A low-priority process of worst-neighbour.ts: real clients run elsewhere, so these use only idle CPU time.
 
 setPriority(10);
 
-/** Sends one request again and again on so many connections. */
+/** Sends one request over and over on `connections` connections. */
 export interface Attack {
   url: string;
   request: Request;

@@ -5,8 +5,8 @@ import { setPriority } from 'node:os';
 import { eligible, slow, UpstreamServer } from '../../test/support/upstream.ts';
 import { sendFile } from './send-file.ts';
 
-// A process of its own, run by large-neighbour.ts: the large company's clients, its receivers and its manufacturer. These are
-// elsewhere in earnest, so they take what is left of the machine.
+// A low-priority process of large-neighbour.ts: the large company's clients, receivers and manufacturer. In reality
+// these run elsewhere, so they use only idle CPU time.
 
 setPriority(10);
 const upstream = await UpstreamServer.start();
@@ -14,17 +14,17 @@ upstream.always('eligibility', slow(25, eligible()));
 const silent = createServer(() => {}).listen(0, '127.0.0.1');
 await once(silent, 'listening');
 
-/** What it is asked to do, once. */
-export interface Busy {
+/** The load to create, sent once. */
+export interface LargeCompanyLoad {
   url: string;
   headers: Record<string, string>;
   webhooks: number;
   fleetId: string;
-  /** The path of the file that it uploads, if any. */
+  /** The path of the file to upload, if any. */
   file: string | null;
 }
 
-process.on('message', async ({ url, headers, webhooks, fleetId, file }: Busy) => {
+process.on('message', async ({ url, headers, webhooks, fleetId, file }: LargeCompanyLoad) => {
   const { port } = silent.address() as AddressInfo;
   for (let at = 0; at < webhooks; at++) {
     const body = JSON.stringify({ url: `http://127.0.0.1:${port}/${at}` });

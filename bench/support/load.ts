@@ -10,27 +10,27 @@ export interface Request {
   body?: string;
 }
 
-export interface Answered {
-  /** Answers per second. */
+export interface LoadResult {
+  /** Responses per second. */
   rate: number;
   answers: number;
-  /** Milliseconds. */
+  /** Latencies in milliseconds. */
   p50: number;
   p99: number;
 }
 
 export interface Load {
   url: string;
-  /** The one request that is sent again and again, or what makes a new one each time. */
+  /** A request that is repeated, or a function that makes each request. */
   request: Request | (() => Request);
   connections?: number;
   seconds: number;
-  /** Ends after so many requests instead: for what is used up. */
+  /** Stops after this number of requests instead, for requests that use up rows. */
   amount?: number | undefined;
 }
 
-/** As many requests as are answered, each connection sending the next when it has an answer. Throws for refusals. */
-export async function closedLoop({ url, request, connections = 16, seconds, amount }: Load): Promise<Answered> {
+/** Sends on each connection the next request after each response. Throws for error responses. */
+export async function closedLoop({ url, request, connections = 16, seconds, amount }: Load): Promise<LoadResult> {
   const began = performance.now();
   const result = await autocannon({
     url,
@@ -50,10 +50,15 @@ export async function closedLoop({ url, request, connections = 16, seconds, amou
 }
 
 /**
- * Requests that come at this rate whether or not those before them are answered, as clients do who know nothing of each
- * other. Times are counted from when a request was due.
+ * Sends requests at this rate even if earlier ones are unanswered, as independent clients do. Latencies count from the
+ * time at which a request was due.
  */
-export async function openLoop(url: string, rate: number, seconds: number, request: () => Request): Promise<Answered> {
+export async function openLoop(
+  url: string,
+  rate: number,
+  seconds: number,
+  request: () => Request,
+): Promise<LoadResult> {
   await using pool = Object.assign(new Pool(url, { connections: 256 }), {
     [Symbol.asyncDispose]: () => pool.close(),
   });

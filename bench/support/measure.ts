@@ -3,30 +3,30 @@ import { childrenOf } from '../../test/support/postgres-server.ts';
 
 const CLOCK_TICKS = 100;
 
-/** The value that this part of all is not above; NaN of none. */
+/** The quantile `part` of the numbers; NaN if there are none. */
 export const quantile = (numbers: readonly number[], part: number): number =>
   numbers.toSorted((a, b) => a - b)[Math.min(Math.floor(numbers.length * part), numbers.length - 1)] ?? Number.NaN;
 
 export const median = (numbers: readonly number[]): number => quantile(numbers, 0.5);
 
-/** CPU time of a process so far, in microseconds (Linux). */
+/** CPU time of a process in microseconds (Linux). */
 export function cpuMicroseconds(pid: number): number {
   const [user = 0, system = 0] =
     readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ').slice(11, 13).map(Number) ?? [];
   return ((user + system) * 1_000_000) / CLOCK_TICKS;
 }
 
-/** CPU time of a PostgreSQL server so far, of all its processes that still run, in microseconds (Linux). */
+/** CPU time of a PostgreSQL server, of all its running processes, in microseconds (Linux). */
 export function serverMicroseconds(data: string): number {
   const pid = postmasterOf(data);
   return [pid, ...childrenOf(pid)].reduce((sum, one) => sum + cpuOrZero(one), 0);
 }
 
-/** The process that all others of a server with this data directory come from. */
+/** The id of the main process of the PostgreSQL server with this data directory. */
 export const postmasterOf = (data: string): number =>
   Number(readFileSync(`${data}/postmaster.pid`, 'utf8').split('\n')[0]);
 
-/** The same of one that may be gone. */
+/** CPU time of a process, or 0 if it has ended. */
 export function cpuOrZero(pid: number): number {
   try {
     return cpuMicroseconds(pid);
@@ -35,18 +35,18 @@ export function cpuOrZero(pid: number): number {
   }
 }
 
-/** Memory of a process in MB: the most it has held since it began, or what it holds now (Linux). */
+/** Memory of a process in MB: its peak (VmHWM) or present size (VmRSS) (Linux). */
 export function megabytes(pid: number, which: 'VmHWM' | 'VmRSS'): number {
   const [, kilobytes] = new RegExp(`${which}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   return Number(kilobytes) / 1024;
 }
 
-/** Has VmHWM begin again at what the process holds now. */
+/** Resets VmHWM to the present size. */
 export const forgetPeak = (pid: number): void => writeFileSync(`/proc/${pid}/clear_refs`, '5');
 
 /**
- * Measures each of several in turn, `rounds` times after once for warming up, forwards and backwards by turns, so that a
- * machine that slows down slows all alike. Gives the samples of each, by round.
+ * Measures each of `ones` once for warming up and `rounds` times in turn, in alternating order, so that a machine that
+ * slows down affects all alike. Returns the samples of each, by round.
  */
 export async function inTurns<One, Sample>(
   ones: readonly One[],
@@ -67,7 +67,7 @@ export async function inTurns<One, Sample>(
 export const medianRatio = (numbers: readonly number[], base: readonly number[]): number =>
   median(numbers.map((number, round) => number / (base[round] ?? Number.NaN)));
 
-/** A table for Markdown; the first column to the left, figures to the right. */
+/** Prints a Markdown table; the first column is left-aligned, the others are right-aligned. */
 export function printTable(columns: readonly string[], rows: readonly (readonly string[])[]): void {
   const widths = columns.map((name, at) => Math.max(name.length, ...rows.map((row) => row[at]?.length ?? 0)));
   const line = (cells: readonly string[]) =>
@@ -76,6 +76,6 @@ export function printTable(columns: readonly string[], rows: readonly (readonly 
   console.log([line(columns), rule, ...rows.map(line)].join('\n'));
 }
 
-/** With so many significant digits as figures of a shared machine deserve: 12,345, 123, 12.3. */
+/** Formats a figure with the digits that are meaningful on a shared machine: 12,345, 123, 12.3. */
 export const figure = (number: number): string =>
   Number.isNaN(number) ? '' : number >= 100 ? Math.round(number).toLocaleString('en') : number.toFixed(1);

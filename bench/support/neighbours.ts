@@ -1,19 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { quantile } from './measure.ts';
 
-/** Small requests, by what they are. */
-export type Small = Readonly<Record<string, () => Promise<Response>>>;
-/** Milliseconds of each small request, by what it was. */
+/** Small requests by name. */
+export type SmallRequests = Readonly<Record<string, () => Promise<Response>>>;
+/** Milliseconds of each small request, by name. */
 export type Times = ReadonlyMap<string, readonly number[]>;
 
-/** Sends small requests for as long as the work takes, each `pace` milliseconds after the answer to the one before. */
-export async function sendDuring(work: () => Promise<unknown>, small: Small, pace: number): Promise<Times> {
+/** Sends small requests while `work` runs, each `pace` milliseconds after the previous response. */
+export async function sendDuring(work: () => Promise<unknown>, small: SmallRequests, pace: number): Promise<Times> {
   const times = new Map(Object.keys(small).map((name) => [name, [] as number[]]));
   let ended = false;
   const over = work().finally(() => {
     ended = true;
   });
-  // Awaited below, unless a small request fails first.
+  // `over` is awaited below, unless a small request fails first.
   over.catch(() => {});
   while (!ended) {
     for (const [name, request] of Object.entries(small)) {
@@ -30,7 +30,7 @@ export async function sendDuring(work: () => Promise<unknown>, small: Small, pac
   return times;
 }
 
-/** Prints the times, and p99 as a multiple of what it usually is. */
+/** Prints the times, and p99 as a multiple of the usual p99. */
 export function report(when: string, times: Times, usual: Times): void {
   console.log(when);
   for (const [name, values] of times) {

@@ -1,6 +1,6 @@
 import { openApiDocument } from '../../src/rest/openapi/document.ts';
 
-/** A GET of the REST interface: its path and query, and what it is answered as. */
+/** A GET request: path, query and Accept header. */
 export interface RestRequest {
   path: string;
   query: Readonly<Record<string, string>>;
@@ -26,7 +26,7 @@ interface Get {
   types: string[];
 }
 
-/** Streams end with their client, and what tells of the process reads no rows. */
+/** Streams end with their client only, and routes about the process read no rows. */
 const LEFT_OUT = /stream|\/imports\/\{id\}\/events$|livez|readyz|metrics|openapi/;
 
 const { paths, components } = openApiDocument() as {
@@ -48,7 +48,7 @@ const gets: readonly Get[] = Object.entries(paths).flatMap(([path, { get }]) =>
       ],
 );
 
-/** Random GETs of all operations, with values of the pools. */
+/** Random GET requests of all operations, with values from the pools. */
 export function restRequests(random: () => number, pools: Pools) {
   const one = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)] as T;
   const textOf = ({ name, schema }: Parameter): string | null => {
@@ -67,7 +67,7 @@ export function restRequests(random: () => number, pools: Pools) {
     }
     return { path: filled, query, accept: one(types) };
   };
-  /** The same operation with another query, or without a part of it. */
+  /** Gives a request to the same path, with a new query that keeps part of the old one. */
   const varied = (from: RestRequest): RestRequest => {
     for (let tries = 0; tries < 50; tries++) {
       const other = fresh();

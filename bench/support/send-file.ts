@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 
 const BOUNDARY = 'part-of-a-form';
 
-/** Uploads a file (a path, or its pieces as they are made) and gives how many vehicles are new. */
+/** Uploads a file (a path, or chunks as they are generated); returns the number of new vehicles. */
 export async function sendFile(
   url: string,
   headers: Record<string, string>,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const PERIOD_US = 20_000;
 
-/** A share of a core, in percent, for processes together: a control group (Linux, as root), which is removed when they are gone. */
+/** Limits processes together to a percentage of a core, by a control group (Linux, as root). */
 export class CoreShare {
   readonly #group: string;
 
@@ -18,7 +18,7 @@ export class CoreShare {
     for (const [file, limit] of Object.entries(limits)) writeFileSync(join(this.#group, file), String(limit));
   }
 
-  /** From now on these share it, and what they start later. */
+  /** Moves processes, with their later children, to the group. */
   add(...pids: readonly number[]): void {
     for (const pid of pids) writeFileSync(join(this.#group, 'cgroup.procs'), String(pid));
   }

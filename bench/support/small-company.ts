@@ -2,14 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { vehicleOf } from '../import-files.ts';
 import type { openImportWorld } from '../import-world.ts';
 import { cpuMicroseconds, serverMicroseconds } from './measure.ts';
-import { report, type Small, sendDuring, type Times } from './neighbours.ts';
+import { report, type SmallRequests, sendDuring, type Times } from './neighbours.ts';
 
 type ImportWorld = Awaited<ReturnType<typeof openImportWorld>>;
 
-/** VINs that no upload has. */
+/** A kind of VINs that no upload uses. */
 const OWN = 2;
 
-/** A small company with a fleet of 200 vehicles, and what it asks for, one after the other, `pace` milliseconds apart. */
+/** A small company with a fleet of 200 vehicles that sends small requests, `pace` milliseconds apart. */
 export async function openSmallCompany(world: ImportWorld, pace: number) {
   const headers = world.headersOf('beside');
   const call = (method: string, path: string, body?: unknown) =>
@@ -17,7 +17,7 @@ export async function openSmallCompany(world: ImportWorld, pace: number) {
   const fields = { name: 'Small', companyAddress: 'There 2', email: 'a@beside.example', vat: 'DE2' };
   const fleet = (await (await call('POST', '/fleets', fields)).json()) as { id: string };
   let added = 0;
-  const small: Small = {
+  const small: SmallRequests = {
     'GET a page of 50 vehicles': () => call('GET', `/fleets/${fleet.id}/vehicles?limit=50`),
     'GET an eligibility': () => call('GET', `/vehicles/eligibility/${vehicleOf(added - 1, OWN).vin}`),
     'PATCH the fleet': () => call('PATCH', `/fleets/${fleet.id}`, { vat: `DE${added}` }),
@@ -26,7 +26,7 @@ export async function openSmallCompany(world: ImportWorld, pace: number) {
   for (let at = 0; at < 200; at++)
     for (const request of Object.values(small).toReversed()) await (await request()).arrayBuffer();
   return {
-    /** Asks for as long as the work takes, or so many seconds; reports the times, and what the processor did meanwhile. */
+    /** Sends requests while `work` runs, or for `work` seconds; reports their times and the CPU use. */
     async during(when: string, work: number | (() => Promise<unknown>), usual?: Times): Promise<Times> {
       const began = performance.now();
       const before = cpuOf(world);

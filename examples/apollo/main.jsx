@@ -29,7 +29,7 @@ const VEHICLES = gql`query Vehicles($id: ID!, $after: String, $filter: VehicleFi
   }
 }`;
 
-// What is shown is asked for here, too: caches take these fields over.
+// The subscription selects the fields that the page shows, since caches update only selected fields.
 const CHANGES = gql`subscription Changes($id: ID) {
   eligibilityChanged(fleetId: $id) { vehicle { id eligibility { status reason { code message } } } }
 }`;
@@ -73,7 +73,7 @@ function Problem({ error }) {
 function Vehicles({ id }) {
   const [filter, setFilter] = useState(null);
   const { data, previousData, error, fetchMore } = useQuery(VEHICLES, { variables: { id, filter } });
-  // The cache shows each new status: it goes by the vehicle's id.
+  // The cache shows each new status, since it finds the vehicle by id.
   useSubscription(CHANGES, { variables: { id } });
   const shown = data ?? previousData;
   if (!shown) return <Problem error={error} />;
@@ -107,7 +107,7 @@ function Summary({ summary, import: { rejected } }) {
 }
 
 function Upload({ fleetId }) {
-  // The id is chosen here, so that the progress can be followed from the first byte.
+  // The client chooses the import's id, so that it can follow the progress from the first byte.
   const [importId, setImportId] = useState(null);
   const [upload, { data, error }] = useMutation(UPLOAD, { refetchQueries: [VEHICLES], onError: () => {} });
   const progress = useSubscription(PROGRESS, { variables: { importId }, skip: !importId }).data?.importProgress;

@@ -26,7 +26,7 @@ async function send({ text: query }, variables, _cache, uploadables) {
   return result;
 }
 
-/** As the GraphQL multipart request specification has it; files are named by where they stand in the operation. */
+/** Writes a form for the GraphQL multipart request specification; each file's name is its path in the operation. */
 function formOf(operation, uploadables) {
   const form = new FormData();
   form.append('operations', operation);
@@ -40,7 +40,7 @@ const environment = new Environment({
     Observable.create((sink) => events.subscribe({ query, variables }, sink)),
   ),
   store: new Store(new RecordSource()),
-  // Types that are no Node name what they tell of by its id, such as the vehicles of an event.
+  // Objects that are no Node, such as an event's vehicles, share their id with a Node: the type keeps keys unique.
   getDataID: ({ id }, type) => (id && !possibleTypes.Node.includes(type) ? `${type}:${id}` : id),
 });
 
@@ -59,7 +59,7 @@ function Vehicles({ fleet }) {
     }`,
     fleet,
   );
-  // The store shows each new status: it goes by the vehicle's id.
+  // The store shows each new status, since it finds the vehicle by id.
   const subscription = graphql`subscription mainChangesSubscription($id: ID) {
     eligibilityChanged(fleetId: $id) { vehicle { id eligibility { status reason { code message } } } }
   }`;
@@ -92,7 +92,7 @@ function Progress({ importId }) {
 }
 
 function Upload({ fleetId, onDone }) {
-  // The id is chosen here, so that the progress can be followed from the first byte.
+  // The client chooses the import's id, so that it can follow the progress from the first byte.
   const [importId, setImportId] = useState(null);
   const [result, setResult] = useState({});
   const [upload] = useMutation(graphql`mutation mainUploadMutation($input: ImportVehiclesInput!) {

@@ -3,12 +3,12 @@ import { relayPagination } from '@urql/exchange-graphcache/extras';
 import type { IntrospectionQuery } from 'graphql';
 import { embedded } from '../schema-facts.ts';
 
-/** The schema tells Graphcache which fragments on unions match; without it, it warns of fields of the others. */
+/** By the schema, Graphcache matches fragments on unions; without it, Graphcache warns of fields of other types. */
 export const newCache = (schema: IntrospectionQuery) =>
   cacheExchange({
     schema,
     keys: Object.fromEntries(embedded.map((name) => [name, () => null])),
-    // Pages of a list are put behind each other, apart for each filter and order.
+    // The pages of a list are joined, separately for each filter and order.
     resolvers: { Fleet: { vehicles: relayPagination() } },
     updates: {
       Mutation: {

@@ -8,7 +8,7 @@ import { newCache } from './cache.ts';
 const client = new Client({
   url: '/graphql',
   preferGetMethod: false,
-  // By server-sent events, with the same headers as everything else.
+  // Subscriptions use server-sent events, with the headers of all requests.
   fetchSubscriptions: true,
   fetchOptions: { headers: { authorization } },
   exchanges: [newCache(schema), fetchExchange],
@@ -26,7 +26,7 @@ const VEHICLES = gql`query Vehicles($id: ID!, $after: String, $filter: VehicleFi
   }
 }`;
 
-// What is shown is asked for here, too: caches take these fields over.
+// The subscription selects the fields that the page shows, since caches update only selected fields.
 const CHANGES = gql`subscription Changes($id: ID) {
   eligibilityChanged(fleetId: $id) { vehicle { id eligibility { status reason { code message } } } }
 }`;
@@ -70,7 +70,7 @@ function Problem({ error }) {
 function Vehicles({ id }) {
   const [{ after, filter }, setPage] = useState({ after: null, filter: null });
   const [{ data, error }] = useQuery({ query: VEHICLES, variables: { id, after, filter } });
-  // The cache shows each new status: it goes by the vehicle's id.
+  // The cache shows each new status, since it finds the vehicle by id.
   useSubscription({ query: CHANGES, variables: { id } });
   if (!data?.fleet) return <Problem error={error} />;
   const { edges, pageInfo } = data.fleet.vehicles;
@@ -100,7 +100,7 @@ function Summary({ summary, import: { rejected } }) {
 }
 
 function Upload({ fleetId }) {
-  // The id is chosen here, so that the progress can be followed from the first byte.
+  // The client chooses the import's id, so that it can follow the progress from the first byte.
   const [importId, setImportId] = useState(null);
   const [{ data, error }, upload] = useMutation(UPLOAD);
   const [{ data: progress }] = useSubscription({ query: PROGRESS, variables: { importId }, pause: !importId });

@@ -3,19 +3,19 @@ import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Assets, assetsOf } from '../http/assets.ts';
 
-/** The libraries by the names that modules import them by. */
+/** The libraries by their import specifiers. */
 const libraries = ['preact', 'preact/hooks', '@preact/signals-core', '@preact/signals', 'htm', 'oauth4webapi'];
-/** What no first visit asks for, or one of: the library for signing in with an identity provider, and the languages. */
+/** Files that not every first visit loads: the library for signing in with an identity provider, and the languages. */
 export const isLater = (path: string) => path === 'lib/oauth4webapi.js' || /^languages\/..\.js$/.test(path);
 const folder = new URL('browser/', import.meta.url);
 
-/** What the console is made of. */
+/** The files of the console. */
 export interface ConsoleAssets extends Assets {
   /** The path of each library, by its name. */
   libraries: Readonly<Record<string, string>>;
 }
 
-/** Reads all files once; nobody who takes them slowly keeps the disk busy. */
+/** Reads all files once into memory, so that slow clients cause no disk access. */
 export async function loadAssets(): Promise<ConsoleAssets> {
   const all = await readdir(folder, { recursive: true });
   const own = all.filter((name) => ['.js', '.css', '.svg'].includes(extname(name))).sort();

@@ -3,8 +3,8 @@ import { Html, hashOf, html } from '../http/pages/html.ts';
 import { type ConsoleAssets, isLater } from './assets.ts';
 
 /**
- * The page at `/console` and its Content-Security-Policy: modules find their libraries by an import map, the only thing that
- * stands in the page itself. `token` is one for trying things out, in development.
+ * The page at `/console` and its Content-Security-Policy. The import map, by which modules find their libraries, is the
+ * only inline part. `token` is a development token, if any.
  */
 export function consolePage(assets: ConsoleAssets, config: Config, token: string | undefined) {
   const at = (path: string) => `/console/${assets.version}/${path}`;

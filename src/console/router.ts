@@ -6,7 +6,7 @@ import type { HttpServices } from '../http/request-context.ts';
 import { loadAssets } from './assets.ts';
 import { consolePage } from './page.ts';
 
-/** `/console`, unless CONSOLE is off: a page that shows fleets to people, by the public API alone. */
+/** Serves `/console` unless CONSOLE is off: a page for people that uses the public API alone. */
 export function consoleRouter(services: HttpServices): Router {
   const router = Router({ caseSensitive: true });
   const { config } = services;

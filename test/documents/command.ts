@@ -1,7 +1,7 @@
 /**
- * Tries random documents for as long as wanted, other ones each time, against a plain execution of the same schema.
+ * Compares the gateway's answers to random documents with a plain execution of the schema, with a new seed each time.
  * Run:  npm run documents -- [--count 50000] [--seed 1] [--on embedded|postgresql]
- * Read: each failure with a small document that shows it; the seed beside it repeats that one alone.
+ * Read: each failure has a small document that reproduces it; its seed repeats this document alone.
  */
 import { spawnSync } from 'node:child_process';
 import { readOptions, runCommand } from '../../src/commands/command.ts';

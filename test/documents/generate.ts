@@ -19,16 +19,16 @@ import {
 } from 'graphql';
 import { type Params, schema } from '../support/reference.ts';
 
-/** A valid document and what it is sent with, one after the other. */
+/** A valid document with several requests' variables and operation names. */
 export interface RandomDocument {
   query: string;
   sends: Omit<Params, 'query'>[];
 }
 
-/** Values by the name of the argument; where that is not enough, by the type of the field (or input) it belongs to. */
+/** Values by argument name; for ambiguous names, by the type of the field or input that has the argument. */
 export type Pools = Readonly<Record<string, readonly unknown[] | Readonly<Record<string, readonly unknown[]>>>>;
 
-/** Numbers in [0, 1) that follow from a seed. */
+/** Pseudo-random numbers in [0, 1), determined by the seed. */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -39,21 +39,21 @@ export function randomFrom(seed: number): () => number {
   };
 }
 
-/** Names that mean something to JavaScript, or to a neighbour. */
+/** Names with a meaning in JavaScript, or equal to other fields' names. */
 const ODD_NAMES = ['then', '__proto__', 'constructor', 'toString', 'id', 'name', 'nodes', 'a', 'b', 'length'];
 const SELECTIONS = 30;
 const SENDS = 4;
 
-/** An operation around a selection set of this type. */
-interface Around {
+/** Text around a selection set of this type, which makes the set an operation. */
+interface Enclosure {
   type: string;
   operation: 'query' | 'mutation';
   open: string;
   close: string;
 }
-const whole: Around = { type: 'Query', operation: 'query', open: '', close: '' };
+const whole: Enclosure = { type: 'Query', operation: 'query', open: '', close: '' };
 
-/** A valid document that follows from the random numbers. */
+/** A valid document, determined by the random numbers. */
 export function randomDocument(pools: Pools, random: () => number, around = whole): RandomDocument {
   for (;;) {
     const document = new Writer(pools, random).write(around);
@@ -63,14 +63,14 @@ export function randomDocument(pools: Pools, random: () => number, around = whol
 
 interface Variable {
   name: string;
-  /** Without the outermost `!`. */
+  /** The type without the outermost `!`. */
   type: GraphQLInputType;
-  /** What it stands for: the argument's name and whose it is. */
-  at: Place;
-  /** Whether it stands where null is wrong, and whether even a default would not do. */
+  /** The argument's name, and the type that has the argument. */
+  at: ArgumentOwner;
+  /** The position of the variable: null is allowed, needs a default, or is forbidden even with a default. */
   use: 'nullable' | 'required' | 'oneOf';
 }
-type Place = readonly [name: string, of: string];
+type ArgumentOwner = readonly [name: string, of: string];
 interface Definition extends Variable {
   text: string;
   nullable: boolean;
@@ -86,7 +86,7 @@ interface Head {
   text: string;
   field: GraphQLField<unknown, unknown>;
 }
-/** What is being written: the variables used so far, and the fields that stand in this selection set by their key. */
+/** State of writing a selection set: variables used so far, and the set's fields by response key. */
 interface Scope {
   used: Set<Variable>;
   heads: Map<string, Head>;
@@ -105,7 +105,7 @@ class Writer {
     this.#random = random;
   }
 
-  write({ type, operation, open, close }: Around): RandomDocument {
+  write({ type, operation, open, close }: Enclosure): RandomDocument {
     const root = schema.getType(type) as GraphQLObjectType;
     const count = this.#chance(0.15) ? 2 + this.#below(2) : 1;
     const operations = Array.from({ length: count }, (_, at) => {
@@ -140,7 +140,7 @@ class Writer {
     };
   }
 
-  /** The definition of a variable as one operation has it. */
+  /** The definition of a variable in one operation. */
   #define({ name, type, at, use }: Variable): Definition {
     const byDefault = use !== 'oneOf' && this.#chance(0.4);
     const nullable = use === 'nullable' ? this.#chance(0.7) : use === 'required' && byDefault && this.#chance(0.6);
@@ -167,11 +167,11 @@ class Writer {
     if (kind < 0.3) return this.#spread(type, scope);
     const again = kind < 0.5 ? this.#again(scope) : undefined;
     const { text, field } = again ?? this.#head(type, scope);
-    // What stands there once more is often left out, so that the same field needs other members in each answer.
+    // Repeated fields are often skipped by a directive, so that responses need different members of the same field.
     return `${text}${this.#directives(scope, again ? 0.3 : 0.09)}${this.#under(field, scope)}`;
   }
 
-  /** A field that stands in the set already, rather one with fields of its own: they may be others this time. */
+  /** A field of the set to repeat, preferably with subfields: the repetition may select others. */
   #again({ heads }: Scope): Head | undefined {
     const all = [...heads.values()];
     const deep = all.filter(({ field }) => !isLeafType(getNamedType(field.type)));
@@ -185,7 +185,7 @@ class Writer {
     return isAbstractType(type) ? ` ${this.#abstractSet(type, below)}` : '';
   }
 
-  /** Some of what all have, and some of what a few types of it have. */
+  /** Selects some common fields of an abstract type, and some of a few of its types. */
   #abstractSet(type: GraphQLInterfaceType | GraphQLUnionType, scope: Scope): string {
     const types = this.#shuffled([...schema.getPossibleTypes(type)]).slice(0, this.#below(4));
     const parts = types.map((one) =>
@@ -213,18 +213,18 @@ class Writer {
     return fragment;
   }
 
-  /** A field with its alias and arguments, under a key that is new to the set or has the same ones. */
+  /** A field with alias and arguments, under a new key or the key of the same field. */
   #head(type: GraphQLObjectType, scope: Scope): Head {
     const all = Object.values(type.getFields());
     const leaves = all.filter((field) => isLeafType(getNamedType(field.type)));
     const lists = all.filter((field) => field.args.some(({ name }) => name === 'first'));
-    // Lists are where most can go wrong.
+    // Lists are chosen more often: most faults are in lists.
     const others = [...all.filter((field) => !leaves.includes(field)), ...lists, ...lists];
     const deep = this.#left > 0 && scope.depth < 9;
     const field = this.#one(deep && this.#chance(0.8) ? others : leaves) ?? this.#one(all);
     const args = field.args.flatMap((arg) => {
       if (!isNonNullType(arg.type) && !this.#chance(arg.name === 'first' ? 0.6 : 0.3)) return [];
-      const at: Place = [arg.name, getNamedType(field.type).name];
+      const at: ArgumentOwner = [arg.name, getNamedType(field.type).name];
       return `${arg.name}: ${print(this.#value(arg.type, at, scope.used), arg.type)}`;
     });
     const call = `${field.name}${args.length > 0 ? `(${args.join(', ')})` : ''}`;
@@ -246,8 +246,8 @@ class Writer {
       .join('');
   }
 
-  /** A value of this type, with variables in it where it stands in a document. */
-  #value(type: GraphQLInputType, at: Place, used: Set<Variable> | null, inOneOf = false): unknown {
+  /** A value of this type; `used` permits variables in a document and collects them. */
+  #value(type: GraphQLInputType, at: ArgumentOwner, used: Set<Variable> | null, inOneOf = false): unknown {
     const inner = getNullableType(type) as GraphQLInputType;
     const required = isNonNullType(type) || inOneOf;
     if (used && this.#chance(at[0] === 'if' ? 0.7 : 0.35)) return this.#variable(inner, at, required, inOneOf, used);
@@ -271,7 +271,13 @@ class Writer {
     return this.#one(values);
   }
 
-  #variable(type: GraphQLInputType, at: Place, required: boolean, inOneOf: boolean, used: Set<Variable>): Variable {
+  #variable(
+    type: GraphQLInputType,
+    at: ArgumentOwner,
+    required: boolean,
+    inOneOf: boolean,
+    used: Set<Variable>,
+  ): Variable {
     const same = this.#variables.filter((one) => String(one.type) === String(type) && String(one.at) === String(at));
     const use = inOneOf ? 'oneOf' : required ? 'required' : 'nullable';
     const known = same.length > 0 && this.#chance(0.6) ? this.#one(same.filter((one) => one.use === use)) : undefined;
@@ -303,7 +309,7 @@ class Writer {
   }
 }
 
-/** A value as a document has it. */
+/** The literal of a value. */
 function print(value: unknown, type: GraphQLInputType): string {
   const inner = getNullableType(type) as GraphQLInputType;
   if (value === null) return 'null';

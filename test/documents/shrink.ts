@@ -4,17 +4,17 @@ import type { RandomDocument } from './generate.ts';
 
 const MOST_TRIES = 1000;
 
-/** A small document that still fails: what can be left out is, piece by piece, as long as the rest is valid. */
+/** A small document that still fails: removes parts one by one, as long as the rest is valid. */
 export async function shrink(
   document: RandomDocument,
   fails: (smaller: RandomDocument) => Promise<boolean>,
 ): Promise<RandomDocument> {
   let smallest = document;
   let candidates = [...smallerThan(smallest)];
-  // From where the last piece went: what stands before it could not be left out.
+  // Continues after the last removed part: the parts before it are needed.
   for (let at = 0, since = 0, tries = 0; since < candidates.length && tries < MOST_TRIES; tries++) {
     const smaller = candidates[at % candidates.length];
-    // Another text each time: what was kept of one must not decide about the next.
+    // Each try has another text, so that cached results do not decide.
     if (smaller && (await fails({ ...smaller, query: `${smaller.query}\n# ${tries}` }))) {
       smallest = smaller;
       candidates = [...smallerThan(smallest)];
@@ -44,7 +44,7 @@ function* smallerThan({ query, sends }: RandomDocument): Generator<RandomDocumen
   }
 }
 
-/** The document without one of its parts, for each of them: large ones first. */
+/** The document without one of its parts, for each part, large ones first. */
 function* treesBelow(tree: DocumentNode): Generator<DocumentNode> {
   const parts = new Set<object>();
   visit(tree, {
@@ -56,7 +56,7 @@ function* treesBelow(tree: DocumentNode): Generator<DocumentNode> {
   for (const part of parts) {
     const without = visit(tree, { enter: (node) => (node === part ? null : undefined) });
     yield without;
-    // A fragment, or an inner field, in whose place its own selections stand.
+    // Also replaces a fragment or an inner field by its selections.
     if ('selectionSet' in part && 'directives' in part) {
       yield visit(tree, {
         SelectionSet: (set) => ({
@@ -70,7 +70,7 @@ function* treesBelow(tree: DocumentNode): Generator<DocumentNode> {
   }
 }
 
-/** Without fragments and variables that nothing uses any more, and without sets that have become empty. */
+/** Removes unused fragments and variables, and empty selection sets. */
 function tidied(tree: DocumentNode): DocumentNode {
   const spread = new Set<string>();
   const used = new Set<string>();

@@ -10,7 +10,7 @@ import { makeWorld, poolsOf } from './world.ts';
 
 export interface Tried {
   documents: number;
-  /** Answers that were compared, and of these those with errors. */
+  /** Compared answers, and those of them with errors. */
   answers: number;
   withErrors: number;
   failures: string[];
@@ -20,7 +20,7 @@ const COMPANY = 'acme';
 const MOST_FAILURES = 5;
 const WIDTH = 4;
 
-/** Sends random documents in every way, and holds each answer against the reference's. */
+/** Sends random documents by every transport and compares the answers with the reference's. */
 export async function tryDocuments(gateway: Gateway, { count, seed }: { count: number; seed: number }): Promise<Tried> {
   const { rows, tried, faultOf, close } = await openTrial(gateway);
   const pools = poolsOf(rows);
@@ -44,7 +44,7 @@ export async function tryDocuments(gateway: Gateway, { count, seed }: { count: n
   return tried;
 }
 
-/** A world, what the reference knows of it, and what compares the two; for a gateway that has nothing yet. */
+/** Fills two companies and reads the rows for the reference; for an empty gateway. */
 export async function openTrial(gateway: Gateway) {
   await makeWorld(gateway, COMPANY);
   await makeWorld(gateway, 'globex');
@@ -58,7 +58,7 @@ export async function openTrial(gateway: Gateway) {
   return {
     rows,
     tried,
-    /** What is wrong with the answers to a document; null for nothing. */
+    /** The difference between the answers to a document and the reference, or null. */
     faultOf: (document: RandomDocument) => faultOf(document, rows, ask, tried),
     close: async () => {
       await socket.dispose();
@@ -67,20 +67,20 @@ export async function openTrial(gateway: Gateway) {
   };
 }
 
-type Ask = (way: Way, type: string, params: Params) => Promise<Answered>;
+type Ask = (way: Way, type: string, params: Params) => Promise<RawAnswer>;
 
 const JSON_TYPE = 'application/json';
 const TYPES = [JSON_TYPE, 'application/graphql-response+json'];
 const EVENT_STREAM = 'text/event-stream';
 interface Way {
   name: string;
-  /** Undefined for those that have no status of HTTP. */
+  /** The Accept header; undefined for transports without HTTP status. */
   accept?(type: string): string;
   get?: true;
   form?: true;
   socket?: true;
 }
-/** The plain one; the same by what only Yoga reads; by address; as a stream of one event; as a form; by WebSocket. */
+/** Transports: POST; POST that only Yoga handles; GET; a stream of one event; a form; WebSocket. */
 const ways: readonly Way[] = [
   { name: 'POST', accept: (type) => type },
   { name: 'POST, any of two', accept: (type) => `${type}, ${type};q=0.9` },
@@ -89,10 +89,10 @@ const ways: readonly Way[] = [
   { name: 'POST, form', accept: (type) => type, form: true },
   { name: 'WebSocket', socket: true },
 ];
-/** Longer ones do not fit into an address. */
+/** The longest query string that is sent. */
 const LONGEST_ADDRESS = 12_000;
 
-interface Answered {
+interface RawAnswer {
   status: number;
   text: string;
 }
@@ -103,7 +103,7 @@ async function send(
   { accept = (type) => type, get, form }: Way,
   type: string,
   params: Params,
-): Promise<Answered> {
+): Promise<RawAnswer> {
   const { query, variables, operationName } = params;
   const address = new URLSearchParams({
     query,
@@ -123,7 +123,7 @@ async function send(
   return { status: response.statusCode, text };
 }
 
-/** As the GraphQL multipart request specification has it, without a file. */
+/** A form of the GraphQL multipart request specification, without a file. */
 function formOf(params: Params): [type: string, body: string] {
   const field = (name: string, value: string) =>
     `--limit\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
@@ -131,7 +131,7 @@ function formOf(params: Params): [type: string, body: string] {
   return ['multipart/form-data; boundary=limit', body];
 }
 
-async function sendBySocket(socket: ReturnType<typeof createClient>, params: Params): Promise<Answered> {
+async function sendBySocket(socket: ReturnType<typeof createClient>, params: Params): Promise<RawAnswer> {
   const results = socket.iterate(params as never);
   try {
     const { value } = await results.next();
@@ -164,33 +164,33 @@ async function faultOf({ query, sends }: RandomDocument, rows: Rows, ask: Ask, t
   return null;
 }
 
-/** The gateway names no more than these. */
+/** The gateway reports at most this many errors. */
 const MOST_ERRORS = 10;
-type Told = { path?: Fault['path']; locations?: unknown; extensions: { code: string } };
+type GraphQLFault = { path?: Fault['path']; locations?: unknown; extensions: { code: string } };
 
 function difference(
   query: string,
   text: string,
   { result, faults }: { result: ExecutionResult; faults: Fault[] },
 ): string | null {
-  const body = JSON.parse(text) as { data?: unknown; errors?: Told[] };
+  const body = JSON.parse(text) as { data?: unknown; errors?: GraphQLFault[] };
   const data = JSON.stringify(result.data);
-  // JSON values come as the database writes them, with spaces.
+  // The database writes JSON values with spaces.
   const isSame =
     data === undefined
       ? !('data' in body)
       : text.includes(`"data":${data}`) || (/\b(?:data|headers)\b/.test(query) && JSON.stringify(body.data) === data);
   if (!isSame) return `\n${text.slice(0, 2_000)}\nin place of\n${JSON.stringify(result).slice(0, 2_000)}`;
   const [got, wanted] = [body.errors ?? [], result.errors ?? []].map((errors) => {
-    return new Map(errors.map((error) => [nulledBy(error as Told, result.data), error as Told]));
-  }) as [Map<string, Told>, Map<string, Told>];
-  // What GraphQL itself refuses has codes of its own.
+    return new Map(errors.map((error) => [nulledBy(error as GraphQLFault, result.data), error as GraphQLFault]));
+  }) as [Map<string, GraphQLFault>, Map<string, GraphQLFault>];
+  // GraphQL's own errors have their own codes.
   if (data === undefined) return got.size > 0 ? null : 'has no error';
   const isCut = body.errors?.length === MOST_ERRORS && new Set(got.keys()).isSubsetOf(wanted);
   if (!isCut && !isDeepStrictEqual(new Set(got.keys()), new Set(wanted.keys())))
     return `has errors at ${[...got.keys()].join(' ')} in place of ${[...wanted.keys()].join(' ')}`;
   for (const [place, { path = [], locations, extensions }] of got) {
-    // Of several below one place each way may name another one; those of GraphQL itself are not all known.
+    // Of several errors below one null, transports may report different ones; graphql-js's own are not all known.
     const isKnown = faults.some(
       (fault) =>
         fault.path.join('.').startsWith(place) &&
@@ -206,8 +206,8 @@ function difference(
   return null;
 }
 
-/** The place in the data that an error left null. */
-function nulledBy({ path = [] }: Told, data: unknown): string {
+/** The path at which an error left null in the data. */
+function nulledBy({ path = [] }: GraphQLFault, data: unknown): string {
   let value = data;
   let depth = 0;
   while (value != null && depth < path.length) value = (value as Record<string | number, unknown>)[path[depth++] ?? ''];

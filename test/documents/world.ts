@@ -21,7 +21,7 @@ const PERIODS = [
   ['2997-01-01T00:00:00Z', '2998-01-01T00:00:00Z'],
 ] as const;
 
-/** Some of everything for a company, in every state, and enough of it for pages; nothing of it changes by itself. */
+/** Gives a company objects of every kind and state, several pages of them; no state changes by itself. */
 export async function makeWorld(gateway: Gateway, company: string): Promise<void> {
   const { client, fleetId, vin } = await newWorld(gateway, company);
   for (let number = 0; number < FLEETS; number++) {
@@ -49,7 +49,7 @@ export async function makeWorld(gateway: Gateway, company: string): Promise<void
   for (const statement of states) await gateway.execute(statement);
 }
 
-/** What happens only to others, or in another version. */
+/** Events that only other commands or versions record. */
 const reason = { message: 'M “é”', actor: 'OPERATOR', retryable: true };
 const events: readonly (readonly [type: string, data: object])[] = [
   ['vehicle.moved', { from: unknownId, to: unknownId }],
@@ -66,7 +66,7 @@ const events: readonly (readonly [type: string, data: object])[] = [
   ['fleet.archived', { name: 'x', since: [2030] }],
 ];
 
-/** What is there only once others have answered. */
+/** States that only follow answers of manufacturers and receivers. */
 const states = [
   `update vehicle v set status = s.status, attempts = s.n, verified_at = to_timestamp(1767261600.5 + get_byte(uuid_send(v.id), 14) % 3),
      reason = s.reason::jsonb, data_delivery = s.ways, connectivity_status = s.connected, primary_user_assigned = s.n = 2,
@@ -85,7 +85,7 @@ const states = [
 const VERIFIED = ['2026-01-01T10:00:00.5Z', '2026-01-01T10:00:00.501Z', '2026-01-02T10:00:00Z', '2999-01-01T00:00:00Z'];
 
 const RARE = 40;
-/** These, and once in a while others. */
+/** The usual values many times, with a few others. */
 const mostly = <T>(usual: readonly T[], ...others: T[]): readonly T[] => [
   ...Array.from({ length: RARE * others.length }, (_, at) => usual[at % usual.length] as T),
   ...others,
@@ -107,7 +107,7 @@ const cursorsOf = (kind: Exclude<keyof Rows, 'now'>, rows: Rows): string[] => [
   ),
 ];
 
-/** Values for arguments, of which most fit something. */
+/** Values for arguments, most of which match something. */
 export function poolsOf(rows: Rows): Pools {
   const idsOf = (kind: Exclude<keyof Rows, 'now'>) => rows[kind].map(({ id }) => id as string);
   const some = (ids: string[]) => mostly([...ids, ids[0]?.toUpperCase()], unknownId, 'x', '', '\0');

@@ -1,7 +1,7 @@
 /**
- * Tries odd requests for as long as wanted, other ones each time.
+ * Sends random requests, with a new seed each time.
  * Run:  npm run fuzz -- [--cases 200000] [--seed 1] [--on embedded|postgresql]
- * Read: each failure with the smallest request that shows it; the seed in the first line repeats a run.
+ * Read: each failure has the smallest request that reproduces it; the seed in the first line repeats a run.
  */
 import { spawnSync } from 'node:child_process';
 import { readOptions, runCommand } from '../../src/commands/command.ts';

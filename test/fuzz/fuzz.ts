@@ -11,30 +11,30 @@ import { agent, send, type Worlds } from './send.ts';
 import { uploadRequests } from './uploads.ts';
 
 export interface Fuzzed {
-  /** How many requests were tried, and how many had each status. */
+  /** The number of requests, and the number by status. */
   tried: number;
   statuses: Record<number, number>;
-  /** What went wrong, each once; made as small as it still goes wrong. */
+  /** Distinct failures, each with its smallest request. */
   failures: string[];
 }
 
-/** A company that no request names as such; where it shows, something is open. */
+/** A company that no request names; an answer with its name is a leak. */
 const HIDDEN = 'hidden-quetzal';
-/** Requests of each operation before the next company has its turn: one that grows for ever would only be slow. */
+/** Requests per operation and company; more would only make a company large and slow. */
 const PER_ROUND = 8;
-/** Files are what most can be wrong with. */
+/** Files get more requests: most faults are in files. */
 const UPLOAD_SHARE = 6;
-/** Each takes some 150 ms of waiting, so that there are fewer of them, side by side. */
+/** Raw requests wait some 150 ms each, so they are fewer, and parallel. */
 const RAW_PER_ROUND = 16;
 const RAW_WIDTH = 8;
 
 const operations = Object.entries({ ...restRequests, ...graphqlRequests, ...uploadRequests })
-  // What deletes has its turn when the others had theirs.
+  // Deleting operations come last.
   .toSorted(([a], [b]) => Number(/delete/i.test(a)) - Number(/delete/i.test(b)));
 const perRound =
   Object.keys(uploadRequests).length * (UPLOAD_SHARE - 1) * PER_ROUND + operations.length * PER_ROUND + RAW_PER_ROUND;
 
-/** Tries about so many odd requests, the same ones for the same seed, and looks at each answer and at what is left after. */
+/** Sends about `cases` random requests, determined by the seed; checks every answer, and the state afterwards. */
 export async function fuzz(gateway: Gateway, { cases, seed }: { cases: number; seed: number }): Promise<Fuzzed> {
   const alien = await newWorld(gateway, HIDDEN);
   await alien.client.patch(`/fleets/${alien.fleetId}`, { name: `The fleet of ${HIDDEN}` });
@@ -44,7 +44,7 @@ export async function fuzz(gateway: Gateway, { cases, seed }: { cases: number; s
   const failed = new Set<string>();
   const rounds = Math.max(1, Math.ceil(cases / perRound));
   for (let round = 0; round < rounds && failed.size < 20; round++) {
-    // A seed that has this round as its first.
+    // The seed with which this round would be the first.
     const base = seed + round * operations.length;
     const own = await newWorld(gateway, `fuzz-${round}`);
     for (const [index, [name, requests]] of operations.entries()) {
@@ -108,7 +108,7 @@ async function tryRaw({ url }: Gateway, secrets: Secrets, { numRuns, seed }: Run
   return failures;
 }
 
-/** Everything that a company sees of itself. */
+/** All data that a company can read. */
 async function stateOf({ client, company, fleetId, webhookId, importId }: World): Promise<string> {
   const seen = await Promise.all(
     [
@@ -124,7 +124,7 @@ async function stateOf({ client, company, fleetId, webhookId, importId }: World)
   return JSON.stringify(seen);
 }
 
-/** Names that only the database knows, and the folders of this installation. */
+/** Names of database objects, and folders of this installation. */
 async function innerWords(gateway: Gateway): Promise<string[]> {
   const names = await gateway.execute<{ name: string }>(
     `select conname as name from pg_constraint where connamespace = 'public'::regnamespace

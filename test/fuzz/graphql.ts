@@ -54,7 +54,7 @@ function belowOf(type: GraphQLOutputType, depth: number): fc.Arbitrary<Selected[
     .chain((some) => fc.tuple(...some.map((field) => fieldOf(field, depth - 1))));
 }
 
-/** `of` is the field whose argument holds it. */
+/** A random value; `of` is the field whose argument has it. */
 function anyValue(name: string, type: GraphQLInputType, of: string): fc.Arbitrary<unknown> {
   return fc.oneof({ weight: 40, arbitrary: rightValue(name, type, of) }, { weight: 1, arbitrary: anyJson });
 }
@@ -66,7 +66,7 @@ function rightValue(name: string, type: GraphQLInputType, of: string): fc.Arbitr
   if (isInputObjectType(type)) {
     const fields = Object.values(type.getFields());
     const values = Object.fromEntries(fields.map((field) => [field.name, anyValue(field.name, field.type, of)]));
-    // Of @oneOf, mostly just one.
+    // An @oneOf input mostly has one member.
     if (type.isOneOf)
       return fc.oneof(...Object.entries(values).map(([one, value]) => fc.record({ [one]: value })), fc.record(values));
     const required = fields.filter((field) => isNonNullType(field.type)).map((field) => field.name);
@@ -87,14 +87,14 @@ function requestOf(kind: string, field: fc.Arbitrary<Selected>): fc.Arbitrary<Fu
   const body = fc.oneof(
     { weight: 16, arbitrary: text.map(bytesOf) },
     { weight: 1, arbitrary: garbled(text) },
-    // The document itself garbled.
+    // The document is damaged inside valid JSON.
     {
       weight: 2,
       arbitrary: params.chain((one) =>
         garbled(fc.constant(one.query)).map((query) => bytesOf(JSON.stringify({ ...one, query }))),
       ),
     },
-    // Members of the request that are none.
+    // Unknown or wrong members of the request.
     {
       weight: 2,
       arbitrary: fc
@@ -138,7 +138,7 @@ function requestOf(kind: string, field: fc.Arbitrary<Selected>): fc.Arbitrary<Fu
   return fc.oneof({ weight: 15, arbitrary: posted }, { weight: 1, arbitrary: got });
 }
 
-/** As the GraphQL-over-HTTP specification wants it: arguments as variables, or written out in the document. */
+/** An operation by the GraphQL-over-HTTP specification: arguments are variables or literals. */
 function operationOf(kind: string, field: Selected): { query: string; variables: Record<string, unknown> } {
   const variables: Record<string, unknown> = {};
   const definitions: string[] = [];
@@ -158,15 +158,15 @@ function operationOf(kind: string, field: Selected): { query: string; variables:
   return { query: `${head} { ${selection} }`, variables };
 }
 
-/** A value as a document has it; enum values come out as strings, which is wrong as well. */
+/** The literal of a value; enum values become strings, which are invalid too. */
 const literal = (value: unknown): string =>
-  // Names of members are right without quotes as well, where they are names.
+  // Member names lose their quotes, if they are names.
   JSON.stringify(value)?.replaceAll(/"(\w+)":/g, '$1:') ?? 'null';
 
 const mostly = <T>(usual: T, others: fc.Arbitrary<T>, weight = 8): fc.Arbitrary<T> =>
   fc.oneof({ weight, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: others });
 
-/** For each field of the roots, operations with it and what lies below it; new ones are there by themselves. */
+/** Operations of each root field, read from the schema; a new field is included without a change here. */
 export const graphqlRequests: Readonly<Record<string, fc.Arbitrary<FuzzRequest>>> = Object.fromEntries(
   rootFields.map(({ name, kind, field }) => [name, requestOf(kind, fieldOf(field, DEPTH))]),
 );

@@ -4,27 +4,27 @@ import { inputErrorsOf as documentFaults } from '../support/openapi.ts';
 import type { FuzzRequest } from './request.ts';
 import type { FuzzAnswer } from './send.ts';
 
-/** What may never stand in an answer: patterns of what is inside, and words of this installation. */
+/** Texts that no answer may contain. */
 export interface Secrets {
-  /** What another company has, and nobody here has sent. */
+  /** The name of another company, which no request contains. */
   hidden: string;
-  /** Names of rules and tables, folders. */
+  /** Names of constraints, indexes and folders. */
   inner: readonly string[];
 }
 
 const inside =
   /SQLSTATE|syntax error at or near|violates [\w-]+ constraint|duplicate key value|(?:select|insert|update|delete)\b[^<>]{0,200}\b(?:from|into) "?(?:fleet|vehicle|contract|import|event|webhook|delivery)\b|\.[jt]s:\d+|node_modules|node:internal|kysely|mikro-?orm|pglite|ECONN|ENOENT|\[object Object\]|Cannot read prop|is not a function|is not iterable/i;
 
-/** What is said of a text that only the database has refused. */
+/** The message for a text that only the database has refused. */
 const UNNAMED = 'The request holds characters that are not text.';
 
-/** Everything that is wrong with an answer; nothing for most. */
+/** All faults of an answer; empty if there are none. */
 export function judge(asked: FuzzRequest, answer: FuzzAnswer, secrets: Secrets): string[] {
   if (answer.status === 0) return [`no answer: ${answer.text}`];
   const all = `${[...answer.headers].join('\n')}\n${answer.text}`;
   return [
     ...(answer.status >= 500 ? [`status ${answer.status}`] : []),
-    // Pages bring libraries, which speak of everything.
+    // HTML pages contain libraries, in whose text any word may occur.
     ...(answer.headers.get('content-type')?.startsWith('text/html') ? [] : leaks(all, spoke(asked), secrets)),
     ...(answer.headers.has('x-request-id') ? [] : ['it has no request id']),
     ...(answer.text.includes(UNNAMED) ? ['it refuses a text and does not say which'] : []),
@@ -32,7 +32,7 @@ export function judge(asked: FuzzRequest, answer: FuzzAnswer, secrets: Secrets):
   ];
 }
 
-/** What these answers tell that they must not; what the caller said itself does not count. */
+/** Secrets in answers; text that the request itself contained does not count. */
 export function leaks(answers: string, said: string, { hidden, inner }: Secrets): string[] {
   const told = inside.exec(answers)?.[0] ?? inner.find((word) => answers.includes(word));
   return [
@@ -59,7 +59,7 @@ function restFaults({ method, path }: FuzzRequest, { status, headers, text }: Fu
   ];
 }
 
-/** Codes that GraphQL has beside those of the table. */
+/** Codes of GraphQL in addition to those of `statusOf`. */
 const graphqlCodes = new Set(['GRAPHQL_PARSE_FAILED', 'GRAPHQL_VALIDATION_FAILED', 'OPERATION_RESOLUTION_FAILURE']);
 const graphqlStatuses = new Set([200, 406, ...Object.values(statusOf).filter((status) => status < 500)]);
 

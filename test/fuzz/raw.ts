@@ -62,7 +62,7 @@ const odd: readonly string[] = [
   `POST /fleets HTTP/1.1\n${json}Content-Length: 2\n\n{}GARBAGE`,
 ];
 
-/** One of them, or one with something put into it. */
+/** A request of `odd`, possibly with an insertion. */
 export const rawRequest: fc.Arbitrary<string> = fc.oneof(
   { weight: 2, arbitrary: fc.constantFrom(...odd) },
   {
@@ -76,7 +76,7 @@ export const rawRequest: fc.Arbitrary<string> = fc.oneof(
   },
 );
 
-/** What is wrong with what comes back on such a connection. Silence is an answer, too. */
+/** Faults of the response to raw text. Silence is allowed. */
 export async function rawFaults(url: string, text: string, secrets: Secrets): Promise<string[]> {
   const answers = await sendRaw(url, text, SILENCE_MS);
   const failed = statusesOf(answers).filter((status) => status >= 500);

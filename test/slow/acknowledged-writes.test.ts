@@ -8,13 +8,13 @@ import { durable, startServer } from '../support/postgres-server.ts';
 const { kind } = inject('database');
 const env = await databaseEnv();
 const issuer = await testIssuer();
-// Of its own, to be killed.
+// A separate server, which the test kills.
 const server = kind === 'postgresql' ? await startServer(durable) : null;
 afterAll(() => server?.stop());
 const settings = { ...env, ...(server && { DATABASE_URL: server.url }) };
 const start = (PORT: string) => spawnGateway({ ...settings, PORT }, kind === 'postgresql' ? { issuer } : {});
 
-test('kill -9 in the midst of writes loses none that was acknowledged, and does none twice', {
+test('kill -9 during writes loses no acknowledged write and repeats none', {
   timeout: 180_000,
 }, async () => {
   let gateway = await start('0');

@@ -7,14 +7,14 @@ const { kind } = inject('database');
 const env = await databaseEnv();
 const issuer = await testIssuer();
 
-/** What V8 says of one collection of young objects, of the main thread. Bytes. */
+/** V8's figures of one scavenge on the main thread, in bytes. */
 interface Collection {
   gc: string;
   allocated: number;
   promoted: number;
 }
 
-test('answers are collected while they are young: none keeps the next one', async () => {
+test('responses are collected while young: none retains the next', async () => {
   const gateway = await spawnGateway(env, {
     ...(kind === 'postgresql' && { issuer }),
     command: [process.execPath, '--max-semi-space-size=16', '--trace-gc-nvp', 'src/main.ts'],
@@ -26,7 +26,7 @@ test('answers are collected while they are young: none keeps the next one', asyn
   const read = async (times: number) => {
     for (let at = 0; at < times; at++) await client.get(`/fleets/${fleet.id}/vehicles`);
   };
-  // Code is compiled and grows old.
+  // Compiled code is promoted before the measurement.
   await read(100);
   const before = gateway.output().length;
   await read(500);

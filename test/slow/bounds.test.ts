@@ -20,22 +20,22 @@ const env = await databaseEnv();
 const issuer = await testIssuer();
 const MEGABYTE = 1024 * 1024;
 const sizes = { bytes: MEGABYTE, items: 10_000, vins: newVins(10_000) };
-/** Held against the machine's own noise; what is slow by chance is not slow three times. */
+/** The limit of blocking; three attempts exclude delays of the machine itself. */
 const HELD_MS = 250;
 const ATTEMPTS = 3;
 const BY_YOGA = 'application/graphql-response+json, application/json;q=0.9';
 const company = kind === 'postgresql' ? 'acme' : 'demo';
-/** Answered by whole lists, which are sent while they are read, or without end. */
+/** Responses of whole lists, which are streamed, and endless ones. */
 const streamed = /^GET .*\/(?:fleets|vehicles|contracts|events|stream|deliveries|webhooks|rejected\.csv)\??$/;
 
-interface Asked {
+interface MeasuredAnswer {
   status: number;
   bytes: number;
-  /** The beginning of the answer. */
+  /** The beginning of the response. */
   text: string;
 }
 
-async function send({ url, headers }: Client, { method, path, body, ...more }: Largest): Promise<Asked> {
+async function send({ url, headers }: Client, { method, path, body, ...more }: Largest): Promise<MeasuredAnswer> {
   const response = await fetch(new URL(path, url), {
     method,
     headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }), ...more.headers },
@@ -56,7 +56,7 @@ async function send({ url, headers }: Client, { method, path, body, ...more }: L
   return { status: response.status, bytes, text };
 }
 
-/** What one company has, and much of it: full pages, long texts, events of a thousand vehicles. */
+/** Fills a company: full pages, long texts, events of a thousand vehicles. Returns its ids. */
 async function fillWorld(client: Client): Promise<Known> {
   const fleet = await createFleet(client);
   await client.post('/vehicles', { fleetId: fleet.id, vins: sizes.vins });
@@ -91,12 +91,12 @@ async function fillWorld(client: Client): Promise<Known> {
   };
 }
 
-/** Deletions would leave nothing for those who come after. */
+/** Whether a request keeps the data that later requests need. */
 const keepsTheWorld = ({ operation, shape }: Largest): boolean =>
   !/^DELETE .*\{|mutation delete(?:Fleet|Vehicle|Contract|Webhook)$/.test(operation) &&
   !(/delete/i.test(operation) && shape.includes('VINs'));
 
-test('no request, however made, holds others up, is answered at length, or keeps memory', {
+test('no request blocks others, has an oversized response, or keeps memory', {
   timeout: 1_800_000,
 }, async () => {
   const gateway = await spawnGateway({ ...env, WORKERS: 'off' }, kind === 'postgresql' ? { issuer } : {});
@@ -113,9 +113,9 @@ test('no request, however made, holds others up, is answered at length, or keeps
   const held: [number, string][] = [];
   let tried = 0;
 
-  async function attempt(request: Largest): Promise<Asked | null> {
+  async function attempt(request: Largest): Promise<MeasuredAnswer | null> {
     const what = `${request.operation}, ${request.shape}`;
-    let answer: Asked | null = null;
+    let answer: MeasuredAnswer | null = null;
     let least = Number.POSITIVE_INFINITY;
     for (let at = 0; at < ATTEMPTS && least > HELD_MS; at++) {
       const ms = await probe.heldBy(gateway.process.pid, async () => {
@@ -132,7 +132,7 @@ test('no request, however made, holds others up, is answered at length, or keeps
     return answer;
   }
 
-  function judge(request: Largest, { status, bytes, text }: Asked): void {
+  function judge(request: Largest, { status, bytes, text }: MeasuredAnswer): void {
     const what = `${request.operation}, ${request.shape}: ${status}`;
     if (status >= 500 || text.includes('"INTERNAL"')) faults.push(`${what} ${text.slice(0, 300)}`);
     const asked = Math.max(request.body?.length ?? 0, 8_192);
@@ -141,7 +141,7 @@ test('no request, however made, holds others up, is answered at length, or keeps
     const isList = request.method === 'GET' || request.path === '/graphql';
     if (bytes > 64 * MEGABYTE && !streamed.test(`${request.method} ${request.path}`))
       faults.push(`${what}: ${bytes} bytes`);
-    // A report has a row for each value that was refused.
+    // A report has a row for each refused value.
     const rows = JSON.stringify(text).includes('rejected') || /VIN_/.test(text) ? sizes.items * 300 : 0;
     if ((isRefusal || !isList) && bytes > Math.max(20 * asked, rows))
       faults.push(`${what}: ${bytes} bytes for ${asked}`);
@@ -154,13 +154,13 @@ test('no request, however made, holds others up, is answered at length, or keeps
   }
   for (const { byPage, ...request } of largestGraphql(known, sizes)) {
     if (!keepsTheWorld(request)) continue;
-    // The largest page whose cost is borne.
+    // The largest page whose cost is permitted.
     for (const first of [1000, 400, 150, 50, 20, 7, 3, 1]) {
       const body = byPage(first);
       const answer = await attempt({ ...request, shape: `${request.shape}, pages of ${first}`, body });
       if (answer) judge({ ...request, body }, answer);
       if (answer?.text.includes('"COST_EXCEEDED"')) continue;
-      // The same by the other way to an answer.
+      // Repeats the request with an Accept header that only Yoga handles.
       const other = {
         ...request,
         shape: `${request.shape}, pages of ${first}, by Yoga`,
@@ -176,7 +176,7 @@ test('no request, however made, holds others up, is answered at length, or keeps
   console.log(`${tried} requests; others waited longest for`);
   for (const [ms, what] of held.slice(0, 15)) console.log(`  ${ms.toFixed(0)} ms: ${what}`);
   expect(faults).toEqual([]);
-  // What is kept is known after garbage was collected, and nobody collects any in a process that does nothing.
+  // Requests make an idle process collect garbage, after which its memory is meaningful.
   const after = await until(async () => {
     await client.get('/fleets');
     const now = await memory();
@@ -189,7 +189,7 @@ const jsonOf = (text: string): Json => {
   try {
     return JSON.parse(text);
   } catch {
-    // Only its beginning was kept.
+    // `text` may be only the beginning of a response.
     return {
       errors: text.startsWith('{"errors"') ? [] : undefined,
       code: /"code":"[A-Z_]+","requestId"/.exec(text)?.[0],

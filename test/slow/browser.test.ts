@@ -20,16 +20,16 @@ describe.skipIf(!inBrowser)('in a browser', async () => {
   const open = (path: string, base = gateway.url, options: Parameters<typeof openPage>[1] = {}): Promise<Page> =>
     openPage(new URL(path, base).href, options);
 
-  /** GraphiQL as a person uses it. */
+  /** Opens GraphiQL and drives it as a user. */
   async function openGraphiql(base?: string) {
     const page = await open('/graphql', base);
     await page.locator('.graphiql-query-editor .view-line').first().waitFor();
     return {
       page,
       tabs: () => page.locator('.graphiql-tab-button').allInnerTexts(),
-      /** Opens the tab with this number, counted from 0, and waits until its text, which has this, is in the editor. */
+      /** Opens a tab by its index and waits until its text is in the editor. */
       async show(tab: number, text: string) {
-        // Pressed where it is, as a person does: it must not move away from under the pointer.
+        // Presses the mouse at a position, as a user: the tab must not move from under the pointer.
         const { x = 0, y = 0, height = 0 } = (await page.locator(`#graphiql-session-tab-${tab}`).boundingBox()) ?? {};
         await page.mouse.click(x + 20, y + height / 2, { delay: 50 });
         await page.locator('.graphiql-query-editor .view-lines', { hasText: text }).waitFor();
@@ -37,7 +37,7 @@ describe.skipIf(!inBrowser)('in a browser', async () => {
       async run(operation?: string) {
         const button = page.locator('.graphiql-execute-button');
         if (!operation) return button.click();
-        // The menu is there when GraphiQL has read what a tab holds, a moment after it is shown.
+        // The menu appears a moment after the tab, when GraphiQL has parsed it.
         const item = page.getByRole('menuitem', { name: operation, exact: true });
         await until(async () => {
           await page.keyboard.press('Escape');
@@ -54,9 +54,9 @@ describe.skipIf(!inBrowser)('in a browser', async () => {
         for (const key of ['Control+Home', 'ArrowDown', 'End', 'ArrowLeft']) await page.keyboard.press(key);
         await page.keyboard.insertText(value);
       },
-      /** Waits for a result that holds this text, and gives it. */
+      /** Waits for a result with this text and returns it. */
       async result(text: string | RegExp): Promise<string> {
-        // The editor writes spaces that do not break.
+        // The editor writes non-breaking spaces.
         const shown = async () => (await page.locator('.result-window').innerText()).replaceAll('\u00a0', ' ');
         await expect.poll(shown).toMatch(text);
         return shown();
@@ -104,7 +104,7 @@ describe.skipIf(!inBrowser)('in a browser', async () => {
       await show(2, 'FollowUpload');
       await start();
       await page.getByRole('button', { name: 'Stop query' }).waitFor();
-      // GraphiQL keeps it a moment after it was shown.
+      // GraphiQL stores its tabs a moment after showing them.
       const kept = await until(() => page.evaluate<string | null>('localStorage["graphiql:tabState"] ?? null'));
       const { tabs } = JSON.parse(kept);
       const command = /^# printf.*@vins\.csv$/ms.exec(tabs[2].query)?.[0].replaceAll(/^# /gm, '') ?? '';
@@ -120,7 +120,7 @@ describe.skipIf(!inBrowser)('in a browser', async () => {
       expect(await result('COMPLETED')).toMatch(/"received": 1,\s*"created": 1/);
     });
 
-    test('reads the schema without a token, and takes the one it is given', async () => {
+    test('reads the schema without a token, and uses a given token', async () => {
       const { page } = await openGraphiql(secured.url);
       await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
       await page.getByText('All Schema Types').waitFor();
@@ -140,7 +140,7 @@ describe.skipIf(!inBrowser)('in a browser', async () => {
       await expect.poll(async () => (await boxOf('.graphiql-editors')).x).toBe(query.x);
     });
 
-    test('is not there when it is off; the schema is', async () => {
+    test('is off where it is turned off; the schema remains', async () => {
       const response = await fetch(`${closed.url}/graphql`, { headers: { accept: 'text/html' } });
       expect(response.status).toBeGreaterThanOrEqual(400);
       expect(await response.text()).not.toContain('<html');
@@ -173,10 +173,10 @@ describe.skipIf(!inBrowser)('in a browser', async () => {
     }
   });
 
-  /** How Swagger UI is built: nothing that a style or a name could mend. */
+  /** Rules that Swagger UI breaks by its structure. */
   const swaggers = ['nested-interactive', 'heading-order', 'region'];
 
-  test.each(['light', 'dark'] as const)('/ and /docs have nothing that axe finds, %s', async (colorScheme) => {
+  test.each(['light', 'dark'] as const)('axe finds no fault in / and /docs, %s', async (colorScheme) => {
     for (const path of ['/', '/docs']) {
       const page = await open(path, gateway.url, { colorScheme });
       if (path === '/docs') {

@@ -33,19 +33,19 @@ const watch =
   'subscription Watch($id: ID) { eligibilityChanged(fleetId: $id) { vehicle { id eligibility { status } } } }';
 const statusIn = (data: Json): string => data.fleet.vehicles.nodes[0].eligibility.status;
 
-/** A fleet whose only vehicle gets its answer after ten seconds: time to look at it before. */
+/** A fleet whose only vehicle is answered after ten seconds, so that tests can read it before. */
 async function pendingFleet(): Promise<string> {
   const fleet = await createFleet(acme);
   await addVehicles(acme, [newVin(8)], fleet);
   return fleet.id;
 }
 
-/** The statuses that somebody sees who only looks at the list, and never asks for it again. */
+/** The statuses in a list that is read once and changes by its cache. */
 const seesBoth = (statuses: string[]) => expect.poll(() => [...new Set(statuses)]).toEqual(['PENDING', 'ELIGIBLE']);
 
 const introspection = introspectionFromSchema(schema, { descriptions: false });
 
-/** Clients with the caches of the examples: each sends a document and gives its data. */
+/** Clients with the caches of the examples; each sends a document and returns its data. */
 const recipes = {
   Apollo: (sent: Client) => {
     const link = new HttpLink({ uri: url, headers: sent.headers });
@@ -54,7 +54,7 @@ const recipes = {
       const kind = document.startsWith('mutation') ? 'mutate' : 'query';
       if (kind === 'mutate') return (await client.mutate({ mutation: gql(document), variables })).data;
       const { data } = await client.query({ query: gql(document), variables, fetchPolicy: 'network-only' });
-      // From the cache alone: each part of the answer was kept.
+      // Reads from the cache alone, which must have every part of the response.
       return { data, kept: client.readQuery({ query: gql(document), variables }) };
     };
   },
@@ -92,7 +92,7 @@ describe.each(Object.entries(recipes))('The cache of the example for %s', (_name
     expect(said.splice(0)).toEqual([]);
   });
 
-  test('keeps everything that a company can see, by whatever selections, without a warning', async () => {
+  test('keeps every field that a company can see, for any selection, without a warning', async () => {
     const { client } = await worldWithDeliveries(gateway);
     const send = recipe(client);
     const post = async (_path: string, { query }: Json) => {
@@ -106,7 +106,7 @@ describe.each(Object.entries(recipes))('The cache of the example for %s', (_name
     await everythingOf(throughCache);
   });
 
-  test('puts pages behind each other, apart for each filter, and takes what a mutation gives', async () => {
+  test('appends pages, separately per filter, and merges the response of a mutation', async () => {
     const send = recipe(acme);
     const fleet = await createFleet(acme);
     const vins = newVins(3);
@@ -148,7 +148,7 @@ test('Apollo’s default cache shows the new status', async () => {
   await seesBoth(statuses);
 });
 
-/** What is shown by urql with this cache, and how often the list was asked for. */
+/** The statuses shown by urql with this cache, until both were shown; returns the number of requests for the list. */
 async function byUrql(cache: Exchange, onChange: (client: UrqlClient, id: string) => void = () => {}) {
   const id = await pendingFleet();
   const asked = vi.fn(fetch);
@@ -182,7 +182,7 @@ test.each([
   expect(await byUrql(cache())).toBe(1);
 });
 
-test('urql’s document cache shows it when the list is asked for again', async () => {
+test('urql’s document cache shows the new status after another request', async () => {
   const again = (client: UrqlClient, id: string) =>
     void client.query(list, { id }, { requestPolicy: 'network-only' }).toPromise();
   expect(await byUrql(documentCache, again)).toBe(2);

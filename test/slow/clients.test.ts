@@ -50,7 +50,7 @@ const uploadSummary = { created: 1, rejected: 1 };
 const listeners = () => gateway.services.followers.count;
 const listenersBefore = listeners();
 
-/** Opens a subscription to the answers of a fleet by `open`, adds a vehicle to the fleet then, and gives its VIN. */
+/** Opens a subscription to a fleet's answers, then adds a vehicle; returns the VIN. */
 async function watched(open: (variables: { fleetId: string }) => unknown): Promise<string> {
   await expect.poll(listeners).toBe(listenersBefore);
   const fleet = await createFleet(acme);
@@ -78,7 +78,7 @@ describe('plain fetch', () => {
       body: JSON.stringify({ query }),
     });
 
-  test('by default gets application/json, and refusals in it with status 200', async () => {
+  test('gets application/json by default, with status 200 for errors', async () => {
     const good = await post('{ manufacturers { id } }');
     expect(good.headers.get('content-type')).toContain('application/json');
     expect((await good.json()).data.manufacturers.length).toBeGreaterThan(10);
@@ -90,7 +90,7 @@ describe('plain fetch', () => {
     });
   });
 
-  test('may ask for application/graphql-response+json, whose statuses tell', async () => {
+  test('may request application/graphql-response+json, with error statuses', async () => {
     const accept = 'application/graphql-response+json, application/json;q=0.9';
     const wrong = await post('{ nothing }', { accept });
     expect(wrong.status).toBe(400);
@@ -102,7 +102,7 @@ describe('Apollo Client', () => {
   const headers = acme.headers;
   const sse = createClient({ url, headers });
   afterAll(() => sse.dispose());
-  /** The link that the documentation of graphql-sse gives. */
+  /** The link from graphql-sse's documentation. */
   const events = new ApolloLink(
     (operation) =>
       new Observable((sink) =>
@@ -125,7 +125,7 @@ describe('Apollo Client', () => {
     ),
   );
 
-  test('queries, and sees a mutation in what it has cached', async () => {
+  test('queries, and sees a mutation in its cache', async () => {
     const fleet = await createFleet(acme);
     const { data } = await client.query<Json>({ query: gql(fleetText), variables: { id: fleet.id } });
     expect(data).toEqual({ fleet: { __typename: 'Fleet', id: fleet.id, name: fleet.name } });
@@ -134,7 +134,7 @@ describe('Apollo Client', () => {
     expect(cached.fleet.name).toBe('By Apollo');
   });
 
-  test('throws refusals with their code', async () => {
+  test('throws errors with their code', async () => {
     const refused = client.query({ query: gql(fleetText), variables: { id: unknownId } });
     await expect(refused).rejects.toSatisfy(
       (error) => CombinedGraphQLErrors.is(error) && error.errors[0]?.extensions?.code === 'FLEET_NOT_FOUND',
@@ -171,7 +171,7 @@ describe('Apollo Client', () => {
     expect(data.importVehicles.summary).toMatchObject(uploadSummary);
   });
 
-  test('uploads with the header of its documentation: without a token that is what is missing', async () => {
+  test('uploads with the header of its documentation: only the token is missing', async () => {
     const link = new UploadHttpLink({ uri: url, headers: { 'apollo-require-preflight': 'true' } });
     const refused = open(link).mutate({
       mutation: gql(uploadText),
@@ -190,7 +190,7 @@ describe('urql', () => {
     preferGetMethod: 'within-url-limit',
   });
 
-  test('queries by GET, changes by POST, and reads again what changed', async () => {
+  test('queries by GET, changes by POST, and reads changed data again', async () => {
     const company = await gateway.as('urql');
     const own = new UrqlClient({
       url,
@@ -207,7 +207,7 @@ describe('urql', () => {
     expect(await names()).toEqual(['By urql']);
   });
 
-  test('gives refusals with their code', async () => {
+  test('returns errors with their code', async () => {
     const { error } = await client.query(fleetText, { id: unknownId });
     expect(error?.graphQLErrors[0]?.extensions.code).toBe('FLEET_NOT_FOUND');
   });
@@ -261,7 +261,7 @@ describe('graphql-request', () => {
     expect(await client.request(fleetText, { id: made.fleet.id })).toEqual({ fleet: made.fleet });
   });
 
-  test('throws refusals with their code and every fault', async () => {
+  test('throws errors with their code and every fault', async () => {
     const error = await client.request(createText, { input: { ...fleetFields, email: 'x' } }).catch((reason) => reason);
     expect(error).toBeInstanceOf(ClientError);
     expect(error.response.errors[0].extensions).toMatchObject({
@@ -286,7 +286,7 @@ describe('graphql-sse', () => {
   });
 });
 
-/** A folder with our packages in reach, gone after the tests of a client. */
+/** A folder in which our packages resolve, removed after the tests of a client. */
 async function project(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'fleet-gateway-client-'));
   afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -408,7 +408,7 @@ describe('Relay', async () => {
     const { endCursor, hasNextPage } = first.fleets.pageInfo;
     expect(hasNextPage).toBe(true);
     const both: Json = await fetchQuery(environment, query, { count: 2, cursor: endCursor }).toPromise();
-    // The store has put the second page behind the first.
+    // The store has appended the second page.
     expect(both.fleets.edges).toHaveLength(3);
 
     const operation = createOperationDescriptor(query, { count: 2 });
@@ -428,7 +428,7 @@ describe('Relay', async () => {
   });
 });
 
-describe('TRUSTED_DOCUMENTS takes the manifest that is written by', () => {
+describe('TRUSTED_DOCUMENTS accepts the manifest of', () => {
   const documents = 'query ManifestFleet($id: ID!) { fleet(id: $id) { id name } }';
   const runTool = (folder: string, name: string, ...args: string[]) =>
     run(process.execPath, [join('node_modules/.bin', name), ...args], { cwd: folder }).catch(({ stdout, stderr }) =>

@@ -16,7 +16,7 @@ const client = await gateway.as('acme');
 const token = client.headers.authorization?.slice('Bearer '.length) ?? '';
 const folder = mkdtempSync(join(inject('database').folder, 'commands-'));
 
-/** Runs a command as npm does; `url` is the gateway's unless told otherwise. */
+/** Runs a command as npm does, by default against the gateway's URL. */
 async function run(command: 'import' | 'demo' | 'token' | 'migrate', args: string[], env: NodeJS.ProcessEnv = {}) {
   const { PATH } = process.env;
   const child = spawn(process.execPath, [`src/commands/${command}.ts`, ...args], {
@@ -42,21 +42,21 @@ test.each(['token', 'demo', 'import', 'migrate'] as const)(
   },
 );
 
-test.each(['token', 'demo', 'import'] as const)('npm run %s says what it does not know', async (command) => {
+test.each(['token', 'demo', 'import'] as const)('npm run %s names unknown options', async (command) => {
   const { code, output, errors } = await run(command, ['--flet', 'x']);
   expect(code).toBe(command === 'import' ? 2 : 1);
   expect(output).toBe('');
   expect(errors).toMatch(/Unknown option '--flet'[\s\S]*Usage: npm run/);
 });
 
-test('commands look for the gateway where its settings put it', async () => {
+test('commands find the gateway by its settings', async () => {
   const { port } = new URL(gateway.url);
   const { code, output } = await run('demo', [], { FLEET_GATEWAY_URL: '', PORT: port });
   expect({ code, output }).toEqual({ code: 0, output: expect.stringContaining('contracts created') });
 });
 
 describe('npm run import', () => {
-  test('exits 0 when every row was taken, new or known', async () => {
+  test('exits 0 if every row was accepted, new or known', async () => {
     const fleet = await createFleet(client);
     const file = fileOf('good.csv', ['vin', ...newVins(20)]);
     const first = await run('import', ['--fleet', fleet.id, '--file', file]);
@@ -67,7 +67,7 @@ describe('npm run import', () => {
     expect(existsSync(join(folder, 'good.rejected.csv'))).toBe(false);
   });
 
-  test('Ctrl-C stores nothing, says so and how to go on', async () => {
+  test('Ctrl-C stores nothing, and the command says how to continue', async () => {
     const fleet = await createFleet(client);
     const file = fileOf('stopped.csv', ['vin', ...newVins(400_000)]);
     const { PATH } = process.env;
@@ -89,7 +89,7 @@ describe('npm run import', () => {
     expect((await client.get(`/fleets/${fleet.id}`)).body).toMatchObject({ vehicleCount: 0 });
   });
 
-  test('exits 1 when rows were refused, and writes them beside the file, to be mended and sent again', async () => {
+  test('exits 1 if rows were refused, and writes them to a file for correction', async () => {
     const fleet = await createFleet(client);
     const file = fileOf('mixed.csv', ['Plate;VIN', `A;${newVin()}`, 'B;WBA', `C;${newVin()}`]);
     const { code, output } = await run('import', ['--fleet', fleet.id, '--file', file]);
@@ -102,14 +102,14 @@ describe('npm run import', () => {
     expect(mended).toMatchObject({ code: 0, output: expect.stringContaining('1 created') });
   });
 
-  test('exits 1 when every row was refused', async () => {
+  test('exits 1 if every row was refused', async () => {
     const fleet = await createFleet(client);
     const { code } = await run('import', ['--fleet', fleet.id, '--file', fileOf('bad.csv', ['vin', 'X', 'Y'])]);
     expect(code).toBe(1);
     expect(readFileSync(join(folder, 'bad.rejected.csv'), 'utf8').trim().split('\n')).toHaveLength(3);
   });
 
-  test('exits 2 and says why in a line: no such fleet, no such file, no CSV, no token, nobody there', async () => {
+  test('exits 2 with the reason in a line: no such fleet, no such file, no CSV, no token, no gateway', async () => {
     const fleet = await createFleet(client);
     const file = fileOf('one.csv', ['vin', newVin()]);
     const picture = fileOf('picture.csv', ['\x89PNG\r\n\x1a\n\0\0\0\0']);
@@ -129,7 +129,7 @@ describe('npm run import', () => {
     }
   });
 
-  test('a connection that breaks in mid-upload is tried again, and each row is stored once', async () => {
+  test('an upload whose connection breaks is retried, and each row is stored once', async () => {
     const fleet = await createFleet(client);
     const file = fileOf('broken.csv', ['vin', ...newVins(2_000)]);
     let broken = 0;
@@ -144,7 +144,7 @@ describe('npm run import', () => {
     expect(output).toContain('2000 created, 0 existing, 0 rejected');
   });
 
-  test('an answer that is lost on its way does no harm: the import is found completed', async () => {
+  test('a lost response does no harm: the command finds the completed import', async () => {
     const fleet = await createFleet(client);
     const file = fileOf('lost.csv', ['vin', ...newVins(10)]);
     let lost = 0;
@@ -156,7 +156,7 @@ describe('npm run import', () => {
   });
 });
 
-/** Between a command and the gateway: what `passes` refuses is cut off, before it arrives or (`dropAnswers`) after. */
+/** A proxy to the gateway that cuts requests unless `passes`, before they arrive or (`dropAnswers`) after. */
 async function startProxy(passes: (incoming: IncomingMessage) => boolean, { dropAnswers = false } = {}) {
   const forward = (incoming: IncomingMessage, answer: ServerResponse, drop: boolean) => {
     const { method, headers } = incoming;
@@ -182,7 +182,7 @@ async function startProxy(passes: (incoming: IncomingMessage) => boolean, { drop
 }
 
 describe('npm run demo', () => {
-  test('makes fleets, vehicles of many brands and contracts, and makes nothing twice', async () => {
+  test('makes fleets, vehicles of many brands and contracts, once', async () => {
     const demo = await gateway.as('demo');
     const env = { FLEET_GATEWAY_TOKEN: demo.headers.authorization?.slice('Bearer '.length) };
     const first = await run('demo', [], env);

@@ -3,7 +3,7 @@ import { axeFindings, browserPages, inBrowser } from '../support/browser.ts';
 import { addVehicles, createContract, createFleet, newVin } from '../support/factories.ts';
 import { startGateway } from '../support/gateway.ts';
 
-/** What heads the overview, and how a page with one vehicle in one fleet of several counts it. */
+/** Texts of the overview by language, and the count of a page with one vehicle. */
 const languages: Record<string, { tag: string; title: string; fleets: string; vehicle: string; day: RegExp }> = {
   en: { tag: 'en-GB', title: 'Overview', fleets: 'Fleets', vehicle: '1 vehicle', day: /^\d+ \w+ 20\d\d$/ },
   de: { tag: 'de-DE', title: 'Übersicht', fleets: 'Flotten', vehicle: '1 Fahrzeug', day: /^\d\d\.\d\d\.20\d\d$/ },
@@ -23,7 +23,7 @@ describe.skipIf(!inBrowser)('the languages of the console', async () => {
   await addVehicles(demo, [newVin(7), newVin(0, 'ZFF')], await createFleet(demo, { name: 'Other' }));
   const contract = await createContract(demo, vehicle);
 
-  test.each(Object.entries(languages))('%s is the browser’s, and every page fits a telephone', async (code, own) => {
+  test.each(Object.entries(languages))('%s follows the browser, and every page fits a telephone', async (code, own) => {
     const page = await open(`${gateway.url}/console`, { locale: own.tag, viewport: { width: 390, height: 800 } });
     await page.getByRole('heading', { level: 1, name: own.title }).waitFor();
     expect(await page.getAttribute('html', 'lang')).toBe(code);
@@ -41,7 +41,7 @@ describe.skipIf(!inBrowser)('the languages of the console', async () => {
     expect(await page.locator('td.day time').first().textContent()).toMatch(own.day);
   });
 
-  test('the switch changes the language, which the browser keeps, and the page stays', async () => {
+  test('the switch changes and stores the language, on the same page', async () => {
     const page = await open(`${gateway.url}/console#/fleets?order=NAME`, { locale: 'en-GB' });
     await page.getByRole('combobox', { name: 'Language' }).selectOption('de');
     await page.getByRole('heading', { level: 1, name: 'Flotten' }).waitFor();

@@ -37,7 +37,7 @@ describe.skipIf(!inBrowser)('signing in to the console with an identity provider
     return page;
   }
 
-  test('leads to the same page, keeps tokens in memory alone, and other tabs need no question', async () => {
+  test('returns to the same page, keeps tokens in memory, and signs in other tabs without a question', async () => {
     const page = await signedIn();
     expect(page.url()).toBe(`${home}#/webhooks`);
     expect(await kept(page)).toEqual({ 'fleet-gateway-signed-in': 'yes' });
@@ -62,7 +62,7 @@ describe.skipIf(!inBrowser)('signing in to the console with an identity provider
     await button(second, 'I am it').waitFor();
   });
 
-  test('the policy names the issuer and nothing more, and the first visit asks nothing of it', async () => {
+  test('the policy names only the issuer, and the first visit sends it no request', async () => {
     const { headers } = await gateway.anyone.get('/console');
     expect(headers.get('content-security-policy')).toContain(`; connect-src 'self' ${provider.issuer}; base-uri`);
     const page = await openDoor();
@@ -71,7 +71,7 @@ describe.skipIf(!inBrowser)('signing in to the console with an identity provider
     expect(await axeFindings(page)).toEqual([]);
   });
 
-  test('tokens are renewed while a form stays as it is', async () => {
+  test('tokens are renewed while a form keeps its text', async () => {
     provider.life = 4;
     const page = await signedIn('#/fleets');
     await button(page, 'New fleet').first().click();
@@ -81,7 +81,7 @@ describe.skipIf(!inBrowser)('signing in to the console with an identity provider
     expect(await button(page, 'Sign in again').count()).toBe(0);
   });
 
-  test('without refresh tokens a window of its own brings a new token, and the form goes on', async () => {
+  test('without refresh tokens a new window brings a new token, and the form continues', async () => {
     Object.assign(provider, { life: 4, refreshing: false });
     const page = await signedIn('#/fleets');
     await button(page, 'New fleet').first().click();
@@ -97,7 +97,7 @@ describe.skipIf(!inBrowser)('signing in to the console with an identity provider
     expect(await kept(page)).toEqual({ 'fleet-gateway-signed-in': 'yes' });
   });
 
-  test('without refresh tokens nothing is asked of the provider before the session has ended', async () => {
+  test('without refresh tokens the provider gets no request before the session has ended', async () => {
     Object.assign(provider, { life: 4, refreshing: false });
     const page = await signedIn();
     const before = provider.asked.length;
@@ -105,7 +105,7 @@ describe.skipIf(!inBrowser)('signing in to the console with an identity provider
     expect(provider.asked.slice(before).length).toBeLessThanOrEqual(1);
   });
 
-  test('a gateway that refuses the token in the middle keeps the page, and a new token goes on with it', async () => {
+  test('after a refused token the page stays, and continues with a new token', async () => {
     const page = await signedIn('#/fleets');
     await button(page, 'New fleet').first().click();
     await page.getByLabel('Name', { exact: true }).fill('Kept');
@@ -126,7 +126,7 @@ describe.skipIf(!inBrowser)('signing in to the console with an identity provider
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Kept');
   });
 
-  test('a device whose clock is two hours ahead is told so', async () => {
+  test('a device whose clock is two hours ahead gets a message', async () => {
     const page = await openDoor();
     await page.clock.setSystemTime(Date.now() + 7_200_000);
     await button(page, 'Sign in').click();
@@ -135,7 +135,7 @@ describe.skipIf(!inBrowser)('signing in to the console with an identity provider
     expect(page.url()).toBe(home);
   });
 
-  test('a provider that says nothing is given up after ten seconds, with a sentence', async () => {
+  test('a silent provider is given up after ten seconds, with a message', async () => {
     const page = await openDoor();
     provider.silent = true;
     await button(page, 'Sign in').click();
@@ -145,7 +145,7 @@ describe.skipIf(!inBrowser)('signing in to the console with an identity provider
     await button(page, 'I am it').waitFor();
   });
 
-  test('a session that has ended at the provider leads to the door, once', async () => {
+  test('a session that has ended at the provider leads to the sign-in page, once', async () => {
     const page = await signedIn();
     await page.context().clearCookies();
     await page.reload();
@@ -155,7 +155,7 @@ describe.skipIf(!inBrowser)('signing in to the console with an identity provider
     expect(provider.asked.filter((path) => path === '/auth').length).toBe(2);
   });
 
-  test('what the provider and the gateway refuse is said in a sentence', async () => {
+  test('refusals of the provider and the gateway are shown in a sentence', async () => {
     const page = await openDoor();
     await button(page, 'Sign in').click();
     await button(page, 'Not me').click();

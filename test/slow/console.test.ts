@@ -21,7 +21,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
   const rows = (page: Page) => page.locator('table.rows tbody tr');
   const row = (page: Page, vin: string) => rows(page).filter({ hasText: vin });
 
-  test('an address that leads nowhere says so', async () => {
+  test('an unknown address shows a message', async () => {
     for (const path of ['#/%E0%A4%A', '#/constructor', '#/__proto__/x', '#/nothing?q=%E0%A4%A']) {
       const page = await openConsole(path);
       await page.getByText('There is no such page').waitFor();
@@ -68,13 +68,13 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await row(page, good).getByText('Eligible', { exact: true }).waitFor();
-    // Nobody touches the page while the slow manufacturer answers.
+    // The page updates without user action while the slow manufacturer answers.
     await row(page, slow).getByText('Pending', { exact: true }).waitFor();
     await row(page, slow).getByText('Eligible', { exact: true }).waitFor();
     await page.getByRole('img', { name: '2 eligible' }).waitFor();
   });
 
-  test('vehicles are paged, filtered and looked for, and each says why and whose turn it is', async () => {
+  test('vehicles are paged, filtered and searched, and show reason and responsible actor', async () => {
     const fleet = await createFleet(demo, { name: 'Paged' });
     const vins = newVins(60);
     const [refused, unsupported] = [newVin(7), newVin(0, 'ZFF')];
@@ -126,7 +126,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.getByText('1 vehicle became eligible').waitFor();
   });
 
-  test('the overview says what to do first, then how many are eligible, whose turn it is and what happened', async () => {
+  test('the overview shows the first steps, then counts, responsible actors and events', async () => {
     const client = await secured.as('newcomer');
     const page = await open(`${secured.url}/console`, { mayFail: true });
     await page.getByLabel('Access token').fill(client.headers.authorization ?? '');
@@ -167,7 +167,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.getByText('silent stopped answering').waitFor();
   });
 
-  test('what happened is told in runs: a file is one line, which opens', async () => {
+  test('the history groups events: a file is one line, which opens', async () => {
     const fleet = await createFleet(demo, { name: 'In runs' });
     const vins = newVins(1_200, 0);
     const form = new FormData();
@@ -198,7 +198,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.getByText('1,201 rows').waitFor();
   });
 
-  test('what needs attention is one list over all fleets, by whose turn it is', async () => {
+  test('vehicles that need attention are one list over all fleets, by actor', async () => {
     const [north, south] = [await createFleet(demo, { name: 'North' }), await createFleet(demo, { name: 'South' })];
     const [refused, unsupported] = [newVin(7), newVin(0, 'ZFF')];
     await addVehicles(demo, [refused, newVin(0)], north);
@@ -219,7 +219,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.getByRole('heading', { name: 'South' }).waitFor();
   });
 
-  /** Drops a file on the page as a person does: it is held over it first. */
+  /** Drops a file on the page after dragging it over, as a user does. */
   async function drop(page: Page, name: string, text: string) {
     const folder = await mkdtemp(join(inject('database').folder, 'drop-'));
     const path = join(folder, name);
@@ -234,7 +234,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await move('drop');
   }
 
-  test('a file that is dropped tells what became of it, and gives its refused rows back', async () => {
+  test('a dropped file shows its result and offers its refused rows', async () => {
     const fleet = await createFleet(demo, { name: 'Dropped on' });
     const page = await openConsole(`#/fleets/${fleet.id}`);
     await page.getByText('No vehicles yet').waitFor();
@@ -257,7 +257,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.getByText('File imported: 2 added, 1 already there, 1 refused').waitFor();
   });
 
-  test('JSON and Excel files are taken, and what is no list of vehicles is said to be none', async () => {
+  test('JSON and Excel files are accepted, and other files are refused with a message', async () => {
     const fleet = await createFleet(demo, { name: 'JSON' });
     const page = await openConsole(`#/fleets/${fleet.id}`, { mayFail: true });
     await page.getByText('No vehicles yet').waitFor();
@@ -281,7 +281,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     expect(await none.locator('dd').allInnerTexts()).toEqual(['2', '0', '0', '2']);
   });
 
-  test('a large file shows how far it is, and can be stopped', async () => {
+  test('a large file shows its progress, and can be stopped', async () => {
     const fleet = await createFleet(demo, { name: 'Stopped' });
     const page = await openConsole(`#/fleets/${fleet.id}`, { mayFail: true });
     await page.getByText('No vehicles yet').waitFor();
@@ -308,7 +308,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.getByText('No vehicles yet').waitFor();
   });
 
-  test('failed deliveries of a webhook are seen and sent again', async () => {
+  test('failed deliveries of a webhook are shown and sent again', async () => {
     const page = await openConsole('#/webhooks');
     await button(page, /first webhook|New webhook/)
       .first()
@@ -333,7 +333,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.getByText('Active', { exact: true }).waitFor();
   });
 
-  test('the theme is that of the system or a chosen one, which the next visit has before it is painted', async () => {
+  test("the theme is the system's or a chosen one, which the next visit applies before painting", async () => {
     const page = await openConsole('#/fleets', { colorScheme: 'light', mayFail: true });
     const ground = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
     const [light, dark] = ['rgb(246, 247, 249)', 'rgb(14, 17, 21)'];
@@ -342,7 +342,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await button(page, 'Theme: light').click();
     await button(page, 'Theme: dark').waitFor();
     expect(await ground()).toBe(dark);
-    // Without its modules a page has what it is painted with first.
+    // Without its modules, the page shows only its first paint.
     await page.route('**/app.js', (route) => route.abort());
     await page.reload({ waitUntil: 'domcontentloaded' });
     expect(await ground()).toBe(dark);
@@ -354,7 +354,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     expect(await page.evaluate('localStorage.length')).toBe(0);
   });
 
-  test('a token is asked for, kept in the tab alone, and confines what is seen', async () => {
+  test('the sign-in page asks for a token, keeps it in the tab, and shows its company only', async () => {
     const acme = await secured.as('acme');
     await createFleet(acme, { name: 'Of acme' });
     await createFleet(await secured.as('other'), { name: 'Of others' });
@@ -380,7 +380,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.getByLabel('Access token').waitFor();
   });
 
-  test('while the gateway is away the page says so, and goes on by itself', async () => {
+  test('the page says that the gateway is unreachable, and continues by itself', async () => {
     const page = await openConsole('', { mayFail: true });
     await page.getByText('Live', { exact: true }).waitFor();
     await page.context().setOffline(true);
@@ -394,7 +394,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.getByRole('link', { name }).waitFor();
   });
 
-  test('a stream of changes that breaks is opened again within seconds, however often', async () => {
+  test('a broken stream of changes is opened again within seconds, every time', async () => {
     const page = await openConsole('#/nowhere', { mayFail: true });
     await page.getByText('Live', { exact: true }).waitFor();
     const refusals: number[] = [];

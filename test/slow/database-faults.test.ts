@@ -13,7 +13,7 @@ import { until } from '../support/until.ts';
 const { kind, folder } = inject('database');
 const issuer = await testIssuer();
 
-/** A gateway behind a network of its own to `server`, under load until the test ends. */
+/** A gateway that reaches `server` through a proxy, under load until the test ends. */
 async function underLoad(server: Server, settings: NodeJS.ProcessEnv = {}, clients = 8) {
   const network = await TcpProxy.start(server.url);
   onTestFinished(() => network.close());
@@ -27,17 +27,17 @@ async function underLoad(server: Server, settings: NodeJS.ProcessEnv = {}, clien
   return { network, gateway, load };
 }
 
-/** What must hold of every answer, however the database fares; `returned` is when it was back. */
+/** Checks every response; `returned` is the time at which the database was back. */
 async function expectNothingLost({ load, server, returned }: { load: Load; server: Server; returned: number }) {
   const isReady = () =>
     load.probes.some(({ what, status, began }) => what === '/readyz' && status === 200 && began > returned);
   const isServed = () => load.sent.some(({ status, began }) => status < 300 && began > returned);
-  // A second later everything works again.
+  // A second after the first success, no request may fail.
   const works = await until(() => isReady() && isServed() && performance.now() + 1_000);
   await until(() => load.since(works).length >= 50);
   await load.stop();
   const kinds = (sent: Load['sent']) => [...new Set(sent.map(({ status, code }) => `${status} ${code ?? ''}`.trim()))];
-  // Only 503 UNAVAILABLE meanwhile, in both interfaces, and with Retry-After.
+  // Until then, the only error is 503 UNAVAILABLE, in both interfaces, with Retry-After.
   expect(['200', '201', '503 UNAVAILABLE']).toEqual(expect.arrayContaining(kinds(load.sent)));
   expect(load.sent.filter(({ status, retryAfter }) => status === 503 && !retryAfter)).toEqual([]);
   const slowest = load.sent.reduce((a, b) => (b.ended - b.began > a.ended - a.began ? b : a));
@@ -94,7 +94,7 @@ describe.runIf(kind === 'postgresql')('The database, under load', async () => {
     expect(unready(load)).toBe(true);
   });
 
-  test('the network is cut, and lets nobody through', async () => {
+  test('the network is cut and refuses connections', async () => {
     const { load, network } = await underLoad(server);
     network.refuse = true;
     network.cut();
@@ -104,7 +104,7 @@ describe.runIf(kind === 'postgresql')('The database, under load', async () => {
     expect(unready(load)).toBe(true);
   });
 
-  test('the network hangs for 12 seconds: it is found out in 5, and from then on said at once', async () => {
+  test('the network hangs for 12 seconds: requests fail after 5, and then at once', async () => {
     const { load, network } = await underLoad(server);
     const hung = performance.now();
     network.hang = true;
@@ -147,7 +147,7 @@ describe.runIf(kind === 'postgresql')('The database, under load', async () => {
     await holder.connect();
     await holder.query('begin; lock table fleet in access exclusive mode');
     await delay(500);
-    // As the time limit does it.
+    // Cancels the statements as the time limit does.
     await sql(`select pg_cancel_backend(pid) from pg_stat_activity where wait_event_type = 'Lock'`);
     await holder.query('rollback');
     await holder.end();
@@ -155,7 +155,7 @@ describe.runIf(kind === 'postgresql')('The database, under load', async () => {
     expect(load.sent.some(({ status }) => status === 503)).toBe(true);
   });
 
-  test('its connections are used up by others', async () => {
+  test('other clients use up its connections', async () => {
     const { load } = await underLoad(server);
     const others: pg.Client[] = [];
     for (let full = false; !full; ) {
@@ -167,7 +167,7 @@ describe.runIf(kind === 'postgresql')('The database, under load', async () => {
       );
       if (!full) others.push(client);
     }
-    // So that the gateway must connect anew.
+    // Makes the gateway connect anew.
     await others[0]?.query(
       `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'fleet-gateway'`,
     );
@@ -190,7 +190,7 @@ describe.runIf(kind === 'postgresql' && mayMount())('A disk of 200 MB', () => {
     writeFileSync(ballast, Buffer.alloc(bavail * bsize));
     await delay(8_000);
     rmSync(ballast);
-    // Without room for its log the server ends itself, as it should; whoever runs it starts it again.
+    // Without room for its WAL the server ends itself, as it should; an operator starts it again.
     await server.end('SIGINT');
     await server.start();
     await expectNothingLost({ load, server, returned: performance.now() });
@@ -198,7 +198,7 @@ describe.runIf(kind === 'postgresql' && mayMount())('A disk of 200 MB', () => {
   });
 });
 
-/** Until the server answers again. */
+/** Resolves when the server answers again. */
 async function answering(server: Server): Promise<void> {
   for (;;) {
     const client = new pg.Client(server.url);

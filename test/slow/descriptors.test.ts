@@ -15,7 +15,7 @@ const LIMIT = 150;
 const authorization = `Bearer ${issuer.sign({ company: 'acme' })}`;
 const headers = { authorization, 'content-type': 'application/json' };
 
-/** A connection that stays open, with which a client can ask while the process can open no other. */
+/** A connection that stays open, for requests while the process can open no other. */
 async function keptConnection(url: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   onTestFinished(() => agent.destroy());
@@ -39,7 +39,7 @@ const upgrade = {
 test('a process without a free file descriptor answers 503, then recovers', async () => {
   const command = ['sh', '-c', `ulimit -n ${LIMIT} && exec "$0" src/main.ts`, process.execPath];
   const gateway = await spawnGateway({ ...env, WORKERS: 'off' }, { issuer, command });
-  // The issuer's keys are read now, and a connection to the database is open.
+  // Makes the gateway read the issuer's keys and open a connection to the database.
   expect((await gateway.as('acme').get('/fleets')).status).toBe(200);
   const asking = await Promise.all(Array.from({ length: 6 }, () => keptConnection(gateway.url)));
   const { hostname, port } = new URL(gateway.url);
@@ -57,13 +57,13 @@ test('a process without a free file descriptor answers 503, then recovers', asyn
           .on('error', () => {})
           .resume(),
       );
-      // The process accepts a connection that it has no descriptor for, and closes it.
+      // The process accepts a connection without a descriptor for it, and closes it.
       return refused() > before;
     });
   };
 
   await takeAll();
-  // A connection to the database that is open already still serves; those beside it wait for no other.
+  // The open connection to the database serves; requests beside it do not wait for another.
   const rest = asking.map(async (send) => {
     const answer = await send('/fleets');
     return `${answer.statusCode} ${JSON.parse(await text(answer)).code}`;
@@ -78,7 +78,7 @@ test('a process without a free file descriptor answers 503, then recovers', asyn
   const served = '200 undefined';
   expect(outcomes).toEqual(new Set(kind === 'postgresql' ? [served, '503 UNAVAILABLE'] : [served]));
   await takeAll();
-  // Together, since a refused one leaves its descriptor to the next.
+  // Sent together, since a refused request frees its descriptor for the next.
   for (const refused of await Promise.all(asking.map((send) => send('/graphql', upgrade)))) {
     expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '1']);
   }

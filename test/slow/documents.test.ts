@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import { tryDocuments } from '../documents/trial.ts';
 import { startGateway } from '../support/gateway.ts';
 
-/** Always the same ones here, so that a change that breaks nothing passes; `npm run documents` tries others. */
+/** A fixed seed repeats the documents, so that a harmless change passes; `npm run documents` tries others. */
 const { DOCUMENTS_COUNT = '2000', DOCUMENTS_SEED = '1' } = process.env;
 const MS_PER_DOCUMENT = 500;
 
-// No document is to be refused for what it may cost.
+// The limit permits every document, at any cost.
 const gateway = await startGateway({ settings: { LIMIT_GRAPHQL_COST: '1000000000000000' } });
 
-test(`random documents have the answers of a plain execution: ${DOCUMENTS_COUNT} with seed ${DOCUMENTS_SEED}`, {
+test(`random documents are answered like a plain execution: ${DOCUMENTS_COUNT} with seed ${DOCUMENTS_SEED}`, {
   timeout: 60_000 + Number(DOCUMENTS_COUNT) * MS_PER_DOCUMENT,
   retry: 0,
 }, async () => {

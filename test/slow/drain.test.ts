@@ -18,7 +18,7 @@ const company = kind === 'postgresql' ? 'acme' : 'demo';
 const start = (settings: NodeJS.ProcessEnv = {}, command?: string[]) =>
   spawnGateway({ ...env, ...settings }, { ...(kind === 'postgresql' && { issuer }), ...(command && { command }) });
 
-/** Milliseconds from SIGTERM to the exit with 0. */
+/** Milliseconds from SIGTERM to the exit, whose code must be 0. */
 async function stopTime(gateway: SpawnedGateway): Promise<number> {
   const begin = performance.now();
   expect(await gateway.stop()).toBe(0);
@@ -34,7 +34,7 @@ async function openStream(client: Client, path: string, body?: unknown): Promise
   return answer;
 }
 
-/** An upload that has begun, with a header line, and goes on when its test says so. */
+/** An upload that has sent a header line and continues when its test says so. */
 async function openUpload(client: Client): Promise<ClientRequest> {
   const fleet = await createFleet(client);
   const sending = request(`${client.url}/vehicles/file?fleetId=${fleet.id}`, {
@@ -46,7 +46,7 @@ async function openUpload(client: Client): Promise<ClientRequest> {
 }
 
 describe('SIGTERM', () => {
-  test('ends event streams at once and whole; a subscription is not called complete, so that clients come back', async () => {
+  test('ends event streams at once, unbroken; subscriptions do not complete, so clients return', async () => {
     const gateway = await start();
     const client = gateway.as(company);
     const streams = [
@@ -55,13 +55,13 @@ describe('SIGTERM', () => {
       await openStream(client, '/graphql', { query: 'subscription { events { id } }' }),
       await openStream(client, '/graphql', { query: 'subscription { eligibilityChanged { eligibility { vin } } }' }),
     ];
-    // A break would be an error here.
+    // A broken stream would be an error here.
     const texts = Promise.all(streams.map((stream) => stream.text()));
     expect(await stopTime(gateway)).toBeLessThan(4_000);
     for (const said of await texts) expect(said).not.toContain('event: complete');
   });
 
-  test('closes WebSockets with 1001; a subscription is not called complete, so that clients come back', async () => {
+  test('closes WebSockets with 1001; subscriptions do not complete, so clients return', async () => {
     const gateway = await start();
     const client = gateway.as(company);
     const codes: number[] = [];
@@ -99,7 +99,7 @@ describe('SIGTERM', () => {
     expect({ completed, cameBack: connects > 1 }).toEqual({ completed: false, cameBack: true });
   });
 
-  test('answers who waits for a manufacturer at once: 409 with Retry-After', async () => {
+  test('answers waiting requests for an eligibility at once: 409 with Retry-After', async () => {
     const gateway = await start({ WORKERS: 'off' });
     const client = gateway.as(company);
     const { vin } = await addVehicle(client);
@@ -109,7 +109,7 @@ describe('SIGTERM', () => {
     expect(await waiting).toMatchObject({ status: 409, body: { code: 'ELIGIBILITY_IN_PROGRESS' } });
   });
 
-  test('lets an upload end that is under way', async () => {
+  test('lets a running upload end', async () => {
     const gateway = await start();
     const client = gateway.as(company);
     const sending = await openUpload(client);
@@ -124,7 +124,7 @@ describe('SIGTERM', () => {
     expect(await stopped).toBe(0);
   });
 
-  test('cuts an upload that goes on for ever, and ends with 0 within 10 seconds', async () => {
+  test('cuts an endless upload, and exits with 0 within 10 seconds', async () => {
     const gateway = await start();
     const client = gateway.as(company);
     const sending = await openUpload(client);
@@ -134,7 +134,7 @@ describe('SIGTERM', () => {
     await cut;
   });
 
-  test('says so at /readyz for a moment, with 503, to whoever connects anew; then takes no connections', async () => {
+  test('answers new connections at /readyz with 503 for a moment, then accepts none', async () => {
     const gateway = await start();
     const stopped = gateway.stop();
     const statuses: (number | string)[] = [];
@@ -177,13 +177,13 @@ describe('SIGTERM', () => {
     const gateway = await start({ LOG_LEVEL: 'info' }, ['npm', 'start']);
     gateway.process.kill('SIGTERM');
     await expect.poll(() => freshly(gateway.url, '/livez')).toBe('ECONNREFUSED');
-    // All of it has gone, and not by force.
+    // The process group has ended by itself.
     await gateway.exited;
     expect(gateway.output()).toMatch(/finishing what is under way/);
   });
 });
 
-/** The status of an answer on a connection of its own, or the code of what became of it. */
+/** The status of a response on a new connection, or the error code. */
 function freshly(url: string, path: string, headers: Record<string, string> = {}): Promise<number | string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {

@@ -9,7 +9,7 @@ import { browserPages, inBrowser } from '../support/browser.ts';
 import { addVehicles, createFleet, newVin, newVins } from '../support/factories.ts';
 import { startGateway } from '../support/gateway.ts';
 
-/** The page of an example, built and served as its README says, in front of this gateway. */
+/** Builds and serves an example as its README says, in front of this gateway; returns the page's URL. */
 async function serve(name: string, gateway: string, token: string): Promise<string> {
   const root = resolve('examples', name);
   if (existsSync(join(root, 'relay.config.json'))) {
@@ -33,7 +33,7 @@ describe.skipIf(!inBrowser)('an example', async () => {
   const openPage = browserPages();
 
   test.each(['apollo', 'urql', 'relay'])(
-    'of %s lists, filters, pages, follows, uploads, and says what is wrong',
+    'of %s lists, filters, pages, follows, uploads, and shows errors',
     async (name) => {
       const client = await gateway.as(`example-${name}`);
       const url = await serve(name, gateway.url, client.headers.authorization?.slice('Bearer '.length) ?? '');
@@ -45,7 +45,7 @@ describe.skipIf(!inBrowser)('an example', async () => {
       const page = await openPage(url, { mayFail: true });
       await page.getByRole('heading', { name: fleet.name }).waitFor();
       const rows = page.getByRole('listitem');
-      // Before the manufacturer has answered, and then without a reload.
+      // The status changes without a reload.
       await page.getByText(`${slow}: PENDING`).waitFor();
       expect(await rows.count()).toBe(10);
       await page.getByText(`${slow}: ELIGIBLE`).waitFor();

@@ -2,13 +2,13 @@ import { expect, test } from 'vitest';
 import { fuzz } from '../fuzz/fuzz.ts';
 import { startGateway } from '../support/gateway.ts';
 
-/** Always the same ones here, so that a change that breaks nothing passes; `npm run fuzz` tries others. */
+/** A fixed seed repeats the requests, so that a harmless change passes; `npm run fuzz` tries others. */
 const { FUZZ_CASES = '5000', FUZZ_SEED = '1' } = process.env;
 const MS_PER_CASE = 100;
 
 const gateway = await startGateway({ settings: { CONTRACTS_AUTH: 'required' } });
 
-test(`odd requests get refusals as documented, and change nothing of others: ${FUZZ_CASES} with seed ${FUZZ_SEED}`, {
+test(`random requests get documented errors, and change no other company: ${FUZZ_CASES} with seed ${FUZZ_SEED}`, {
   timeout: Number(FUZZ_CASES) * MS_PER_CASE,
   retry: 0,
 }, async () => {

@@ -28,7 +28,7 @@ const interfaces: Record<string, Ask> = {
 const fleetOf = ({ body }: Awaited<ReturnType<Ask>>) =>
   body.data?.createFleet?.fleet ?? { id: body.id, name: body.name };
 
-/** The retry after the crash gets the answer that the first request had, and there is one fleet. */
+/** Checks that the retry after the crash gets the first response, and that there is one fleet. */
 async function expectOneFleet(ask: Ask, name: string, gateway: SpawnedGateway, id: string | undefined) {
   const client = gateway.as(company);
   const retry = await ask(client, name);
@@ -63,7 +63,7 @@ describe.each(Object.entries(interfaces))(
       expect(await after.stop()).toBe(0);
     });
 
-    test('at any moment of five: the retry makes the fleet, or gets it', async () => {
+    test('at one of five moments: the retry makes the fleet, or gets it', async () => {
       const name = `${interfaceName} any`;
       const before = await start();
       const client = before.as(company);
@@ -72,14 +72,14 @@ describe.each(Object.entries(interfaces))(
       expect(await before.stop('SIGKILL')).toBe(null);
       await Promise.all(calls);
       const after = await start();
-      // Until the claim of the first is over it is 409.
+      // The retry is answered with 409 until the first claim ends.
       const id = await until(async () => fleetOf(await ask(after.as(company), name)).id);
       await expectOneFleet(ask, name, after, id);
       expect(await after.stop()).toBe(0);
     });
 
     test.runIf(kind === 'postgresql')(
-      'between the commit and the gateway’s knowledge of it: the retry finds what was done',
+      'between the commit and the gateway’s knowledge of it: the retry finds the result',
       async () => {
         const name = `${interfaceName} commit`;
         const url = env.DATABASE_URL ?? '';
@@ -103,16 +103,16 @@ describe.each(Object.entries(interfaces))(
     );
 
     test.runIf(kind === 'postgresql')(
-      'while the first still runs: 409 with Retry-After; after its end the retry does it',
+      'while the first still runs: 409 with Retry-After; afterwards the retry succeeds',
       async () => {
         const name = `${interfaceName} running`;
-        // Its jobs would wait for the lock, too.
+        // Jobs would wait for the lock, too.
         const gateway = await start({ WORKERS: 'off' });
         const client = gateway.as(company);
         const blocker = new pg.Client(env.DATABASE_URL);
         await blocker.connect();
         await blocker.query('begin; lock table fleet in exclusive mode');
-        // Within its transaction the blocker would see the same activity for ever.
+        // Inside its transaction the blocker would always see the same activity.
         const watcher = new pg.Client(env.DATABASE_URL);
         await watcher.connect();
         const first = ask(client, name);

@@ -21,7 +21,7 @@ const killed = await databaseEnv();
 
 const named = field('fleetId', fleet.id);
 
-/** A request whose body is sent bit by bit; its answer is there whenever it comes. */
+/** Opens an upload whose body is sent in parts; `answer` may resolve before the end of the body. */
 function begin(client: Client, query = '', headers: Headed = {}) {
   const sending = request(`${client.url}/vehicles/file${query}`, {
     method: 'POST',
@@ -47,7 +47,7 @@ const running = async (client: Client, importId: string) =>
 const someBytes = (sending: ClientRequest, fleetId: string, vins: string[]) =>
   sending.write(`${field('fleetId', fleetId)}${file(`vin\n${vins.join('\n')}`).slice(0, -2)}`);
 
-describe('what is refused as the caller’s fault, with nothing stored', () => {
+describe('the caller’s faults, with nothing stored', () => {
   afterEach(async () => {
     expect(await gateway.execute(`select vin from vehicle where fleet_id = '${fleet.id}'`)).toEqual([]);
     expect(await gateway.execute('select import_id from import_batch')).toEqual([]);
@@ -149,18 +149,18 @@ describe('what is refused as the caller’s fault, with nothing stored', () => {
     expect(await send('', { 'content-type': 'multipart/form-data' })).toMatchObject({ status: 400 });
   });
 
-  test('a body that is compressed', async () => {
+  test('a compressed body', async () => {
     const body = gzipSync(`${named}${good}${END}`);
     const { status } = await send(body, { 'content-encoding': 'gzip' });
     expect([400, 415]).toContain(status);
   });
 
-  test('an importId that is none, a mode that is none', async () => {
+  test('an invalid importId, an invalid mode', async () => {
     expect(await send(`${named}${good}${END}`, {}, '?importId=1')).toMatchObject({ status: 400 });
     expect(await send(`${named}${good}${END}`, {}, '?mode=most')).toMatchObject({ status: 400 });
   });
 
-  test('more uploads at once than a company may have', async () => {
+  test('more concurrent uploads than a company may have', async () => {
     const ids = [crypto.randomUUID(), crypto.randomUUID()] as const;
     const open = ids.map((id) => begin(acme, `?importId=${id}`));
     for (const { sending } of open) someBytes(sending, fleet.id, newVins(20_000));
@@ -184,7 +184,7 @@ describe('what is refused as the caller’s fault, with nothing stored', () => {
     }
   });
 
-  test('a fleet that is deleted while its file arrives', async () => {
+  test('a fleet deleted during its upload', async () => {
     const doomed = await createFleet(acme);
     const importId = crypto.randomUUID();
     const { sending, answer } = begin(acme, `?importId=${importId}`);
@@ -195,14 +195,14 @@ describe('what is refused as the caller’s fault, with nothing stored', () => {
     expect(await answer).toMatchObject({ status: 404, body: { code: 'FLEET_NOT_FOUND' } });
   });
 
-  test('rows that the database has lost', async () => {
+  test('rows that the database lost', async () => {
     const importId = crypto.randomUUID();
     const { sending, answer } = begin(acme, `?importId=${importId}`);
     someBytes(sending, fleet.id, newVins(20_000));
     await expect
       .poll(() => gateway.execute(`select from import_batch where import_id = '${importId}'`))
       .not.toEqual([]);
-    // As a crash of the database leaves an unlogged table.
+    // A crash of the database empties an unlogged table.
     await gateway.execute('truncate import_batch');
     sending.end(`\r\n${END}`);
     expect(await answer).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
@@ -210,26 +210,23 @@ describe('what is refused as the caller’s fault, with nothing stored', () => {
   });
 });
 
-test.runIf(mayMount())(
-  'a file that waits for its fleet finds no room: 503 says so, and once there is, it is stored',
-  async () => {
-    const folder = join(inject('database').folder, 'room');
-    onTestFinished(mountTmpfs(folder, '100k'));
-    vi.stubEnv('TMPDIR', folder);
-    onTestFinished(() => void vi.unstubAllEnvs());
-    const own = await createFleet(acme);
-    const form = (vins: string[]) => `${file(`vin\n${vins.join('\n')}\n`)}${field('fleetId', own.id)}${END}`;
-    expect(await send(form(newVins(20_000)))).toMatchObject({
-      status: 503,
-      headers: { 'retry-after': '2' },
-      body: { code: 'UNAVAILABLE', detail: expect.stringMatching(/no room for the file/) },
-    });
-    expect(await send(form(newVins(1_000)))).toMatchObject({ status: 201, body: { summary: { created: 1_000 } } });
-  },
-);
+test.runIf(mayMount())('a file before its fleet finds no room on disk: 503, and later it is stored', async () => {
+  const folder = join(inject('database').folder, 'room');
+  onTestFinished(mountTmpfs(folder, '100k'));
+  vi.stubEnv('TMPDIR', folder);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const own = await createFleet(acme);
+  const form = (vins: string[]) => `${file(`vin\n${vins.join('\n')}\n`)}${field('fleetId', own.id)}${END}`;
+  expect(await send(form(newVins(20_000)))).toMatchObject({
+    status: 503,
+    headers: { 'retry-after': '2' },
+    body: { code: 'UNAVAILABLE', detail: expect.stringMatching(/no room for the file/) },
+  });
+  expect(await send(form(newVins(1_000)))).toMatchObject({ status: 201, body: { summary: { created: 1_000 } } });
+});
 
 test.each(['partial', 'atomic'])(
-  'an upload that broke off is failed, and can be sent again under the same importId (%s)',
+  'an interrupted upload is failed, and can be sent again with the same importId (%s)',
   async (mode) => {
     const own = await createFleet(acme);
     const query = `?mode=${mode}&importId=${crypto.randomUUID()}`;
@@ -248,12 +245,12 @@ test.each(['partial', 'atomic'])(
 );
 
 describe.skipIf(gateway.database.kind === 'embedded')('a database whose connections are cut', () => {
-  /** As a restart does; the pool's next ones are new. */
+  /** Cuts connections, as a restart does; the pool's next ones are new. */
   const cut = (which: string) =>
     gateway.execute(`select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and pid <> pg_backend_pid() and ${which}`);
 
-  test.each(['partial', 'atomic'])('between two batches: all of the file is stored, or none (%s)', async (mode) => {
+  test.each(['partial', 'atomic'])('between two batches: the whole file is stored, or nothing (%s)', async (mode) => {
     const own = await createFleet(acme);
     const importId = crypto.randomUUID();
     const vins = newVins(20_000);
@@ -266,12 +263,12 @@ describe.skipIf(gateway.database.kind === 'embedded')('a database whose connecti
     expect([201, 503]).toContain(status);
     const count = (await acme.get(`/fleets/${own.id}`)).body.vehicleCount;
     expect(count).toBe(status === 201 ? 20_000 : 0);
-    // Without a key, so that nobody has to wait for the lease of the first one.
+    // Without an importId, the second upload need not wait for the lease of the first.
     const again = await acme.post(`/vehicles/file?mode=${mode}`, uploadForm(own.id, vins.join('\n')));
     expect(again).toMatchObject({ status: 201, body: { summary: { created: 20_000 - count, existing: count } } });
   });
 
-  test.each(['partial', 'atomic'])('while the file is stored: the fleet is as it was (%s)', async (mode) => {
+  test.each(['partial', 'atomic'])('during storing: the fleet does not change (%s)', async (mode) => {
     const own = await createFleet(acme);
     const importId = crypto.randomUUID();
     const vins = newVins(40_000);
@@ -292,10 +289,10 @@ describe.skipIf(gateway.database.kind === 'embedded')('a database whose connecti
   });
 });
 
-test('neither a long import nor a wide read stops the process from answering others', async () => {
+test('neither a long import nor a large read blocks other requests', async () => {
   const busy = await spawnGateway({ ...killed, WORKERS: 'off' }, killed.DATABASE_URL ? { issuer } : {});
   const client = busy.as('demo');
-  /** Milliseconds that /livez took while this was under way. One in fifty is left to a machine that is busy with others. */
+  /** The 98th percentile of /livez in milliseconds during `work`; the slowest 2 % are left to other load. */
   async function livezDuring(work: Promise<unknown>): Promise<number> {
     let ended = false;
     const over = work.finally(() => {
@@ -317,7 +314,7 @@ test('neither a long import nor a wide read stops the process from answering oth
   expect(await livezDuring(upload)).toBeLessThan(150);
   expect(await upload).toMatchObject({ status: 201, body: { summary: { created: 200_000 } } });
 
-  /** Takes the answer as it comes: to make an object of it would be our own delay. */
+  /** Reads the response as it arrives: parsing it would block this process. */
   async function drained(path: string, init: RequestInit = {}): Promise<number> {
     const headers = { ...client.headers, 'content-type': 'application/json' };
     const answer = await fetch(busy.url + path, { ...init, headers });
@@ -336,7 +333,7 @@ test('neither a long import nor a wide read stops the process from answering oth
   for (const bytes of await reads) expect(bytes).toBeGreaterThan(50_000);
 }, 180_000);
 
-test('a process that is killed in mid-upload leaves the fleet as it was, and the file can be sent again', async () => {
+test('a killed process leaves the fleet unchanged during an upload, and the file can be sent again', async () => {
   const settings = killed.DATABASE_URL ? killed : { ...killed, WORKERS: 'off' };
   const identity = killed.DATABASE_URL ? { issuer } : {};
   const first = await spawnGateway(settings, identity);
@@ -349,7 +346,7 @@ test('a process that is killed in mid-upload leaves the fleet as it was, and the
   await running(before, importId);
   await first.stop('SIGKILL');
 
-  // Half a minute later.
+  // Ends the lease, as after half a minute.
   const database = await openDatabase(databaseConfig(killed));
   await database.orm.em.fork().execute('update import set due_at = now()');
   await database.close();
@@ -391,7 +388,7 @@ test('GET /imports/{id}/events: may be opened before the upload, and ends with t
   await expect.poll(() => followers.count).toBe(0);
 });
 
-test('GET /imports/{id}/events: whoever leaves is forgotten; another company sees nothing; no id is a 404', async () => {
+test('GET /imports/{id}/events: forgets clients that leave, hides other companies; an invalid id is 404', async () => {
   const leaving = new AbortController();
   const url = `${gateway.url}/imports/${crypto.randomUUID()}/events`;
   const stream = await fetch(url, { headers: acme.headers, signal: leaving.signal });
@@ -414,13 +411,13 @@ test('GET /imports/{id}/events: whoever leaves is forgotten; another company see
   expect(await text(watching.body as never).catch(() => '')).not.toContain('data:');
 });
 
-test('a list is stopped when its reader leaves, and waits for one that is slow without a transaction', async () => {
+test('a list stops when its reader leaves, and waits for a slow reader without a transaction', async () => {
   const own = await createFleet(acme);
   await acme.post('/vehicles/file', uploadForm(own.id, newVins(40_000).join('\n')));
   const slow = await fetch(`${gateway.url}/fleets/${own.id}/vehicles`, { headers: acme.headers });
   const reader = slow.body?.getReader();
   await reader?.read();
-  // On the embedded database an open transaction would make this wait for ever.
+  // On the embedded database an open transaction would block this statement for ever.
   await gateway.execute(`update fleet set vat = 'DE2' where id = '${own.id}'`);
   if (gateway.database.kind === 'postgresql') {
     expect(

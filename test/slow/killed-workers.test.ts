@@ -7,13 +7,13 @@ import { until } from '../support/until.ts';
 import { eligible, slow, UpstreamServer, vinOf } from '../support/upstream.ts';
 
 const KILLS = 8;
-/** Vehicles that are added before each kill. */
+/** Vehicles added before each kill. */
 const ADDED = 60;
 
 const env = await databaseEnv();
 
 test.runIf(env.DATABASE_URL)(
-  'eight kills among three processes delay nothing for long, and only questions under way are asked again',
+  'after eight kills among three processes, only calls under way are repeated, without a long delay',
   async () => {
     const issuer = await testIssuer();
     const upstream = await UpstreamServer.start();
@@ -27,7 +27,7 @@ test.runIf(env.DATABASE_URL)(
         upstream.received.filter(({ endpoint }) => endpoint === 'eligibility').map((one) => vinOf(one)),
         (vin) => vin,
       );
-    /** How often a vehicle was being asked about when a process was killed. */
+    /** How often a call about a vehicle was under way when a process was killed. */
     const underWay = new Map<string, number>();
 
     const all: string[] = [];
@@ -44,7 +44,7 @@ test.runIf(env.DATABASE_URL)(
         if (known.has(vin)) underWay.set(vin, (underWay.get(vin) ?? 0) + 1);
       gateways[kill % 3] = await start();
     }
-    // A claim that is not taken over ends after two minutes, which is longer than this waits.
+    // A claim that no process takes over ends after two minutes, longer than this wait.
     await until(async () => (await rows(`select vin from vehicle where status = 'PENDING'`)).length === 0);
 
     const times = asked();

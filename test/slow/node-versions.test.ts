@@ -7,11 +7,11 @@ import { expect, onTestFinished, test } from 'vitest';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');
-/** The Node that npm itself runs by: of the machine, not of the lockfile. */
+/** The Node that runs npm: the machine's, not the lockfile's. */
 const npmNode = process.env.npm_node_execpath ?? process.execPath;
 const version = async (node: string) => Number((await run(node, ['-p', 'parseInt(process.versions.node)'])).stdout);
 
-/** A clone whose packages brought no Node that runs: `node` is what stands in its place. */
+/** A clone whose packages contain no working Node; `node` is the file in its place. */
 async function clone(node?: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'fleet-gateway-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -24,7 +24,7 @@ async function clone(node?: string): Promise<string> {
   return folder;
 }
 
-/** What `npm <args>` says where it fails, without the bin folders of this project. */
+/** The output of `npm <args>`, which must fail, without this project's bin folders. */
 async function failure(folder: string, args: string[]) {
   const PATH = [dirname(npmNode), '/usr/bin', '/bin'].join(delimiter);
   const failed = await run('npm', args, {
@@ -35,7 +35,7 @@ async function failure(folder: string, args: string[]) {
 }
 
 test.skipIf((await version(npmNode)) >= 24).each(['start', 'token', 'migrate'])(
-  'on an older Node, npm run %s says what is needed',
+  'on an older Node, npm run %s names the required version',
   async (script) => {
     const { code, output } = await failure(await clone(), ['run', script]);
     expect([code, output]).toEqual([1, expect.stringMatching(/Fleet Gateway needs Node 24 or newer; this is v\d+/)]);
@@ -43,8 +43,8 @@ test.skipIf((await version(npmNode)) >= 24).each(['start', 'token', 'migrate'])(
   },
 );
 
-test.skipIf(process.platform === 'win32')('where the Node of the packages cannot run, npm start says so', async () => {
-  // As on Alpine: the interpreter that the file names is not there.
+test.skipIf(process.platform === 'win32')('if the Node of the packages cannot run, npm start says so', async () => {
+  // On Alpine, the interpreter that the file names is missing.
   const { code, output } = await failure(await clone('#!/lib64/ld-linux-of-another-libc.so\n'), ['start']);
   expect(code).not.toBe(0);
   expect(output).toContain('npm ci --omit=optional');

@@ -14,7 +14,7 @@ const tools = resolve('test/tools/node_modules');
 const there = existsSync(tools);
 if (!there) console.log('The generators of clients are left out; `npm ci --prefix test/tools` brings them.');
 
-/** What an integrator writes on top of what the generators make. */
+/** A program that uses the generated clients. */
 const program = `
 import createClient from 'openapi-fetch';
 import { client } from './hey-api/client.gen';
@@ -62,7 +62,7 @@ describe.skipIf(!there)('clients generated from openapi.json', async () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  test('spectral finds nothing in the document, not even a hint', async () => {
+  test('spectral finds no fault in the document, not even a hint', async () => {
     const args = ['lint', 'docs/openapi.json', '--ruleset', 'test/tools/spectral.yaml', '--fail-severity', 'hint'];
     const { stdout } = await run(process.execPath, [join(tools, '@stoplight/spectral-cli/dist/index.js'), ...args]);
     expect(stdout).toMatch(/^No results/);
@@ -78,7 +78,7 @@ describe.skipIf(!there)('clients generated from openapi.json', async () => {
 
   test('work', async () => {
     const token = (await gateway.services.authenticator.issue?.({ company: 'acme' })) ?? '';
-    // The generated files import each other without an ending, as bundlers have it.
+    // The generated files import each other without an extension, as bundlers allow.
     const bundler = await createViteServer({ configFile: false, root: folder, server: { middlewareMode: true } });
     onTestFinished(() => bundler.close());
     const { use } = await bundler.ssrLoadModule(join(folder, 'use.ts'));

@@ -16,12 +16,12 @@ const gateway = await startGateway({
     PACKS: 'driving-log,fuel',
     LIMIT_VINS: '20',
     LIMIT_FILE_BYTES: '10000',
-    // What one page of REST holds may be asked for.
+    // A page of REST may be requested in GraphQL.
     LIMIT_GRAPHQL_COST: '1000000',
   },
 });
 
-/** What came of a call: a value, or a refusal as both interfaces tell it. */
+/** The outcome of a call: a value, or an error in the form common to both interfaces. */
 type Outcome = { value: Json } | { code: string; faults: string[]; message?: string; details: Json };
 
 const inputErrorsOf = (errors: Json[] = []) => errors.map(({ path, code }) => `${path} ${code}`).toSorted();
@@ -66,7 +66,7 @@ async function byGraphql(world: World, twin: Twin, call: Call): Promise<Outcome>
   expect(errors).toHaveLength(1);
   const [{ message, path, extensions }] = errors;
   const { code, requestId: _, errors: faults, ...details } = extensions;
-  // Before anything is executed the types alone have spoken, in their own words.
+  // Before execution, GraphQL's types produce the errors, with their own messages.
   return { code, faults: inputErrorsOf(faults), ...(path && { message }), details };
 }
 
@@ -76,7 +76,7 @@ async function firstEvent(client: Client, query: string, variables: Json): Promi
   return (await stream.next().finally(stream.close)).data;
 }
 
-/** GraphQL's refusal with the names that REST has for what was given. */
+/** GraphQL's error with REST's names of inputs. */
 function renamed(outcome: Outcome, names: Twin['renamed'] = {}): Outcome {
   if (!('faults' in outcome)) return outcome;
   const faults = outcome.faults.map((fault) => {
@@ -103,7 +103,7 @@ beforeAll(async () => {
 });
 
 let pairs = 0;
-/** Two worlds that are alike for what changes them, else one for both. */
+/** Two equal worlds if the operation writes, else one for both interfaces. */
 async function worldsFor({ writes }: Twin): Promise<[World, World]> {
   if (!writes) return [shared, shared];
   const vins = worldVins();
@@ -112,7 +112,7 @@ async function worldsFor({ writes }: Twin): Promise<[World, World]> {
 }
 
 describe.each(paired)('%s', (operation, twin) => {
-  test.each(Object.entries(twin.cases))('%s: both interfaces answer the same', async (_, call) => {
+  test.each(Object.entries(twin.cases))('%s: both interfaces give the same answer', async (_, call) => {
     const [left, right] = await worldsFor(twin);
     const fromRest = await byRest(left, operation, twin, call(left));
     const fromGraphql = renamed(await byGraphql(right, twin, call(right)), twin.renamed);
@@ -136,17 +136,17 @@ describe.each(paired)('%s', (operation, twin) => {
   });
 });
 
-/** The document with nothing of the answer but its type: objects in it may need more scopes than the field itself. */
+/** The document with `__typename` as its only selection: nested objects may need more scopes than the field itself. */
 function withoutSelection(document: string): string {
   const [, head = '', selection = ''] = /^([^{]*\{ \w+(?:\([^)]*\))? \{)(.*)\} \}$/s.exec(document) ?? [];
   return head === '' || selection.includes('$') ? document : `${head} __typename } }`;
 }
 
-/** The code with which somebody is not let in; empty for whoever is, whatever the answer. */
+/** The code of an authentication or authorisation error, else empty. */
 const refusalIn = (answer: Answer): string => /"code":"(UNAUTHENTICATED|FORBIDDEN)"/.exec(textOf(answer))?.[1] ?? '';
 
 describe('eligibility without an answer', () => {
-  test('pending: a refusal for REST, the same as data for GraphQL', async () => {
+  test('pending: an error in REST, the same as data in GraphQL', async () => {
     const { status, body } = await shared.client.get(`/vehicles/eligibility/${shared.vin}`);
     expect({ status, code: body.code }).toEqual({ status: 409, code: 'ELIGIBILITY_IN_PROGRESS' });
     const outcome = await eligibilityOf(shared.vin);

@@ -4,13 +4,13 @@ import { openTrial } from '../documents/trial.ts';
 import { poolsOf } from '../documents/world.ts';
 import { startGateway } from '../support/gateway.ts';
 
-/** `npm run test:slow` tries the same ones each time. */
+/** Seeds 1 to COUNT make the same documents in each run. */
 const COUNT = 400;
 
 const gateway = await startGateway({ settings: { LIMIT_GRAPHQL_COST: '1000000000000000' } });
 
-// What a mutation gives back is loaded in another way than what a query begins with, and must be the same.
-test('what a mutation gives of a fleet and its vehicles is what a query gives', async () => {
+// Payloads of mutations are loaded in another way than queries, but must be equal.
+test("a mutation's payload of a fleet and its vehicles equals a query's", async () => {
   const { rows, close } = await openTrial(gateway);
   const client = await gateway.as('acme');
   const pools = poolsOf(rows);
@@ -23,7 +23,7 @@ test('what a mutation gives of a fleet and its vehicles is what a query gives', 
     const vins = vehicles.map(({ vin }) => vin as string);
     const isFleet = random() < 0.5;
     const field = isFleet ? 'fleet' : 'vehicles';
-    // They are all there already, so nothing changes.
+    // The vehicles exist already, so nothing changes.
     const open = `{ payload: addVehicles(input: { fleetId: "${fleet.id}", vins: ${JSON.stringify(vins)} }) { ${field} `;
     const type = isFleet ? 'Fleet' : 'Vehicle';
     const { query, sends } = randomDocument(pools, random, { type, operation: 'mutation', open, close: ' } }' });

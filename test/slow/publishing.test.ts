@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 const KILLED = 6;
 
 describe.runIf(inject('database').kind === 'postgresql')('publishers that are killed', () => {
-  test('leave no event with half of what publishing makes of it, and no gap', { timeout: 180_000 }, async () => {
+  test('leave no half-published event, and no gap', { timeout: 180_000 }, async () => {
     const issuer = await testIssuer();
     const env = await databaseEnv();
     const database = await openDatabase(databaseConfig(env));
@@ -19,7 +19,7 @@ describe.runIf(inject('database').kind === 'postgresql')('publishers that are ki
     const writer = await start('off');
     const clients = ['acme', 'globex', 'initech'].map((company) => writer.as(company));
     for (const client of clients) await client.post('/webhooks', { url: 'http://127.0.0.1:9/nobody' });
-    // Each transaction takes long enough to be killed in its middle.
+    // Slows each transaction down, so that kills interrupt it.
     await execute(`create function dawdle() returns trigger language plpgsql as $$
       begin perform pg_sleep(0.02); return null; end $$`);
     for (const table of ['event', 'company', 'delivery']) {
@@ -28,7 +28,7 @@ describe.runIf(inject('database').kind === 'postgresql')('publishers that are ki
       );
     }
 
-    /** What is only half done: an event without its delivery, two at one place, a counter that is not its log's. */
+    /** Logs that are half done: events without deliveries, duplicate positions, or a wrong last position. */
     const halves = () =>
       execute(`select company from (
           select c.company, c.position, count(e.id) as events, max(e.position) as last, count(d.id) as deliveries

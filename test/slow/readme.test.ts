@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, '../..');
 const { kind } = inject('database');
 const env = await databaseEnv();
 
-/** What a block is to print, and its exit code, in the README's order. */
+/** The expected output of each block, and its exit code, in the README's order. */
 const expected: { says: RegExp; code?: number }[] = [
   { says: /120 vehicles created.*eligibilityChanged/s },
   { says: /^$/ },
@@ -26,7 +26,7 @@ const expected: { says: RegExp; code?: number }[] = [
   { says: /"name":\s*"Berlin"/ },
 ];
 
-/** Runs a script in a folder that looks like the project's, and gives what it prints. */
+/** Runs a script in a folder that looks like the project's, and returns its output. */
 async function bash(script: string, settings: NodeJS.ProcessEnv): Promise<string> {
   const folder = mkdtempSync(join(inject('database').folder, 'tour-'));
   for (const name of ['package.json', 'node_modules', 'src', 'tsconfig.json']) {
@@ -42,7 +42,7 @@ async function bash(script: string, settings: NodeJS.ProcessEnv): Promise<string
   return output + errors;
 }
 
-// The tour is for the gateway as it comes: on the embedded database, with tokens of its own.
+// The tour uses a gateway with default settings: the embedded database, and its own tokens.
 test.runIf(kind === 'embedded')("README's tour works from its first block to its last", async () => {
   const gateway = await spawnGateway(env);
   const readme = readFileSync(join(root, 'README.md'), 'utf8');

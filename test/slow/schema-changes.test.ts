@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { beyondMikroOrm, difference, otherTypes, schemaSession } from '../support/schema.ts';
 
-// Changes made behind the migrations' back, each of which a test of test/schema.test.ts has to notice.
+// Changes without a migration, each of which test/schema.test.ts must notice.
 
 const { orm, execute, undone } = await schemaSession();
 
-/** What `look` finds after a change, which is then undone. */
+/** The result of `look` after a change, which is then undone. */
 const after = <T>(change: string, look: (on: typeof orm) => Promise<T>) =>
   undone(async () => {
     await execute(change);

@@ -6,7 +6,7 @@ import { askGraphql, askRest, codeOf } from '../support/operation.ts';
 import { operations } from '../support/operations.ts';
 import { newWorld } from '../support/worlds.ts';
 
-// One company sends each operation of either interface many times at once. It is answered or told to wait, and another one is served.
+// One company sends each operation of both interfaces many times at once. Another company is served meanwhile.
 
 const gateway = await startGateway({ settings: { LIMIT_VINS: '20' } });
 const loud = await newWorld(gateway, 'loud');
@@ -26,7 +26,7 @@ async function others(): Promise<Answer[]> {
   ]);
 }
 
-/** What tells a client that the service, not its request, is the reason. */
+/** Whether a response names the service as the cause. */
 const isAtFault = (answer: Answer) =>
   answer.status >= 500 || ['INTERNAL', 'UNAVAILABLE'].includes(codeOf(answer) ?? '');
 

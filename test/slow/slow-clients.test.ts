@@ -9,7 +9,7 @@ import { spawnGateway, testIssuer } from '../support/gateway.ts';
 import { openRaw } from '../support/raw.ts';
 import { until } from '../support/until.ts';
 
-/** Half a minute's patience, half a minute for what a socket holds, and some for the look at all connections. */
+/** 30 s of patience, 30 s for the contents of a socket's buffers, and some for the check of all connections. */
 const CUT_AFTER_MS = 85_000;
 const EACH_KIND = 100;
 
@@ -17,7 +17,7 @@ const { kind } = inject('database');
 const env = await databaseEnv();
 const issuer = await testIssuer();
 
-test('clients that send or take slowly are cut and harm nobody; uploads and event streams go on', {
+test('clients that send or read slowly are cut and harm no other; uploads and event streams continue', {
   timeout: 240_000,
 }, async () => {
   const gateway = await spawnGateway(env, kind === 'postgresql' ? { issuer } : {});
@@ -67,7 +67,7 @@ test('clients that send or take slowly are cut and harm nobody; uploads and even
     return sockets;
   }
 
-  /** A file that takes longer than any slow client is given, at 8 kB a second. */
+  /** Uploads a file at 8 kB per second, for longer than a slow client is permitted. */
   async function upload(): Promise<{ status: number | undefined; body: string }> {
     const asked = request(new URL('/vehicles/file', gateway.url), {
       method: 'POST',
@@ -87,7 +87,7 @@ test('clients that send or take slowly are cut and harm nobody; uploads and even
     return answered;
   }
 
-  /** Takes what was asked for at 128 kB a second, for longer than a slow client is given, and gives how much of it came. */
+  /** Reads at 128 kB per second, for longer than a slow client is permitted; returns the number of bytes. */
   async function takeSteadily(asked: string): Promise<number> {
     const socket = await openRaw(gateway.url);
     socket.pause().write(asked);
@@ -99,7 +99,7 @@ test('clients that send or take slowly are cut and harm nobody; uploads and even
     return bytes;
   }
 
-  // 10 MB of a file, and as much of a list that is sent while it is read.
+  // 10 MB of a file, and as much of a streamed list.
   const taken = [takeSteadily(`${script}\r\n${script}Connection: close\r\n\r\n`), takeSteadily(list)];
   const uploaded = upload();
   const times: number[] = [];
@@ -110,7 +110,7 @@ test('clients that send or take slowly are cut and harm nobody; uploads and even
   }
   const sorted = times.toSorted((a, b) => a - b);
   expect(sorted[Math.floor(sorted.length * 0.95)]).toBeLessThan(100);
-  // A paused socket does not see that it was cut until it has read what was on its way.
+  // A paused socket notices its end only after reading the remaining data.
   for (const socket of readers) socket.resume();
   const left = () => Object.entries(kinds).filter(([, sockets]) => !sockets.every(({ closed }) => closed));
   await until(() => (left().length === 0 ? true : null)).catch(() => {});
@@ -128,14 +128,14 @@ test('clients that send or take slowly are cut and harm nobody; uploads and even
   follower.destroy();
 });
 
-test.runIf(kind === 'embedded')('a connection that has sent nothing is not answered before it asks', async () => {
+test.runIf(kind === 'embedded')('a connection without a request gets no response', async () => {
   const { url } = await spawnGateway(await databaseEnv());
   const socket = await openRaw(url);
   let told = '';
   socket.on('data', (chunk) => {
     told += chunk;
   });
-  // Longer than headers may take, and the look at all connections after that.
+  // Longer than the time limit of headers and the next check of all connections.
   await delay(17_000);
   expect([told, socket.readyState]).toEqual(['', 'open']);
   socket.write('GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');

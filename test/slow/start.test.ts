@@ -15,19 +15,19 @@ import { silence, UpstreamServer } from '../support/upstream.ts';
 const { kind, folder } = inject('database');
 const env = await databaseEnv();
 const issuer = await testIssuer();
-/** On a server an issuer must be named; the embedded database comes with tokens of the gateway's own. */
+/** A server needs an issuer; with the embedded database the gateway issues tokens. */
 const identity = kind === 'postgresql' ? { issuer } : {};
 const company = kind === 'postgresql' ? 'acme' : 'demo';
 const sh = promisify(execFile);
 
-/** What a start that is refused prints, and its exit code. */
+/** The output and exit code of a start that must fail. */
 async function refusal(settings: Parameters<typeof runGateway>[0]) {
   const { exited, output } = runGateway(settings);
   return { code: await exited, lines: output() };
 }
 
 describe('the process', () => {
-  test('data is there after a stop and a start, and after kill -9', async () => {
+  test('data survives a restart and kill -9', async () => {
     let gateway = await spawnGateway(env, identity);
     const fleet = await createFleet(gateway.as(company));
     expect(await gateway.stop()).toBe(0);
@@ -40,7 +40,7 @@ describe('the process', () => {
     expect(await gateway.anyone.get('/readyz')).toMatchObject({ status: 200 });
   });
 
-  test('npm start serves, and Ctrl-C in its terminal ends all of it cleanly', async () => {
+  test('npm start serves, and Ctrl-C in its terminal ends all processes', async () => {
     await rm('node_modules/.cache/compiled', { recursive: true, force: true });
     const gateway = await spawnGateway(
       { ...env, LOG_LEVEL: 'info', NODE_COMPILE_CACHE: undefined },
@@ -50,11 +50,11 @@ describe('the process', () => {
     await gateway.stop('SIGINT');
     expect(gateway.output()).toContain('SIGINT: finishing what is under way');
     await expect(gateway.anyone.get('/livez')).rejects.toThrow();
-    // What it compiled is there for the next start.
+    // The next start can use the compiled code.
     expect(await readdir('node_modules/.cache/compiled')).not.toEqual([]);
   });
 
-  test('it gives back the room that only its start has taken', async () => {
+  test('the process frees the memory that only its start needed', async () => {
     const gateway = await spawnGateway(
       { ...env, NODE_COMPILE_CACHE: undefined },
       { ...identity, command: ['npm', 'start'] },
@@ -68,8 +68,8 @@ describe('the process', () => {
     await gateway.stop('SIGINT');
   });
 
-  // By the program that gives others a terminal, which most Linuxes have.
-  test.skipIf(!existsSync('/usr/bin/script'))('npm start serves where its output is a terminal', async () => {
+  // `script` provides a terminal on most Linux systems.
+  test.skipIf(!existsSync('/usr/bin/script'))('npm start serves if its output is a terminal', async () => {
     const gateway = await spawnGateway(
       { ...env, LOG_LEVEL: 'info' },
       { ...identity, command: ['script', '-qefc', 'npm start', '/dev/null'] },
@@ -79,21 +79,21 @@ describe('the process', () => {
     await gateway.stop();
   });
 
-  test('SIGTERM ends it at once where nothing is under way', async () => {
+  test('SIGTERM ends the process at once if it is idle', async () => {
     const gateway = await spawnGateway(env, identity);
     const start = performance.now();
     expect(await gateway.stop()).toBe(0);
     expect(performance.now() - start).toBeLessThan(3_000);
   });
 
-  test.each(['SIGTERM', 'SIGINT'] as const)('%s ends it while it starts', async (signal) => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('%s ends the process during its start', async (signal) => {
     const { child, output, exited, signalGroup } = runGateway({ ...env, ...identityOf(issuer) });
     child.stdout.once('data', () => signalGroup(signal));
     expect(await exited).toBe(0);
     expect(output()).not.toContain('ready on');
   });
 
-  test('SIGTERM lets a request end that is under way, and takes no new ones', async () => {
+  test('SIGTERM lets running requests end, and refuses new ones', async () => {
     const gateway = await spawnGateway({ ...env, WORKERS: 'off' }, identity);
     const client = gateway.as(company);
     const { vin } = await addVehicle(client);
@@ -105,7 +105,7 @@ describe('the process', () => {
     await expect(gateway.anyone.get('/livez')).rejects.toThrow();
   });
 
-  test('SIGTERM does not wait for a manufacturer that says nothing; the vehicle is asked about later', async () => {
+  test('SIGTERM does not wait for a silent manufacturer; the vehicle is asked about later', async () => {
     const upstream = await UpstreamServer.start();
     upstream.always('eligibility', silence);
     const gateway = await spawnGateway({ ...env, ...askingAt(upstream) }, identity);
@@ -121,7 +121,7 @@ describe('the process', () => {
     await upstream.close();
   });
 
-  test('a port that is taken is said in a line, with exit code 1', async () => {
+  test('a port in use is reported in a line, with exit code 1', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const { port } = taken.address() as { port: number };
@@ -134,15 +134,15 @@ describe('the process', () => {
   });
 });
 
-describe('settings that are missing or wrong', () => {
-  test('on a server, every required one is named at once, with exit code 1', async () => {
+describe('missing or invalid settings', () => {
+  test('on a server, all required settings are named at once, with exit code 1', async () => {
     const { code, lines } = await refusal({ DATABASE_URL: 'postgresql://127.0.0.1:1/none' });
     expect(code).toBe(1);
     expect(lines).toContain('AUTH_ISSUER: is required');
     expect(lines).toContain('CONTRACTS_AUTH: is required');
   });
 
-  test('wrong values and missing ones are listed together', async () => {
+  test('invalid and missing values are listed together', async () => {
     const { code, lines } = await refusal({
       DATABASE_URL: 'mysql://x',
       PORT: 'http',
@@ -162,7 +162,7 @@ describe('settings that are missing or wrong', () => {
     expect(lines).not.toMatch(/^ +at /m);
   });
 
-  test('a database out of reach is said in a line, with exit code 1', async () => {
+  test('an unreachable database is reported in a line, with exit code 1', async () => {
     const settings = { AUTH_ISSUER: 'https://issuer.example', CONTRACTS_AUTH: 'open' };
     const { code, lines } = await refusal({ ...settings, DATABASE_URL: 'postgresql://me:secret@127.0.0.1:1/fleets' });
     expect(code).toBe(1);
@@ -172,7 +172,7 @@ describe('settings that are missing or wrong', () => {
 });
 
 describe.runIf(kind === 'embedded')('embedded', () => {
-  test('an empty folder is enough: the printed curl line works in a shell, and the data is the company demo’s', async () => {
+  test('an empty folder suffices: the printed curl line works, and the data is the company demo’s', async () => {
     const DATA_DIR = join(await mkdtemp(join(folder, 'start-')), 'not', 'there', 'yet');
     afterAll(() => rm(DATA_DIR, { recursive: true, force: true }));
     const gateway = await spawnGateway({ DATA_DIR });
@@ -187,7 +187,7 @@ describe.runIf(kind === 'embedded')('embedded', () => {
     expect(gateway.output()).toContain(`${gateway.url}/graphql`);
   });
 
-  test('its tokens go on working after a restart, and others can be made while it runs', async () => {
+  test('its tokens work after a restart, and more can be made while it runs', async () => {
     let gateway = await spawnGateway(env);
     const demo = gateway.as('demo');
     const made = await sh('npm', ['run', '--silent', 'token', '--', '--company', 'acme'], {
@@ -208,7 +208,7 @@ describe.runIf(kind === 'embedded')('embedded', () => {
     expect(code).toBe(1);
     expect(lines).toMatch(new RegExp(`^DATA_DIR ${env.DATA_DIR} is in use by another process`, 'm'));
     expect(lines).not.toMatch(/^ +at /m);
-    // The first one has not noticed.
+    // The first process still serves.
     expect(await createFleet(gateway.as('demo'))).toMatchObject({ company: 'demo' });
   });
 });

@@ -25,7 +25,7 @@ const settings = {
   OTEL_METRIC_EXPORT_INTERVAL: '1000',
 };
 
-/** Sends with the header of a caller who traces, and gives the ids of his trace and span. */
+/** Sends with the headers of a tracing caller; returns the ids of its trace and span. */
 async function asCaller(send: (headers: { traceparent: string }) => Promise<unknown>) {
   const traceId = randomBytes(16).toString('hex');
   const spanId = randomBytes(8).toString('hex');
@@ -34,7 +34,7 @@ async function asCaller(send: (headers: { traceparent: string }) => Promise<unkn
 }
 
 const query = 'query Mine { fleets { totalCount nodes { id } } }';
-/** Both of GraphQL's ways: the short one for plain JSON, and Yoga's. */
+/** GraphQL requests that are answered directly, and by Yoga. */
 const ways: [string, (acme: Client, headers: Record<string, string>) => Promise<unknown>][] = [
   ['POST', (acme, headers) => acme.post('/graphql', { query }, headers)],
   ['GET', (acme, headers) => acme.get(`/graphql?query=${encodeURIComponent(query)}`, headers)],
@@ -44,7 +44,7 @@ const attributesOf = (name: string, metric: string) =>
   collector.points.filter((point) => point.metric === metric).flatMap(({ attributes }) => attributes[name]);
 
 describe('OpenTelemetry', () => {
-  test('requests, operations, statements, jobs and provider calls are traced and measured, without personal data', async () => {
+  test('requests, operations, statements, jobs and calls are traced and measured, without personal data', async () => {
     const gateway = await spawnGateway(settings, { issuer });
     const acme = gateway.as('acme');
     const fleet = await createFleet(acme);
@@ -74,7 +74,7 @@ describe('OpenTelemetry', () => {
     await stream.next();
     stream.close();
     await acme.get('/livez');
-    // What has not been sent yet goes when it ends.
+    // Unsent data is sent before the exit.
     expect(await gateway.stop()).toBe(0);
 
     for (const { method, traceId, spanId } of asked) {
@@ -110,7 +110,7 @@ describe('OpenTelemetry', () => {
 
     const statements = collector.trace(added.traceId).map(({ name }) => name);
     expect(statements).toEqual(expect.arrayContaining(['POST /vehicles', 'INSERT vehicle']));
-    // Sent by the unit of work, and past it.
+    // Statements of the unit of work, and others.
     expect(collector.spans.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['BEGIN', 'COMMIT', 'UPDATE vehicle']),
     );
@@ -157,7 +157,7 @@ describe('OpenTelemetry', () => {
     expect(collector.received).not.toMatch(/eyJ[\w-]+\.|Bearer/);
   });
 
-  test('a collector that never answers holds up neither a request nor the end for long', async () => {
+  test('a collector that never answers delays neither requests nor the exit for long', async () => {
     const silent = createServer(() => {}).listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const endpoint = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
@@ -184,7 +184,7 @@ describe('OpenTelemetry', () => {
   });
 });
 
-test('each signal is sent where an endpoint is named for it', () => {
+test('each signal is sent if its endpoint is set', () => {
   const endpoint = 'http://collector:4318';
   expect(wantedSignals({})).toEqual([]);
   expect(wantedSignals({ OTEL_EXPORTER_OTLP_ENDPOINT: '' })).toEqual([]);

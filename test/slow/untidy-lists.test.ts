@@ -7,8 +7,8 @@ import { startExplained } from '../support/explained.ts';
 import { recount } from '../support/factories.ts';
 import { looks, type Plan } from '../support/plans.ts';
 
-// Rows of 200 companies as they come in earnest: mixed, one company with half of all, and each company with other statuses and
-// manufacturers than the table as a whole, so that what the planner expects is wrong.
+// Rows of 200 companies as in production: mixed, one company with half of all rows, and statuses and manufacturers
+// distributed otherwise per company than in the whole table, so that the planner's estimates are wrong.
 
 const { gateway, seen } = await startExplained({ LIMIT_GRAPHQL_COST: '1000000' });
 
@@ -24,12 +24,12 @@ const fleets = {
 };
 const first = '2026-01-01T00:00:00Z';
 
-/** `n` counts rows in the order in which they are stored; `k` those of the large company, in no order. */
+/** `n` numbers rows in the order of storage; `k` numbers those of the large company in no order. */
 const made = `create table made as
     select n, n % 2 = 0 as big, (n / 2) * 7919 % ${VEHICLES / 2} as k, (n::bigint * 7919) % 999983 as vin,
       case when n % 2 = 0 then 'big' else 'other-' || lpad((n * 31 % 199)::text, 3, '0') end as company
     from generate_series(1, ${VEHICLES}) n`;
-/** So many are stored by one statement: it has half a minute. */
+/** Rows per statement; a statement has half a minute. */
 const STEP = 20_000;
 const vehicles = (from: number) => `
   insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, status, reason, verified_at)
@@ -81,7 +81,7 @@ interface Look {
   by: string;
 }
 
-/** Rows of vehicles and pages of any table that PostgreSQL looked at for what is asked. */
+/** Rows of vehicles, and pages of any table, that PostgreSQL read for a request. */
 async function lookedAt(ask: () => Promise<unknown>): Promise<Look> {
   seen.length = 0;
   await ask();
@@ -93,16 +93,16 @@ async function lookedAt(ask: () => Promise<unknown>): Promise<Look> {
   };
 }
 
-/** A list in an order that an index has may look at few more rows than it gives. */
+/** A list in an index's order may read at most this many rows more than it returns. */
 const SPARE = 150;
-/** One that is filtered in another order looks up as many for each of a page's rows and its two ends, to know whether there are few. */
+/** A filtered list in another order may read this many rows per row of a page and at both ends, to find few matches. */
 const SOUGHT = 3 * 5_001;
-/** Pages of tables and indexes that are looked at for a row. */
+/** Pages of tables and indexes per row. */
 const BLOCKS = 4;
 
-type Found = Record<string, string>;
-/** Tells of what looked at more than `most` rows. */
-function judge(found: Found, what: string, look: Look, most: number): void {
+type Excesses = Record<string, string>;
+/** Notes the query if it read more than `most` rows. */
+function judge(found: Excesses, what: string, look: Look, most: number): void {
   if (look.rows > most || look.blocks > most * BLOCKS + 200) {
     found[what] = `${look.rows} rows, ${look.blocks} pages; ${most} rows may be: ${look.by}`;
   }
@@ -111,7 +111,7 @@ function judge(found: Found, what: string, look: Look, most: number): void {
 const orders = Object.keys(vehicleOrders).flatMap((field) =>
   (['ASC', 'DESC'] as const).map((direction) => ({ field, direction })),
 );
-type AskedOrder = (typeof orders)[number];
+type ListOrder = (typeof orders)[number];
 
 const range = (from: number, to: number) => ({
   verifiedAfter: new Date(Date.parse(first) + from * 1000).toISOString(),
@@ -120,9 +120,9 @@ const range = (from: number, to: number) => ({
 
 interface Filtered {
   filter: Record<string, unknown>;
-  /** Orders in which an index has its rows. */
+  /** Orders of an index that also has the filter. */
   ordered: readonly string[];
-  /** Orders in which its many rows stand behind many others, such as those without an answer. */
+  /** Orders in which the many matching rows come after many others, such as pending ones. */
   walked?: readonly string[];
 }
 const filters: Record<string, Filtered> = {
@@ -156,15 +156,15 @@ const filters: Record<string, Filtered> = {
 };
 
 const columns: Record<string, string> = { CREATED_AT: 'id', VIN: 'vin collate "C"', VERIFIED_AT: 'verified_at' };
-const orderOf = ({ field, direction }: AskedOrder): Order => ({
+const orderOf = ({ field, direction }: ListOrder): Order => ({
   ...BY_CREATION,
   name: `${direction === 'DESC' ? '-' : ''}${field}`,
   descending: direction === 'DESC',
   by: (vehicleOrders as Record<string, { by?: Order['by'] }>)[field]?.by ?? null,
 });
 
-/** The cursor of a vehicle in the middle of the company, or of one of its fleets. */
-async function deepCursor(order: AskedOrder, fleetId: string | undefined): Promise<string> {
+/** The cursor of a vehicle in the middle of the company or one of its fleets. */
+async function deepCursor(order: ListOrder, fleetId: string | undefined): Promise<string> {
   const [row] = await gateway.execute<{ id: string; vin: string; at: string | null }>(`
     select id, vin, to_char(verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from vehicle
     where company = 'big' ${fleetId ? `and fleet_id = '${fleetId}'` : ''}
@@ -190,7 +190,7 @@ const ofCompany = `vehicles${page}`;
 const ofFleet = `fleet(id: $fleet) { vehicles${page} }`;
 
 /** First, last and deep pages. */
-async function positions(order: AskedOrder, fleet: string | undefined) {
+async function positions(order: ListOrder, fleet: string | undefined) {
   const deep = fleet === fleets.single ? {} : { deep: { first: PAGE, after: await deepCursor(order, fleet) } };
   return { first: { first: PAGE }, last: { last: PAGE }, ...deep };
 }
@@ -198,10 +198,10 @@ async function positions(order: AskedOrder, fleet: string | undefined) {
 describe('untidy lists', () => {
   describe.each(Object.keys(scopes) as (keyof typeof scopes)[])('of %s', (scope) => {
     const fleet = scopes[scope];
-    test.each(Object.keys(filters))('by %s look at no more than they give', async (name) => {
+    test.each(Object.keys(filters))('by %s read few more rows than they return', async (name) => {
       const { filter, ordered, walked = [] } = filters[name] ?? { filter: {}, ordered: [] };
       const given = { ...filter, ...(fleet && { fleetIds: [fleet] }) };
-      const found: Found = {};
+      const found: Excesses = {};
       for (const order of orders) {
         if (walked.includes(order.field)) continue;
         const most = 5 * PAGE + SPARE + (ordered.includes(order.field) ? 0 : SOUGHT);
@@ -227,9 +227,9 @@ describe('untidy lists', () => {
     ),
     ...Object.fromEntries(['WBA', 'KNA', '5YJ', 'ZZZZ'].map((one) => [one, { filter: { vin: one }, ordered: [] }])),
   };
-  test.each(Object.keys(within))('below their fleet by %s look at no more than they give', async (name) => {
+  test.each(Object.keys(within))('below their fleet by %s read few more rows than they return', async (name) => {
     const { filter, ordered, walked = [] } = within[name] ?? { filter: {}, ordered: [] };
-    const found: Found = {};
+    const found: Excesses = {};
     for (const order of orders) {
       if (walked.includes(order.field)) continue;
       const most = 5 * PAGE + SPARE + (ordered.includes(order.field) ? 0 : SOUGHT);
@@ -245,8 +245,8 @@ describe('untidy lists', () => {
 
   const sorts = ['createdAt', 'vin', 'verifiedAt'].flatMap((one) => [one, `-${one}`]);
   const types = ['application/json', 'text/csv', 'application/x-ndjson'];
-  test.each(sorts)('pages of 1,000 by %s look at no more than they give', async (sort) => {
-    const found: Found = {};
+  test.each(sorts)('pages of 1,000 by %s read few more rows than they return', async (sort) => {
+    const found: Excesses = {};
     for (const list of [`/fleets/${fleets.large}/vehicles`, `/fleets/${fleets.middle}/vehicles`, '/vehicles']) {
       for (const accept of types) {
         let path: string | undefined = `${list}?sort=${sort}&limit=1000`;
@@ -263,8 +263,8 @@ describe('untidy lists', () => {
     expect(found).toEqual({});
   });
 
-  test.each(types)('the whole of a large fleet, as %s, is looked at once', async (accept) => {
-    const found: Found = {};
+  test.each(types)('a whole large fleet, as %s, is read once', async (accept) => {
+    const found: Excesses = {};
     const look = await lookedAt(async () => {
       expect((await acme.get(`/fleets/${fleets.large}/vehicles`, { accept })).status).toBe(200);
     });
@@ -284,8 +284,8 @@ describe('untidy lists', () => {
     ['a rare beginning', { vin: 'KNA' }, RARE],
     ['an absent beginning', { vin: '5YJ' }, 0],
   ];
-  test.each(counts)('a count by %s looks at what it counts', async (_, filter, count) => {
-    const found: Found = {};
+  test.each(counts)('a count by %s reads only counted rows', async (_, filter, count) => {
+    const found: Excesses = {};
     for (const [scope, fleet] of Object.entries(scopes)) {
       const given = { ...filter, ...(fleet && { fleetIds: [fleet] }) };
       const ask = () => askGraphql('vehicles(filter: $filter) { totalCount }', 'VehicleFilter', { filter: given });

@@ -6,7 +6,7 @@ import { askingAt, spawnGateway, testIssuer } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import { type Behaviour, eligible, json, slow, UpstreamServer, vinOf } from '../support/upstream.ts';
 
-/** On a server several processes share the work; the embedded database has one. */
+/** On a server several processes share the work; the embedded database has one process. */
 const shared = inject('database').kind === 'postgresql';
 const issuer = await testIssuer();
 const spare = await Promise.all(Array.from({ length: 22 }, databaseEnv));
@@ -16,7 +16,7 @@ interface World {
   as(company: string): Client;
 }
 
-/** Gateways on a database and an upstream of their own. */
+/** Starts gateways with their own database and upstream. */
 async function start(processes: number, settings: NodeJS.ProcessEnv, answer: Behaviour): Promise<World> {
   const env = spare.pop();
   if (!env) throw new Error('more databases are needed');
@@ -35,21 +35,21 @@ async function start(processes: number, settings: NodeJS.ProcessEnv, answer: Beh
 const asked = ({ upstream }: World) =>
   upstream.received.filter(({ endpoint }) => endpoint === 'eligibility').map((one) => vinOf(one));
 
-/** How many vehicles of acme's fleet have this status. */
+/** The number of vehicles of acme's fleet with this status. */
 async function countOf(world: World, fleetId: string, status: string): Promise<number> {
   const query = `{ fleet(id: "${fleetId}") { eligibilitySummary { ${status} } } }`;
-  // With a new token each time: one runs out before the longest trials do.
+  // Each request has a new token: one would expire during the longest tests.
   return (await world.as('acme').post('/graphql', { query })).body.data.fleet.eligibilitySummary[status];
 }
 
-/** How often manufacturers were asked about the vehicles of acme's fleet, as these tell. */
+/** The number of attempts that the vehicles of acme's fleet report. */
 async function attemptsOf(world: World, fleetId: string): Promise<number> {
   const query = `{ fleet(id: "${fleetId}") { vehicles(first: 1000) { nodes { eligibility { attempts } } } } }`;
   const { nodes } = (await world.as('acme').post('/graphql', { query })).body.data.fleet.vehicles;
   return nodes.reduce((sum: number, { eligibility }: Json) => sum + eligibility.attempts, 0);
 }
 
-/** Adds 700 vehicles and gives how fast they were asked about, as a share of what the provider could do. */
+/** Adds 700 vehicles; returns the rate of calls as a share of the provider's ceiling. */
 async function shareOfCeiling(latency: number, concurrency: number, processes: number, timeout: number) {
   const settings = { PROVIDER_CONCURRENCY: String(concurrency), PROVIDER_TIMEOUT_SECONDS: String(timeout) };
   const times: number[] = [];
@@ -68,19 +68,19 @@ async function shareOfCeiling(latency: number, concurrency: number, processes: n
   );
   const requests = asked(world);
   expect(new Set(requests).size).toBe(vins.length);
-  // A machine under load may let a call run into its time-out. Every other answer was taken: no claim ended before it.
+  // Under load a call may time out. Every other answer was stored: no claim ended before its call.
   expect(requests.length).toBe(await attemptsOf(world, id));
   expect(requests.length).toBeLessThan(vins.length * 1.05);
   return ideal / (((times.at(-1) ?? 0) - (times[0] ?? 0)) / 1000 + latency);
 }
 
-/** A twentieth of 1, 3, 6 and 20 s; time-outs, and with them claims, shorter, too: 12 s rather than 120. */
+/** A twentieth of 1, 3, 6 and 20 s; time-outs and claims are shorter, too: 12 s instead of 120. */
 const latencies = [0.05, 0.15, 0.3, 1];
 
-describe('a provider that is slow: 700 vehicles are answered once each, at 80 % of the ceiling', () => {
+describe('a slow provider: 700 vehicles are answered once each, at 80 % of the ceiling', () => {
   for (const processes of shared ? [1, 3] : [1]) {
     for (const concurrency of [2, 16]) {
-      // Many at a time take longer each, so that all of it takes long enough to be measured.
+      // Many concurrent calls get a longer latency, so that the run is long enough to measure.
       const times = concurrency * processes > 16 ? 3 : 1;
       const scaled = latencies.map((latency) => Math.round(latency * times * 100) / 100);
       const name = `${scaled.join(', ')} s, ${concurrency} at a time, ${processes} process(es)`;
@@ -88,7 +88,7 @@ describe('a provider that is slow: 700 vehicles are answered once each, at 80 % 
         const shares = await Promise.all(
           scaled.map((latency) => shareOfCeiling(latency, concurrency, processes, 3 * times)),
         );
-        // So many processes beside each other are slow themselves: what is over within seconds is no measure.
+        // Many parallel runs are slow themselves: runs of a few seconds are not measured.
         const measured = shares.filter((_, at) => (700 * (scaled[at] ?? 0)) / (concurrency * processes) > 30);
         expect(measured).not.toEqual([]);
         expect(Math.min(...measured), `shares of the ceiling: ${shares}`).toBeGreaterThan(0.8);
@@ -96,16 +96,16 @@ describe('a provider that is slow: 700 vehicles are answered once each, at 80 % 
     }
   }
 
-  test('6 s, 16 at a time, one process, with claims as long as they are', { timeout: 900_000 }, async () => {
+  test('6 s, 16 at a time, one process, with claims of normal length', { timeout: 900_000 }, async () => {
     expect(await shareOfCeiling(6, 16, 1, 30)).toBeGreaterThan(0.8);
   });
 });
 
-test('one brand is broken: the others at its provider are answered at 95 % of their pace', {
+test('one broken brand: other brands of its provider are answered at 95 % of their rate', {
   timeout: 300_000,
 }, async () => {
   const isBroken = (vin: string) => vin.startsWith('VF1');
-  /** Seconds from the first question about one of the others to the last. */
+  /** Seconds between the first and the last call about another brand. */
   const world = async (others: string[]) => {
     const times: number[] = [];
     const answer: Behaviour = (response, received) => {
@@ -121,7 +121,7 @@ test('one brand is broken: the others at its provider are answered at 95 % of th
     await until(async () => ((await countOf(world, id, 'eligible')) === vins.length ? true : null), 200_000);
     return { seconds: ((times.at(-1) ?? 0) - (times[0] ?? 0)) / 1000, asked: asked(world) };
   };
-  // Side by side, so that what else this machine does is the same for both. The broken ones come due first.
+  // Both run in parallel, so that other load affects both alike. Vehicles of the broken brand come due first.
   const [alone, beside] = await Promise.all([world([]), world(Array.from({ length: 3_000 }, () => newVin(0, 'VF1')))]);
   expect(alone.seconds / beside.seconds).toBeGreaterThan(0.95);
   expect(beside.asked.filter(isBroken).length).toBeLessThan(40);

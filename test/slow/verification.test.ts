@@ -29,13 +29,13 @@ const gateway = await startGateway({ workers: true, issuer, settings: { RECHECK_
 const acme = await gateway.as('acme');
 const ofProcesses = await databaseEnv();
 
-/** What the upstream does with this VIN, one behaviour after another, and then rightly. */
+/** The upstream's behaviours for a VIN, in order; further calls are answered correctly. */
 const script = new Map<string, Behaviour[]>();
 const vinOf = (body: string): string => JSON.parse(body).vin;
 const askedAbout = (vin: string) =>
   upstream.received.filter(({ endpoint, body }) => endpoint === 'eligibility' && vinOf(body) === vin).length;
 
-/** Asks the upstream from here on, with no memory of its faults. */
+/** Replaces the provider by one without memory of faults. */
 function askAfresh(options: UpstreamOptions = {}) {
   const client = { url: upstream.url, clientId: 'client', clientSecret: 'secret', brands: highMobilityBrands };
   const provider = new HighMobility({ ...client, timeoutMs: 1_500, breakAfter: 1000, ...options });
@@ -58,17 +58,17 @@ beforeEach(async () => {
 
 const eligibilityOf = (vin: string, wait = 0) =>
   acme.get(`/vehicles/eligibility/${vin}`, wait ? { prefer: `wait=${wait}` } : {});
-/** What is known while there is no answer yet. */
+/** The eligibility inside the answer of a pending vehicle. */
 const progressOf = async (vin: string) => (await eligibilityOf(vin)).body.eligibility;
 const soon = <T>(check: () => T | Promise<T>) => vi.waitFor(check, { interval: 40, timeout: BUDGET_MS });
 const secondsUntil = (time: string) => (Date.parse(time) - Date.now()) / 1000;
-/** Lets it be due now, as if time had passed. */
+/** Makes a vehicle due now. */
 const comesDue = async (vin: string) => {
   await gateway.execute(`update vehicle set due_at = now(), claimed_by = null where vin = '${vin}'; ${scheduleAll}`);
   gateway.database.notify('due', 'vehicle');
 };
 
-describe('what may heal is tried again', () => {
+describe('temporary faults are retried', () => {
   const faults: [string, Behaviour, string][] = [
     ['500', json(500, {}), 'PROVIDER_ERROR'],
     ['503 with Retry-After', json(503, {}, { 'retry-after': '1' }), 'PROVIDER_BUSY'],
@@ -122,12 +122,12 @@ describe('what may heal is tried again', () => {
       });
       const delay = (next - (askedAt[attempt] ?? 0)) / 1000;
       expect(delay).toBeGreaterThanOrEqual(seconds * 0.75);
-      // The answer may have taken a moment to be stored.
+      // Storing the answer may take a moment.
       expect(delay).toBeLessThan(seconds * 1.25 + 1);
     }
   });
 
-  test('it never gives up, and never waits longer than about a quarter of an hour', async () => {
+  test('retries never end, and never wait longer than about a quarter of an hour', async () => {
     const vin = newVin();
     script.set(
       vin,
@@ -159,7 +159,7 @@ describe('what may heal is tried again', () => {
     expect(await eligibilityOf(vin, 10)).toMatchObject({ status: 200 });
   });
 
-  test('Retry-After is kept to, and what was not asked meanwhile is no attempt', async () => {
+  test('Retry-After is respected, and vehicles not asked about meanwhile have no attempt', async () => {
     const [first, second] = [newVin(), newVin()];
     script.set(first, [json(429, {}, { 'retry-after': '40' })]);
     await addVehicle(acme, first);
@@ -180,7 +180,7 @@ describe('what may heal is tried again', () => {
     expect([askedAbout(first), askedAbout(second)]).toEqual([1, 0]);
   });
 
-  test('while the circuit is open nobody is asked, and no attempt is counted', async () => {
+  test('while the circuit is open, no call is made and no attempt counted', async () => {
     askAfresh({ breakAfter: 1, probeAfterMs: 60_000 });
     const [first, second] = [newVin(), newVin()];
     script.set(first, [hangUp]);
@@ -194,7 +194,7 @@ describe('what may heal is tried again', () => {
   });
 });
 
-describe('what cannot heal is FAILED at once', () => {
+describe('permanent faults are FAILED at once', () => {
   test.each([
     ['VIN', json(422, { errors: [{ title: 'Invalid VIN', source: 'vin' }] }), 'VIN_REFUSED', 'CUSTOMER'],
     ['question', json(422, { errors: [{ title: 'No' }] }), 'REFUSED', 'MANUFACTURER'],
@@ -251,7 +251,7 @@ describe('answers age', () => {
 });
 
 describe('refresh', () => {
-  test('the old answer stays visible while the upstream gives none', async () => {
+  test('the old answer stays visible while the upstream does not answer', async () => {
     const { vin } = await addVehicle(acme);
     const { body: old } = await eligibilityOf(vin, 10);
     script.set(vin, [json(500, {}), slow(150, eligible({ connectivity_status: 'activated' }))]);
@@ -267,7 +267,7 @@ describe('refresh', () => {
     );
   });
 
-  test('many at once ask once', async () => {
+  test('concurrent refreshes cause one call', async () => {
     const { vin } = await addVehicle(acme);
     await eligibilityOf(vin, 10);
     script.set(vin, [slow(200, eligible())]);
@@ -277,7 +277,7 @@ describe('refresh', () => {
     expect(askedAbout(vin)).toBe(2);
   });
 
-  test('what waits for its next attempt is asked at once', async () => {
+  test('a vehicle that waits for its next attempt is asked about at once', async () => {
     const vin = newVin();
     script.set(vin, [json(500, {}), json(500, {}), json(500, {})]);
     await addVehicle(acme, vin);
@@ -308,7 +308,7 @@ test('a wait for a vehicle that is deleted ends with 404', async () => {
   expect(await waiting).toMatchObject({ status: 404, body: { code: 'VEHICLE_NOT_FOUND' } });
 });
 
-test('one slow answer holds up none of the others', async () => {
+test('a slow answer delays no other', async () => {
   const late = newVin();
   const others = newVins(50);
   script.set(late, [slow(250, eligible())]);
@@ -318,7 +318,7 @@ test('one slow answer holds up none of the others', async () => {
 });
 
 describe('processes', () => {
-  test('a kill -9 loses no verification: the claims of the killed are asked about when they run out', async () => {
+  test('a kill -9 loses no verification: claimed vehicles are asked about when the claims end', async () => {
     const settings = { ...ofProcesses, ...askingAt(upstream) };
     upstream.always('eligibility', silence);
     const killed = await spawnGateway(settings, { issuer });
@@ -328,7 +328,7 @@ describe('processes', () => {
     await killed.stop('SIGKILL');
     upstream.always('eligibility', undefined);
 
-    // What the claims are good for has passed.
+    // Makes the claims end.
     const database = await openDatabase(databaseConfig(ofProcesses));
     const [row] = await database.orm.em
       .fork()
@@ -337,7 +337,7 @@ describe('processes', () => {
       );
     await database.orm.em.fork().execute(scheduleAll);
     await database.close();
-    // What was claimed was started, in all places but the one that is kept for others.
+    // All places but the reserved one were in use.
     expect(row?.claimed).toBe(15);
 
     const next = await spawnGateway(settings, { issuer });
@@ -351,7 +351,7 @@ describe('processes', () => {
   });
 
   test.runIf(ofProcesses.DATABASE_URL)(
-    'two share the work and never ask twice; a third without workers serves those who wait',
+    'two share the work and never ask twice; a third without workers answers waiting requests',
     async () => {
       upstream.always('eligibility', slow(20, eligible()));
       const settings = { ...ofProcesses, ...askingAt(upstream) };
@@ -369,7 +369,7 @@ describe('processes', () => {
         return client.get(`/vehicles/eligibility/${last}`, { prefer: 'wait=30' });
       })();
       await client.post('/vehicles', { fleetId: id, vins });
-      // Woken by the process that asked, long before its 30 s are up.
+      // The process that asked wakes the waiting request long before its 30 s end.
       expect(await waiting).toMatchObject({ status: 200, body: { status: 'ELIGIBLE' } });
       await soon(async () => {
         const { body } = await client.get(`/fleets/${id}/vehicles`);
@@ -378,14 +378,14 @@ describe('processes', () => {
       const asked = upstream.received.filter(({ endpoint }) => endpoint === 'eligibility');
       expect(asked).toHaveLength(2_000);
       expect(new Set(asked.map(({ body }) => vinOf(body))).size).toBe(2_000);
-      // Each process has a token of its own.
+      // Each process has its own token.
       const shares = Map.groupBy(asked, ({ headers }) => headers.authorization);
       expect([...shares.values()].map(({ length }) => length > 200)).toEqual([true, true]);
     },
   );
 
   test.runIf(ofProcesses.DATABASE_URL)(
-    'eight kills in a row among three ask each vehicle once, but for those whose question was under way',
+    'eight kills among three processes: each vehicle is asked about once, unless its call was under way',
     async () => {
       upstream.always('eligibility', slow(100, eligible()));
       const settings = { ...ofProcesses, ...askingAt(upstream), PROVIDER_CONCURRENCY: '8' };
@@ -419,7 +419,7 @@ describe('processes', () => {
         return askedAbout(vin) < 1 || askedAbout(vin) > most;
       });
       expect(wrong).toEqual([]);
-      // A process asks eight at a time, and has answers that it has not stored yet.
+      // A process makes eight calls at a time, and has answers that it has not stored yet.
       expect(upstream.count('eligibility') - vins.length).toBeLessThan(8 * 40);
     },
   );

@@ -13,7 +13,7 @@ const env = await databaseEnv();
 
 const start = (workers: 'on' | 'off') => spawnGateway({ ...env, WORKERS: workers, WEBHOOK_LOOPBACK: 'on' }, { issuer });
 
-/** As if its process had been dead for so long that its claims have run out. */
+/** Makes the claims of a dead process end. */
 async function expireClaims(): Promise<void> {
   const database = await openDatabase(databaseConfig(env));
   await database.orm.em.fork().execute(`update delivery set due_at = now() where claimed; ${scheduleAll}`);

@@ -11,19 +11,19 @@ interface Options {
   writers?: number;
 }
 
-/** What became of the writes. */
+/** The outcome of writeAll. */
 export interface Written {
-  /** The id that was answered, by the write's name, which is its fleet's name. */
+  /** Ids in the answers, by name; each write creates a fleet of that name. */
   acknowledged: Map<string, string>;
-  /** Attempts that ended without an answer, or with 409 or 503. */
+  /** Attempts without an answer, or with 409 or 503. */
   retried: number;
-  /** Answers that no client should see, as `500 INTERNAL`. */
+  /** All other error responses, such as `500 INTERNAL`. */
   faults: string[];
 }
 
 /**
- * Creates fleets by both interfaces in turn, each with an Idempotency-Key and a name of its own, and repeats what has no answer or
- * is to be tried again, until every one is acknowledged.
+ * Creates `writes` fleets, by REST and GraphQL in turn, each with its own Idempotency-Key and name.
+ * Repeats a request that got no answer, 409 or 503 until it is acknowledged.
  */
 export async function writeAll({ url, headers, writes, writers = 16 }: Options): Promise<Written> {
   const written: Written = { acknowledged: new Map(), retried: 0, faults: [] };
@@ -64,16 +64,16 @@ export async function writeAll({ url, headers, writes, writers = 16 }: Options):
   return written;
 }
 
-/** What differs between what was acknowledged and what is stored: nothing, if all is well. */
+/** Counts acknowledged writes that are missing, doubled or changed in the database; all 0 if nothing was lost. */
 export function difference(written: Written, stored: readonly { id: string; name: string }[]) {
   const byName = Map.groupBy(stored, ({ name }) => name);
   const entries = [...written.acknowledged];
   return {
-    /** Acknowledged, and not there. */
+    /** Acknowledged fleets that are not stored. */
     missing: entries.filter(([name]) => !byName.has(name)).length,
-    /** Done more than once. */
+    /** Fleets that were created more than once. */
     twice: entries.filter(([name]) => (byName.get(name)?.length ?? 0) > 1).length,
-    /** There, under another id than the one that was answered. */
+    /** Fleets that are stored under another id than the acknowledged one. */
     changed: entries.filter(([name, id]) => byName.has(name) && !byName.get(name)?.some((row) => row.id === id)).length,
   };
 }

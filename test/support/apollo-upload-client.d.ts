@@ -1,4 +1,4 @@
-/** The package has its types in comments; this is what the tests use of it. */
+/** The package has its types in JSDoc only; this declares the part that the tests use. */
 declare module 'apollo-upload-client/UploadHttpLink.mjs' {
   import { ApolloLink } from '@apollo/client';
 

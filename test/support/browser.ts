@@ -4,7 +4,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, onTestFinished } from 'vitest';
 import { hasBrowser, launch } from './launch-browser.ts';
 
-/** Pages do not depend on the database: once is enough. */
+/** Pages do not depend on the database, so browser tests run on one database only. */
 export const inBrowser = hasBrowser && inject('database').kind === 'embedded';
 
 interface Allowed {
@@ -12,7 +12,7 @@ interface Allowed {
   others?: readonly string[];
 }
 
-/** What opens pages in one browser for the tests of a describe; call it there. */
+/** Launches a browser for the tests of a describe block; returns a function that opens pages. Call it in that block. */
 export function browserPages() {
   let browser: Browser;
   beforeAll(async () => {
@@ -21,8 +21,8 @@ export function browserPages() {
   afterAll(() => browser?.close());
 
   /**
-   * A page whose console stays silent, as that of its other tabs, and whose requests all go to its own origin or to `others`:
-   * checked at the end. With `mayFail` the browser may tell of answers that are errors.
+   * Opens a page. At the test's end its context must have an empty console and no requests to foreign origins, except
+   * `others`. `mayFail` permits the console messages that the browser writes for error responses.
    */
   return async (url: string, options: BrowserContextOptions & Allowed = {}): Promise<Page> => {
     const { mayFail = false, others = [], ...rest } = options;
@@ -57,7 +57,7 @@ interface Violation {
   nodes: { html: string }[];
 }
 
-/** What axe finds wrong with the page as it is now, by all rules but these: the rule and the elements. */
+/** Violations that axe finds on the page, all rules except `without`: the rule and the element of each. */
 export async function axeFindings(page: Page, without: readonly string[] = []): Promise<string[]> {
   await page.evaluate(axe);
   const rules = Object.fromEntries(without.map((rule) => [rule, { enabled: false }]));

@@ -1,25 +1,25 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { checkAnswer } from './openapi.ts';
 
-/** An answer of the gateway; `body` is the parsed JSON where it was JSON, else the text (null when there is none). */
+/** A response of the gateway; `body` is the parsed JSON, the text if it is no JSON, or null if there is none. */
 export interface Answer<Body = Json> {
   status: number;
   headers: Headers;
   body: Body;
 }
 
-/** Where the next page is, where there is one. */
+/** The URL of the next page from the Link header, if any. */
 export const nextOf = (headers: Headers): string | undefined =>
   /^<([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1];
 
 /** JSON whose shape the test itself asserts. */
-// biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an answer by its assertions.
+// biome-ignore lint/suspicious/noExplicitAny: a test's assertions say what an answer must look like.
 export type Json = any;
 
-/** What a fetch may be told beside its method and body. */
+/** Request headers. */
 export type Headed = Record<string, string>;
 
-/** Someone who calls the gateway over HTTP, with one token or none. */
+/** An HTTP client of the gateway, with one token or none. */
 export class Client {
   readonly url: string;
   readonly headers: Headed;
@@ -34,7 +34,7 @@ export class Client {
   patch = (path: string, body?: unknown, headers?: Headed) => this.send('PATCH', path, body, headers);
   delete = (path: string, body?: unknown, headers?: Headed) => this.send('DELETE', path, body, headers);
 
-  /** Sends `body` as JSON (and holds the answer against openapi.json); strings, forms and blobs go as they are, with the content type that `headers` name. */
+  /** Sends `body` as JSON and validates the response against openapi.json. Strings, forms and blobs go as they are. */
   async send(method: string, path: string, body?: unknown, headers: Headed = {}): Promise<Answer> {
     const raw = typeof body === 'string' || body instanceof FormData || body instanceof Blob;
     const response = await fetch(new URL(path, this.url), {
@@ -59,7 +59,7 @@ export class Client {
   }
 }
 
-/** What an endless stream says until it falls silent. */
+/** Reads an endless stream until it is silent for SILENCE_MS. */
 async function beginningOf(response: Response): Promise<string> {
   const reader = response.body?.getReader();
   const silence = Symbol();

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { Json } from './client.ts';
 
-/** A span as it was sent, with its attributes as an object. */
+/** A span as the gateway sent it, with its attributes as an object. */
 export interface ReceivedSpan {
   traceId: string;
   spanId: string;
@@ -17,7 +17,7 @@ export interface ReceivedSpan {
 export interface ReceivedPoint {
   metric: string;
   attributes: Record<string, unknown>;
-  /** What a gauge shows, or how often a histogram was told. */
+  /** The value of a gauge, or the number of recordings in a histogram. */
   value: number;
 }
 
@@ -29,7 +29,7 @@ export class Collector {
   readonly spans: ReceivedSpan[] = [];
   readonly points: ReceivedPoint[] = [];
   readonly resources: Record<string, unknown>[] = [];
-  /** All bodies, as they came. */
+  /** All request bodies, concatenated. */
   received = '';
   readonly #server = createServer(async (request, response) => {
     const body = await text(request);
@@ -48,7 +48,6 @@ export class Collector {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** The spans of one trace. */
   trace(traceId: string): ReceivedSpan[] {
     return this.spans.filter((span) => span.traceId === traceId);
   }

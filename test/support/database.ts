@@ -6,7 +6,7 @@ import { afterAll, inject } from 'vitest';
 import type { Database, DatabaseConfig } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 
-/** What the global set-up of each project hands to its test files. `folder` goes at the end of the run. */
+/** The global set-up of each project provides this to its test files. `folder` is removed at the end of the run. */
 type Template =
   | { kind: 'embedded'; folder: string; template: string }
   | { kind: 'postgresql'; folder: string; template: string; server: string };
@@ -17,18 +17,18 @@ declare module 'vitest' {
   }
 }
 
-/** The environment of a service on a database of its own: fresh, migrated, empty, and gone after the test file. */
+/** Environment of a service with its own database: fresh, migrated, empty, and dropped after the test file. */
 export interface DatabaseEnv {
   DATA_DIR: string;
   DATABASE_URL?: string;
 }
 
 interface DatabaseOptions {
-  /** Sessions write times as PostgreSQL ships: for what MikroORM reads into entities. */
+  /** Keeps PostgreSQL's default DateStyle, for tests in which MikroORM reads times into entities. */
   usualSession?: boolean;
 }
 
-/** Makes a database for this test file. Call it (and whatever calls it) at the top level of the file. */
+/** Makes a database for this test file. Call this, and every function that calls it, at the top level of the file. */
 export async function databaseEnv({ usualSession = false }: DatabaseOptions = {}): Promise<DatabaseEnv> {
   const given = inject('database');
   const DATA_DIR = await mkdtemp(join(given.folder, 'test-'));
@@ -38,7 +38,7 @@ export async function databaseEnv({ usualSession = false }: DatabaseOptions = {}
     return { DATA_DIR };
   }
   const name = `fleet_gateway_${randomUUID().replaceAll('-', '')}`;
-  // Nothing may depend on how a session writes times, so every test is one of that.
+  // Nothing may depend on how a session writes times, so every test runs with unusual settings.
   const odd = [`datestyle to 'SQL, DMY'`, `timezone to 'Asia/Kolkata'`, 'intervalstyle to sql_standard'];
   const settings = usualSession ? [`timezone to 'UTC'`] : odd;
   await administer(given.server, `create database ${name} template ${given.template}`);
@@ -49,7 +49,7 @@ export async function databaseEnv({ usualSession = false }: DatabaseOptions = {}
   return { DATA_DIR, DATABASE_URL: Object.assign(new URL(given.server), { pathname: name }).href };
 }
 
-/** A database for this test file, opened as the service does; `env` is for processes that share it (a server only). */
+/** A database for this test file, opened as by the service; other processes can share it by `env` (server only). */
 export async function testDatabase(options?: DatabaseOptions): Promise<{ env: DatabaseEnv; database: Database }> {
   const env = await databaseEnv(options);
   const database = await openDatabase(databaseConfig(env));

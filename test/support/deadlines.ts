@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { onTestFinished, vi } from 'vitest';
 
-/** Deadlines of requests that pass when a test says so, and never by the time that a machine takes. */
+/** Request deadlines that pass when a test says so, not by the machine's clock. */
 export interface Deadlines {
-  /** Lets the deadlines of all requests under way pass. */
+  /** Lets the deadlines of all running requests pass. */
   pass(): void;
-  /** How long the requests so far were given, in ms. */
+  /** Deadlines of all requests so far, in ms. */
   given: number[];
 }
 
@@ -29,7 +29,7 @@ export function holdDeadlines(): Deadlines {
   };
 }
 
-/** Lets arrive what is under way within this process, by turns of the event loop. */
+/** Turns the event loop until everything that is under way within this process has arrived. */
 export async function takeTurns(): Promise<void> {
   for (let turn = 0; turn < 100; turn++) await setImmediate();
 }

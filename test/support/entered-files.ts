@@ -8,7 +8,7 @@ import { until } from './until.ts';
 const SOURCES = `${pathToFileURL('src')}/`;
 const TRIES = 5;
 
-/** Tells which of our files a gateway enters for a request, by V8's coverage; it must have been started with `--inspect`. */
+/** Finds which source files a gateway enters for a request, by V8's coverage; start the gateway with `--inspect`. */
 export async function enteredFiles({ output }: SpawnedGateway) {
   const address = await until(() => /Debugger listening on (ws:\S+)/.exec(output())?.[1] ?? null);
   const socket = new WebSocket(address);
@@ -26,7 +26,7 @@ export async function enteredFiles({ output }: SpawnedGateway) {
     socket.send(JSON.stringify({ id, method, params }));
     return new Promise((resolve) => waiting.set(id, resolve as (result: unknown) => void));
   };
-  /** Files with a function that was called since the last time. */
+  /** Files in which a function was called since the last call. */
   const take = async () => {
     const { result } = await ask<Profiler.TakePreciseCoverageReturnType>('Profiler.takePreciseCoverage');
     return result
@@ -38,7 +38,7 @@ export async function enteredFiles({ output }: SpawnedGateway) {
 
   return async (send: () => Promise<unknown>): Promise<string[]> => {
     let files: Set<string> | undefined;
-    // What runs in the background at the same time is not there each time.
+    // Background work does not run in every try, so the intersection of all tries leaves it out.
     for (let at = 0; at < TRIES; at++) {
       await take();
       await send();

@@ -15,7 +15,7 @@ export async function openStream(client: Client, path: string, headers: Headed =
     signal: gone.signal,
   });
   if (!response.ok || !response.body) throw new Error(`${path} answered ${response.status}`);
-  // Taken hold of at once: fetch cancels the body of a response that is collected before anybody has begun to read it.
+  // Read the body at once: fetch cancels the body of a response that is garbage-collected before a reader has begun.
   const sent = eventsOf(response.body.pipeThrough(new TextDecoderStream() as never));
   return {
     async next(): Promise<SentEvent> {

@@ -11,12 +11,12 @@ import { expect } from 'vitest';
 import type { Client, Json } from './client.ts';
 import { schema } from './operation.ts';
 
-/** Levels of objects that everythingOf follows from a root field; deeper ones lead nowhere new. */
+/** Levels of objects that everythingOf follows from a root field; deeper levels add no new types. */
 const LEVELS = 3;
 
 /**
- * What a company can see from every field of Query without an id, and from every field of what it sees there: read off
- * the schema, so that a new field is followed by itself.
+ * Asks for every field of Query that needs no id, and every field below it. The fields are read from the schema, so a
+ * new field is included without a change here.
  */
 export async function everythingOf(client: Client): Promise<Json> {
   const query = schema.getQueryType() as GraphQLObjectType;
@@ -48,7 +48,7 @@ function selectionOf(field: GraphQLField<unknown, unknown>, levels: number): str
   const parts = Object.values(type.getFields()).filter(needsNothing);
   const isPage = type.name.endsWith('Connection');
   const inner = parts
-    // The same items by another name.
+    // `edges` has the same items as `nodes`.
     .filter(({ name }) => !(isPage && name === 'edges'))
     .filter((part) => levels > 0 || !isObjectType(getNamedType(part.type)))
     .map((part) => selectionOf(part, isPage ? levels : levels - 1));

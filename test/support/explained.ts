@@ -6,15 +6,15 @@ import { type DatabaseEnv, databaseConfig, databaseEnv } from './database.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import type { Plan } from './plans.ts';
 
-/** A statement that ran, with its plan. */
+/** A statement with its plan, as PostgreSQL explains it after running it. */
 export interface Explained {
   'Query Text': string;
   Plan: Plan;
 }
 
 /**
- * Has PostgreSQL explain every statement of connections that are opened to this database from now on; gives the list that
- * the plans are added to. To be called before the database is opened.
+ * Makes PostgreSQL explain every statement of connections that are opened to this database from now on; returns the
+ * list to which the plans are added. Call it before the database is opened.
  */
 export async function explainAll(env: DatabaseEnv): Promise<Explained[]> {
   const plans: Explained[] = [];
@@ -43,22 +43,22 @@ export async function explainAll(env: DatabaseEnv): Promise<Explained[]> {
   return plans;
 }
 
-/** The embedded database explains each list by the way that it was sent. */
+/** Makes the embedded database explain each statement, on the connection that runs the statement. */
 function explainEach(database: Database, plans: Explained[]): Database {
   const explained =
-    <How extends unknown[], Found extends Row[] | null>(
-      rows: (text: string, values: readonly unknown[], ...how: How) => Promise<Found>,
+    <Args extends unknown[], Result extends Row[] | null>(
+      rows: (text: string, values: readonly unknown[], ...args: Args) => Promise<Result>,
     ) =>
-    async (text: string, values: readonly unknown[], ...how: How) => {
-      const [row] = (await rows(`explain (analyze, buffers, timing off, format json) ${text}`, values, ...how)) ?? [];
+    async (text: string, values: readonly unknown[], ...args: Args) => {
+      const [row] = (await rows(`explain (analyze, buffers, timing off, format json) ${text}`, values, ...args)) ?? [];
       const [{ Plan }] = JSON.parse(row?.[0] ?? '');
       plans.push({ 'Query Text': text, Plan });
-      return rows(text, values, ...how);
+      return rows(text, values, ...args);
     };
   return { ...database, rows: explained(database.rows), slowRows: explained(database.slowRows) };
 }
 
-/** A gateway on a database that says of every statement of the service what was looked at. */
+/** Starts a gateway whose database explains every statement; `seen` collects the plans. */
 export async function startExplained(
   settings: Record<string, string> = {},
 ): Promise<{ gateway: Gateway; seen: Explained[] }> {

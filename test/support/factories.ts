@@ -2,14 +2,14 @@ import type { Client, Json } from './client.ts';
 
 let lastVin = 0;
 
-/** A new VIN of a BMW; the sandbox's answer follows from its last digit (0: eligible at once). */
+/** A new VIN, of BMW by default; the sandbox's answer follows from the last digit (0: eligible at once). */
 export const newVin = (lastDigit = 0, wmi = 'WBA'): string =>
   `${wmi}${String(++lastVin).padStart(13, '0')}${lastDigit}`;
 
 export const newVins = (count: number, lastDigit?: number, wmi?: string): string[] =>
   Array.from({ length: count }, () => newVin(lastDigit, wmi));
 
-/** A well-formed id of nothing. */
+/** A well-formed id that no object has. */
 export const unknownId = '01980000-0000-7000-8000-00000000dead';
 
 export const fleetFields = {
@@ -19,12 +19,12 @@ export const fleetFields = {
   vat: 'DE123456789',
 };
 
-/** A fleet as the gateway shows it. */
+/** Creates a fleet and returns it as REST shows it. */
 export async function createFleet(client: Client, fields: Partial<typeof fleetFields> = {}): Promise<Json> {
   return created(await client.post('/fleets', { ...fleetFields, ...fields }));
 }
 
-/** Vehicles with these VINs, in their order, in `fleet` or else in a new one. */
+/** Adds vehicles with these VINs, to `fleet` or else to a new fleet; returns them in the order of the VINs. */
 export async function addVehicles(client: Client, vins: string[], fleet?: Json): Promise<Json[]> {
   const { id: fleetId } = fleet ?? (await createFleet(client));
   return created(await client.post('/vehicles', { fleetId, vins })).vehicles;
@@ -35,7 +35,7 @@ export async function addVehicle(client: Client, vin = newVin()): Promise<Json> 
   return vehicle;
 }
 
-/** The fields of a contract for this vehicle, valid through 2030 unless told otherwise. */
+/** The fields of a contract for this vehicle, valid through 2030 by default. */
 export const contractFields = ({ fleetId, vin }: Json, fields: Record<string, unknown> = {}) => ({
   fleetId,
   name: 'Driving log',
@@ -68,12 +68,12 @@ function created({ status, body }: { status: number; body: Json }): Json {
   return body;
 }
 
-/** Counts anew after statements past the service: tallies are its own, and no trigger looks after them. */
+/** Rebuilds vehicle counts after statements that bypass the service: no trigger maintains `vehicle_tally`. */
 export const recount = `with gone as (delete from vehicle_tally)
   insert into vehicle_tally (company, fleet_id, status, delta)
   select company, fleet_id, status, count(*) from vehicle group by company, fleet_id, status`;
 
-/** Fleets and statuses of which tallies say something else than the vehicles. */
+/** Fleets and statuses whose count in `vehicle_tally` differs from the number of vehicles. */
 export const miscounted = `
   select fleet_id, status, sum(counted)::int as counted, sum(tallied)::int as tallied
   from (

@@ -27,15 +27,15 @@ import { type Issuer, startIssuer } from './identity-provider.ts';
 import type { UpstreamServer } from './upstream.ts';
 
 interface Options {
-  /** Settings as the environment has them. */
+  /** Settings by the names of environment variables. */
   settings?: NodeJS.ProcessEnv;
-  /** Whose tokens count; without one the gateway is its own issuer, as in development. */
+  /** The issuer of tokens; without one the gateway issues its own, as in development. */
   issuer?: Issuer;
-  /** A database that this gateway shares with another one; without, it gets one of its own. */
+  /** A database to share with another gateway; by default the gateway gets its own. */
   on?: { env: DatabaseEnv; database: Database };
-  /** Whether background work runs. */
+  /** Whether background jobs run. */
   workers?: boolean;
-  /** In place of the providers that the settings name. */
+  /** Replaces the providers that the settings name. */
   manufacturers?: Manufacturers;
 }
 
@@ -44,25 +44,25 @@ export interface Gateway {
   env: DatabaseEnv;
   database: Database;
   services: HttpServices;
-  /** Somebody of this company. */
+  /** A client of this company. */
   as(company: string, claims?: Record<string, unknown>): Promise<Client>;
-  /** Somebody without a token. */
+  /** A client without a token. */
   anyone: Client;
-  /** Moves the service's clock on, so that what is due later is due now. */
+  /** Moves the service's clock forward, so that later work is due now. */
   passTime(ms: number): void;
-  /** Rows of a statement, past the gateway: for what cannot be seen or brought about through it. */
+  /** Runs a statement directly on the database, for state that the API neither shows nor sets. */
   execute<Row = Record<string, unknown>>(statement: string): Promise<Row[]>;
-  /** Ends background work and the server before the test file ends. */
+  /** Ends background jobs and the server before the test file ends. */
   close(): Promise<void>;
 }
 
-/** The service in this process, on a real port, closed after the test file. Call it at the top level of the file. */
+/** Starts the service in this process, on a port, until the test file ends. Call it at the top level of the file. */
 export async function startGateway(options: Options = {}): Promise<Gateway> {
   const { env, database } = options.on ?? (await testDatabase());
   const { issuer } = options;
   const config = readConfig({
     LOG_LEVEL: 'silent',
-    // Whoever waits does so for as long as a busy machine takes; tests of the limit set their own.
+    // Reads wait for as long as a busy machine takes; tests of the limit set their own value.
     LIMIT_STATEMENT_SECONDS: '60',
     ...options.settings,
     DATA_DIR: env.DATA_DIR,
@@ -113,7 +113,7 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
     anyone: new Client(url),
     passTime(ms) {
       aheadMs += ms;
-      // Every job looks again.
+      // Makes every job look for due work.
       changes.emit('missed');
     },
     execute: (statement) => database.orm.em.fork().execute(statement),
@@ -123,42 +123,42 @@ export async function startGateway(options: Options = {}): Promise<Gateway> {
 
 export const bearer = (token: string): Headed => ({ authorization: `Bearer ${token}` });
 
-/** Settings that make the gateway ask this upstream in High Mobility's place. */
+/** Settings that replace High Mobility by this upstream. */
 export const askingAt = (upstream: UpstreamServer): NodeJS.ProcessEnv => ({
   HIGH_MOBILITY_URL: upstream.url,
   HIGH_MOBILITY_CLIENT_ID: 'client',
   HIGH_MOBILITY_CLIENT_SECRET: 'secret',
 });
 
-/** A gateway that runs as a process of its own, as in production. */
+/** A gateway in its own process, as in production. */
 export interface SpawnedGateway {
   process: ChildProcess;
   url: string;
   as(company: string): Client;
-  /** Somebody without a token. */
+  /** A client without a token. */
   anyone: Client;
-  /** What it has printed so far, on both outputs. */
+  /** The process's output so far, stdout and stderr. */
   output(): string;
-  /** Its exit code, once all of it has gone; null: it was killed. */
+  /** The exit code, once all processes of the group have ended; null if a signal killed it. */
   exited: Promise<number | null>;
-  /** Sends the signal, to npm too, and gives the exit code once all have gone (null: it was killed). */
+  /** Signals the process group (npm, too); gives the exit code once all have ended, null if a signal killed it. */
   stop(signal?: 'SIGTERM' | 'SIGINT' | 'SIGKILL'): Promise<number | null>;
 }
 
-/** The environment of a spawned gateway: none of ours but what a program needs to run at all. */
+/** The environment of a spawned gateway: only the variables that any program needs. */
 const bareEnv = ({ PATH, HOME }: NodeJS.ProcessEnv) => ({
   PATH,
   HOME,
   PORT: '0',
   LOG_LEVEL: 'warn',
-  // Each test file starts several.
+  // Each test file starts several gateways; compiled code is cached.
   NODE_COMPILE_CACHE: join(inject('database').folder, 'compile-cache'),
 });
 
-/** Runs `command` (`node src/main.ts`) with these settings and nothing else; it is killed when its test ends. */
+/** Runs `command` (`node src/main.ts`) with these settings alone; kills it at the end of the test. */
 export function runGateway(settings: NodeJS.ProcessEnv | DatabaseEnv, command = [process.execPath, 'src/main.ts']) {
   const [file = '', ...args] = command;
-  // A group of its own, so that what npm starts goes with it.
+  // A process group, so that a signal also reaches the processes that npm starts.
   const child = spawn(file, args, {
     env: { ...bareEnv(process.env), ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -170,13 +170,13 @@ export function runGateway(settings: NodeJS.ProcessEnv | DatabaseEnv, command = 
       output += text;
     });
   }
-  // Not its exit: what it printed last would be missing.
+  // Waits for `close`: at `exit`, the last output may be missing.
   const exited = once(child, 'close').then(([code]) => code as number | null);
   const signalGroup = (signal: NodeJS.Signals) => {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, signal);
     } catch {
-      // All of it has gone.
+      // The process group has ended.
     }
   };
   onTestFinished(async () => {
@@ -186,7 +186,7 @@ export function runGateway(settings: NodeJS.ProcessEnv | DatabaseEnv, command = 
   return { child, output: () => output, exited, signalGroup };
 }
 
-/** A running gateway process, ready to serve; its tokens are `issuer`'s, or its own (company "demo") without one. */
+/** Starts a gateway process and waits until it is ready. Without `issuer`, its own tokens are of company "demo". */
 export async function spawnGateway(
   settings: NodeJS.ProcessEnv | DatabaseEnv,
   { issuer, command }: { issuer?: Issuer; command?: string[] } = {},
@@ -222,7 +222,7 @@ export const identityOf = (issuer: Issuer): NodeJS.ProcessEnv => ({
   CONTRACTS_AUTH: 'required',
 });
 
-/** An issuer that goes with the test file. */
+/** An issuer that stops at the end of the test file. */
 export async function testIssuer(): Promise<Issuer> {
   const issuer = await startIssuer();
   afterAll(() => issuer.stop());

@@ -3,7 +3,7 @@ import type { TestProject } from 'vitest/node';
 import { openDatabase } from '../../src/database/open.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-/** Migrates one embedded database, which every test file starts from a copy of. */
+/** Migrates one embedded database; every test file starts with a copy. */
 export default async function setup(project: TestProject) {
   const folder = temporaryFolder('embedded');
   const template = join(folder, 'template');

@@ -4,7 +4,7 @@ import { openDatabase } from '../../src/database/open.ts';
 import { startServer } from './postgres-server.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-/** Migrates one database on TEST_DATABASE_URL's server, or else on one of our own; test files start from a copy of it. */
+/** Migrates one database on TEST_DATABASE_URL's server, or else on a local one; every test file starts with a copy. */
 export default async function setup(project: TestProject) {
   const server = process.env.TEST_DATABASE_URL
     ? { url: process.env.TEST_DATABASE_URL, stop: async () => {} }

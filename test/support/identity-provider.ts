@@ -2,11 +2,11 @@ import { createHmac, generateKeyPairSync, type KeyObject, randomUUID, sign as si
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** How each algorithm signs (RFC 7518): written out, so that tests can also make what a library refuses to. */
+/** Signing by algorithm (RFC 7518), written out so that tests can also make tokens that a library refuses to sign. */
 const algorithms: Record<string, { makeKeys: () => KeyPair; sign: (data: Buffer, key: KeyObject) => Buffer }> = {
   RS256: { makeKeys: rsa, sign: (data, key) => signBytes('sha256', data, key) },
   RS512: { makeKeys: rsa, sign: (data, key) => signBytes('sha512', data, key) },
-  // 6 is RSA_PKCS1_PSS_PADDING.
+  // Padding 6 is RSA_PKCS1_PSS_PADDING.
   PS256: { makeKeys: rsa, sign: (data, key) => signBytes('sha256', data, { key, padding: 6, saltLength: 32 }) },
   ES256: { makeKeys: () => elliptic('P-256'), sign: (data, key) => signBytes('sha256', data, plain(key)) },
   ES384: { makeKeys: () => elliptic('P-384'), sign: (data, key) => signBytes('sha384', data, plain(key)) },
@@ -37,7 +37,7 @@ export interface SigningKey extends KeyPair {
 
 export interface SignOptions {
   alg?: string;
-  /** Replaces members of the header; undefined leaves one out. */
+  /** Replaces members of the header; undefined removes a member. */
   header?: Record<string, unknown>;
 }
 
@@ -45,20 +45,20 @@ export interface Issuer {
   readonly issuer: string;
   readonly audience: string;
   readonly jwksUri: string;
-  /** How often the keys were asked for, answered or not. */
+  /** The number of requests for the keys, answered or not. */
   readonly jwksFetches: number;
   readonly discoveryFetches: number;
-  /** What is published; a test may add members of its own. */
+  /** The published keys; a test may add some. */
   keys: SigningKey[];
-  /** A token as this issuer makes them, good for 5 minutes; `claims` replaces members, undefined leaves one out. */
+  /** Signs a token that is valid for 5 minutes; `claims` replaces members, undefined removes a member. */
   sign(claims?: Record<string, unknown>, options?: SignOptions): string;
-  /** New keys instead of all that there were. */
+  /** Replaces all keys. */
   rotate(): void;
-  /** Out of reach from here on; connections are refused. */
+  /** Closes the port: connections are refused. */
   stop(): Promise<void>;
-  /** Back on the same port. */
+  /** Opens the same port again. */
   start(): Promise<void>;
-  /** Changes what is answered, such as `{status: 500}` or `{hangs: true}`; null for the usual. */
+  /** Changes the responses, such as `{status: 500}` or `{hangs: true}`; null restores them. */
   misbehave(how: Misbehaviour | null): void;
 }
 
@@ -68,7 +68,7 @@ export interface Misbehaviour {
   hangs?: boolean;
 }
 
-/** A small OpenID issuer on a local port that can rotate, fail, hang and go away. Stop it when done. */
+/** A small OpenID issuer on a local port that can rotate keys, fail, hang and stop. Stop it at the end. */
 export async function startIssuer({ algs = ['ES256'] }: { algs?: string[] } = {}): Promise<Issuer> {
   const audience = 'https://fleets.example';
   const counts = { jwks: 0, discovery: 0 };
@@ -145,12 +145,12 @@ function published({ kid, alg, publicKey }: SigningKey) {
   return { ...publicKey.export({ format: 'jwk' }), kid, alg, use: 'sig' };
 }
 
-/** Any header over any claims, signed by `key` as its algorithm does, whatever the header says. */
+/** Signs any header and claims by the key's own algorithm, even if the header names another. */
 export function signToken(claims: unknown, header: Record<string, unknown>, key: SigningKey): string {
   return assemble(claims, header, (data) => algorithms[key.alg]?.sign(data, key.privateKey) ?? Buffer.alloc(0));
 }
 
-/** The same with a shared secret, for the attack that takes the public key for one. */
+/** Signs with a shared secret, for the attack in which the public key is used as an HMAC secret. */
 export function signWithSecret(claims: unknown, header: Record<string, unknown>, secret: string | Buffer): string {
   return assemble(claims, header, (data) => createHmac('sha256', secret).update(data).digest());
 }

@@ -17,7 +17,7 @@ import { rootFields } from './operation.ts';
 import { describedRoutes, resolve } from './operations.ts';
 import { nameOf } from './worlds.ts';
 
-/** A request of one operation that is as large, or as wrong, as its limits allow. */
+/** A request of one operation, as large or as invalid as the limits allow. */
 export interface Largest {
   operation: string;
   shape: string;
@@ -28,21 +28,21 @@ export interface Largest {
   headers?: Headed;
 }
 
-/** Ids and VINs of what there is, by the names that paths, arguments and fields have for them. */
+/** Ids and VINs of existing objects, by the names that paths, arguments and fields use for them. */
 export type Known = Readonly<Record<string, string>>;
 
 interface Sizes {
-  /** LIMIT_JSON_BYTES. */
+  /** The value of LIMIT_JSON_BYTES. */
   bytes: number;
-  /** LIMIT_VINS. */
+  /** The value of LIMIT_VINS. */
   items: number;
-  /** As many VINs of the fleet. */
+  /** VINs in the fleet, LIMIT_VINS of them. */
   vins: readonly string[];
 }
 
 const listOf = (items: number, item: unknown) => Array.from({ length: items }, () => item);
 
-/** Lists that are too long, wrong in every item, or right and of no use. */
+/** Lists that are too long, invalid in every item, or valid and useless. */
 const lists = ({ bytes, items, vins }: Sizes): Record<string, () => unknown[]> => ({
   'a list of as many numbers as a body holds': () => listOf(Math.floor(bytes / 2) - 500, 0),
   'a list of wrong items': () => listOf(items, true),
@@ -54,7 +54,7 @@ const lists = ({ bytes, items, vins }: Sizes): Record<string, () => unknown[]> =
   'a list of long texts': () => listOf(items, 'I'.repeat(Math.floor(bytes / items) - 10)),
 });
 
-/** Bodies that are no object, or a strange one. */
+/** Bodies that are no object, or unusual objects. */
 const strange = ({ bytes }: Sizes): Record<string, () => string> => ({
   'a list for a body': () => `[${'0,'.repeat(bytes / 2 - 10)}0]`,
   'a deep body': () => `${'['.repeat(bytes / 2 - 10)}${']'.repeat(bytes / 2 - 10)}`,
@@ -62,7 +62,7 @@ const strange = ({ bytes }: Sizes): Record<string, () => string> => ({
   'a body of many members': () => `{${Array.from({ length: bytes / 12 }, (_, at) => `"m${at}":0`).join()}}`,
 });
 
-/** For every operation of REST, its largest requests. */
+/** The largest requests of every REST operation. */
 export function* largestRest(known: Known, sizes: Sizes): Generator<Largest> {
   for (const { method, path: template, description } of describedRoutes) {
     const path = template.replaceAll(/\{(\w+)\}/g, (_, name) => known[nameOf(name, template)] ?? name);
@@ -113,7 +113,7 @@ function* largestBodies(one: Omit<Largest, 'shape'>, schemaOf: Json, known: Know
   }
 }
 
-/** For every query and mutation of the schema, its largest requests; pages have `first` items. */
+/** The largest requests of every query and mutation; pages have `first` items. */
 export function* largestGraphql(
   known: Known,
   sizes: Sizes,
@@ -133,7 +133,7 @@ export function* largestGraphql(
       const named = (first: number) => `{ ${call(field, first)} ${selectionOf(field.type, depth, first)} }`;
       yield request(`everything to ${depth} levels`, right, named);
     }
-    // An alias each for what is asked, and the same of what is in it.
+    // Asks for the field under twenty aliases, with one level of fields.
     const aliased = (first: number) =>
       `{ ${Array.from({ length: 20 }, (_, at) => `r${at}: ${call(field, first)} ${selectionOf(field.type, 1, first)}`).join(' ')} }`;
     if (kind === 'query') yield request('under twenty names', right, aliased);
@@ -171,7 +171,7 @@ const call = ({ name, args }: Field, first: number): string => {
   return given.length > 0 ? `${name}(${given.join(' ')})` : name;
 };
 
-/** Everything of a type that needs no arguments, so many levels of lists and objects deep. */
+/** Selects every field that needs no arguments, `depth` levels of lists and objects deep. */
 function selectionOf(output: GraphQLOutputType, depth: number, first: number): string {
   const type = getNamedType(output);
   if (isUnionType(type)) {
@@ -183,7 +183,7 @@ function selectionOf(output: GraphQLOutputType, depth: number, first: number): s
   const selected = fields.flatMap((field) => {
     const below = getNamedType(field.type);
     if (!isCompositeType(below)) return [field.name];
-    // A connection and its items are one level; the same items twice would be the shorter way to the same.
+    // A connection and its items count as one level; `edges` has the same items as `nodes`.
     if (depth === 0 || field.name === 'edges') return [];
     const page = field.args.some(({ name }) => name === 'first') ? `(first: ${first})` : '';
     return [
@@ -193,7 +193,7 @@ function selectionOf(output: GraphQLOutputType, depth: number, first: number): s
   return `{ ${['__typename', ...selected].join(' ')} }`;
 }
 
-/** What a connection's items are. */
+/** The type of a connection's items. */
 function nodeOf(output: GraphQLOutputType): GraphQLObjectType | null {
   const type = getNamedType(output);
   const nodes = isObjectType(type) ? type.getFields().nodes : undefined;
@@ -216,7 +216,7 @@ function valueOfType(type: GraphQLInputType, name: string, of: string, known: Kn
 
 type Set = (values: Record<string, unknown>, list: unknown[]) => Record<string, unknown>;
 
-/** The places in a field's arguments where a list may stand. */
+/** Paths of all list arguments, each with a function that sets the list. */
 function listsIn({ args }: Field): [place: string, set: Set][] {
   return args.flatMap(({ name, type }): [string, Set][] => {
     const nullable = getNullableType(type);

@@ -6,7 +6,7 @@ const executablePath = '/usr/bin/chromium';
 export const hasBrowser = existsSync(executablePath);
 if (!hasBrowser) console.log(`What needs a browser is left out: there is no ${executablePath}.`);
 
-/** No sandbox: as root there is none. The rest keeps the browser from calling home. */
+/** Chromium has no sandbox when run as root. The other arguments turn off its background requests. */
 const args = [
   ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
   ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],

@@ -4,11 +4,11 @@ import { fleetFields } from './factories.ts';
 
 export interface Sent {
   what: string;
-  /** 0: no answer at all. */
+  /** 0 means no response. */
   status: number;
   code: string | undefined;
   retryAfter: string | null;
-  /** When it was sent and when it was answered, in milliseconds of performance.now(). */
+  /** Times of sending and of the response, in milliseconds of performance.now(). */
   began: number;
   ended: number;
 }
@@ -21,11 +21,11 @@ const asked: Record<string, [path: string, body?: unknown]> = {
   'GraphQL mutation': ['/graphql', { query: mutation, variables: { input: fleetFields } }],
 };
 
-/** Steady reads and writes by both interfaces, and the probes beside them, with a record of every answer. */
+/** Steady reads and writes by REST and GraphQL, beside health probes, with a record of every response. */
 export class Load {
   readonly sent: Sent[] = [];
   readonly probes: Sent[] = [];
-  /** Ids of fleets whose creation was answered with success. */
+  /** Ids of fleets whose creation was acknowledged. */
   readonly acknowledged: string[] = [];
   readonly #url: string;
   readonly #headers: () => Record<string, string>;
@@ -39,18 +39,18 @@ export class Load {
     this.#loops = Promise.all([...visitors, this.#probe('/livez'), this.#probe('/readyz')]);
   }
 
-  /** Ends when everything sent is answered. */
+  /** Resolves when all requests are answered. */
   async stop(): Promise<void> {
     this.#over = true;
     await this.#loops;
   }
 
-  /** What has been sent since this moment. */
+  /** Requests that were sent since `began`. */
   since(began: number): Sent[] {
     return this.sent.filter((one) => one.began >= began);
   }
 
-  /** Acknowledged fleets that the database does not have. */
+  /** Acknowledged fleets that the database lacks. */
   async missing(databaseUrl: string): Promise<string[]> {
     const client = new pg.Client(databaseUrl);
     await client.connect();

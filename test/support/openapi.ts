@@ -10,7 +10,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false 
 addFormats.default(ajv);
 ajv.addSchema(closed(document) as object, 'openapi');
 
-/** Clients must bear fields that are new to them; our tests must not: each field has to be in the document. */
+/** Clients must accept unknown fields, but tests must not: each field has to be in the document. */
 function closed(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(closed);
   if (typeof part !== 'object' || part === null) return part;
@@ -20,19 +20,19 @@ function closed(part: unknown): unknown {
     : copy;
 }
 
-/** Fixed paths first, as the service has them. */
+/** Fixed paths come before templates, as in the router. */
 const templates = Object.keys(document.paths)
   .map((path) => ({ path, pattern: new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`) }))
   .toSorted((a, b) => a.path.split('{').length - b.path.split('{').length);
 
-/** Throws if the document does not allow this answer of that address. Addresses it does not know are let pass. */
+/** Throws if openapi.json does not allow this response. Unknown paths are not checked. */
 export function checkAnswer(method: string, pathname: string, answer: Answer): void {
   const faults = inputErrorsOf(method, pathname, answer);
   if (faults.length === 0) return;
   throw new Error(`${method} ${pathname} ${answer.status} is not what openapi.json says:\n${faults.join('\n')}`);
 }
 
-/** What the document does not allow of this answer. */
+/** Parts of the response that openapi.json does not allow. */
 export function inputErrorsOf(method: string, pathname: string, answer: Answer): string[] {
   const type = answer.headers.get('content-type')?.split(';')[0];
   const { path } = templates.find(({ pattern }) => pattern.test(pathname)) ?? {};
@@ -49,7 +49,7 @@ export function inputErrorsOf(method: string, pathname: string, answer: Answer):
   const content = documented.content?.[type ?? ''];
   return [
     ...Object.keys(headers)
-      // CORS has it on every answer, where it is in use.
+      // With CORS, every response has Vary.
       .filter((name) => name !== 'Vary' && answer.headers.has(name) && !documented.headers[name])
       .map((name) => `its header ${name}`),
     ...headerFaults(answer, code),

@@ -12,41 +12,41 @@ import type { Answer, Client, Headed, Json } from './client.ts';
 import { unknownId } from './factories.ts';
 import type { World } from './worlds.ts';
 
-/** One call to both interfaces. */
+/** A call of one operation, by REST or GraphQL. */
 export interface Call {
-  /** Of the REST request; empty where GraphQL alone has the operation. */
+  /** Path of the REST request; empty if only GraphQL has the operation. */
   path: string;
   body?: unknown;
-  /** Of the GraphQL document; a file takes the place of `variables.input.file`. */
+  /** Variables of the GraphQL document; `file` becomes `variables.input.file`. */
   variables?: Json;
   file?: Blob;
 }
 
-/** What can be asked of the service, by REST and by the GraphQL field that does the same. */
+/** An operation of the API: a REST request and the GraphQL field that does the same. */
 export interface Operation {
-  /** As `Query.fleets`; none where REST alone has it. */
+  /** The GraphQL field, such as `Query.fleets`; missing if only REST has the operation. */
   field?: string;
   document?: string;
-  /** Why one interface alone has it. */
+  /** The reason why only one interface has the operation. */
   only?: string;
   scope: 'fleets:read' | 'fleets:write' | 'contracts:read' | 'contracts:write';
-  /** The code that its first case answers with another company's ids; without, it names none, or only narrows a list. */
+  /** The error code of the first case for another company's ids; missing if the case names none or only filters. */
   others?: string;
-  /** It says nothing to whoever lacks a scope but what is there for others. */
+  /** For a token without a scope, objects that need the scope are null instead of FORBIDDEN. */
   hides?: true;
-  /** What shows that, where the first case does not. */
+  /** A call that names another company's ids, if the first case does not. */
   foreign?(world: World): Call;
-  /** An import may be asked for before it is there, so that an id that is none is refused by its form. */
+  /** An id of an import may be unknown yet, so only a malformed id is refused. */
   judgesImportId?: boolean;
-  /** What the field gives, as REST writes it; by default `rest`. */
+  /** Converts the GraphQL value to the REST value; `rest` by default. */
   asRest?(value: Json, world: World): Json;
-  /** Each interface then works in a world of its own. */
+  /** The operation writes, so each interface gets its own world. */
   writes?: boolean;
-  /** Server-sent events: the first one counts. */
+  /** The operation streams server-sent events; tests compare the first. */
   streams?: boolean;
-  /** Names of what is given in another way, GraphQL's first. */
+  /** Input names that differ: REST's by GraphQL's. */
   renamed?: Readonly<Record<string, string>>;
-  /** The first is right, and names all that the operation can name. */
+  /** The first case is valid and names every object that the operation can name. */
   cases: Readonly<Record<string, (world: World) => Call>>;
 }
 
@@ -54,10 +54,10 @@ export interface Operation {
 export type Twin = Operation & { field: string; document: string };
 
 export const schema = buildSchema(readFileSync('schema.graphql', 'utf8'));
-/** References are objects in GraphQL and ids in REST. */
+/** GraphQL has objects for these, REST has ids. */
 const references = new Set(['Fleet', 'Manufacturer']);
 
-/** Every field of a type that has no arguments, so that a new one that REST lacks is noticed. */
+/** All fields of a type that have no arguments; a new field that REST lacks fails the parity test. */
 export function all(name: string, ...without: string[]): string {
   const type = schema.getType(name);
   if (isUnionType(type))
@@ -76,13 +76,13 @@ export function all(name: string, ...without: string[]): string {
     .join(' ');
 }
 
-/** GraphQL's name of an event's type, and the other way round. */
+/** GraphQL's name of an event type, and the reverse. */
 export const nameOf = (type: string) => type.toUpperCase().replace('.', '_');
 export const typeOf = (name: string) => name.toLowerCase().replace('_', '.');
-/** An input of REST with types of events as GraphQL has them. */
+/** Converts an input of REST to GraphQL: event types have other names. */
 export const withNames = (input: Json) => ({ ...input, ...(input.types && { types: input.types.map(nameOf) }) });
 
-/** GraphQL's value as REST writes it: `fleet { id }` is `fleetId`, `manufacturer { id }` its slug, FLEET_CREATED `fleet.created`. */
+/** Converts GraphQL's value to REST's: `fleet { id }` becomes `fleetId`, FLEET_CREATED becomes `fleet.created`. */
 export function rest(value: Json): Json {
   if (Array.isArray(value)) return value.map(rest);
   if (typeof value !== 'object' || value === null) return value;
@@ -100,7 +100,7 @@ export function rest(value: Json): Json {
   );
 }
 
-/** The data of an event as REST writes it. */
+/** Converts the data of an event to REST's form. */
 function dataAsRest({ __typename, ...data }: Json): Json {
   if (__typename === 'FleetUpdatedData')
     return { changes: Object.fromEntries(data.changes.map(({ field, ...change }: Json) => [field, change])) };
@@ -134,7 +134,7 @@ const passed = (args: string) => args.replaceAll(/\$(\w+): [\w![\]]+/g, '$1: $$$
 
 export const listed = (selection: string) => `nodes { ${selection} } pageInfo { hasNextPage endCursor }`;
 export const page = '$first: Int, $after: String';
-/** A page as the test reads REST's: its items, and where the next one begins. */
+/** A page in the form in which tests read REST's: its items, and the cursor of the next page. */
 export const asPage = ({ nodes, pageInfo }: Json) => ({
   items: rest(nodes),
   next: pageInfo.hasNextPage ? pageInfo.endCursor : null,
@@ -177,11 +177,11 @@ export const body = (path: string, input: (world: World) => Json, more: Json = {
   });
 };
 
-/** The REST request of an operation, which is named as `GET /fleets`. */
+/** Sends the REST request of an operation, whose name is such as `GET /fleets`. */
 export const askRest = (client: Client, name: string, { path, body }: Call, headers?: Headed): Promise<Answer> =>
   client.send(name.split(' ')[0] ?? '', path, body, headers);
 
-/** The GraphQL request; of a subscription, what it tells until it falls silent. */
+/** Sends the GraphQL document; for a subscription, returns its events until the stream falls silent. */
 export function askGraphql(
   client: Client,
   { document: query, streams }: Pick<Operation, 'document' | 'streams'>,
@@ -204,7 +204,7 @@ function formOf(query: string | undefined, variables: Json, file: Blob): FormDat
 
 export const textOf = ({ body }: Answer) => (typeof body === 'string' ? body : JSON.stringify(body));
 
-/** The first code of a refusal, of either interface; none of what was not refused, or only of an eligibility. */
+/** The first error code of a response, or undefined. The codes of an eligibility do not count. */
 export const codeOf = (answer: Answer): string | undefined => /"code":"(\w+)"/.exec(textOf(answer))?.[1];
 
 /** Every field of Query, Mutation and Subscription. */

@@ -21,7 +21,7 @@ import {
 import type { World } from './worlds.ts';
 
 const fleet = all('Fleet', 'eligibilitySummary');
-// REST shows the beginning of a vehicle's eligibility, and the whole of it at an address of its own.
+// REST shows part of a vehicle's eligibility here, and all of it at /vehicles/eligibility/{vin}.
 const vehicle = `${all('Vehicle', 'eligibility')} eligibility { status eligible verifiedAt }`;
 const contract = all('Contract', 'vehicle');
 
@@ -70,7 +70,7 @@ const uploaded =
     };
   };
 
-/** The list of a world's vehicles: parameters of the query, with what GraphQL has in their place. */
+/** Cases of the list of vehicles: the query of REST, and the variables of GraphQL. */
 const listedVehicles = (given: (world: World) => readonly [search: Record<string, string>, variables: Json]) => {
   return (world: World) => {
     const [search, variables] = given(world);
@@ -83,7 +83,7 @@ const listedVehicles = (given: (world: World) => readonly [search: Record<string
 const narrowed = (search: Record<string, string>, filter: Json) => listedVehicles(() => [search, { filter }]);
 const NOW = '2100-01-01T00:00:00Z';
 
-/** The same list in each of its orders. */
+/** Cases of a list, one for each of its orders. */
 const sortedBy = (path: string, fields: readonly string[], variables: (world: World) => Json = () => ({})) =>
   Object.fromEntries(
     fields.flatMap((field) =>
@@ -107,7 +107,7 @@ const contracted = (fields: Json = {}) =>
 
 const mixed = [newVin(), newVin(0, 'ZFF'), 'SHORT'];
 
-// An event names many vehicles: 1,000 of them would be more than one GraphQL answer may hold.
+// An event names many vehicles: a page of 1,000 events would exceed the cost limit of GraphQL.
 const { 'a list': _, 'a page too big': __, ...pagesOfEvents } = paging('/events');
 
 const nodeIds = ['fleetId', 'vehicleId', 'contractId', 'importId', 'eventId', 'webhookId', 'deliveryId'] as const;
@@ -122,7 +122,7 @@ const filtered = (filters: Record<string, (world: World) => Json>): Operation['c
     ]),
   );
 
-/** Everything that can be asked of the service, by the name of the REST operation, else of the GraphQL field. */
+/** All operations of the API, by REST operation or, if REST lacks it, by GraphQL field. */
 export const operations: Readonly<Record<string, Operation>> = {
   'GET /fleets': {
     ...query('fleets', `${page}, $orderBy: FleetOrder`, listed(fleet)),
@@ -262,7 +262,7 @@ export const operations: Readonly<Record<string, Operation>> = {
       'importVehicles',
       `import { id } sheet summary { ${all('AddSummary')} } rejected { ${all('RejectedRow')} } duplicates { ${all('DuplicateRow')} }`,
     ),
-    // Where to get all refused rows is an address, and so for REST to say.
+    // Only REST names the address of the file with all refused rows.
     asRest: ({ import: run, ...told }) => ({
       importId: run.id,
       ...told,
@@ -292,7 +292,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'POST /vehicles/delete': deletion('/vehicles/delete'),
   'POST /vehicles/move': {
     ...mutation('moveVehicles', 'vehicles { id vin } notFound { ids vins }'),
-    // Which fleet each of them has left is for REST to say: GraphQL shows the vehicles themselves.
+    // Only REST says which fleet each vehicle has left; GraphQL shows the vehicles.
     asRest: ({ vehicles, notFound }, { fleetId, elsewhereVin }) => ({
       moved: vehicles.map(({ id, vin }: Json) => ({ id, vin, from: vin === elsewhereVin ? unknownId : fleetId })),
       notFound,
@@ -325,7 +325,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'GET /vehicles/eligibility/:vin': {
     ...query('eligibility', '$vin: String!', all('Eligibility')),
-    // PENDING and UNSUPPORTED are errors for REST and data for GraphQL: the test of parity has them apart.
+    // PENDING and UNSUPPORTED are errors in REST and data in GraphQL: test/slow/parity.test.ts handles both.
     others: 'VEHICLE_NOT_FOUND',
     cases: {
       ...one('/vehicles/eligibility/*', 'otherVin', 'vin', ''),
@@ -381,7 +381,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     scope: 'contracts:read',
     asRest: asPage,
     renamed,
-    // GraphQL's list is always that of the token's company: there are no conditions to be wrong.
+    // GraphQL always lists the contracts of the token's company, so it has no invalid conditions.
     cases: {
       ...paging('/contracts?conditions=%7B%22company%22%3A%22<company>%22%7D'),
       ...sortedBy('/contracts?conditions=%7B%22company%22%3A%22<company>%22%7D', ['CREATED_AT', 'FROM', 'TO']),
@@ -726,20 +726,20 @@ export const operations: Readonly<Record<string, Operation>> = {
 };
 
 const entries = Object.entries(operations);
-/** Those of REST, of GraphQL, and of both. */
+/** Operations of REST, of GraphQL, and of both. */
 export const onRest = entries.filter(([name]) => name.includes(' /'));
 export const onGraphql = entries.filter((entry): entry is [string, Twin] => entry[1].document !== undefined);
 export const paired = onGraphql.filter(([name]) => name.includes(' /'));
 
 const document: Json = openApiDocument();
-/** What a reference within openapi.json leads to. */
+/** Resolves a reference within openapi.json. */
 export const resolve = (ref: string): Json =>
   ref
     .split('/')
     .slice(1)
     .reduce((at: Json, key) => at[key], document);
 
-/** Each operation of openapi.json, the probes too; paths as there, `/fleets/{fleetId}`, and names as above. */
+/** All operations of openapi.json, with the probes; paths as in the document, names as in `operations`. */
 export const describedRoutes = Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
   Object.entries<Json>(methods).map(([verb, description]) => {
     const method = verb.toUpperCase();

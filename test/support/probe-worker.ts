@@ -2,7 +2,7 @@ import { Agent, get } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 
-// In a thread of its own: what the test itself is busy with would look like the service's delay.
+// Runs in its own thread: the test's own work would look like a delay of the service.
 const { urls } = workerData as { urls: string[] };
 const agent = new Agent({ keepAlive: true });
 

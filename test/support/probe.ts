@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { onTestFinished } from 'vitest';
 
-/** For how long the main thread of a process has had a processor, and waited for one. On Linux, where the system tells. */
+/** CPU time of a process's main thread, and the time it waited for a CPU. Measured on Linux only. */
 function scheduled(pid: number | undefined): { ran: number; waited: number } {
   if (process.platform !== 'linux') return { ran: performance.now(), waited: 0 };
   const [ran = 0, waited = 0] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ').map(Number);
@@ -13,7 +13,7 @@ function scheduled(pid: number | undefined): { ran: number; waited: number } {
 }
 
 interface Look {
-  /** As Date.now() has it. */
+  /** The start, in milliseconds of Date.now(). */
   began: number;
   times: number[];
 }
@@ -22,7 +22,7 @@ const IDLE = `require('node:http').createServer((_, res) => res.end('ok')).liste
   console.log(this.address().port);
 })`;
 
-/** Asks a service, and one beside it that has nothing else to do, all the time and at the same moments. */
+/** Polls the service and an idle server beside it, continuously and at the same moments. */
 export class Probe {
   readonly #looks: Look[] = [];
 
@@ -42,15 +42,15 @@ export class Probe {
   }
 
   /**
-   * How much longer than the idle service the other one, of this process id, let somebody wait while `work` went on: in
-   * milliseconds, of a machine on which it need not wait for a processor itself.
+   * How many milliseconds longer than the idle server the service made a request wait while `work` ran, less the
+   * share of time in which process `pid` waited for a CPU.
    */
   async heldBy(pid: number | undefined, work: () => Promise<unknown>): Promise<number> {
     const began = Date.now();
     const before = scheduled(pid);
     await work();
     const after = scheduled(pid);
-    // The look that was under way is part of it.
+    // Includes the poll that was under way at the end.
     const ended = Date.now();
     while ((this.#looks.at(-1)?.began ?? 0) <= ended) await delay(5);
     const during = this.#looks.filter((look) => look.began + Math.max(...look.times) >= began && look.began <= ended);

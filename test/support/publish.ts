@@ -1,7 +1,7 @@
 import type { Context } from '../../src/core/context.ts';
 import { companiesToPublish, publishEventsOf } from '../../src/core/events/log.ts';
 
-/** Publishes some of what is recorded, of every company, where no job does; gives how many events these were. */
+/** Publishes a batch of recorded events of every company, without a job; returns the number of published events. */
 export async function publishEvents(ctx: Context): Promise<number> {
   let published = 0;
   const { companies } = await companiesToPublish(ctx);

@@ -1,10 +1,10 @@
 const BOUNDARY = 'part';
 
-/** The header of a form that a test writes byte by byte, since FormData makes none that is torn or out of order. */
+/** The content type of a form that a test writes byte by byte; FormData makes no torn or unordered form. */
 export const FORM_TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
 export const END = `--${BOUNDARY}--\r\n`;
 
-/** A part with these header lines, which may be wrong. */
+/** A part with these header lines, which may be invalid. */
 export const part = (head: string, body: string): string => `--${BOUNDARY}\r\n${head}\r\n\r\n${body}\r\n`;
 export const field = (name: string, value: string): string =>
   part(`Content-Disposition: form-data; name="${name}"`, value);

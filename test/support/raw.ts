@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { BUDGET_MS } from './until.ts';
 
-/** A connection to the gateway on which a test writes what no HTTP client would. */
+/** Opens a connection on which a test can write bytes that no HTTP client would send. */
 export async function openRaw(url: string): Promise<Socket> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -12,7 +12,7 @@ export async function openRaw(url: string): Promise<Socket> {
   return socket;
 }
 
-/** Writes this, a byte for each character, on a connection of its own and gives everything that comes back until it is closed, or silent for `ms`. */
+/** Writes `text`, one byte per character, and returns the response until the connection closes or is silent `ms`. */
 export async function sendRaw(url: string, text: string, ms = BUDGET_MS): Promise<string> {
   const socket = await openRaw(url);
   let answer = '';
@@ -27,6 +27,6 @@ export async function sendRaw(url: string, text: string, ms = BUDGET_MS): Promis
   return answer;
 }
 
-/** The status of each answer on a connection. */
+/** The status of each response on a connection. */
 export const statusesOf = (answers: string): number[] =>
   [...answers.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status));

@@ -13,8 +13,8 @@ import type { Gateway } from './gateway.ts';
 import { nameOf } from './operation.ts';
 
 /**
- * GraphQL as it would be without a thought for speed: graphql-js over schema.graphql, one plain resolver per field, and
- * rows that were read once, straight from the tables. It shares nothing with the gateway but the schema's text.
+ * A plain implementation of GraphQL: graphql-js over schema.graphql, one resolver per field, on rows that were read
+ * once from the tables. It shares nothing with the gateway but the text of the schema.
  */
 export const schema = buildSchema(readFileSync('schema.graphql', 'utf8'));
 
@@ -22,7 +22,7 @@ Object.assign(schema.getType('DateTime') as object, {
   parseValue: (value: unknown) => (typeof value === 'string' ? value : refuse('VALIDATION_FAILED')),
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: rows and arguments are of every kind; what is wrong shows in the answers.
+// biome-ignore lint/suspicious/noExplicitAny: rows and arguments have any type; a mistake shows in the answers.
 type Row = any;
 type Table = (typeof tables)[number];
 const tables = [
@@ -30,10 +30,10 @@ const tables = [
   'import_rejection',
 ] as const;
 
-/** All rows that one company may see, in the order of its lists, and when they were read. */
+/** All rows that one company may see, in the order of its lists, and the time of reading. */
 export type Rows = Readonly<Record<Table | 'manufacturer' | 'provider', readonly Row[]>> & { readonly now: string };
 
-/** Reads the rows of a company; they must not change from then on. */
+/** Reads the rows of a company; the rows must not change afterwards. */
 export async function readRows(gateway: Gateway, company: string): Promise<Rows> {
   const read = async (table: Table) => {
     const found = await gateway.execute<{ row: string }>(`select to_json(t)::text as row from "${table}" t`);
@@ -56,7 +56,7 @@ export async function readRows(gateway: Gateway, company: string): Promise<Rows>
   };
 }
 
-/** Providers that nobody has asked yet, with what waits for them of all companies. */
+/** Providers that were never asked, each with the creation time of its oldest pending vehicle of any company. */
 function providersOf(makers: readonly Row[], vehicles: readonly Row[]): Row[] {
   const soon = new Date(Date.now() + 15 * 60_000).toISOString();
   return [...Map.groupBy(makers, ({ provider }) => provider)].flatMap(([name, own]) => {
@@ -74,19 +74,19 @@ function providersOf(makers: readonly Row[], vehicles: readonly Row[]): Row[] {
 const typeNameOf = (table: Table) =>
   table === 'history' ? 'HistoryItem' : `${table[0]?.toUpperCase()}${table.slice(1)}`;
 
-/** Rows with their place in lists, which is the order of these. */
+/** Sorts rows as lists do, and adds the sort key as `place`. */
 const inOrder = (table: Table, rows: Row[]): Row[] => {
   const placed = rows.map((row) => ({ ...row, table, place: orders[table]?.(row) ?? row.id }));
   return placed.toSorted((a, b) => (a.place < b.place ? -1 : 1));
 };
 const orders: Partial<Record<Table, (row: Row) => string | number>> = {
   event: ({ position }) => position,
-  // The latest first.
+  // Lists of the history begin with the latest item.
   history: ({ position }) => -position,
   import: ({ startedAt, id }) => `${startedAt} ${id}`,
 };
 
-/** A row with names and times as the API writes them. */
+/** A row with names and times in the form of the API. */
 const asGraph = (row: Row): Row =>
   Object.fromEntries(
     Object.entries(row).map(([name, value]) => [
@@ -108,7 +108,7 @@ const refuse = (code: string): never => {
   throw new Refusal(code);
 };
 
-/** Something that went wrong, at its place in the answer; not all that do are named by graphql-js. */
+/** An error and its path in the response; graphql-js does not report every error. */
 export interface Fault {
   path: readonly (string | number)[];
   code: string;
@@ -116,19 +116,19 @@ export interface Fault {
 
 export type Params = { query: string; variables?: Record<string, unknown> | null; operationName?: string | null };
 
-/** The answer to a valid query, and every fault that came up below it. */
+/** The response to a valid query, with every error below it. */
 export async function answer(rows: Rows, params: Params): Promise<{ result: ExecutionResult; faults: Fault[] }> {
   const faults: Fault[] = [];
   const result = await execute({
     schema,
-    // Rows of the tables and the data of events alone are of abstract types.
+    // Only rows of tables and data of events have abstract types.
     typeResolver: ({ dataType, table }) => dataType ?? typeNameOf(table),
     document: parse(params.query),
     variableValues: params.variables,
     operationName: params.operationName,
     fieldResolver: (source, args, _context, info) => resolve(rows, source, args, info, faults),
   });
-  // What was still going on elsewhere when a fault nulled its surroundings.
+  // Waits for resolvers that still run after an error nulled their parent.
   await new Promise(setImmediate);
   for (const { path = [], originalError } of result.errors ?? [])
     faults.push({ path, code: originalError instanceof Refusal ? originalError.code : 'VALIDATION_FAILED' });
@@ -138,7 +138,7 @@ export async function answer(rows: Rows, params: Params): Promise<{ result: Exec
 function resolve(rows: Rows, source: Row, args: Row, info: GraphQLResolveInfo, faults: Fault[]): unknown {
   const field = fields[`${info.parentType.name}.${info.fieldName}`];
   if (!field) return source[info.fieldName];
-  // As promises, so that a fault here does not keep the fields beside it from being looked at.
+  // Each field is a promise, so that an error does not stop the fields beside it.
   return (async () => field(source, args, rows))().catch((error) => {
     if (error instanceof Refusal) faults.push({ path: responsePathAsArray(info.path), code: error.code });
     throw error;
@@ -159,7 +159,7 @@ export const folded = (text: string) =>
 const statusOf = ({ startsAt, endsAt }: Row, now: string) =>
   now < startsAt ? 'SCHEDULED' : now < endsAt ? 'ACTIVE' : 'ENDED';
 
-/** Whether a row fits a member of a filter. */
+/** Predicates of rows, by list and filter member. */
 const filters: Record<string, Record<string, (row: Row, wanted: Row, rows: Rows) => boolean>> = {
   fleet: {
     name: (fleet, text) => folded(fleet.name).includes(folded(text.trim())),
@@ -200,7 +200,7 @@ const filters: Record<string, Record<string, (row: Row, wanted: Row, rows: Rows)
 
 const hasNul = (text: string) => text.includes('\0');
 
-/** Arguments that are wrong whatever the rows; a filter is judged although there is no row to fit it. */
+/** Arguments that are invalid in any case; a filter is validated even if there are no rows. */
 const wrong: Record<string, (value: Row) => boolean> = {
   first: (size) => size < 1 || size > 1000,
   last: (size) => size < 1 || size > 1000,
@@ -217,7 +217,7 @@ const wrong: Record<string, (value: Row) => boolean> = {
   until: (time) => Number.isNaN(Date.parse(time)),
 };
 
-/** What a list is sorted by: a text of each row, the least first. */
+/** The sort key of a row, by order. */
 const sortTexts: Record<string, (row: Row) => string> = {
   CREATED_AT: () => '',
   NAME: ({ name }) => name,
@@ -231,10 +231,10 @@ const BY_CREATION: OrderBy = { field: 'CREATED_AT', direction: 'ASC' };
 
 const bytesOf = (id: string) => Buffer.from(id.replaceAll('-', ''), 'hex');
 const signed = ({ field, direction }: OrderBy) => `${direction === 'DESC' ? '-' : ''}${field}`;
-/** A time of the world has no more than milliseconds. */
+/** Times of this world have milliseconds only. */
 const sortText = (row: Row, field: string) => sortTexts[field]?.(row).replace(/(\.\d{3})Z$/, '$1000Z') ?? '';
 
-/** The cursor of a row (or of the id of one) in an order. */
+/** The cursor of a row or an id in an order. */
 export function cursorOf(row: Row, orderBy: OrderBy = BY_CREATION): string {
   const id = bytesOf(row.id ?? row);
   if (isDeepStrictEqual({ ...orderBy }, BY_CREATION)) return id.toString('base64url');
@@ -243,7 +243,7 @@ export function cursorOf(row: Row, orderBy: OrderBy = BY_CREATION): string {
   return Buffer.concat([id, Buffer.from(sorted)]).toString('base64url');
 }
 
-/** Where a cursor stands in the order of a list; null for none. */
+/** The position of a cursor in the order of a list; null without a cursor. */
 function placeOf(kind: Table, cursor: string | null | undefined, rows: Rows, orderBy: OrderBy): Row {
   if (cursor == null) return null;
   const isEvent = kind === 'event' && rows.event.some(({ id }) => id === cursor.toLowerCase());
@@ -253,22 +253,22 @@ function placeOf(kind: Table, cursor: string | null | undefined, rows: Rows, ord
     .slice(0, 32)
     .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
   if (!isDeepStrictEqual({ ...orderBy }, BY_CREATION)) {
-    // Those that are sent here are of rows that are there.
+    // Cursors of other orders are always those of existing rows here.
     const row = rows[kind].find((one) => cursorOf(one, orderBy) === cursor);
     return row ? { id: row.id, text: sortText(row, orderBy.field) } : refuse('VALIDATION_FAILED');
   }
   if (id.length !== 36 || (!isEvent && cursorOf(id) !== cursor)) return refuse('VALIDATION_FAILED');
   if (kind === 'event') return rows.event.find((event) => event.id === id) ?? refuse('VALIDATION_FAILED');
-  // Before and after what is not there, there is nothing.
+  // Pages before and after an unknown row are empty.
   if (kind !== 'import' && kind !== 'history') return { place: id };
   return rows[kind].find((one) => one.id === id) ?? { place: Number.NaN };
 }
 
 const compare = <T>(a: T, b: T) => (a < b ? -1 : a > b ? 1 : a === b ? 0 : Number.NaN);
-/** By code points, which JavaScript's own comparison is not. */
+/** Compares by code points; JavaScript compares by UTF-16 units. */
 const compareTexts = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
-/** Compares rows, and places of cursors, in an order. */
+/** Compares rows or cursor positions in an order. */
 const inOrderOf =
   ({ field, direction }: OrderBy) =>
   (a: Row, b: Row): number => {
@@ -277,7 +277,7 @@ const inOrderOf =
     return (compareTexts(one, other) || compare(id, otherId)) * (direction === 'DESC' ? -1 : 1);
   };
 
-/** A connection to the rows of one kind that `among` lets pass. */
+/** A connection of the rows of one kind for which `among` is true. */
 const list =
   (kind: Table, among: (row: Row, source: Row) => boolean = () => true): Field =>
   (source, { filter, state, orderBy, ...args }, rows) => {
@@ -314,12 +314,12 @@ const one =
   (kind: Table, code: string): Field =>
   (_source, { id }, rows) =>
     rows[kind].find((row) => sameId(id, row.id)) ?? refuse(code);
-/** Whatever has this id: where two have it, the import, whose id was chosen, is the other. */
+/** The object with this id. Clients choose the ids of imports: if another object has the id, that object counts. */
 const nodeOf = (id: string, rows: Rows): Row =>
   (['fleet', 'vehicle', 'contract', 'event', 'history', 'webhook', 'delivery', 'import'] as const)
     .flatMap((kind) => rows[kind])
     .find((row) => sameId(id, row.id)) ?? null;
-/** How well a text with something in it fits: 0 the best. */
+/** The rank of a match in a search; 0 is the best. */
 const fitOf = (part: string, text: string) => (text === part ? 0 : text.startsWith(part) ? 1 : 2);
 const search: Field = (_source, { text, first }, rows) => {
   const part = text.trim();
@@ -353,7 +353,7 @@ const activity: Field = (_company, { from, to, by, fleetId }, rows) => {
   const length = LENGTHS[by] ?? 0;
   const unitOf = (time: string, unit = length) => Math.floor(Date.parse(time) / unit) * unit;
   const until = Date.parse(to ?? rows.now);
-  // What is no time is none of these either.
+  // An invalid time makes the comparison false.
   if (!(until - unitOf(from) <= 1000 * length)) return refuse('VALIDATION_FAILED');
   const those = rows.event.filter(
     ({ at, fleetId: of }) =>
@@ -373,7 +373,7 @@ const activity: Field = (_company, { from, to, by, fleetId }, rows) => {
       vehicleCount: events.reduce((sum, { vehicleIds }) => sum + vehicleIds.length, 0),
     }));
 };
-/** The member of this row under another name. */
+/** A resolver that reads the row's member of this name. */
 const called =
   (name: string): Field =>
   (source) =>
@@ -404,7 +404,7 @@ const eventData: Field = ({ type, data, vehicleIds }) => {
   };
 };
 
-/** The body of a webhook: an event as REST shows it. */
+/** The body of a webhook request: an event in REST's form. */
 const bodyOf = (event: Row, rows: Rows) => {
   const { id, type, at, company, fleetId, contractId, vehicleIds, actor, requestId, data } = event;
   const vehicles = eventVehicles(event, {}, rows);
@@ -425,7 +425,7 @@ const bodyOf = (event: Row, rows: Rows) => {
   return JSON.stringify(parts);
 };
 
-/** Fields that are more than a member of their row. */
+/** Resolvers of fields that do more than read a member of their row. */
 const fields: Record<string, Field> = {
   'Query.node': (_source, { id }, rows) => nodeOf(id, rows),
   'Query.nodes': (_source, { ids }, rows) =>
@@ -504,7 +504,7 @@ const fields: Record<string, Field> = {
   'Webhook.deliveries': list('delivery', (delivery, webhook) => delivery.webhookId === webhook.id),
   'Webhook.oldSecretUntil': ({ oldSecretUntil }, _args, { now }) => (oldSecretUntil > now ? oldSecretUntil : null),
   'Delivery.type': (delivery, _args, rows) => eventTypeOf(eventOf(delivery, rows).type),
-  // A webhook that is not active gets only what somebody asked for.
+  // An inactive webhook sends only deliveries that a client asked for.
   'Delivery.nextAttemptAt': ({ claimed, dueAt, asked, webhookId }, _args, rows) => {
     const { state } = rows.webhook.find(({ id }) => id === webhookId);
     return claimed || !(asked || state === 'ACTIVE') ? null : dueAt;

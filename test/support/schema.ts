@@ -5,7 +5,7 @@ import { testDatabase } from './database.ts';
 
 type Row = Record<string, string>;
 
-/** A migrated database, on one connection, so that `begin` and `rollback` are about what is sent between them. */
+/** A migrated database on a single connection, so that `begin` and `rollback` enclose the statements between them. */
 export async function schemaSession() {
   const { database, env } = await testDatabase();
   const orm = env.DATABASE_URL
@@ -20,15 +20,15 @@ export async function schemaSession() {
   return { orm, env, execute, undone };
 }
 
-/** What MikroORM would change to make the database what the entities say. */
+/** The statements with which MikroORM would change the database to match the entities. */
 export const difference = async (orm: MikroORM): Promise<string> =>
   (await orm.schema.getUpdateSchemaSQL({ wrap: false })).trim();
 
 const oursOnly = `c.relnamespace = 'public'::regnamespace and c.relname not like 'mikro_orm_%'`;
 
 /**
- * Columns that have another type or collation than their property says. MikroORM takes json for jsonb, timestamp for
- * timestamptz and one array for another, and no collation for "C" where that is the default of the database.
+ * Columns whose type or collation differs from their property. MikroORM confuses json with jsonb, timestamp with
+ * timestamptz and array types, and reads the collation "C" as none if that is the database's default.
  */
 export async function otherTypes(orm: MikroORM): Promise<string[]> {
   const declared = [...orm.getMetadata().getAll().values()].flatMap(({ tableName, props }) =>
@@ -50,7 +50,7 @@ export async function otherTypes(orm: MikroORM): Promise<string[]> {
   return rows.map(({ line = '' }) => line);
 }
 
-/** Each gives lines of text about one kind of thing that MikroORM compares in part or not at all. */
+/** Queries for lines of text, one for each kind of object that MikroORM compares in part or not at all. */
 const catalogue = [
   `select pg_get_indexdef(indexrelid)
      || case when i.indisvalid and i.indisready then '' else ' -- invalid' end
@@ -82,7 +82,7 @@ const catalogue = [
   `select 'domain ' || typname as line from pg_type where typtype = 'd' and typnamespace = 'public'::regnamespace`,
 ];
 
-/** What the database has that MikroORM does not compare, one thing to a line (a function to several). */
+/** Lists the objects that MikroORM does not compare, one per line (a function has several lines). */
 export async function beyondMikroOrm(orm: MikroORM): Promise<string> {
   const kinds: string[] = [];
   for (const query of catalogue) {

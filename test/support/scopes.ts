@@ -10,13 +10,13 @@ import { newWorld, type World } from './worlds.ts';
 
 const all = ['fleets:read', 'fleets:write', 'contracts:read', 'contracts:write'];
 export const without = (scope: string) => all.filter((other) => other !== scope);
-/** What tokens may have: nothing, one scope, all but one, or all. */
+/** Scopes of tokens: none, one, all but one, and all. */
 export const tokens: readonly string[][] = [[], ...all.map((scope) => [scope]), ...all.map(without), all];
 
 const writing = paired.filter(([, { writes }]) => writes);
 
 let companies = 0;
-/** A company whose contract has come up in events and deliveries, these with everything that an attempt leaves. */
+/** A company with a contract in its events and deliveries; the deliveries have been attempted. */
 export async function worldWithDeliveries(gateway: Gateway): Promise<World> {
   const world = await newWorld(gateway, `company-${++companies}`);
   while (await publishEvents(contextOf(gateway.services, 'test', null)));
@@ -27,12 +27,12 @@ export async function worldWithDeliveries(gateway: Gateway): Promise<World> {
   return world;
 }
 
-/** Somebody of that company with these scopes alone. */
+/** A client of the world's company with these scopes alone. */
 export const withScopes = (gateway: Gateway, world: World, scopes: readonly string[]): Promise<Client> =>
   gateway.as(world.company, { scope: scopes.join(' ') });
 
 export const isForbidden = (answer: Answer) => /"code":"FORBIDDEN"/.test(textOf(answer));
-/** Of values that GraphQL's types do not allow: nothing was executed. */
+/** Whether GraphQL rejected the document by its types, before execution. */
 export const isRefusedByTypes = ({ body }: Answer) =>
   body?.errors?.length > 0 && body.errors.every(({ path }: Json) => !path);
 
@@ -43,23 +43,23 @@ const ways = {
     askGraphql(client, twin, call, headers),
 };
 
-/** What an answer says, without what names the request. */
+/** A response without its request id. */
 const told = ({ status, body }: Answer) => ({
   status,
   body: JSON.parse(JSON.stringify(body ?? null, (key, value) => (key === 'requestId' ? undefined : value))),
 });
 
-/** Trials of what a token with fewer scopes gets for another one's Idempotency-Key, by so many cases of each operation. */
+/** Tests what a token with fewer scopes gets for another token's Idempotency-Key; `cases` per operation. */
 export function describeRepetitions(gateway: Gateway, cases: number): void {
   let shared: Promise<World> | undefined;
   describe.each(Object.entries(ways))('A repetition with an Idempotency-Key, in %s', (way, ask) => {
-    // Uploads are remembered by their import.
+    // The import, not the key, identifies a repeated upload.
     const keyed = writing.filter(
       ([operation, { field }]) =>
         field !== 'Mutation.importVehicles' && (way === 'GraphQL' || operation.startsWith('POST ')),
     );
 
-    test.each(keyed)('%s: it gets the first outcome if it might ask anew, else nothing', async (operation, twin) => {
+    test.each(keyed)('%s: tokens without the scope are FORBIDDEN', async (operation, twin) => {
       const world = await worldWithDeliveries(gateway);
       for (const call of Object.values(twin.cases).slice(0, cases)) {
         const send = (client: Client, headers?: Headed) => ask(client, operation, twin, call(world), headers);
@@ -71,7 +71,7 @@ export function describeRepetitions(gateway: Gateway, cases: number): void {
         for (const [scopes, answer] of repetitions) {
           const forbidden = isForbidden(await send(await withScopes(gateway, world, scopes)));
           const repeated = answer.headers.get('idempotent-replayed') === 'true';
-          // Asked anew, GraphQL may not come as far as to fields that the first answer has.
+          // A new execution in GraphQL may end before it reaches the fields that the first response has.
           if (way === 'REST' || forbidden || scopes === all) expect([scopes, repeated]).toEqual([scopes, !forbidden]);
           expect(isForbidden(answer)).toBe(!repeated);
           if (repeated) expect(told(answer)).toEqual(told(first));
@@ -80,7 +80,7 @@ export function describeRepetitions(gateway: Gateway, cases: number): void {
       }
     });
 
-    test.each(cases === 1 ? keyed : [])('%s: nor does it learn that the key is used', async (operation, twin) => {
+    test.each(cases === 1 ? keyed : [])('%s: a forbidden token learns nothing of the key', async (operation, twin) => {
       const key = { 'idempotency-key': randomUUID() };
       shared ??= newWorld(gateway, `company-${++companies}`);
       const world = await shared;

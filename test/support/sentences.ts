@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { type Node, parse } from 'acorn';
 import { onTestFinished, vi } from 'vitest';
 
-/** The modules of the console. */
+/** The folder of the console's browser modules. */
 export const folder = join(import.meta.dirname, '../../src/console/browser');
 
-/** What the console's modules find in a browser, as far as the language needs it. */
+/** Stubs the browser globals that the console's language modules read. */
 export function stubPage(browser: readonly string[] = ['en'], chosen: string | null = null): void {
   vi.stubGlobal('localStorage', { getItem: () => chosen });
   vi.stubGlobal('navigator', { languages: browser });
@@ -18,15 +18,15 @@ type Any = Node & Record<string, unknown>;
 
 interface Said {
   said: Set<string>;
-  /** What is counted. */
+  /** Names of counted things. */
   things: Set<string>;
-  /** Calls of `t` whose sentence does not stand there. */
+  /** Calls of `t` whose argument is no literal. */
   dynamic: string[];
-  /** All other texts. */
+  /** All other string literals. */
   strings: string[];
 }
 
-/** The sentences that the console's modules say: in templates, and as what `t` translates. */
+/** Collects the sentences of the console's modules: templates, and arguments of `t`. */
 export async function sentencesOf(): Promise<Said> {
   const { translated } = await import(`${folder}/languages/template.js`);
   const found = {

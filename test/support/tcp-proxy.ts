@@ -4,19 +4,19 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 type Address = { host: string; port: number };
 
 /**
- * A stretch of network between two ends, faulty on command: `hang` forwards nothing and loses nothing, `delayMs` makes
- * every piece late, `cut` breaks what is open, `refuse` lets nobody connect, and answers can be swallowed.
+ * A TCP proxy that fails on command: `hang` forwards nothing and loses nothing, `delayMs` delays every chunk,
+ * `cut` breaks open connections, `refuse` rejects new ones, and answers of the server can be dropped.
  */
 export class TcpProxy {
-  /** Where the next connections lead. */
+  /** The address to which new connections lead. */
   target: Address;
   delayMs = 0;
   refuse = false;
-  /** Called with each piece from the client; true loses everything that the server says from then on. */
+  /** Called with each chunk from the client; true drops all further answers of the server. */
   swallowAnswersAfter: (sent: Buffer) => boolean = () => false;
-  /** Where there is one, it is called with each piece that the server says, in place of sending it on. */
+  /** If set, receives each chunk of the server instead of the client. */
   swallowAnswer: ((said: Buffer) => void) | undefined;
-  /** Where there is one, what it makes of the first piece from a client is sent in its place. */
+  /** If set, transforms the first chunk from a client. */
   firstPiece: ((sent: Buffer) => Buffer) | undefined;
   readonly #due = new WeakMap<Socket, number>();
   #hanging = false;
@@ -35,7 +35,7 @@ export class TcpProxy {
     this.target = target;
   }
 
-  /** The same address, by way of this proxy. */
+  /** The URL with this proxy's address. */
   through(url: string): string {
     return Object.assign(new URL(url), { hostname: '127.0.0.1', port: this.#port }).href.replace(/\/$/, '');
   }
@@ -91,7 +91,7 @@ export class TcpProxy {
     const now = performance.now();
     const before = this.#due.get(to) ?? 0;
     if (this.delayMs === 0 && before < now) return void to.write(piece);
-    // Never before the piece before it, also when the delay has become shorter.
+    // Keeps the order of chunks when the delay becomes shorter.
     const due = Math.max(now + this.delayMs, before + 2);
     this.#due.set(to, due);
     setTimeout(() => to.writable && to.write(piece), due - now);

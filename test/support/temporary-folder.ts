@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * A folder that goes when this process ends, whether its tests ran or failed to start. For set-ups: test files have
- * `inject('database').folder`, since their processes end without a word.
+ * A folder that is removed when this process exits, even if its tests failed to start. For global set-ups only: test
+ * files have `inject('database').folder`, since their processes end without an exit event.
  */
 export function temporaryFolder(name: string): string {
   const folder = mkdtempSync(join(tmpdir(), `fleet-gateway-${name}-`));

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 
-/** Mounts a file system of this size (like `200m`) here, which only root may on Linux; gives what unmounts it. */
+/** Mounts a tmpfs of this size (such as `200m`), as root on Linux; returns a function that unmounts it. */
 export function mountTmpfs(folder: string, size: string, options = ''): () => void {
   mkdirSync(folder, { recursive: true });
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}${options}`, 'tmpfs', folder], { stdio: 'ignore' });

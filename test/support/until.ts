@@ -1,15 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * How long a test waits for a state before it fails. One budget for every wait, generous, so that a busy machine makes tests
- * slower and never fails them; a test and a hook, which wait several times, have twice as much.
+ * How long a test waits for a state before it fails. The budget is generous, so that a busy machine makes tests slower
+ * without failing them; the timeout of a test or hook, which waits several times, is twice as long.
  */
 export const BUDGET_MS = 60_000;
 
-/** Starts something up to so many ms later, so that what races meets in another order each time; waits for no state. */
+/** Waits `ms`, to shift the start of racing operations against each other; not a wait for a state. */
 export const stagger = (ms: number): Promise<void> => delay(ms);
 
-/** Asks until the answer is something, or true, and gives it: null, undefined and false mean not yet. */
+/** Polls until `ask` gives a value other than null, undefined and false; returns the value. */
 export async function until<T>(
   ask: () => Promise<T> | T,
   ms = BUDGET_MS,

@@ -14,7 +14,7 @@ export interface Received {
 
 export type Endpoint = 'token' | 'eligibility' | 'compatibilities' | 'vehicles' | 'unknown';
 
-/** What the upstream does with one request, in place of the right answer. */
+/** How the upstream handles one request instead of answering correctly. */
 export type Behaviour = (response: ServerResponse, received: Received) => void | Promise<void>;
 
 export const json =
@@ -36,7 +36,7 @@ export const slow =
     await then(response, received);
   };
 
-/** Takes the request and never says a word. */
+/** Takes the request and never answers. */
 export const silence: Behaviour = () => {};
 
 /** Closes the connection instead of answering. */
@@ -50,28 +50,28 @@ export const halfAnAnswer: Behaviour = (response) => {
   response.write('{"vin":"', () => response.destroy());
 };
 
-/** Sends the head and a few bytes, and then nothing more. */
+/** Sends the head and a few bytes, then stalls. */
 export const stall: Behaviour = (response) => {
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
   response.write('{"vin":"');
 };
 
-/** Eligible, about the VIN that was asked. */
+/** Answers that the requested vehicle is eligible. */
 export const eligible =
   (extra: Record<string, unknown> = {}): Behaviour =>
   (response, received) =>
     json(200, { vin: vinOf(received), eligible: true, data_delivery: ['pull', 'push'], ...extra })(response, received);
 
-/** What a request for an eligibility asks about. */
+/** The VIN in a request for an eligibility. */
 export const vinOf = ({ body }: Received): string => JSON.parse(body).vin;
 
 /**
- * An upstream that speaks High Mobility's protocol (under `url`) and Mercedes-Benz Connect Your Fleet's (`url` and
- * `tokenUrl`), right by default and wrong on command. Its credentials are `client` and `secret`.
+ * A fake upstream with High Mobility's API (at `url`) and Mercedes-Benz Connect Your Fleet's (at `url` and `tokenUrl`).
+ * It answers correctly unless a behaviour is set. Its credentials are `client` and `secret`.
  */
 export class UpstreamServer {
   readonly received: Received[] = [];
-  /** Connections ever opened, and the most requests under way at the same time. */
+  /** Connections opened so far, and the largest number of concurrent requests. */
   connections = 0;
   mostAtOnce = 0;
   tokenLifetime = 300;
@@ -99,18 +99,18 @@ export class UpstreamServer {
     return `${this.url}/v1/token`;
   }
 
-  /** The next requests to this endpoint meet these behaviours, one each. */
+  /** Queues behaviours for the next requests to this endpoint, one each. */
   next(endpoint: Endpoint, ...behaviours: Behaviour[]): void {
     this.#next.set(endpoint, [...(this.#next.get(endpoint) ?? []), ...behaviours]);
   }
 
-  /** Every request to this endpoint that meets nothing else meets this; undefined is back to right answers. */
+  /** Sets the behaviour of requests to this endpoint without a queued one; undefined restores correct answers. */
   always(endpoint: Endpoint, behaviour: Behaviour | undefined): void {
     if (behaviour) this.#always.set(endpoint, behaviour);
     else this.#always.delete(endpoint);
   }
 
-  /** From now on no token issued so far is good. */
+  /** Makes all tokens issued so far invalid. */
   revokeTokens(): void {
     this.#tokens.clear();
   }

@@ -9,11 +9,11 @@ export interface ReceivedWebhook {
   path: string;
   headers: IncomingHttpHeaders;
   body: string;
-  /** The body as the event that it is. */
+  /** The body, parsed as an event. */
   event: Json;
 }
 
-/** What the receiver does with a request, in place of 204. */
+/** How the receiver answers a request, instead of with 204. */
 export type Answering = (response: ServerResponse) => void;
 
 export const status =
@@ -22,10 +22,10 @@ export const status =
     response.writeHead(code, headers).end();
   };
 
-/** Takes the request and never says a word. */
+/** Takes the request and never answers. */
 export const hang: Answering = () => {};
 
-/** A server of somebody who subscribed. */
+/** A server that receives webhooks. */
 export class WebhookReceiver {
   readonly received: ReceivedWebhook[] = [];
   underWay = 0;
@@ -53,12 +53,12 @@ export class WebhookReceiver {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${path}`;
   }
 
-  /** The next requests to this path meet these, one each. */
+  /** Sets the answers to the next requests to this path, one each. */
   next(path: string, ...answers: Answering[]): void {
     this.#next.set(path, answers);
   }
 
-  /** Every request to this path meets this. */
+  /** Sets the answer to every request to this path. */
   always(path: string, answer: Answering): void {
     this.#always.set(path, answer);
   }
@@ -67,7 +67,7 @@ export class WebhookReceiver {
     return this.received.filter((one) => one.path === path);
   }
 
-  /** The requests to this path, when there are at least so many. */
+  /** Waits for at least `count` requests to this path. */
   some(path: string, count = 1, ms?: number): Promise<ReceivedWebhook[]> {
     return until(() => (this.at(path).length >= count ? this.at(path) : null), ms);
   }

@@ -2,7 +2,7 @@ import type { Client, Json } from './client.ts';
 import { addVehicles, createContract, createFleet, newVin, newVins, uploadForm } from './factories.ts';
 import type { Gateway } from './gateway.ts';
 
-/** What one company has: some of everything. */
+/** One company with an object of every kind. */
 export interface World {
   company: string;
   client: Client;
@@ -11,7 +11,7 @@ export interface World {
   vin: string;
   otherId: string;
   otherVin: string;
-  /** In another fleet of the company. */
+  /** A vehicle in another fleet of the company. */
   elsewhereVin: string;
   contractId: string;
   importId: string;
@@ -25,12 +25,12 @@ const names = [
   ...['contractId', 'importId', 'eventId', 'webhookId', 'deliveryId'],
 ];
 
-/** VINs for a world; two worlds with the same ones differ in nothing but ids and times. */
+/** VINs for a world; two worlds with the same VINs differ only in ids and times. */
 export const worldVins = () => [...newVins(3), newVin(0, 'ZFF')];
 
 const claims = { scope: 'fleets:read fleets:write contracts:read contracts:write' };
 
-/** Makes some of everything for a company that has nothing yet. Nothing is verified, and no event published. */
+/** Makes an object of every kind for an empty company. No vehicle is verified and no event published. */
 export async function newWorld(gateway: Gateway, company: string, vins = worldVins()): Promise<World> {
   const client = await gateway.as(company, claims);
   const [vin = '', otherVin = '', elsewhereVin = '', unsupported = ''] = vins;
@@ -59,7 +59,7 @@ export async function newWorld(gateway: Gateway, company: string, vins = worldVi
   };
 }
 
-/** An answer without what differs from world to world: names in place of its ids, and none for other ids and times of today. */
+/** A response in which names replace the world's ids, and placeholders other ids, secrets and times of this month. */
 export function neutral(value: unknown, { client: _, ...names }: World): Json {
   let text = JSON.stringify(value ?? null);
   for (const [key, name] of Object.entries(names)) text = text.replaceAll(new RegExp(name, 'gi'), `<${key}>`);
@@ -72,14 +72,14 @@ export function neutral(value: unknown, { client: _, ...names }: World): Json {
   );
 }
 
-/** A world of which there is nothing; `nameOne` makes an id or a VIN of nothing, or what cannot be one. */
+/** A world whose ids and VINs `nameOne` makes: unknown or invalid ones. */
 export const worldOfNothing = (client: Client, nameOne: (key: string, number: number) => string): World =>
   Object.fromEntries([
     ['client', client],
     ...names.map((key, number) => [key, nameOne(key, number)]),
   ]) as unknown as World;
 
-/** The name that a world has for `id` or `ids`, by what they are of: an address such as `/webhooks/`, a field such as `deleteFleet`. */
+/** The world's name for `id` or `ids`, by the object in an address (`/webhooks/`) or field (`deleteFleet`). */
 export function nameOf(name: string, of: string): string {
   const [, kind] = /(fleet|vehicle|contract|import|event|webhook)/i.exec(of) ?? [];
   return name === 'id' && kind ? `${kind.toLowerCase()}Id` : name;

@@ -1,6 +1,6 @@
 import { crc32, deflateRawSync } from 'node:zlib';
 
-/** A ZIP archive of these parts, written by the letter of its format: sizes may be claimed wrong. */
+/** A ZIP archive of these parts, written byte by byte so that its sizes may be false. */
 export function zipOf(parts: Readonly<Record<string, string | Buffer>>, claimedSize?: number): Buffer {
   const bodies: Buffer[] = [];
   const entries: Buffer[] = [];
@@ -37,7 +37,7 @@ const workbook = {
   'xl/_rels/workbook.xml.rels': `<Relationships><Relationship Id="a" Type="http://x/worksheet" Target="/xl/worksheets/one.xml"/></Relationships>`,
 };
 
-/** A workbook with one sheet, of which this is the text of its rows. */
+/** A workbook with one sheet; `rows` is the XML of its rows. */
 export const workbookOf = (rows: string, more: Readonly<Record<string, string>> = {}, claimedSize?: number): Buffer =>
   zipOf(
     {
@@ -51,11 +51,11 @@ export const workbookOf = (rows: string, more: Readonly<Record<string, string>> 
 interface SheetOf {
   name: string;
   hidden?: boolean;
-  /** The text of its rows. */
+  /** XML of the sheet's rows. */
   rows: string;
 }
 
-/** A workbook with these sheets, in parts whose names and order say nothing of theirs. */
+/** A workbook with these sheets; the names and order of its parts differ from those of the sheets. */
 export function workbookOfSheets(sheets: readonly SheetOf[]): Buffer {
   const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
   const part = (at: number) => `worksheets/sheet${sheets.length - at}.xml`;
@@ -75,7 +75,7 @@ export function workbookOfSheets(sheets: readonly SheetOf[]): Buffer {
   });
 }
 
-/** The text of rows of cells that hold texts. */
+/** XML of rows whose cells hold texts. */
 export const rowsOf = (rows: readonly (readonly string[])[]): string =>
   rows
     .map((cells) => cells.map((text) => `<c t="inlineStr"><is><t>${text}</t></is></c>`).join(''))

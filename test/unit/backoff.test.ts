@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { type Activity, activityOf, Backoff } from '../../src/jobs/job.ts';
 
-/** Stops the clock that measures durations; the function that is returned moves it on. */
+/** Stops the clock of durations; the returned function advances it. */
 function holdClock(): (ms: number) => void {
   let now = 0;
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
@@ -13,7 +13,7 @@ function holdClock(): (ms: number) => void {
   };
 }
 
-/** How long steps of no work waited with this activity before them. */
+/** The waiting times of empty steps with this activity before them. */
 async function pauses(activity: Activity, steps = 1): Promise<number[]> {
   const waited: number[] = [];
   const step = new Backoff(activity, async (ms) => void waited.push(ms)).steps();
@@ -25,7 +25,7 @@ test('without requests background work waits for nothing, however busy the proce
   expect(await pauses({ requests: () => 0, utilisation: () => 1 }, 100)).toEqual([]);
 });
 
-test('beside requests it waits the longer the busier the process is, and never for long', async () => {
+test('beside requests, work waits longer in a busier process, up to a limit', async () => {
   const part = fc.double({ min: 0, max: 1, noNaN: true });
   await fc.assert(
     fc.asyncProperty(part, part, async (one, other) => {
@@ -50,7 +50,7 @@ test('a job may wait longer than others', async () => {
   expect(waited).toEqual([50, 500]);
 });
 
-test('beside requests it waits as long as the step before took', async () => {
+test('beside requests, a step waits as long as the last one took', async () => {
   const passTime = holdClock();
   const waited: number[] = [];
   let requests = 0;
@@ -64,7 +64,7 @@ test('beside requests it waits as long as the step before took', async () => {
   expect(waited).toEqual([30]);
 });
 
-test('a step that fails fails its caller', async () => {
+test('the error of a step reaches its caller', async () => {
   const step = new Backoff({ requests: () => 1, utilisation: () => 1 }, async () => {}).steps();
   await expect(step(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
 });

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { batched } from '../../src/jobs/job.ts';
 import { until } from '../support/until.ts';
 
-test('what comes while work is under way, or during its pause, is done together, and in order', async () => {
+test('items that arrive during a batch or its pause form the next batch, in order', async () => {
   const done: number[][] = [];
   const pauses: PromiseWithResolvers<void>[] = [];
   const works: PromiseWithResolvers<void>[] = [];
@@ -37,7 +37,7 @@ test('what comes while work is under way, or during its pause, is done together,
   ]);
 });
 
-test('no more are done together than may be, and none is forgotten', async () => {
+test('a batch has at most the allowed number of items, and no item is lost', async () => {
   const done: number[][] = [];
   const add = batched(
     async (items: readonly number[]) => {

@@ -4,10 +4,10 @@ import type { Field, Resource } from '../../src/core/sql/resource.ts';
 import { isValue, type JsonTable } from '../../src/core/sql/selection.ts';
 import { entities } from '../../src/entities/index.ts';
 
-// Descriptions of resources are SQL as text, which the compiler does not read: each column that they name is an entity's.
+// Descriptions of resources contain SQL as text, which the compiler does not check: this test checks their columns.
 
 const columnName = (property: string) => property.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-/** Relations are no columns: the property beside each is. */
+/** Relations are no columns; the scalar property beside each relation is one. */
 const tables = new Map(
   entities.map((entity) => {
     const { tableName, properties } = entity.init().meta;
@@ -18,7 +18,7 @@ const tables = new Map(
   }),
 );
 
-/** What the names before a dot stand for: a table's columns, or those of a part of the text. */
+/** Columns by table alias. */
 type Aliases = ReadonlyMap<string, ReadonlySet<string>>;
 
 function aliasesIn(text: string): Aliases {
@@ -35,7 +35,7 @@ function aliasesIn(text: string): Aliases {
   return found;
 }
 
-/** What a text names that is not there. */
+/** Column references in a text that no table has. */
 function unknownIn(text: string, around: Aliases): string[] {
   const bare = text.replaceAll(/'(?:[^']|'')*'/g, `''`);
   const aliases = new Map([...around, ...aliasesIn(bare)]);

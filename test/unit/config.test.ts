@@ -51,13 +51,13 @@ describe('a variable that is written nearly like a setting', () => {
   });
 });
 
-/** A wrong value of each setting that can have one, and what is expected instead. */
+/** An invalid value for each setting that can have one. */
 const wrong = Object.keys(settings.shape).flatMap((name) => {
   const value = ['x', '-1', 'x://y', '/nowhere'].find((one) => !settings.safeParse({ [name]: one }).success);
   return value === undefined ? [] : [{ name, value }];
 });
 
-test('a setting that is wrong is named with its value and what it must be, in a sentence', () => {
+test('an invalid setting is reported with its value and the expected one', () => {
   expect(Object.keys(settings.shape).filter((name) => !wrong.some((one) => one.name === name))).toEqual([
     ...['HOST', 'DATA_DIR', 'AUTH_AUDIENCE', 'AUTH_COMPANY_CLAIM', 'PACKS', 'HIGH_MOBILITY_CLIENT_ID'],
     ...['HIGH_MOBILITY_CLIENT_SECRET', 'MERCEDES_CLIENT_ID', 'MERCEDES_CLIENT_SECRET', 'CONSOLE_CLIENT_ID'],
@@ -78,7 +78,7 @@ test('a setting that is wrong is named with its value and what it must be, in a 
   }
 });
 
-test('a secret that is wrong is not repeated', () => {
+test('an invalid secret is not printed', () => {
   const DATABASE_URL = 'mysql://root:hunter2@db/fleets';
   expect(() => readConfig({ DATABASE_URL })).toThrow(/DATABASE_URL: must be an address such as postgresql/);
   expect(() => readConfig({ DATABASE_URL })).not.toThrow(/hunter2/);

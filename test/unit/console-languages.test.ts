@@ -7,19 +7,19 @@ const { said, things, dynamic } = await sentencesOf();
 const valuesIn = (sentence: string) => sentence.match(/\{\w+\}/g) ?? [];
 const dictionaryOf = (code: string) => import(join(folder, 'languages', `${code}.js`));
 
-test('the console translates texts that stand in its modules, and no others', () => {
+test('the console translates literal texts only', () => {
   expect(dynamic).toEqual([]);
   expect(said.size).toBeGreaterThan(350);
 });
 
 describe.each(codes)('%s', (code) => {
-  test('has every sentence, and none that nobody says', async () => {
+  test('has every sentence of the console, and no other', async () => {
     const { sentences } = await dictionaryOf(code);
     expect(Object.keys(sentences).toSorted()).toEqual([...said].toSorted());
     expect(Object.values(sentences).filter((sentence) => sentence === '')).toEqual([]);
   });
 
-  test('says the values of each sentence, those of templates in their order, and no markup', async () => {
+  test('keeps the placeholders of each sentence, those of templates in order, without markup', async () => {
     const { sentences } = await dictionaryOf(code);
     for (const [sentence, own] of Object.entries<string>(sentences)) {
       const isTemplate = sentence.includes('{0}');
@@ -30,7 +30,7 @@ describe.each(codes)('%s', (code) => {
   });
 });
 
-test.each(['en', ...codes])('%s has all things that are counted, in all their plural forms', async (code) => {
+test.each(['en', ...codes])('%s has all counted things in all plural forms', async (code) => {
   const { numbers } = await dictionaryOf(code);
   expect(Object.keys(numbers).toSorted()).toEqual([...things].toSorted());
   for (const forms of Object.values<Record<string, string>>(numbers)) {
@@ -46,7 +46,7 @@ const chosen: [browser: string[], kept: string | null, language: string, locale:
   [['en-GB'], 'nl', 'nl', 'nl'],
   [['en-GB'], 'constructor', 'en', 'en-GB'],
 ];
-test.each(chosen)('browsers that want %j, where %j was chosen, get %s', async (browser, kept, language, locale) => {
+test.each(chosen)('browsers with languages %j and the choice %j get %s', async (browser, kept, language, locale) => {
   stubPage(browser, kept);
   vi.resetModules();
   const page = await import(`${join(folder, 'languages/language.js')}?${browser}${kept}`);
@@ -55,7 +55,7 @@ test.each(chosen)('browsers that want %j, where %j was chosen, get %s', async (b
   expect(page.counted(1, 'fleet')).not.toBe(page.counted(2, 'fleet'));
 });
 
-test('templates keep their values and markup, and translate what people read', async () => {
+test('templates keep their values and markup, and translate visible text', async () => {
   const { translated } = await import(join(folder, 'languages/template.js'));
   const told = (sentence: string) => sentence.toUpperCase();
   expect(translated(['<p class="dim" title="More">… and ', ' more.</p>\n  <', ' label="Found" />'], told)).toEqual([
@@ -66,7 +66,7 @@ test('templates keep their values and markup, and translate what people read', a
   expect(translated(['', ' · ', ''], told)).toEqual(['', ' · ', '']);
 });
 
-test('no text that people read is left out', async () => {
+test('every visible text is translated', async () => {
   const { strings } = await sentencesOf();
   const sentence = /^[A-ZÄ“][a-z]+(?: |$)|^(?:in|is|of|and|just) [a-z]/;
   expect(strings.filter((text) => sentence.test(text) && !/^(?:Bearer|Enter$|Files|Fleet Gateway)/.test(text))).toEqual(

@@ -6,7 +6,7 @@ import { stubPage } from '../support/sentences.ts';
 const folder = new URL('../../src/console/browser/', import.meta.url);
 const openapi = JSON.parse(readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8'));
 
-/** Where the console has an operation: a file, and what it asks the gateway. */
+/** The place of each operation in the console: a file, and a text in it. */
 const places: Record<string, readonly [file: string, asks: string]> = {
   listFleets: ['fleets.js', 'fleets(filter:'],
   createFleet: ['fleet-verbs.js', 'createFleet(input:'],
@@ -50,7 +50,7 @@ const places: Record<string, readonly [file: string, asks: string]> = {
   redeliver: ['webhooks.js', 'redeliver(input:'],
 };
 
-/** Operations that the console has not, and why. */
+/** Operations that the console lacks, with reasons. */
 const absent: Record<string, string> = {
   deleteVehiclesByPost: 'the same as deleteVehicles, for proxies that drop the body of a DELETE',
   getLiveness: 'for orchestrators',
@@ -59,7 +59,7 @@ const absent: Record<string, string> = {
   getOpenApi: 'for programmers; /docs shows it',
 };
 
-test('the console has every operation of the API, or there is a reason why not', () => {
+test('the console has every operation of the API, or `absent` has a reason', () => {
   const operations = Object.values<Record<string, { operationId?: string }>>(openapi.paths)
     .flatMap((methods) => Object.values(methods))
     .flatMap(({ operationId }) => operationId ?? []);
@@ -70,7 +70,7 @@ test('the console has every operation of the API, or there is a reason why not',
   }
 });
 
-test('webhooks can be sent every type of event that there is', async () => {
+test('webhooks can select every type of event', async () => {
   stubPage();
   const { eventTypes } = await import(new URL('words.js', folder).href);
   const { wireType } = await import(new URL('words.js', folder).href);

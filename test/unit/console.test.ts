@@ -51,7 +51,7 @@ test('modules of the console import each other and its libraries, and are all us
   expect(modules.filter((name) => !used.has(name))).toEqual(['app.js', 'theme.js']);
 });
 
-test('the console is free of what a strict policy forbids', () => {
+test('the console obeys a strict Content-Security-Policy', () => {
   const forbidden = /\bstyle="|innerHTML|\beval\(|new Function|https?:\/\/\w/;
   expect(contents.filter(([, text]) => forbidden.test(text)).map(([name]) => name)).toEqual([]);
   expect(contents.filter(([, text]) => text.split('\n').length > 200).map(([name]) => name)).toEqual([]);
@@ -68,7 +68,7 @@ test('the first visit brings at most 250 kB, and the console has at most 4,000 l
   expect(lines.reduce((sum, one) => sum + one, 0)).toBeLessThan(4_000);
 });
 
-test('an address that cannot be decoded is that of no page', async () => {
+test('an address that cannot be decoded matches no page', async () => {
   vi.stubGlobal('location', { hash: '#/%E0%A4%A/caf%C3%A9?after=%E0%A4%A' });
   vi.stubGlobal('addEventListener', () => {});
   const { route } = await import(`${folder}/router.js`).finally(() => vi.unstubAllGlobals());

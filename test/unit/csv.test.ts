@@ -130,7 +130,7 @@ describe('shapes of a file', () => {
     expect(await values(`${better};${worse};x\n${A};4711;1\n`)).toEqual([A]);
   });
 
-  test('of two columns of one name, the one counts that holds VINs', async () => {
+  test('of two columns with one name, the one with VINs counts', async () => {
     expect(await values(`VIN;plate;VIN\n;x;${A}\n;y;${B}\n`)).toEqual([A, B]);
     expect(await values(`VIN;plate;VIN\n${A};x;\n${B};y;\n`)).toEqual([A, B]);
     expect(await values(`VIN;plate;VIN\n;x;\n;y;${A}\n`)).toEqual(['', A]);
@@ -139,7 +139,7 @@ describe('shapes of a file', () => {
     expect(await values(`VIN;engine;VIN\nWVW1;${B};\n${A};${B};\n`)).toEqual(['WVW1', A]);
   });
 
-  test('comments above a list without a header are no rows of it', async () => {
+  test('comments above a list without a header are no rows', async () => {
     const { rows } = await read(`# exported on 23.11.2026\n#by FleetManager; 3.2\n\n${A}\n# end\n`);
     expect(rows.map(({ row, value }) => [row, value])).toEqual([
       [4, A],
@@ -174,7 +174,7 @@ describe('shapes of a file', () => {
     },
   );
 
-  test('VINs beside the name of their column are none of its rows', async () => {
+  test('VINs beside the name of their column are no rows', async () => {
     for (const file of [`VIN;${A};${B}\nplate;x;y\n`, `Model;Golf\nChassis number;${A}\nOwner;x\n`])
       expect(await refusal(file)).toMatchObject({
         errors: [{ code: 'VIN_COLUMN_MISSING' }],
@@ -182,11 +182,11 @@ describe('shapes of a file', () => {
       });
   });
 
-  test('of several fitting columns, vin is meant before chassis', async () => {
+  test('of several fitting columns, vin has precedence over chassis', async () => {
     expect(await values(`chassis,VIN\n4711,${A}\n`)).toEqual([A]);
   });
 
-  test('columns, delimiter, row numbers and all cells are told', async () => {
+  test('columns, delimiter, row numbers and all cells are returned', async () => {
     expect(await read(`\nPlate; VIN\n\nx;${A}\n"two\nlines";${B}\nz;${C}`)).toEqual({
       columns: ['Plate', ' VIN'],
       delimiter: ';',
@@ -248,7 +248,7 @@ describe('where the header is, and the column of the VINs', () => {
   const word = fc.constantFrom('Fleet', '2026', 'Berlin', 'B-XY 1', 'km', '12.500', '', ' ', 'Zürich', 'x', '4711');
   const delimiter = fc.constantFrom(',', ';', '\t', '|');
 
-  test('whatever stands above the header, the rows below are the same', async () => {
+  test('text above the header does not change the rows', async () => {
     const titles = fc.array(fc.tuple(fc.array(word, { maxLength: 6 }), delimiter), { maxLength: 19 });
     await fc.assert(
       fc.asyncProperty(titles, fc.nat(3), delimiter, async (above, at, by) => {
@@ -263,7 +263,7 @@ describe('where the header is, and the column of the VINs', () => {
     );
   });
 
-  test('without a header, the first VIN shows its column, wherever that is; bad VINs above it are bad rows', async () => {
+  test('without a header, the first VIN determines the column; bad VINs above are bad rows', async () => {
     const others = fc.array(fc.constantFrom('x', '4711', 'B-XY 1', '', 'Golf 8', '21.11.2026', 'a@b.example'), {
       minLength: 3,
       maxLength: 3,
@@ -294,14 +294,14 @@ describe('where the header is, and the column of the VINs', () => {
     expect(await refusal(content)).toMatchObject({ errors: [{ code: 'VIN_COLUMN_MISSING' }], details: { found } });
   });
 
-  test('a list of nothing but wrong VINs is told row by row', async () => {
+  test('a list of wrong VINs only is refused row by row', async () => {
     for (const bad of ['1.0E+16', '1,23E+16', 'WVW1', 'WVWZZZ1KZAW00000O', 'WVWZZZ1KZAW0001']) {
       expect(await values(`${bad}\n${bad}\n`)).toEqual([bad, bad]);
     }
     expect(await values('x;WVWZZZ1KZAW00000O\ny;WVW1\n')).toEqual(['WVWZZZ1KZAW00000O', 'WVW1']);
   });
 
-  test('no more than the first rows are kept at hand while the header is looked for', async () => {
+  test('only the first rows are buffered while the header is searched', async () => {
     let pulled = 0;
     function* endless() {
       for (;;) {
@@ -316,8 +316,8 @@ describe('where the header is, and the column of the VINs', () => {
   });
 });
 
-describe('how a file is encoded', () => {
-  // Written by Python's csv.writer (dialect excel, delimiter ;) and codecs, not by anything of ours.
+describe('the encoding of a file', () => {
+  // Written by Python's csv.writer (dialect excel, delimiter ;) and codecs.
   const fixture = (encoding: string) => readFile(new URL(`../fixtures/${encoding}.csv`, import.meta.url));
 
   test.each(['windows-1252', 'utf-8-bom', 'utf-16-le', 'utf-16-be'])('%s is the same table as UTF-8', async (name) => {
@@ -326,7 +326,7 @@ describe('how a file is encoded', () => {
     expect(table.rows.map(({ cells }) => cells?.[0])).toEqual(['Müller & Söhne', 'Crédit "Évreux"', 'Plain']);
   });
 
-  /** What the engine's own decoders make of the whole file. */
+  /** The file as decoded by the engine's own decoders. */
   function whole(bytes: Buffer): string {
     try {
       return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -336,7 +336,7 @@ describe('how a file is encoded', () => {
   }
   const other = async (bytes: Buffer) => (await read(bytes)).rows.map(({ cells }) => cells?.[1] ?? '').join('\n');
 
-  test('valid UTF-8 is UTF-8, all else Windows-1252, down to bytes that look like the other', async () => {
+  test('valid UTF-8 is read as UTF-8, any other text as Windows-1252', async () => {
     const undefinedThere = [0x81, 0x8d, 0x8f, 0x90, 0x9d];
     const high = fc.integer({ min: 0x80, max: 0xff }).filter((byte) => !undefinedThere.includes(byte));
     const piece = fc.oneof(
@@ -345,7 +345,7 @@ describe('how a file is encoded', () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(piece, { minLength: 1, maxLength: 12 }), async (pieces) => {
-        // Valid UTF-8 may hold those bytes; the other way to read them is a refusal.
+        // Valid UTF-8 may contain these bytes; Windows-1252 refuses them.
         fc.pre(isUtf8(Buffer.concat(pieces)) || !Buffer.concat(pieces).some((byte) => undefinedThere.includes(byte)));
         const bytes = Buffer.concat(pieces);
         expect(await other(Buffer.concat([Buffer.from(`vin|x\n${A}|-`), bytes, Buffer.from('-')]))).toBe(
@@ -370,7 +370,7 @@ describe('how a file is encoded', () => {
     }
   });
 
-  test('wherever a piece of 64 KiB ends, a character is not torn', async () => {
+  test('the end of a chunk of 64 KiB tears no character', async () => {
     for (const text of ['ü', '€', '😀']) {
       for (let before = 65_520; before < 65_540; before++) {
         const head = `vin|x\n${`${A}|\n`.repeat(3_000)}`;
@@ -384,9 +384,9 @@ describe('how a file is encoded', () => {
     }
   });
 
-  test('a long file in UTF-8 stays so where one of its characters is torn', async () => {
+  test('a torn character does not change the encoding of a long UTF-8 file', async () => {
     const part = `${A}|Müller\n`.repeat(9_000);
-    // One of these lengths has a character across each end of a piece.
+    // One of these lengths puts a character across each end of a chunk.
     for (const name of ['', 'x', 'xx']) {
       const torn = Buffer.concat([Buffer.from(`vin|${name}\n${part}`), Buffer.of(0xc3), Buffer.from(`\n${part}`)]);
       const right = (await read(torn)).rows.filter(({ cells }) => cells?.[1] === 'Müller').length;
@@ -395,7 +395,7 @@ describe('how a file is encoded', () => {
   });
 });
 
-describe('what cannot be read', () => {
+describe('unreadable files', () => {
   test.each(['', '\n \n;;\n', '\ufeff', 'vin\n', 'vin;plate\n;\n'])('%j holds no rows', async (content) => {
     const error = await refusal(content);
     expect(error).toBeInstanceOf(ValidationFailed);
@@ -441,7 +441,7 @@ describe('what cannot be read', () => {
     expect(error).toMatchObject({ message: expect.stringContaining(hint) });
   });
 
-  test('what is no text is noticed far into the file too', async () => {
+  test('binary data is noticed far into the file, too', async () => {
     const rows = Buffer.from(`${A}\n`.repeat(20_000));
     expect(await refusal(Buffer.concat([rows, Buffer.of(0xff, 0x01)]))).toBeInstanceOf(UnsupportedMediaType);
   });
@@ -512,7 +512,7 @@ describe('what cannot be read', () => {
 });
 
 describe('as a stream', () => {
-  test('no more is read ahead than a few pieces, however slow the reader', async () => {
+  test('at most a few chunks are read ahead of a slow reader', async () => {
     let pulled = 0;
     function* chunks() {
       for (let made = 0; made < 1_000; made++) {
@@ -544,7 +544,7 @@ describe('as a stream', () => {
     expect(input.destroyed).toBe(true);
   });
 
-  test('a file that is refused is not read on', async () => {
+  test('the rest of a refused file is not read', async () => {
     for (const content of ['%PDF-1.7', 'plate\nx\n', `vin\n"${A}"x\n`]) {
       const input = Readable.from([
         Buffer.from(content),
@@ -580,7 +580,7 @@ describe('as a stream', () => {
   });
 });
 
-/** Files made of every character that means something to a CSV reader, and of some that are long in UTF-8. */
+/** Pieces with every character that has a meaning in CSV, and some of several bytes in UTF-8. */
 const crumb = fc.constantFrom(
   '"',
   '""',
@@ -610,7 +610,7 @@ function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
 }
 
 describe('for any file', () => {
-  test('where the bytes are cut on their way changes nothing', async () => {
+  test('the size of chunks changes nothing', async () => {
     const encode = fc.constantFrom(
       (text: string) => Buffer.from(text),
       (text: string) => Buffer.from(`\ufeff${text}`),
@@ -687,7 +687,7 @@ describe('for any file', () => {
     );
   });
 
-  test('what any program wrote as CSV is read back cell by cell', async () => {
+  test('CSV of any program is read cell by cell', async () => {
     const cell = fc.array(fc.constantFrom('"', ',', ';', '\t', '|', '\n', ' ', 'x', 'ä', '😀'), { maxLength: 8 });
     const record = fc.array(
       cell.map((parts) => parts.join('')),
@@ -715,7 +715,7 @@ describe('for any file', () => {
   });
 });
 
-/** A row that was not taken: its cells (null: `value` alone) and why, in code and words. */
+/** A rejected row: its cells (null: `value` alone), a code and a message. */
 interface RejectedRow {
   value: string;
   cells: readonly string[] | null;
@@ -747,7 +747,7 @@ const refuse = (rows: CsvRow[]): RejectedRow[] =>
   }));
 
 describe('rejected rows', () => {
-  test("stand in the file's own layout, code and message behind", async () => {
+  test('keep the layout of the file, with code and message at the end', async () => {
     const file = await read(`Plate;VIN;Model\n"B;1";WVW1;"a ""b"""\nx;WVW2\ny;WVW3;z;more\n`);
     expect(rejected(file, refuse(file.rows))).toBe(
       [
@@ -790,7 +790,7 @@ describe('rejected rows', () => {
     expect(rejected(file, cells('Golf-Plus a+b=c @ home, 5 - 3'))).toContain(';Golf-Plus a+b=c @ home, 5 - 3;');
   });
 
-  test('no reader, whatever separates cells for it and whether or not it knows quotes, sees a formula', async () => {
+  test('no reader sees a formula, with any separator, with or without quotes', async () => {
     const crumb = fc.constantFrom(
       '=',
       '+',
@@ -833,7 +833,7 @@ describe('rejected rows', () => {
     },
   );
 
-  test('sent back as they are, they are the same rows; sent twice, the columns do not pile up', async () => {
+  test('can be uploaded again as the same rows, without adding columns a second time', async () => {
     const first = await read(`VIN,phone\n-${A},=1\n@${B},"+49 1, 2"\n`);
     const text = rejected(first, refuse(first.rows));
     const second = await read(text);
@@ -862,7 +862,7 @@ describe('rejected rows', () => {
   });
 });
 
-describe('what a column of VINs is called', () => {
+describe('names of a column of VINs', () => {
   const names = {
     en: ['VIN', 'VIN No.', 'VIN-Number', 'Vehicle Identification Number', 'chassis no', 'Chassis'],
     de: [
@@ -887,7 +887,7 @@ describe('what a column of VINs is called', () => {
   });
 
   test.each(['Vehicle ID', 'Numéro', 'Nummer', 'Fahrzeug', 'Identificación', 'Modell', 'No', '北'])(
-    'not so: %s',
+    'not a name: %s',
     async (name) => {
       expect(await refusal(`x;${name}\n1;${A}\n`)).toMatchObject({ errors: [{ code: 'VIN_COLUMN_MISSING' }] });
     },

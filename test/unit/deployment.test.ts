@@ -7,7 +7,7 @@ import { settings } from '../../src/config.ts';
 const root = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
-/** Words in capitals that are no settings of the gateway. */
+/** Words in capitals that are no settings. */
 const others = [
   /^POSTGRES_/,
   /^AF_/,
@@ -23,7 +23,7 @@ describe.each([
   'deploy/nginx.conf',
   'deploy/fleet-gateway.service',
 ])('%s', (file) => {
-  test('names only settings that there are', () => {
+  test('names only existing settings', () => {
     const instructions =
       file === 'Dockerfile' ? /^(FROM|WORKDIR|COPY|RUN|ENV|USER|VOLUME|EXPOSE|HEALTHCHECK)\b/gm : /$^/g;
     const names =
@@ -33,18 +33,18 @@ describe.each([
     expect(names.filter((name) => !(name in settings.shape) && !others.some((other) => other.test(name)))).toEqual([]);
   });
 
-  test('names only files that there are', () => {
+  test('names only existing files', () => {
     const paths = read(file).match(/\b(?:src|docs|deploy)\/[\w./-]+\.\w+/g) ?? [];
     expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
 });
 
-test('nginx lets through every file that the gateway takes', () => {
+test('nginx accepts the largest file that the gateway accepts', () => {
   const [, megabytes] = /client_max_body_size (\d+)m;/.exec(read('deploy/nginx.conf')) ?? [];
   expect(Number(megabytes) * 1024 * 1024).toBeGreaterThan(settings.parse({}).LIMIT_FILE_BYTES);
 });
 
-test('the image is told of every file that its build copies', () => {
+test('.dockerignore includes every file that the build copies', () => {
   const copied = [...read('Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(
     ([, files]) => files?.split(' ') ?? [],
   );

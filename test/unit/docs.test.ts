@@ -7,7 +7,7 @@ import { statusOf } from '../../src/http/body.ts';
 const root = join(import.meta.dirname, '../..');
 const reference = readFileSync(join(root, 'docs/reference.md'), 'utf8');
 
-/** The cells of each row of the reference's table behind a mark, without its head. */
+/** The cells of a table in the reference, by its mark, without the header. */
 function tableAt(mark: string): string[][] {
   const [, table = ''] = new RegExp(`<!-- ${mark} -->\\n((?:\\|.*\\n)+)`).exec(reference) ?? [];
   const rows = table.trim().split('\n').slice(2);
@@ -16,7 +16,7 @@ function tableAt(mark: string): string[][] {
 
 const codesIn = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code ?? '');
 
-test("the reference's settings are those that there are, with their defaults", () => {
+test('the reference lists all settings with their defaults', () => {
   const written = tableAt('settings').flatMap(([names, defaults]) => {
     const values = codesIn(defaults);
     return codesIn(names).map((name, index) => [name, values[index]]);
@@ -33,17 +33,17 @@ function asWritten(value: unknown): string | undefined {
   return value === undefined || (Array.isArray(value) && value.length === 0) ? undefined : String(value);
 }
 
-test("the reference's codes are those that there are, with their statuses", () => {
+test('the reference lists all codes with their statuses', () => {
   const written = tableAt('codes').flatMap(([codes, status]) => codesIn(codes).map((code) => [code, Number(status)]));
   expect(Object.fromEntries(written)).toEqual(statusOf);
   expect(written).toHaveLength(Object.keys(statusOf).length);
 });
 
-/** In capitals with an underscore, as every code is written. */
+/** Codes are in capitals with an underscore. */
 const codesOfSource = (path: string) =>
   [...readFileSync(join(root, path), 'utf8').matchAll(/'([A-Z]+(?:_[A-Z]+)+)'/g)].map(([, code]) => code ?? '');
 
-test("the reference's codes of GraphQL are those that its answers have beside the others", () => {
+test('the reference lists all codes that only GraphQL has', () => {
   const sent = codesOfSource('src/graphql/execution/errors.ts').filter((code) => !(code in statusOf));
   expect(tableAt('graphql codes').flatMap(([codes]) => codesIn(codes))).toEqual([...new Set(sent)].sort());
   expect(sent).not.toEqual([]);
@@ -72,12 +72,12 @@ test('the reference names every address of the REST API, and no other', () => {
   );
 });
 
-/** The documents of the project, by their paths. */
+/** The project's documents with their paths. */
 const documents = ['*.md', 'docs/**/*.md']
   .flatMap((pattern) => globSync(pattern, { cwd: root }))
   .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
 
-test('every command that a document names is there', () => {
+test('every command in a document exists', () => {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const named = documents.flatMap(({ path, text }) =>
     [...text.matchAll(/npm run (?:-s )?([\w:-]+)/g)].map(([, name]) => ({ path, name: name ?? '' })),
@@ -86,7 +86,7 @@ test('every command that a document names is there', () => {
   expect(named.filter(({ name }) => !(name in scripts))).toEqual([]);
 });
 
-test('every file that a document names is there', () => {
+test('every file in a document exists', () => {
   const folders = 'src|test|bench|docs|deploy|core|graphql|rest|http|database|jobs|entities|manufacturers|commands';
   const path = new RegExp(`\`((?:node |npx node )?((?:${folders})/[\\w./-]+\\.\\w+))`, 'g');
   const named = documents.flatMap((document) =>
@@ -104,7 +104,7 @@ test('every file that a document names is there', () => {
   expect(alone.filter(({ name }) => !names.has(name))).toEqual([]);
 });
 
-test('what a document says is in a file is there', () => {
+test('every name that a document places in a file is in that file', () => {
   const files = globSync(['src/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts'], { cwd: root });
   const said = documents.flatMap(({ path, text }) =>
     [...text.matchAll(/`(\w+)` in `([\w/.-]+\.ts)`/g)].map(([, name = '', file = '']) => ({ path, name, file })),
@@ -118,7 +118,7 @@ test('what a document says is in a file is there', () => {
   expect(said.filter((one) => !isThere(one))).toEqual([]);
 });
 
-/** The names of a document's headings in links: as GitHub makes them. */
+/** Anchors of a document's headings, as GitHub makes them. */
 const anchorsOf = (text: string) =>
   [...text.replaceAll(/^```.*?^```/gms, '').matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
     heading
@@ -135,7 +135,7 @@ test('every decision is listed', () => {
   expect(files).not.toEqual([]);
 });
 
-test('every decision has a date, a question, a decision, what was not chosen and what it costs, on a page', () => {
+test('every decision has a date, a question, a decision, rejected options and costs, on a page', () => {
   const order =
     /^# .+\n\nDate: \d{4}-\d\d-\d\d.*\*\*Question\..*\*\*Decision\..*\*\*(Not|Also not) chosen\..*\*\*Costs\./s;
   const pages = documents.filter(({ path }) => /decisions\/(?!README)/.test(path));
@@ -143,7 +143,7 @@ test('every decision has a date, a question, a decision, what was not chosen and
   expect(pages.filter(({ text }) => text.split('\n').length > 60).map(({ path }) => path)).toEqual([]);
 });
 
-test('docs/slow-tests.md lists every slow test, and which of them each change runs', () => {
+test('docs/slow-tests.md lists every slow test, and which of them run with each change', () => {
   const text = readFileSync(join(root, 'docs/slow-tests.md'), 'utf8');
   const rows = [...text.matchAll(/^\| `([\w-]+)` \| .+ \| (?:over )?[½\d]+ \| (nightly|each change) \|$/gm)];
   const files = globSync('*.test.ts', { cwd: join(root, 'test/slow') }).map((file) => basename(file, '.test.ts'));

@@ -6,7 +6,7 @@ import { schema } from '../../src/graphql/schema/schema.ts';
 const types = Object.values(schema.getTypeMap()).filter(({ name }) => !name.startsWith('__'));
 const roots: unknown[] = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()];
 
-test('the caches of the examples know every type without an id of its own', () => {
+test('the caches of the examples know every type without an id', () => {
   const withoutId = types.filter((type) => isObjectType(type) && !roots.includes(type) && !type.getFields().id);
   expect(embedded.toSorted()).toEqual([...withoutId.map(({ name }) => name), 'ProviderBrand'].toSorted());
 });

@@ -19,7 +19,7 @@ async function* pieces(...texts: (string | Buffer)[]): AsyncGenerator<Buffer> {
   for (const text of texts) yield Buffer.from(text);
 }
 
-/** A file of which only the beginning arrives; and what ends it. */
+/** A file that stops after its beginning, and a function that ends it. */
 function silent() {
   const { promise, reject } = Promise.withResolvers<never>();
   promise.catch(() => {});
@@ -30,7 +30,7 @@ function silent() {
   return { file: file(), end: () => reject(new Error('cut off')) };
 }
 
-/** A small file that takes long: rows without cells. */
+/** A small file that takes long to read: rows without cells. */
 const endless = workbookOf(
   `<row><c t="inlineStr"><is><t>${VIN}</t></is></c></row>${'<row><c/></row>'.repeat(1_000_000)}`,
 );
@@ -70,7 +70,7 @@ test('the rows of a file come in batches, ready to be stored', async () => {
   ]);
 });
 
-test('errors of a file, of its bytes and of its batches are those of its reading', async () => {
+test('errors of a file, of its stream and of storing reject the reading', async () => {
   await expect(readers.read(pieces(`${VIN}\n"`), all('a'))).rejects.toMatchObject({
     code: 'VALIDATION_FAILED',
     errors: [{ code: 'QUOTE_NOT_CLOSED' }],
@@ -87,7 +87,7 @@ test('errors of a file, of its bytes and of its batches are those of its reading
   await expect(readers.read(pieces(VIN), { ...all('a'), onBatch })).rejects.toThrow('not stored');
 });
 
-test('a file has so much processor time as its size allows', async () => {
+test('the processor time of a file is limited by its size', async () => {
   const strict = new FileReaders({ ...settings, LIMIT_FILE_SECONDS: 1 }, []);
   await expect(strict.read(pieces(endless), all('a'))).rejects.toMatchObject({
     code: 'PAYLOAD_TOO_LARGE',
@@ -99,7 +99,7 @@ test('reading ends with its request, and the next file is read', async () => {
   const client = new AbortController();
   const reading = readers.read(pieces(endless), { ...all('a'), signal: client.signal });
   const began = process.cpuUsage();
-  // So that the thread is at work.
+  // The thread is reading by then.
   await until(() => process.cpuUsage(began).user > 500_000);
   client.abort();
   const left = process.cpuUsage();
@@ -135,14 +135,14 @@ test('files that arrive slowly hold up neither their company nor others', async 
   }
 });
 
-test('no more is read than is stored', async () => {
+test('reading waits for storing', async () => {
   const stored = Promise.withResolvers<void>();
   let sent = 0;
   async function* file() {
     for (; sent < 100; sent++) yield Buffer.from(`${VIN}\n`.repeat(4_000));
   }
   const reading = readers.read(file(), { ...all('a'), onBatch: () => stored.promise });
-  // Others come and go meanwhile.
+  // Other files are read meanwhile.
   for (let at = 0; at < 20; at++) await readers.read(pieces(VIN), all('b'));
   expect(sent).toBeLessThan(6);
   stored.resolve();

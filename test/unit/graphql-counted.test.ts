@@ -32,7 +32,7 @@ describe('a schema that counts', () => {
     expect(JSON.stringify(await run(ours, query))).toBe(JSON.stringify(await run(plain, query)));
   });
 
-  test('refuses one object more than there may be, wherever it is made', async () => {
+  test('refuses one object more than the limit, at any depth', async () => {
     expect(await code('{ items(count: 1500) { name } }', new AnswerBudget(1500))).toBeUndefined();
     expect(await code('{ items(count: 1500) { name } }', new AnswerBudget(1499))).toBe('COST_EXCEEDED');
     expect(
@@ -43,7 +43,7 @@ describe('a schema that counts', () => {
     ).toBeUndefined();
   });
 
-  test('makes hardly anything more once it was stopped', async () => {
+  test('makes few objects after it was stopped', async () => {
     const budget = new AnswerBudget(1_000_000);
     let made = 0;
     const counting = {
@@ -68,11 +68,11 @@ describe('a schema that counts', () => {
     const { errors } = await running;
     expect(errors?.[0]?.message).toBe('late');
     expect(before).toBeGreaterThan(0);
-    // But for the few that were under way.
+    // Objects that were being made may finish.
     expect(made - before).toBeLessThanOrEqual(20);
   });
 
-  test('lets others have their turn while it makes long lists, and many short ones', async () => {
+  test('yields to other work during long lists and many short ones', async () => {
     for (const query of [
       '{ items(count: 200000) { name odd any } }',
       '{ items(count: 120) { items(count: 50) { items(count: 40) { name odd any } } } }',
@@ -100,13 +100,13 @@ describe('a schema that counts', () => {
       await running;
       over = true;
       expect(turns).toBeGreaterThan(3);
-      // No turn makes a large part of the whole.
+      // No turn of the event loop makes a large part of the answer.
       expect(longest).toBeLessThan(made / 2);
     }
   });
 });
 
-test('every list of objects says how long it can be', () => {
+test('every list of objects has a maximum length', () => {
   const silent = Object.values(schema.getTypeMap()).flatMap((type) =>
     isObjectType(type) && !type.name.startsWith('__')
       ? Object.values(type.getFields())

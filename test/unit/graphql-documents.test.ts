@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { prepare } from '../../src/graphql/execution/document.ts';
 
-test('a document that is not valid is judged once', () => {
+test('an invalid document is validated once', () => {
   const wrong = '{ fleets { nodes { nothingOfTheKind } } }';
   const first = prepare(wrong);
   expect(first.errors.map(({ message }) => message)).toEqual([expect.stringContaining('nothingOfTheKind')]);

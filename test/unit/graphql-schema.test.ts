@@ -17,7 +17,7 @@ const own = Object.values(schema.getTypeMap()).filter(
   ({ name }) => !name.startsWith('__') && !specifiedScalarTypes.some((scalar) => scalar.name === name),
 );
 
-test('schema.graphql is what the code says; `npm run schema` writes it', () => {
+test('schema.graphql matches the code; `npm run schema` writes it', () => {
   expect(readFileSync(schemaFile, 'utf8')).toBe(printedSchema());
 });
 
@@ -42,7 +42,7 @@ test('every id is non-null', () => {
   expect(nullable).toEqual([]);
 });
 
-test('every mutation takes one input of its own and gives a nullable payload of its own', () => {
+test('every mutation has its own input and its own nullable payload', () => {
   for (const [name, field] of Object.entries(schema.getMutationType()?.getFields() ?? {})) {
     const stem = `${name[0]?.toUpperCase()}${name.slice(1)}`;
     expect([field.args.map((arg) => `${arg.name}: ${arg.type}`), `${field.type}`]).toEqual([
@@ -52,7 +52,7 @@ test('every mutation takes one input of its own and gives a nullable payload of 
   }
 });
 
-/** A type and all that is inside it. */
+/** A type with all its parts. */
 function partsOf(type: GraphQLNamedType): { place: string; description: string | null | undefined }[] {
   const inside = (place: string, parts: readonly { name: string; description?: string | null }[]) =>
     parts.map(({ name, description }) => ({ place: `${place}.${name}`, description }));

@@ -41,13 +41,13 @@ describe('Development identity', () => {
     });
   });
 
-  test('the key is for its owner only, and nothing else is left beside it', async () => {
+  test('only the owner can read the key, and no other file is left', async () => {
     await open();
     expect(statSync(keyFile()).mode & 0o777).toBe(0o600);
     expect(readdirSync(join(directory, 'data'))).toEqual(['issuer-key.json']);
   });
 
-  test('many that make the key at once end with the same one', async () => {
+  test('gateways that make the key at once share one key', async () => {
     const gateways = await Promise.all(Array.from({ length: 10 }, () => open()));
     const tokens = await Promise.all(gateways.map(({ issue }) => issue?.({ company: 'demo' })));
     for (const { authenticate } of gateways) {
@@ -62,7 +62,7 @@ describe('Development identity', () => {
     await expect(open()).rejects.toThrow(/issuer-key\.json does not hold a signing key/);
   });
 
-  test('company claim and scopes are written where the settings say', async () => {
+  test('tokens have the company claim and scopes of the settings', async () => {
     const { issue, authenticate } = await open({
       AUTH_COMPANY_CLAIM: 'https://acme.example/company',
       AUTH_SCOPES: 'on',
@@ -75,7 +75,7 @@ describe('Development identity', () => {
     });
   });
 
-  test('with an issuer named there are no own tokens, and no key', async () => {
+  test('with AUTH_ISSUER the gateway issues no tokens and makes no key', async () => {
     const { issue } = await open({ AUTH_ISSUER: 'https://issuer.example', AUTH_AUDIENCE: 'fleets' });
     expect(issue).toBeUndefined();
     expect(existsSync(keyFile())).toBe(false);
@@ -101,7 +101,7 @@ describe('npm run token', () => {
     });
   });
 
-  test('a fault is told on stderr, with exit code 1', async () => {
+  test('an error is printed on stderr, with exit code 1', async () => {
     const command = promisify(execFile)(process.execPath, ['src/commands/token.ts', '--company', 'acme'], {
       env: { ...env(), DATABASE_URL: 'postgres://localhost/fleets', PATH: process.env.PATH },
     });
@@ -112,7 +112,7 @@ describe('npm run token', () => {
     });
   });
 
-  test('tokens last 30 days, or as long as asked', async () => {
+  test('tokens last 30 days, or as long as requested', async () => {
     const lifetime = async (...args: string[]) => {
       const { exp = 0, iat = 0 } = decodeJwt(await run('--company', 'acme', ...args));
       return exp - iat;
@@ -135,11 +135,11 @@ describe('npm run token', () => {
 });
 
 describe('WWW-Authenticate (RFC 6750)', () => {
-  test('has no error code when nothing was sent', () => {
+  test('has no error code if no token was sent', () => {
     expect(challenge(new Unauthenticated('Send a token.', null))).toBe('Bearer realm="fleet-gateway"');
   });
 
-  test('tells an invalid token, in plain ASCII', () => {
+  test('describes an invalid token in plain ASCII', () => {
     expect(challenge(new Unauthenticated('Not "good"\\ – at\r\nall'))).toBe(
       `Bearer realm="fleet-gateway", error="invalid_token", error_description="Not 'good'' ? at??all"`,
     );

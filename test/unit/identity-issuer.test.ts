@@ -23,7 +23,7 @@ const companyOf = async ({ authenticate }: Authenticator, token: string) =>
   (await authenticate(`Bearer ${token}`))?.company;
 const unavailable = { code: 'UNAVAILABLE', retryAfter: 2 };
 const unauthenticated = { code: 'UNAUTHENTICATED' };
-/** A token under a key id nobody has heard of. */
+/** A token with an unknown key id. */
 const stray = () => signToken({}, { alg: 'ES256', kid: randomUUID() }, strayKey);
 const strayKey = makeKey('ES256');
 
@@ -64,7 +64,7 @@ describe('Issuer: finding its keys', () => {
 });
 
 describe('Issuer: unknown key ids', () => {
-  test('200 of them cause one reading of the keys per cool-down, one after the other or at once', async () => {
+  test('200 tokens with unknown ids cause one reading of the keys per cool-down', async () => {
     const authenticator = await open();
     await companyOf(authenticator, issuer.sign());
     for (const fetches of [2, 3]) {
@@ -78,7 +78,7 @@ describe('Issuer: unknown key ids', () => {
     }
   });
 
-  test('when they come first, the first reading is the only one', async () => {
+  test('before any known token, they cause one reading', async () => {
     const authenticator = await open();
     for (let count = 0; count < 20; count++) {
       await expect(companyOf(authenticator, stray())).rejects.toMatchObject(unauthenticated);
@@ -96,7 +96,7 @@ describe('Issuer: unknown key ids', () => {
     expect(issuer.jwksFetches).toBe(2);
   });
 
-  test('while the issuer is away nobody knows whether they are good: unavailable', async () => {
+  test('are answered as unavailable while the issuer is unreachable', async () => {
     const authenticator = await open();
     await companyOf(authenticator, issuer.sign());
     await issuer.stop();
@@ -111,7 +111,7 @@ describe('Issuer: unknown key ids', () => {
 });
 
 describe('Issuer: out of reach', () => {
-  test('at start: unavailable, and fine as soon as it is there', async () => {
+  test('at start: unavailable, and accepted once the issuer is reachable', async () => {
     await issuer.stop();
     const authenticator = await open();
     await expect(companyOf(authenticator, issuer.sign())).rejects.toMatchObject(unavailable);
@@ -120,7 +120,7 @@ describe('Issuer: out of reach', () => {
     expect(await companyOf(authenticator, issuer.sign())).toBe('acme');
   });
 
-  test('later: known keys go on working, however old', async () => {
+  test('later: known keys remain valid at any age', async () => {
     const authenticator = await open();
     const token = issuer.sign({ exp: Date.now() / 1000 + 86_400 });
     await companyOf(authenticator, token);
@@ -151,7 +151,7 @@ describe('Issuer: out of reach', () => {
     await expect(companyOf(await open({ AUTH_JWKS_URI: issuer.jwksUri }), token)).rejects.toMatchObject(unavailable);
   });
 
-  test('an issuer that hangs is given up after 3 s, once for all who wait', async () => {
+  test('an issuer that hangs is given up after 3 s, once for all waiting tokens', async () => {
     issuer.misbehave({ hangs: true });
     const authenticator = await open();
     const answers = await Promise.allSettled([1, 2, 3].map(() => companyOf(authenticator, issuer.sign())));
@@ -161,7 +161,7 @@ describe('Issuer: out of reach', () => {
 });
 
 describe('Verified tokens', () => {
-  test('expire in memory as they do elsewhere', async () => {
+  test('expire in memory, too', async () => {
     const authenticator = await open();
     const token = issuer.sign({ exp: Math.floor(Date.now() / 1000) + 30 });
     expect(await companyOf(authenticator, token)).toBe('acme');
@@ -181,7 +181,7 @@ describe('Verified tokens', () => {
     await expect(companyOf(authenticator, old)).rejects.toMatchObject(unauthenticated);
   });
 
-  test('are verified once, however many come at once, and again after a minute', async () => {
+  test('are verified once for concurrent requests, and again after a minute', async () => {
     const tokens = new VerifiedTokens<string>();
     const verify = vi.fn(async () => ({ value: 'acme', expiresAt: Date.now() + 3_600_000 }));
     await Promise.all(Array.from({ length: 50 }, () => tokens.get('token', verify)));
@@ -193,7 +193,7 @@ describe('Verified tokens', () => {
     expect(verify).toHaveBeenCalledTimes(2);
   });
 
-  test('are not remembered when refused, or under way while the keys changed', async () => {
+  test('are not remembered if refused, or if the keys changed meanwhile', async () => {
     const tokens = new VerifiedTokens<string>();
     const refuse = vi.fn(() => Promise.reject(new Error('no')));
     await expect(tokens.get('token', refuse)).rejects.toThrow('no');
@@ -207,7 +207,7 @@ describe('Verified tokens', () => {
     expect(accept).toHaveBeenCalledTimes(2);
   });
 
-  test('are bounded: 40,000 usual ones are kept, those not used for longest give way, and oversized ones are verified each time', async () => {
+  test('are limited: 40,000 usual ones are kept, the least recently used go, oversized ones are not kept', async () => {
     const tokens = new VerifiedTokens<string>();
     const verify = vi.fn(async () => ({ value: 'acme', expiresAt: Date.now() + 3_600_000 }));
     const token = (number: number) => String(number).padStart(700, 'x');

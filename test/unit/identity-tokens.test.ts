@@ -6,7 +6,7 @@ import { type Issuer, makeKey, signToken, signWithSecret, startIssuer } from '..
 
 const algorithms = ['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'];
 let issuer: Issuer;
-/** Where a forged header points to: nobody may ever ask there. */
+/** The issuer in forged headers; no request may reach it. */
 let trap: Issuer;
 let authenticator: Authenticator;
 
@@ -30,7 +30,7 @@ afterEach(() => {
 
 const read = (token: string) => authenticator.authenticate(`Bearer ${token}`);
 const seconds = (fromNow: number) => Math.floor(Date.now() / 1000) + fromNow;
-/** The members of a good token, to be signed in a wrong way. */
+/** The claims of a valid token, for signing in a wrong way. */
 const claims = () => decode(issuer.sign(), 1);
 const header = () => decode(issuer.sign(), 0);
 const decode = (token: string, part: 0 | 1): Record<string, unknown> =>
@@ -50,7 +50,7 @@ function keyFor(alg: string) {
   return key;
 }
 
-describe('Tokens: what is accepted', () => {
+describe('Tokens: accepted tokens', () => {
   test.each(algorithms)('signed with %s', async (alg) => {
     expect((await read(issuer.sign({}, { alg })))?.company).toBe('acme');
   });
@@ -144,7 +144,7 @@ describe('Tokens: signatures that prove nothing (RFC 8725)', () => {
   });
 });
 
-describe('Tokens: headers that would lead us elsewhere', () => {
+describe('Tokens: headers that name other keys', () => {
   test.each([
     ['a path', '../../../../dev/null'],
     ['SQL', "x' union select 'key"],
@@ -187,7 +187,7 @@ describe('Tokens: headers that would lead us elsewhere', () => {
   );
 });
 
-describe('Tokens: claims that do not hold', () => {
+describe('Tokens: invalid claims', () => {
   test.each<[string, Record<string, unknown>, string]>([
     ['another issuer', { iss: 'https://evil.example' }, 'another issuer'],
     ['the issuer with a slash more', { iss: 'SLASH' }, 'another issuer'],
@@ -250,7 +250,7 @@ describe('Tokens: the company', () => {
 });
 
 describe('Authorization header', () => {
-  test('none: nobody, which is no fault yet', async () => {
+  test('a missing header means no caller, without an error', async () => {
     expect(await authenticator.authenticate(undefined)).toBeNull();
   });
 
@@ -264,7 +264,7 @@ describe('Authorization header', () => {
     },
   );
 
-  test.each(['', 'Basic YTpi', 'Token abc', 'Bearertoken'])('"%s" counts as nothing sent', async (value) => {
+  test.each(['', 'Basic YTpi', 'Token abc', 'Bearertoken'])('"%s" counts as a missing token', async (value) => {
     await expect(authenticator.authenticate(value)).rejects.toMatchObject({ code: 'UNAUTHENTICATED', reason: null });
   });
 

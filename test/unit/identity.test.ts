@@ -12,7 +12,7 @@ let server: Server;
 let issuer: string;
 let answer: RequestListener;
 
-/** A real OpenID provider with one new key; its clients get the company named by their id. */
+/** A real OpenID provider with one new key; the id of a client is its company. */
 function newProvider(alg: string): RequestListener {
   const { kid, privateKey } = makeKey(alg);
   const provider = new Provider(issuer, {
@@ -77,7 +77,7 @@ afterAll(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-test('OpenID provider: its token makes the caller, by discovery alone', async () => {
+test('OpenID provider: its token identifies the caller, with discovery only', async () => {
   const { authenticate, warnings } = await authenticator();
   expect(await authenticate(await fetchToken('acme'))).toEqual({
     company: 'acme',
@@ -89,7 +89,7 @@ test('OpenID provider: its token makes the caller, by discovery alone', async ()
   expect(warnings).toEqual([]);
 });
 
-test('OpenID provider: scopes are read from the token where they are in use', async () => {
+test('OpenID provider: scopes are read from the token if AUTH_SCOPES is on', async () => {
   const { authenticate } = await authenticator({ AUTH_SCOPES: 'on' });
   const scopesOf = async (fields?: Record<string, string>) =>
     (await authenticate(await fetchToken('acme', fields)))?.scopes;
@@ -97,7 +97,7 @@ test('OpenID provider: scopes are read from the token where they are in use', as
   expect(await scopesOf()).toEqual(new Set());
 });
 
-test('OpenID provider: the company may stand in a namespaced claim', async () => {
+test('OpenID provider: the company may be in a namespaced claim', async () => {
   const { authenticate } = await authenticator({ AUTH_COMPANY_CLAIM: 'https://fleets.example/tenant' });
   expect((await authenticate(await fetchToken('acme')))?.company).toBe('tenant of acme');
 });

@@ -2,9 +2,9 @@ import { validate, version } from 'uuid';
 import { expect, test } from 'vitest';
 import { newId } from '../../src/core/sql/sql.ts';
 
-test('new ids are UUIDv7, each greater than the one before, of this time, and of their own random bytes', () => {
+test('new ids are UUIDv7, ascending, with the present time and distinct random bytes', () => {
   const began = Date.now();
-  // More than random bytes are taken for at a time.
+  // More ids than one batch of random bytes suffices for.
   const ids = Array.from({ length: 5000 }, newId);
   expect(ids.filter((id) => !validate(id) || version(id) !== 7)).toEqual([]);
   expect(ids.filter((id, at) => at > 0 && id <= (ids[at - 1] ?? ''))).toEqual([]);

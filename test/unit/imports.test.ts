@@ -23,11 +23,11 @@ const imports = [...contents].flatMap(([from, content]) =>
   ),
 );
 
-/** The room a file stands in: its folder, of two levels at most, or for the files of src/ itself their name. */
+/** The room of a file: its folder, at most two levels deep, or its name for files of src/ itself. */
 const roomOf = (path: string) =>
   path.includes('/') ? dirname(path).split('/').slice(0, 2).join('/') : path.replace('.ts', '');
 
-/** The rooms from the top of the house to its ground; each may import only those that are named. Types of config: everyone. */
+/** Rooms from top to bottom, with the rooms that each may import. All may import types of config. */
 const allowed: Record<string, readonly string[]> = {
   main: [
     ...[
@@ -132,10 +132,10 @@ const allowed: Record<string, readonly string[]> = {
   telemetry: [],
   fairness: [],
 };
-/** What every room may import. */
+/** Every room may import this one. */
 const everyones = 'telemetry';
 
-/** Packages that have their place in some rooms only. */
+/** Packages that only some rooms may import. */
 const places: { packages: RegExp; rooms: readonly string[] }[] = [
   { packages: /^(@mikro-orm\/|kysely$|pg$|@electric-sql\/)/, rooms: ['core', 'database', 'entities', 'migrations'] },
   {
@@ -155,7 +155,7 @@ test('imports run one way: main, app, interfaces, http, core, database, then ent
   expect(wrong).toEqual([]);
 });
 
-test('what a room may import, it does import', () => {
+test('every permitted import occurs', () => {
   const used = new Set(imports.map(({ from, to }) => `${roomOf(from)} imports ${roomOf(to)}`));
   const spare = Object.entries(allowed).flatMap(([from, rooms]) => rooms.map((to) => `${from} imports ${to}`));
   expect(spare.filter((one) => !used.has(one))).toEqual([]);
@@ -171,7 +171,7 @@ test("core's folders form no circle", () => {
   expect(rooms.filter((room) => reached(room).has(room))).toEqual([]);
 });
 
-/** Files that import each other, directly or by others; types count, too. */
+/** Files that import each other, directly or indirectly; type imports count, too. */
 function circlesOf(found: readonly Import[]): string[] {
   const next = new Map(files.map((file) => [file, found.filter(({ from }) => from === file).map(({ to }) => to)]));
   const reached = (file: string, seen = new Set<string>()): Set<string> => {
@@ -185,7 +185,7 @@ test('files form no circle', () => {
   expect(circlesOf(imports)).toEqual([]);
 });
 
-test('every import between our own files leads to one', () => {
+test('every import between our own files leads to an existing file', () => {
   const inside = imports.filter(({ from, to }) => roomOf(to) in allowed && to !== from && to.endsWith('.ts'));
   expect(inside.filter(({ to }) => !files.includes(to)).map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
   expect(inside.length).toBeGreaterThan(0);
@@ -205,6 +205,6 @@ test('no file is longer than 250 lines', () => {
   expect(long).toEqual([]);
 });
 
-test('every file stands in a room of its own kind', () => {
+test('every file is in a known room', () => {
   expect(files.filter((file) => !(roomOf(file) in allowed))).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
 
-/** Members of Node and of packages that no documentation names, and functions of theirs that would be replaced. */
+/** Undocumented members of Node and of packages, and functions that replace theirs. */
 const names = [
   '_httpMessage',
   '_handle',
@@ -25,12 +25,12 @@ const names = [
   'connection.transactional =',
 ];
 
-/** Uses that are left (2026-11-23). */
+/** Remaining uses (2026-11-23). */
 const left = ['src/graphql/transport/upload.ts: req.pipe ='];
 
-/** A prototype is documented as far as it is that of a documented class whose method is called. */
+/** The only documented use of a prototype here is calling a method of a documented class. */
 const prototypes = /\bprototype\b(?!\.close\.call\(server)/;
-/** A file of a package that the package does not export. */
+/** A file that its package does not export. */
 const deepImports = /from '(?!\.)[^']*\/(?:dist|lib|src|build)\//;
 
 const files = globSync('src/**/*.{ts,js}', { cwd: root, exclude: ['src/console/browser/**'] });
@@ -46,7 +46,7 @@ const uses = files.flatMap((file) =>
     .map((name) => `${file}: ${name}`),
 );
 
-test('nothing undocumented of Node or of a package is read, replaced or patched', () => {
+test('undocumented members of Node and packages are not used', () => {
   expect(files.length).toBeGreaterThan(200);
   expect(uses.sort()).toEqual(left);
 });

@@ -5,7 +5,7 @@ import { jsonReader } from '../../src/http/body.ts';
 
 const read = jsonReader(100);
 
-/** A request with this body, as Node hands it out. */
+/** A request with this body, in the form of Node's. */
 function requestOf(body: Readable, length: number): Request {
   const headers = { 'content-type': 'application/json', 'content-length': String(length) };
   return Object.assign(body, { headers }) as unknown as Request;
@@ -17,7 +17,7 @@ test('a body in several pieces, with a byte order mark', async () => {
   expect(await read(requestOf(body, 17), res)).toEqual({ name: 'ü' });
 });
 
-test.each(['before', 'while'])('a client that leaves %s it is read is waited for no longer', async (when) => {
+test.each(['before', 'while'])('reading ends if the client disconnects %s reading', async (when) => {
   const body = new Readable({ read() {} });
   if (when === 'before') body.destroy();
   const reading = read(requestOf(body, 10), res);

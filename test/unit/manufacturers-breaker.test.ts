@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Breaker } from '../../src/manufacturers/breaker.ts';
 
-test('the pause of a breaker doubles with every probe that fails, up to a minute, and begins anew after an answer', () => {
+test('the pause of a breaker doubles with every failed probe, up to a minute, and is reset by an answer', () => {
   let now = 1_000_000;
   const breaker = new Breaker({ breakAfter: 3, probeAfterMs: 7_000, clock: () => now });
   const fail = () => breaker.failed('TIMEOUT', breaker.enter());
@@ -30,7 +30,7 @@ test('the pause of a breaker doubles with every probe that fails, up to a minute
   }
 });
 
-test('a probe that finds out nothing neither doubles the pause nor closes the breaker', () => {
+test('a probe without a result neither doubles the pause nor closes the breaker', () => {
   let now = 1_000_000;
   const breaker = new Breaker({ breakAfter: 1, probeAfterMs: 7_000, clock: () => now });
   breaker.failed('TIMEOUT', breaker.enter());
@@ -38,7 +38,7 @@ test('a probe that finds out nothing neither doubles the pause nor closes the br
   breaker.inconclusive(breaker.enter());
   expect([breaker.hold(), breaker.state.breaker]).toEqual([null, 'OPEN']);
   const probe = breaker.enter();
-  // Others wait as long as a failed probe would make them.
+  // Other calls wait as long as after a failed probe.
   expect(breaker.hold()).toMatchObject({ until: now + 7_000 });
   breaker.failed('TIMEOUT', probe);
   expect(breaker.hold()).toMatchObject({ until: now + 14_000 });

@@ -9,7 +9,7 @@ const VIN = 'WF0XXXGCDX1234567';
 
 let upstream: UpstreamServer;
 let provider: HighMobility;
-/** Brands that the upstream answers 500 about. */
+/** Brands for which the upstream answers 500. */
 const broken = new Set<string>();
 
 function connect(options: Partial<HighMobilityOptions> = {}): HighMobility {
@@ -26,7 +26,7 @@ const askedAbout = (...brands: string[]) =>
   upstream.received.filter(
     ({ endpoint, body }) => endpoint === 'eligibility' && brands.includes(JSON.parse(body).brand),
   ).length;
-/** The clock stands still but for this. */
+/** Advances the clock, which is otherwise stopped. */
 const passTime = (ms: number) => vi.setSystemTime(Date.now() + ms);
 
 beforeEach(async () => {
@@ -46,7 +46,7 @@ afterEach(async () => {
 });
 
 describe('a broken brand', () => {
-  test('is held back alone: the others at its provider are asked about as before', async () => {
+  test('is held back alone: other brands of its provider are asked about as before', async () => {
     broken.add('renault');
     await askOften(40, 'renault', 'bmw');
     expect(askedAbout('renault')).toBeLessThan(12);
@@ -58,7 +58,7 @@ describe('a broken brand', () => {
     });
   });
 
-  test('is held back alone, whichever brands are broken and in whatever order vehicles come', async () => {
+  test('is held back alone, for any set of broken brands and any order of vehicles', async () => {
     const brand = fc.constantFrom(...highMobilityBrands);
     await fc.assert(
       fc.asyncProperty(
@@ -70,7 +70,7 @@ describe('a broken brand', () => {
           broken.clear();
           for (const one of bad) broken.add(one);
           upstream.received.length = 0;
-          // A brand that works is asked about in between, so that the provider is known to answer.
+          // A working brand is asked about in between, so that the provider is known to answer.
           const well = highMobilityBrands.find((one) => !broken.has(one)) ?? '';
           for (const one of order) {
             await ask(well);
@@ -84,7 +84,7 @@ describe('a broken brand', () => {
     );
   });
 
-  test('is answered again soon after it is mended', async () => {
+  test('is asked about again soon after it works again', async () => {
     broken.add('renault');
     await askOften(6, 'renault', 'bmw');
     broken.clear();
@@ -93,7 +93,7 @@ describe('a broken brand', () => {
     expect(provider.state().brands).toEqual([]);
   });
 
-  test('the vehicle that a probe failed with waits longer than those that were not asked about', async () => {
+  test('the vehicle of a failed probe waits longer than vehicles that were not asked about', async () => {
     broken.add('renault');
     await askOften(5, 'renault');
     passTime(120);
@@ -101,13 +101,13 @@ describe('a broken brand', () => {
     const other = await ask('renault');
     expect([probe, other]).toMatchObject([{ asked: true }, { asked: false }]);
     const seconds = (answer: object) => ('retryAfter' in answer ? Number(answer.retryAfter) : 0);
-    // Those that were not asked about wait up to a quarter longer than they are told.
+    // Vehicles that were not asked about wait up to a quarter longer than `retryAfter`.
     expect(seconds(probe)).toBeGreaterThan(seconds(other) * 1.25);
   });
 });
 
 describe('a provider that is wholly down', () => {
-  test('is probed with one vehicle of each brand, and asked about all of them once it is back', async () => {
+  test('is probed with one vehicle per brand, and asked about all vehicles once it works again', async () => {
     const brands = ['renault', 'bmw', 'fiat'];
     for (const brand of brands) broken.add(brand);
     await askOften(5, ...brands);
@@ -141,10 +141,10 @@ describe('a provider that is wholly down', () => {
   });
 });
 
-test('what is held back is known by brand before anything is claimed, also for brands asked about as another', async () => {
+test('holds are known by brand before vehicles are claimed, also for brands asked about as another', async () => {
   const { lanes } = manufacturersOf([provider]);
   broken.add('renault');
   await askOften(5, 'renault');
-  // Dacia's vehicles are asked about as Renault's where nobody serves Dacia.
+  // Dacia's vehicles are asked about as Renault's if Dacia has no provider.
   expect(lanes.flatMap((lane) => lane.holds())).toMatchObject([{ brands: ['dacia', 'renault'] }]);
 });

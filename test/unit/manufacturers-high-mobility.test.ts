@@ -40,7 +40,7 @@ afterEach(async () => {
 });
 
 describe('High Mobility: the protocol', () => {
-  test('the token is asked for by JSON, the question carries it as a bearer', async () => {
+  test('the token is requested as JSON, and sent as a bearer token', async () => {
     await ask();
     const [token, question] = upstream.received;
     expect(token).toMatchObject({ method: 'POST', path: '/v1/access_tokens' });
@@ -132,13 +132,13 @@ describe('High Mobility: the protocol', () => {
 });
 
 describe('High Mobility: the token', () => {
-  test('is shared: a hundred questions at once need one', async () => {
+  test('is shared by a hundred concurrent calls', async () => {
     await Promise.all(Array.from({ length: 100 }, ask));
     expect(upstream.count('token')).toBe(1);
     expect(upstream.count('eligibility')).toBe(100);
   });
 
-  test('is renewed 30 s before it runs out, not earlier', async () => {
+  test('is renewed 30 s before it expires, not earlier', async () => {
     vi.useFakeTimers({ toFake: ['Date'] });
     const start = Date.now();
     await ask();
@@ -199,7 +199,7 @@ describe('High Mobility: the token', () => {
     expect(JSON.stringify(answer)).not.toContain('wrong');
   });
 
-  test('a bad secret is not tried a thousand times, and the reason stays the operator’s', async () => {
+  test('a bad secret is not tried a thousand times, and stays an operator’s fault', async () => {
     await provider.close();
     provider = connect({ clientSecret: 'wrong', concurrency: 4 });
     const answers = await Promise.all(Array.from({ length: 1000 }, ask));
@@ -261,7 +261,7 @@ describe('High Mobility: an answer about another VIN', () => {
     fc.constantFrom('', ' ', 'ANY', VIN.slice(1), `${VIN}0`, 17, {}, [VIN], true),
   );
 
-  test('is none: it is asked for again, and nothing of it is kept', async () => {
+  test('counts as no answer: the call is repeated, and the answer is not stored', async () => {
     await fc.assert(
       fc.asyncProperty(other, fc.boolean(), async (vin, yes) => {
         fc.pre(vin !== VIN);
@@ -286,7 +286,7 @@ describe('High Mobility: an answer about another VIN', () => {
   );
 });
 
-describe('High Mobility: a moody upstream gives no answer, and is asked again', () => {
+describe('High Mobility: an unreliable upstream gives no answer, and is asked again', () => {
   test('silence, and an answer that stalls', async () => {
     await ask();
     const deadlines = holdDeadlines();
@@ -294,7 +294,7 @@ describe('High Mobility: a moody upstream gives no answer, and is asked again', 
       upstream.next('eligibility', behaviour);
       const answer = ask();
       await until(() => upstream.count('eligibility') === 2 + 2 * at);
-      // The beginning of an answer that stalls arrives within some turns of the event loop.
+      // The beginning of a stalled response arrives within some turns of the event loop.
       await takeTurns();
       deadlines.pass();
       expect(await answer).toMatchObject({
@@ -339,7 +339,7 @@ describe('High Mobility: a moody upstream gives no answer, and is asked again', 
     expect(await ask()).toMatchObject({ outcome: 'ANSWERED' });
   });
 
-  test('nobody listens', async () => {
+  test('a refused connection', async () => {
     await upstream.close();
     expect(await ask()).toMatchObject({ reason: { code: 'PROVIDER_UNREACHABLE' }, raw: { fault: 'ECONNREFUSED' } });
     upstream = await UpstreamServer.start();
@@ -355,7 +355,7 @@ describe('High Mobility: a moody upstream gives no answer, and is asked again', 
     }
   });
 
-  test('a call under way when the provider is closed answers too', async () => {
+  test('a call that is under way when the provider closes gets an answer', async () => {
     upstream.next('eligibility', silence);
     const answer = ask();
     await until(() => upstream.count('eligibility') === 1);

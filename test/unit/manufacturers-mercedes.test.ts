@@ -117,7 +117,7 @@ test('Mercedes-Benz: an answer of another shape is asked for again', async () =>
   expect(await ask()).toMatchObject({ outcome: 'NO_ANSWER', reason: { code: 'PROVIDER_BAD_ANSWER' } });
 });
 
-test('Mercedes-Benz: an answer about another VIN is none, and nothing of it is kept', async () => {
+test('Mercedes-Benz: an answer about another VIN counts as no answer, and is not stored', async () => {
   upstream.next(
     'compatibilities',
     json(200, { vin: 'W1K2130041A123457', vehicleProvidesConnectivity: true, services: [] }),

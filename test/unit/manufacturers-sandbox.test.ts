@@ -6,7 +6,7 @@ import { openSandbox, type Sandbox, sandboxBrands } from '../../src/manufacturer
 
 let sandbox: Sandbox;
 let client: HighMobility;
-/** Slow answers come when a test lets them. */
+/** Resolved by tests to send the slow answers. */
 let slowly = Promise.withResolvers<void>();
 
 beforeAll(async () => {
@@ -54,7 +54,7 @@ describe('Sandbox', () => {
     expect(await ask('9')).toMatchObject({ outcome: 'ANSWERED', eligible: true });
   });
 
-  test('many slow and many failing vehicles hold nobody up', async () => {
+  test('many slow and many failing vehicles do not delay others', async () => {
     slowly = Promise.withResolvers();
     const slower = await openSandbox(() => slowly.promise);
     const asking = new HighMobility({ ...slower, id: 'sandbox', brands: sandboxBrands, concurrency: 64 });
@@ -81,7 +81,7 @@ describe('Sandbox', () => {
     expect(await client.verify(vin('1'), 'ferrari')).toMatchObject({ outcome: 'BRAND_REFUSED' });
   });
 
-  test('keeps to the protocol: a bad secret is 400, no token 401', async () => {
+  test('follows the protocol: a bad secret is 400, a missing token 401', async () => {
     const post = (path: string, body: string) => fetch(`${sandbox.url}${path}`, { method: 'POST', body });
     expect((await post('/v1/access_tokens', '{"client_id":"sandbox","client_secret":"guess"}')).status).toBe(400);
     expect((await post('/v1/access_tokens', 'not json')).status).toBe(400);
@@ -89,7 +89,7 @@ describe('Sandbox', () => {
     expect((await fetch(sandbox.url)).status).toBe(404);
   });
 
-  test('closes at once, though answers are under way', async () => {
+  test('closes at once, even during answers', async () => {
     const asked = Promise.withResolvers<void>();
     const other = await openSandbox((signal) => {
       asked.resolve();

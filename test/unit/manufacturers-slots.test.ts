@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Slots } from '../../src/manufacturers/slots.ts';
 
-/** Calls that end when told to, in the order in which they started. */
+/** Starts calls and ends them by position, in the order in which they started. */
 function calls(slots: Slots) {
   const underWay: { company: string; end: () => void }[] = [];
   return {
@@ -26,7 +26,7 @@ function calls(slots: Slots) {
 }
 
 describe('places for calls', () => {
-  test('are never more than there are; a company has all but one in sixteen, another its first at once', async () => {
+  test('are limited; a company gets all but one in sixteen, and another company its first at once', async () => {
     const slots = new Slots(16);
     const { ask, of, settle, underWay } = calls(slots);
     ask('acme', 3000);
@@ -40,7 +40,7 @@ describe('places for calls', () => {
     expect(underWay).toHaveLength(16);
   });
 
-  test('where there are few, none is kept, and the next one that is free goes to whoever has none', async () => {
+  test('if there are few, none is reserved; the next free place goes to a company without one', async () => {
     const slots = new Slots(2);
     const { ask, end, of, settle } = calls(slots);
     ask('acme', 5000);
@@ -51,7 +51,7 @@ describe('places for calls', () => {
     expect([of('acme'), of('globex')]).toEqual([1, 1]);
   });
 
-  test('are shared evenly by those who want more than there are, and nobody waits for ever', async () => {
+  test('are shared evenly between waiting companies, and every call gets one', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 40 }),
@@ -72,7 +72,7 @@ describe('places for calls', () => {
             const before = underWay.length;
             await end(at);
             const started = underWay.length === before ? underWay.at(-1)?.company : undefined;
-            // Whoever has just started had no more under way than anybody who still waits.
+            // The company that just started a call had at most as many calls as every waiting company.
             for (const other of started ? names : []) {
               if ((left.get(other) ?? 0) > of(other)) expect(of(other)).toBeGreaterThanOrEqual(of(started ?? '') - 1);
             }
@@ -84,7 +84,7 @@ describe('places for calls', () => {
     );
   });
 
-  test('as many are lined up as start within a moment: more where calls are quick, none where they are slow', async () => {
+  test('calls that start within a moment are queued: more if calls are quick, none if they are slow', async () => {
     const slow = new Slots(16);
     slow.took(6_000);
     expect(slow.room('acme')).toBe(15);

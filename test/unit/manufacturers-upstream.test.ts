@@ -23,7 +23,7 @@ function connect(options: Partial<HighMobilityOptions> = {}): HighMobility {
 
 const ask = () => provider.verify(VIN, 'ford');
 const askMany = (times: number) => Promise.all(Array.from({ length: times }, ask));
-/** The clock stands still but for this. */
+/** Advances the clock, which is otherwise stopped. */
 const passTime = (ms: number) => vi.setSystemTime(Date.now() + ms);
 
 beforeEach(async () => {
@@ -47,7 +47,7 @@ describe('Upstream: connections', () => {
     expect(upstream.mostAtOnce).toBe(4);
   });
 
-  test('are used again: 200 calls open no more than the bound', async () => {
+  test('are reused: 200 calls open at most the limit', async () => {
     await provider.close();
     provider = connect({ concurrency: 4 });
     await askMany(100);
@@ -57,7 +57,7 @@ describe('Upstream: connections', () => {
 });
 
 describe('Upstream: a pause', () => {
-  test('429 with Retry-After holds every call off, not one', async () => {
+  test('429 with Retry-After holds back every call, not one', async () => {
     await ask();
     upstream.next('eligibility', json(429, {}, { 'retry-after': '60' }));
     expect(await ask()).toMatchObject({ reason: { code: 'PROVIDER_BUSY' }, retryAfter: 60, asked: true });
@@ -75,7 +75,7 @@ describe('Upstream: a pause', () => {
     expect(provider.state().breaker).toBe('CLOSED');
   });
 
-  test('a short one is sat out, and the calls that waited are answered', async () => {
+  test('calls wait during a short pause, and are then answered', async () => {
     vi.useRealTimers();
     await ask();
     upstream.next('eligibility', json(429, {}, { 'retry-after': '1' }));
@@ -88,13 +88,13 @@ describe('Upstream: a pause', () => {
     for (const answer of await askMany(20)) expect(answer).toMatchObject({ outcome: 'ANSWERED' });
   });
 
-  test('a 429 that names no time pauses for a second', async () => {
+  test('a 429 without a time pauses for a second', async () => {
     upstream.next('eligibility', json(429, {}));
     expect((await ask()) as object).not.toHaveProperty('retryAfter', expect.anything());
     expect(provider.state().pausedUntil?.getTime()).toBe(Date.now() + 1_000);
   });
 
-  test('Retry-After: 0 holds nobody off', async () => {
+  test('Retry-After: 0 holds back no call', async () => {
     upstream.next('eligibility', json(429, {}, { 'retry-after': '0' }));
     expect(await ask()).toMatchObject({ reason: { code: 'PROVIDER_BUSY' }, retryAfter: 0 });
     expect(provider.state().pausedUntil).toBeNull();
@@ -140,7 +140,7 @@ describe('Upstream: the circuit breaker', () => {
     expect(provider.state()).toMatchObject({ breaker: 'OPEN', probeAt: expect.any(Date) });
   });
 
-  test('one probe finds out; the others do not wait for it', async () => {
+  test('one probe tests the upstream; other calls do not wait for the result', async () => {
     await provider.close();
     provider = connect();
     const deadlines = holdDeadlines();

@@ -2,7 +2,7 @@ import { decodeVIN } from 'universal-vin-decoder';
 import { describe, expect, test } from 'vitest';
 import { type BrandId, brandIds, brands, candidateBrands, wmiTable } from '../../src/manufacturers/brands.ts';
 
-/** Where the decoder's prose uses other words than the brand's name. */
+/** Words of the decoder for brands, if not the brand's name. */
 const otherWords: Partial<Record<BrandId, RegExp>> = {
   alfaromeo: /Alfa Romeo/,
   ds: /DS Automobiles/,
@@ -13,7 +13,7 @@ const otherWords: Partial<Record<BrandId, RegExp>> = {
   mini: /Mini /,
 };
 
-/** Where the decoder names the maker of another decade or the group, and our row follows its own source. */
+/** WMIs for which the decoder names a maker of another decade or the group; our row has its own source. */
 const knownDifferences = new Map([
   ['1C4', 'Chrysler brand MPV 1990-2005'],
   ['3C3', 'Chrysler brand car 1981-2011'],
@@ -23,7 +23,7 @@ const knownDifferences = new Map([
 
 const vinOf = (wmi: string) => `${wmi.slice(0, 3)}ZZZ1KZ0W${wmi.slice(3) || '000'}001`;
 
-/** What the decoder says of the first three characters; it does not know makers of small series by their numbers. */
+/** The manufacturer by the independent decoder, which does not know makers of small series. */
 function decoded(wmi: string): string | undefined {
   return decodeVIN(vinOf(wmi)).info?.manufacturer;
 }
@@ -62,7 +62,7 @@ describe('WMI table', () => {
     expect(new Map(differences.map(({ wmi }) => [wmi, decoded(wmi)]))).toEqual(knownDifferences);
   });
 
-  test('the independent decoder knows nearly all of it', () => {
+  test('the independent decoder knows nearly all WMIs', () => {
     const unknown = wmiTable.filter(({ wmi }) => decoded(wmi) === undefined).map(({ wmi }) => wmi);
     expect(unknown.sort()).toEqual(['VSA', 'VXF', 'WA1']);
   });
@@ -86,7 +86,7 @@ describe('WMI table', () => {
     expect(candidateBrands(vinOf(wmi))).toEqual(expected);
   });
 
-  test('makers of small series are told by positions 12 to 14 as well', () => {
+  test('makers of small series are identified by positions 12 to 14 as well', () => {
     expect(candidateBrands('YT9NN1U14KA007175')).toEqual(['koenigsegg']);
     expect(candidateBrands('YT9NN1U14KA008175')).toEqual([]);
   });

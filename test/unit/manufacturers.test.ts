@@ -28,7 +28,7 @@ async function open(env: Record<string, string>): Promise<void> {
   manufacturers = await openManufacturers(readConfig(env));
 }
 
-/** Answers for these brands only. */
+/** Answers for these brands, and refuses others. */
 const only =
   (...served: string[]): Behaviour =>
   (response, received) => {
@@ -47,7 +47,7 @@ afterEach(async () => {
   await upstream.close();
 });
 
-describe('Manufacturers: who is served by whom', () => {
+describe('Manufacturers: providers of brands', () => {
   test('without settings the sandbox serves every brand but two', async () => {
     await open({});
     expect(byId('volkswagen')).toMatchObject({ name: 'Volkswagen', provider: 'sandbox', supported: true });
@@ -67,7 +67,7 @@ describe('Manufacturers: who is served by whom', () => {
     expect(byId('tesla')).toMatchObject({ provider: null, supported: false });
   });
 
-  test('HIGH_MOBILITY_BRANDS narrows them', async () => {
+  test('HIGH_MOBILITY_BRANDS limits the brands', async () => {
     await open({ ...highMobility(), HIGH_MOBILITY_BRANDS: 'bmw, mini' });
     expect(
       manufacturers
@@ -77,7 +77,7 @@ describe('Manufacturers: who is served by whom', () => {
     ).toEqual(['bmw', 'mini']);
   });
 
-  test('HIGH_MOBILITY_BRANDS with a brand High Mobility has not stops the start', () => {
+  test('HIGH_MOBILITY_BRANDS with an unknown brand stops the start', () => {
     expect(() => readConfig({ HIGH_MOBILITY_BRANDS: 'bmw,bwm' })).toThrow('HIGH_MOBILITY_BRANDS');
   });
 
@@ -101,7 +101,7 @@ describe('Manufacturers: who is served by whom', () => {
     ).toEqual(['mercedes-benz']);
   });
 
-  test('what a VIN says', () => {
+  test('a VIN determines brand and support', () => {
     expect(candidateBrands(OPEL)).toEqual(['opel', 'vauxhall']);
     expect(manufacturers.manufacturerOf(OPEL)).toBe('opel');
     expect(manufacturers.supports(OPEL)).toBe(true);
@@ -140,7 +140,7 @@ describe('Manufacturers: one verification', () => {
     expect(brandsAsked()).toEqual(['opel']);
   });
 
-  test('candidates no provider serves are passed over', async () => {
+  test('candidates without a provider are skipped', async () => {
     expect(await manufacturers.verify('UU1HSDCL5L0000001')).toMatchObject({
       status: 'ELIGIBLE',
       manufacturer: 'renault',
@@ -177,7 +177,7 @@ describe('Manufacturers: one verification', () => {
     expect(upstream.received).toEqual([]);
   });
 
-  test('INELIGIBLE has a reason and ends the asking', async () => {
+  test('INELIGIBLE has a reason and ends the calls', async () => {
     upstream.always('eligibility', eligible({ eligible: false, data_delivery: [] }));
     expect(await manufacturers.verify(OPEL)).toMatchObject({
       status: 'INELIGIBLE',
@@ -187,7 +187,7 @@ describe('Manufacturers: one verification', () => {
     expect(brandsAsked()).toEqual(['opel']);
   });
 
-  test('a refused VIN is FAILED and ends the asking', async () => {
+  test('a refused VIN is FAILED and ends the calls', async () => {
     upstream.always('eligibility', json(422, { errors: [{ title: 'invalid', source: 'vin' }] }));
     expect(await manufacturers.verify(OPEL)).toMatchObject({ status: 'FAILED', reason: { actor: 'CUSTOMER' } });
     expect(brandsAsked()).toEqual(['opel']);

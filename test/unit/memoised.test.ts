@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
 
-/** Where a value is kept by its first call, and how a rejection would end there. */
+/** Memoised values by place, with the reason why no rejection stays there. */
 const known: Record<string, string> = {
   'src/core/imports/csv/decode.ts decode': 'no promise',
   'src/graphql/execution/errors.ts .code': 'no promise',
@@ -26,14 +26,14 @@ const known: Record<string, string> = {
   'src/http/identity/issuer.ts this.#address': 'awaited: only what came is kept',
 };
 
-/** Assignments to what is not there yet, by calling something, that do not forget a failure in their own statement. */
+/** Memoising assignments (`??=`, `||=`) of calls that do not forget a failure in their own statement. */
 const memos = globSync('src/**/*.{ts,js}', { cwd: root }).flatMap((file) =>
   [...readFileSync(join(root, file), 'utf8').matchAll(/([\w.#[\]]+) (?:\?\?|\|\|)= ([^;]*)/g)]
     .filter(([, , value = '']) => /[(]|\bnew\b|\{/.test(value) && !/\.(?:catch|finally)\(/.test(value))
     .map(([, name]) => `${file} ${name}`),
 );
 
-test('a promise that is kept is loadedOnce, or forgets its failure', () => {
+test('a memoised promise is loadedOnce, or forgets its failure', () => {
   expect(memos).not.toEqual([]);
   expect(memos.filter((memo) => !(memo in known))).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
 
-/** All that modules keep, with what it depends on. */
+/** State that modules keep, with its key or reason. */
 const known: Record<string, string> = {
   'core/sql/read.ts kept': 'texts of statements, by resource and what they select',
   'core/sql/sql.ts registered': 'statements, for the test that has all of them planned',
@@ -21,7 +21,7 @@ const known: Record<string, string> = {
   'rest/upload.ts waiting': 'files that wait, by company',
   'telemetry/telemetry.ts telemetry': 'set once, at the start',
 };
-/** 30 before 2026-11-23. */
+/** The limit; there were 30 before 2026-11-23. */
 const MOST = 15;
 
 const EMPTY = /^(?:new \w+(?:<.*>)?\((?:\)|\{)|\[\];|\{\};|loadedOnce\()/;
@@ -33,7 +33,7 @@ const state = globSync('src/**/*.{ts,js}', { cwd: root, exclude: ['src/console/b
     .map(([, , name]) => `${file.slice('src/'.length)} ${name}`),
 );
 
-test('modules keep only what has to be kept, and it is said what that depends on', () => {
+test('modules keep only the listed state', () => {
   expect(state.filter((one) => !(one in known))).toEqual([]);
   expect(state.length).toBeLessThanOrEqual(MOST);
   expect(state).not.toEqual([]);

@@ -13,7 +13,7 @@ const run = promisify(execFile);
 const document: Json = openApiDocument();
 const operations: Json[] = Object.values<Json>(document.paths).flatMap((path) => Object.values(path));
 
-test('no proxy that validates by the document rejects an id that the service itself answers with 404', () => {
+test('the document accepts every id that the service answers with 404', () => {
   const ids = Object.values<Json>(document.paths)
     .flatMap((methods) => Object.values<Json>(methods))
     .flatMap(({ parameters = [] }) => parameters)
@@ -23,11 +23,11 @@ test('no proxy that validates by the document rejects an id that the service its
 });
 
 describe('openapi.json', () => {
-  test('the committed document is what the code says; `npm run openapi` writes it', async () => {
+  test('the committed document matches the code; `npm run openapi` writes it', async () => {
     expect(await readFile(openApiFile, 'utf8')).toBe(openApiText());
   });
 
-  test('redocly finds no error and no warning in it', async () => {
+  test('redocly finds no error and no warning', async () => {
     const { stderr } = await run('node_modules/.bin/redocly', ['lint', '--extends=recommended', 'docs/openapi.json'], {
       env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
     });
@@ -35,7 +35,7 @@ describe('openapi.json', () => {
     expect(stderr).not.toMatch(/warning/i);
   });
 
-  test('every route stands in it, and no operation has the name of another', () => {
+  test('every route is in the document, and operation names are unique', () => {
     const names = operations.map(({ operationId }) => operationId);
     expect(new Set(names).size).toBe(names.length);
     for (const { method, path, operationId } of routes) {
@@ -45,7 +45,7 @@ describe('openapi.json', () => {
   });
 
   test.each(operations.map((operation) => [operation.operationId, operation]))(
-    '%s has a summary, a description, an example wherever there is a body, and an answer for every kind of fault',
+    '%s has a summary, a description, an example for each body, and a response for every kind of fault',
     (_name, operation) => {
       expect(operation.summary).toMatch(/^[A-Z].*[^.]$/);
       expect(operation.description).toMatch(/^[A-Z].*\.$/s);
@@ -73,12 +73,12 @@ describe('openapi.json', () => {
     }
   });
 
-  test('its codes are those of the table of refusals', () => {
+  test('its codes are those of statusOf', () => {
     expect(document.components.schemas.ErrorCode.enum).toEqual(Object.keys(statusOf));
   });
 });
 
-describe('checkAnswer, by which every REST answer of every test goes', () => {
+describe('checkAnswer, which validates every REST response in tests', () => {
   const fleet = document.paths['/fleets'].post.responses[201].content['application/json'].example;
   const answer = (status: number, body: unknown, headers: Record<string, string> = {}) => ({
     status,
@@ -86,7 +86,7 @@ describe('checkAnswer, by which every REST answer of every test goes', () => {
     headers: new Headers({ 'content-type': 'application/json', 'x-request-id': '1', location: '/', ...headers }),
   });
 
-  test('lets pass what the document says', () => {
+  test('accepts a documented response', () => {
     expect(() => checkAnswer('POST', '/fleets', answer(201, fleet))).not.toThrow();
   });
 

@@ -8,7 +8,7 @@ interface Sent {
   values: readonly unknown[];
 }
 
-/** Sends nowhere: gives the statement itself as its only row. */
+/** Sends nothing; returns the statement itself as the only row. */
 const send: Send = async (text, values) => [{ text, values } satisfies Sent];
 async function sentBy<P>(statement: Prepared<P, unknown>, given: P): Promise<Sent> {
   const [row] = await (statement as Prepared<P, Sent>)(send, given);
@@ -27,7 +27,7 @@ test('a statement is built at its first call and never again', async () => {
   expect(built).toBe(0);
   const text = 'select "id", "name" from "fleet" where "company" = $1 and "id" = $2';
   expect(await sentBy(find, { company: 'acme', id: 'a' })).toEqual({ text, values: ['acme', 'a'] });
-  // In the order of the statement, not of the call.
+  // The order of values is that of the statement, not of the call.
   expect(await sentBy(find, { id: 'b', company: 'other' })).toEqual({ text, values: ['other', 'b'] });
   expect(built).toBe(1);
 });
@@ -58,7 +58,7 @@ test('lists and JSON are one value each', async () => {
   expect(await sentBy(raw, { n: 1 })).toEqual({ text: 'select $1::int as n', values: [1] });
 });
 
-test('a statement with conditions that may be missing is kept once for each combination that occurs', async () => {
+test('a statement with optional conditions is kept once for each combination used', async () => {
   let built = 0;
   const list = prepareVariants<{ company: string; after?: string | null; status?: 'PENDING' | 'FAILED' }>()(
     ['after', 'status'],
@@ -117,7 +117,7 @@ test('rows have the types that come from the database', () => {
     message: string;
     cells: string[] | null;
   }>();
-  // What has a default or may be null need not be given; JSON is given as text.
+  // Columns with a default or null may be missing; JSON is given as text.
   expectTypeOf<{
     id: string;
     company: string;
@@ -130,7 +130,7 @@ test('rows have the types that come from the database', () => {
   expectTypeOf<{ minute: string; points: number }>().not.toExtend<Insertable<Tables['rate_use']>>();
 });
 
-test('the compiler refuses what the database would', () => {
+test('the compiler refuses statements that the database would refuse', () => {
   const find = prepare(byId);
   expectTypeOf(find).returns.resolves.toEqualTypeOf<{ id: string; name: string }[]>();
   const remove = prepare((p: { id: string }) => db.deleteFrom('fleet').where('id', '=', p.id));

@@ -6,14 +6,14 @@ import type { Field, Fields, ListField, Resource } from '../../src/core/sql/reso
 import { isValue, type JsonTable, type ValueSql } from '../../src/core/sql/selection.ts';
 import { schema } from '../../src/graphql/schema/schema.ts';
 
-type Made = Field | ValueSql | JsonTable;
-const isField = (made: Made): made is Field => 'kind' in made && typeof made.kind === 'string';
-const isOf = (made: Made): made is Extract<Field, { of(): Resource }> => isField(made) && 'of' in made;
+type Description = Field | ValueSql | JsonTable;
+const isField = (part: Description): part is Field => 'kind' in part && typeof part.kind === 'string';
+const isOf = (part: Description): part is Extract<Field, { of(): Resource }> => isField(part) && 'of' in part;
 
 const itemOf = (connection: GraphQLObjectType) =>
   getNamedType(connection.getFields().nodes?.type) as unknown as GraphQLObjectType;
 
-/** Every resource that can be reached, and every list. */
+/** All resources and lists that queries reach. */
 function reached() {
   const resources = new Set<Resource>();
   const lists = new Set<ListField>();
@@ -32,28 +32,28 @@ function reached() {
 const { resources, lists } = reached();
 const aliasOf = (name: string) => name.split(/[ .]/).at(name.includes(' ') ? -1 : 0) ?? '';
 
-test('every field of an object that is read is described', () => {
+test('every field of a read object has a description', () => {
   const seen = new Set<string>();
   const missing: string[] = [];
   const look = (type: GraphQLObjectType, owner: { members: JsonTable; fields?: Fields | undefined }) => {
     if (seen.has(type.name)) return;
     seen.add(type.name);
     for (const field of Object.values(type.getFields())) {
-      const made: Made | undefined = owner.fields?.[field.name] ?? owner.members[field.name];
+      const part: Description | undefined = owner.fields?.[field.name] ?? owner.members[field.name];
       const below = getNamedType(field.type);
-      if (!made) missing.push(`${type.name}.${field.name}`);
-      else if (below instanceof GraphQLObjectType) follow(made, below);
+      if (!part) missing.push(`${type.name}.${field.name}`);
+      else if (below instanceof GraphQLObjectType) follow(part, below);
     }
   };
-  const follow = (made: Made, type: GraphQLObjectType) => {
-    if (!isField(made)) {
-      if (!isValue(made)) look(type, { members: made });
-    } else if (made.kind === 'list') look(itemOf(type), made.of());
-    else if (made.kind === 'one') look(type, made.of());
-    else if ('members' in made) look(type, made);
+  const follow = (part: Description, type: GraphQLObjectType) => {
+    if (!isField(part)) {
+      if (!isValue(part)) look(type, { members: part });
+    } else if (part.kind === 'list') look(itemOf(type), part.of());
+    else if (part.kind === 'one') look(type, part.of());
+    else if ('members' in part) look(type, part);
   };
   const roots = Object.values(schema.getQueryType()?.getFields() ?? {});
-  // These have resolvers of their own.
+  // These fields have their own resolvers.
   const others = roots.filter(({ name }) => !(name in queries)).map(({ name }) => name);
   expect(others.toSorted()).toEqual(['company', 'node', 'nodes', 'providers', 'search']);
   for (const { name, type } of roots) if (queries[name]) follow(queries[name], getNamedType(type) as GraphQLObjectType);
@@ -76,7 +76,7 @@ test('every member of a filter has a condition', () => {
   expect(unknown).toEqual([]);
 });
 
-test('what stands beside a resource is called like no other one, which may stand around it', () => {
+test('aliases of joins differ from those of resources, which may enclose them', () => {
   const own = new Set(resources.map(({ id }) => aliasOf(id)));
   const beside = resources.flatMap(({ joins = {} }) => Object.keys(joins));
   expect(beside.filter((alias) => own.has(alias))).toEqual([]);

@@ -6,15 +6,15 @@ import { expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '../../src');
 
-interface Found {
+interface Expressions {
   literals: { source: string; flags: string; file: string }[];
-  /** Files that make regular expressions of texts. */
+  /** Files that compile regular expressions from texts. */
   computed: string[];
 }
 
-/** Every regular expression in the source, as the parser of its language finds them. */
-function findAll(): Found {
-  const found: Found = { literals: [], computed: [] };
+/** Every regular expression in the source, found by a JavaScript parser. */
+function findAll(): Expressions {
+  const found: Expressions = { literals: [], computed: [] };
   for (const file of globSync('**/*.{ts,js}', { cwd: root })) {
     const { program, errors } = parseSync(file, readFileSync(join(root, file), 'utf8'));
     expect(errors).toEqual([]);
@@ -33,7 +33,7 @@ const { literals, computed } = findAll();
 const LONGEST = 300_000;
 const LONG_MS = 40;
 
-/** Whether a text that is suspected is as bad as that: some suspicions of recheck are only those of its own interpreter. */
+/** Whether recheck's attack is slow in V8: some of its suspicions hold for its own interpreter only. */
 function isSlow(pattern: RegExp, { attack, complexity }: VulnerableDiagnostics): boolean {
   if (complexity.type === 'exponential') return true;
   const textOf = (repeat: number) =>
@@ -61,7 +61,7 @@ test.each([
   expect(diagnostics.status === 'vulnerable' && isSlow(new RegExp(source, 'g'), diagnostics)).toBe(slow);
 });
 
-test('no text makes a regular expression take more than time in proportion to its length', async () => {
+test('every regular expression takes linear time', async () => {
   expect(literals.length).toBeGreaterThan(50);
   const slow: unknown[] = [];
   for (const { source, flags, file } of literals) {
@@ -75,6 +75,6 @@ test('no text makes a regular expression take more than time in proportion to it
   expect(slow).toEqual([]);
 });
 
-test('regular expressions are made of texts only where these are the own ones', () => {
+test('only core/sql/resource.ts compiles regular expressions, from its own texts', () => {
   expect(computed).toEqual(['core/sql/resource.ts']);
 });

@@ -18,7 +18,7 @@ const isDeprecated = (node: ASTNode) =>
   'directives' in node && (node.directives ?? []).some(({ name }) => name.value === 'deprecated');
 const withoutIfDeprecated = (node: ASTNode) => (isDeprecated(node) ? null : undefined);
 
-/** The released schema without its deprecated parts, which may be removed. */
+/** The released schema without deprecated parts, which may be removed. */
 const promised = (text: string) =>
   buildASTSchema(
     visit(parse(text), {
@@ -34,7 +34,7 @@ const schemaFindings = (before: string, after: string) =>
     description,
   ]);
 
-test('the schema breaks nothing of the last release', async () => {
+test('the schema is compatible with the last release', async () => {
   const before = await released('schema.graphql');
   for (const { description } of findDangerousChanges(promised(before), buildASTSchema(parse(printedSchema())))) {
     console.log(`Old clients may notice: ${description}`);
@@ -60,14 +60,14 @@ test('a field that the last release deprecates may be removed from the schema', 
   expect(schemaFindings(before, after)).toEqual([]);
 });
 
-/** Whether a part of an OpenAPI document is deprecated, or a path has deprecated operations alone. */
+/** Whether a part of an OpenAPI document is deprecated, or a path has only deprecated operations. */
 function mayGo(part: Json): boolean {
   if (typeof part !== 'object' || part === null || Array.isArray(part)) return false;
   const members = Object.values<Json>(part);
   return part.deprecated === true || (members.length > 0 && members.every((one) => one?.deprecated === true));
 }
 
-/** A part of an OpenAPI document without what is deprecated in it, which may be removed. */
+/** A part of an OpenAPI document without deprecated members, which may be removed. */
 function withoutDeprecated(part: Json): Json {
   if (typeof part !== 'object' || part === null) return part;
   if (Array.isArray(part)) return part.filter((one) => !mayGo(one)).map(withoutDeprecated);
@@ -77,7 +77,7 @@ function withoutDeprecated(part: Json): Json {
   return { ...copy, required: copy.required.filter((name: string) => name in copy.properties) };
 }
 
-/** Rules of Redocly that the second document breaks for clients of the first. New codes in an answer break none. */
+/** Redocly rules for breaking changes between the documents. New codes in a response are no breaking change. */
 async function documentFindings(before: Json, after: Json): Promise<string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'fleet-gateway-released-'));
   onTestFinished(() => rm(folder, { recursive: true }));
@@ -99,11 +99,11 @@ async function documentFindings(before: Json, after: Json): Promise<string[]> {
 
 const releasedDocument = async (): Promise<Json> => JSON.parse(await released('openapi.json'));
 
-test('the OpenAPI document breaks nothing of the last release', async () => {
+test('the OpenAPI document is compatible with the last release', async () => {
   expect(await documentFindings(await releasedDocument(), JSON.parse(openApiText()))).toEqual([]);
 });
 
-test('what breaks clients is found in an OpenAPI document', async () => {
+test('breaking changes of an OpenAPI document are found', async () => {
   const after = await releasedDocument();
   const { paths, components } = after;
   delete paths['/search'];
@@ -127,7 +127,7 @@ test('what breaks clients is found in an OpenAPI document', async () => {
   ]);
 });
 
-test('what the last release deprecates may be removed from the OpenAPI document', async () => {
+test('deprecated parts may be removed from the OpenAPI document', async () => {
   const [before, after] = [await releasedDocument(), await releasedDocument()];
   before.paths['/search'].get.deprecated = true;
   before.components.schemas.Fleet.properties.vat.deprecated = true;
@@ -159,7 +159,7 @@ test('the name of a new migration says that the last release works with its tabl
   expect(since.filter((version) => !(last.localeCompare(version, 'en', { numeric: true }) >= 0))).toEqual([]);
 });
 
-test('CHANGELOG.md begins with what is not released yet, then has the version of package.json', async () => {
+test('CHANGELOG.md begins with Unreleased, then has the version of package.json', async () => {
   const text = await readFile(join(root, 'CHANGELOG.md'), 'utf8');
   const [first, second] = [...text.matchAll(/^## \[(.+?)\](.*)$/gm)].map(([, name, date]) => `${name}${date}`);
   expect(first).toBe('Unreleased');

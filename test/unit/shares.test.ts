@@ -6,14 +6,14 @@ const PLACES = { capacity: 160, reserve: 40 };
 const sound: Appetite = { leaves: 1, reserved: true };
 const cautious: Appetite = { leaves: 7, reserved: false };
 
-/** Takes a place, and gives what gives it back. */
+/** Takes a place; the returned function releases it. */
 function take(shares: Shares, holder: string): () => void {
   const { promise, resolve } = Promise.withResolvers<void>();
   void shares.run(holder, () => promise);
   return resolve;
 }
 
-/** Takes as many places as there is room for. */
+/** Takes all places that the holder may have. */
 function fill(shares: Shares, holder: string, appetite = sound): number {
   let taken = 0;
   for (let room = shares.room(holder, appetite); room > 0; room = shares.room(holder, appetite)) {
@@ -23,25 +23,25 @@ function fill(shares: Shares, holder: string, appetite = sound): number {
   return taken;
 }
 
-test('a holder that is alone gets half of what is not reserved, a cautious one less', () => {
+test('a single holder gets half of the unreserved places, a cautious one fewer', () => {
   expect(fill(new Shares(PLACES), 'a')).toBe(60);
   expect(fill(new Shares(PLACES), 'a', cautious)).toBe(15);
 });
 
-test('a holder that has none finds a place, however much those before it have taken', () => {
+test('a holder without a place always finds one', () => {
   const shares = new Shares(PLACES);
   const taken = Array.from({ length: 40 }, (_, index) => fill(shares, `${index}`));
   expect(Math.min(...taken)).toBe(1);
 });
 
-test('cautious holders, however many, leave a quarter to the others', () => {
+test('any number of cautious holders leave a quarter to others', () => {
   const shares = new Shares(PLACES);
   for (let index = 0; index < 1000; index++) fill(shares, `${index}`, cautious);
   expect(shares.free).toBe(40);
   for (let index = 0; index < 40; index++) expect(fill(shares, `sound ${index}`)).toBe(1);
 });
 
-test('no more are taken than there are, and all come back', async () => {
+test('the number of places is never exceeded, and all are returned', async () => {
   const step = fc.record({ holder: fc.nat(20), cautious: fc.boolean(), gives: fc.boolean() });
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 300 }), async (steps) => {
@@ -78,7 +78,7 @@ test('holders come in turn: the one with the fewest places first, then the one t
   expect(shares.inTurn(holders, String)).toEqual(['c', 'b', 'a']);
 });
 
-test('a holder that may have one at a time waits for its own, and others do not wait for it', async () => {
+test('a holder with one place waits for its own work, and no other holder waits for it', async () => {
   const shares = new Shares({ most: 1 });
   const begun: string[] = [];
   const work = (name: string) => () => {

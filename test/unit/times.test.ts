@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readTime } from '../../src/core/input.ts';
 
-/** What Temporal, the standard's own reader, makes of a text; it knows fractions of nine digits at most. */
+/** The time by Temporal, which knows at most nine digits of a fraction. */
 function reference(text: string): Date | null {
   const nineDigits = text.replace(/([.,]\d{9})\d+/, '$1');
   try {
@@ -16,7 +16,7 @@ const digits = (count: number, max: number) =>
   fc.integer({ min: 0, max }).map((number) => String(number).padStart(count, '0'));
 const often = <T>(...values: T[]) => fc.constantFrom(...values);
 
-/** Date-times that are right, nearly right, and wrong in one place or several. */
+/** Date-times that are valid, nearly valid, or invalid in one place or several. */
 const dateTimes = fc
   .tuple(
     fc.oneof(digits(4, 9999), often('1900', '2000', '2024', '2026', '2100')),
@@ -44,7 +44,7 @@ const dateTimes = fc
     `${year}-${month}-${day}${t}${hour}:${minute}${second}${second ? fraction : ''}${zone}`,
     second,
   ])
-  // A leap second is no time of PostgreSQL's, nor of ours.
+  // PostgreSQL has no leap seconds, and neither has the gateway.
   .filter(([, second]) => second !== ':60')
   .map(([text = '']) => text);
 

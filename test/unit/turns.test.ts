@@ -4,12 +4,12 @@ import { Turns } from '../../src/fairness/turns.ts';
 
 let now = 0;
 const newTurns = () => new Turns(() => now);
-/** A request has so much work, by the clock of the turns. */
+/** Advances the clock of the turns by the work of a request. */
 const work = (ms: number) => {
   now += ms;
 };
 
-/** Requests of one company that come together; notes who begins. */
+/** Sends requests of one company together; notes the company as each begins. */
 function send(turns: Turns, company: string, { count, ms }: { count: number; ms: number }, begun: string[]) {
   return Array.from({ length: count }, async () => {
     await turns.next(company);
@@ -18,7 +18,7 @@ function send(turns: Turns, company: string, { count, ms }: { count: number; ms:
   });
 }
 
-test('while requests are short, all begin in the order in which they come', async () => {
+test('while requests are short, they begin in order of arrival', async () => {
   const begun: string[] = [];
   const turns = newTurns();
   const all = ['a', 'a', 'b', 'a'].flatMap((company) => send(turns, company, { count: 1, ms: 0 }, begun));
@@ -26,7 +26,7 @@ test('while requests are short, all begin in the order in which they come', asyn
   expect(begun).toEqual(['a', 'a', 'b', 'a']);
 });
 
-test('beside many dear requests of one company, that of another waits for one of them at a time', async () => {
+test('beside many expensive requests of one company, that of another waits for one at a time', async () => {
   const begun: string[] = [];
   const turns = newTurns();
   await Promise.all(send(turns, 'large', { count: 1, ms: 8 }, begun));
@@ -40,7 +40,7 @@ test('beside many dear requests of one company, that of another waits for one of
   expect(begun.filter((company) => company === 'large')).toHaveLength(21);
 });
 
-test('companies that wait have their turns alternately', async () => {
+test('waiting companies take turns', async () => {
   const begun: string[] = [];
   const turns = newTurns();
   await Promise.all(send(turns, 'first', { count: 1, ms: 8 }, begun));
@@ -48,7 +48,7 @@ test('companies that wait have their turns alternately', async () => {
   expect(begun.slice(1).join('')).toBe('abcabcabcabc');
 });
 
-test('requests that waited behind a long one begin more and more at a time once they are short', async () => {
+test('short requests behind a long one begin in growing groups', async () => {
   const turns = newTurns();
   await turns.next('a');
   work(8);
@@ -61,7 +61,7 @@ test('requests that waited behind a long one begin more and more at a time once 
   expect(loops).toBeLessThan(100);
 });
 
-test('a company that is alone waits for nothing', async () => {
+test('a single company never waits', async () => {
   const turns = newTurns();
   await turns.next('a');
   work(1_010);

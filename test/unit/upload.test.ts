@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { Gateway } from '../../src/commands/gateway.ts';
 import { uploadFile } from '../../src/commands/upload.ts';
 
-test('an upload whose connection breaks is retried, at whichever byte it breaks', async () => {
+test('an upload whose connection breaks is retried, at any byte', async () => {
   const server = createServer((req) => void req.once('data', () => req.destroy())).listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => void server.close());

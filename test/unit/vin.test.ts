@@ -39,7 +39,7 @@ describe('VIN', () => {
     );
   });
 
-  test('no value makes it throw, and what it takes is always well formed', () => {
+  test('no value makes readVin throw, and accepted VINs are well formed', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 40 }), (value) => {
         const read = readVin(value);
@@ -59,7 +59,7 @@ describe('check digit', () => {
     expect(warningsOf(vin)).toEqual(['VIN_CHECK_DIGIT']);
   });
 
-  test('European and Japanese VINs have none to be wrong', () => {
+  test('European and Japanese VINs have no check digit', () => {
     expect(warningsOf('WVWZZZ1KZAW000001')).toEqual([]);
     expect(warningsOf('JHMCM56557C404453')).toEqual([]);
     expect(warningsOf('KMHCG45C12U123456')).toEqual([]);
@@ -75,7 +75,7 @@ describe('check digit', () => {
   });
 });
 
-describe('what is not a VIN', () => {
+describe('invalid VINs', () => {
   test.each(
     [
       ['#N/A', '#NV', '#N/D', '#NB', '#N/B', '#REF!', '#BEZUG!', '#NAME?', '#¿NOMBRE?', '#¡VALOR!', '#DIV/0!', '#n/a'],
@@ -95,7 +95,7 @@ describe('what is not a VIN', () => {
     });
   });
 
-  test('signs instead of a value that did not fit into its column are told as such', () => {
+  test('signs in place of a value too wide for its column are recognised', () => {
     expect(readVin('########')).toEqual({
       code: 'VIN_SPREADSHEET_DAMAGE',
       message:
@@ -118,7 +118,7 @@ describe('what is not a VIN', () => {
     });
   });
 
-  test('several VINs in one value are told as such', () => {
+  test('several VINs in one value are recognised', () => {
     const value = 'WVWZZZ1KZAW000001, WVWZZZ1KZAW000002/wvwzzz1kzaw000003';
     expect(readVin(value)).toEqual({
       code: 'VIN_INVALID_LENGTH',
@@ -135,7 +135,7 @@ describe('what is not a VIN', () => {
     expect(readVin(value)).toMatchObject({ code: 'VIN_INVALID_LENGTH' });
   });
 
-  test('a wrong length is named', () => {
+  test('a wrong length is reported', () => {
     expect(readVin('WVWZZZ1KZAW00001')).toEqual({
       code: 'VIN_INVALID_LENGTH',
       message: 'A VIN has 17 characters; this one has 16.',
@@ -146,7 +146,7 @@ describe('what is not a VIN', () => {
     });
   });
 
-  test('letters mistaken for digits are named and mended: O is 0, I is 1, Q is 0', () => {
+  test('letters mistaken for digits are reported and corrected: O is 0, I is 1, Q is 0', () => {
     expect(readVin('WVWZZZIKZAWOOOOOQ')).toMatchObject({
       code: 'VIN_INVALID_CHARACTER',
       suggestion: 'WVWZZZ1KZAW000000',
@@ -159,19 +159,19 @@ describe('what is not a VIN', () => {
     });
   });
 
-  test('no suggestion is made that would not be valid itself', () => {
+  test('no invalid VIN is suggested', () => {
     const read = readVin('WVWZZZ1KZAW0000O*');
     expect(read).toMatchObject({ code: 'VIN_INVALID_CHARACTER' });
     expect(read).not.toHaveProperty('suggestion');
     expect(read).toMatchObject({ message: expect.stringContaining('O at position 16, * at position 17') });
   });
 
-  test('letters that only look Latin are named by their number, and never taken for others', () => {
+  test('letters that only look Latin are named by their number, and never replaced by others', () => {
     expect(readVin('WVWZZZ1KZ\u0410W000001')).toMatchObject({
       code: 'VIN_INVALID_CHARACTER',
       message: expect.stringContaining('\u0410 (U+0410) at position 10'),
     });
-    // A long s and a dotless i become S and I when upper-cased.
+    // When upper-cased, a long s becomes S and a dotless i becomes I.
     expect(readVin('\u017fVWZZZ1KZAW000001')).toMatchObject({ code: 'VIN_INVALID_CHARACTER' });
     expect(readVin('WVWZZZ\u0131KZAW000001')).not.toHaveProperty('suggestion');
     expect(readVin('WVWZZZ1KZAW00000\u{1f697}')).toMatchObject({ code: 'VIN_INVALID_CHARACTER' });

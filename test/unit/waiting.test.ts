@@ -2,14 +2,14 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
-/** Test files that need a time of their own, and why. */
+/** Test files that need their own time-out, with reasons. */
 const exceptions: Record<string, string> = {
   'test/followers.test.ts': 'has a thousand followers, which several waits in a row are for',
   'test/notifications.test.ts': 'asserts a highest rate, which a slow machine cannot exceed',
   'test/unit/regular-expressions.test.ts': 'limits what the checker spends on one expression',
 };
 
-/** Each is a way to fail, or to pass, by the speed of the machine. */
+/** Patterns that make a test depend on the speed of the machine, with the alternative. */
 const own: Record<string, RegExp> = {
   'sleeps: wait for a state by `until`, hold what answers by a promise, or use `stagger` for races':
     /node:timers(\/promises)?'|\bsetTimeout\(/,
@@ -18,7 +18,7 @@ const own: Record<string, RegExp> = {
   'measures elapsed time: say what happens in which order, or by which clock': /\bperformance\.now\(/,
 };
 
-/** Without texts, which may be programs of other processes, and what is imported to give others their turn. */
+/** Source without texts, which may be programs of other processes, and without the import of setImmediate. */
 const read = async (path: string): Promise<string> =>
   (await readFile(path, 'utf8'))
     .replace(/^import \{ setImmediate(?: as \w+)? \} from 'node:timers\/promises';$/m, '')

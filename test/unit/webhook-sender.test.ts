@@ -48,7 +48,7 @@ describe('An address', () => {
     expect(mayBeReached(address, { loopback: true })).toBe(true),
   );
 
-  test('that is private may not though loopback is allowed', () =>
+  test('that is private may not, even if loopback is allowed', () =>
     expect(mayBeReached('10.0.0.1', { loopback: true })).toBe(false));
 });
 
@@ -60,13 +60,13 @@ describe('A sender', async () => {
     afterAll(() => sender.close());
     return sender;
   };
-  /** A name server that gives these answers, one for each question. */
+  /** A name server with these answers, one per lookup. */
   const naming =
     (...answers: LookupAddress[][]) =>
     (_name: string, _options: unknown, callback: (error: null, addresses: LookupAddress[]) => void) =>
       callback(null, answers.shift() ?? []);
 
-  test('connects to nothing inside, whatever a name says when the connection is made', async () => {
+  test('connects to no internal address, by any answer of the name server', async () => {
     const inside = { address: '127.0.0.1', family: 4 };
     const outside = { address: '93.184.215.14', family: 4 };
     for (const addresses of [[inside], [outside, inside], [{ address: '::ffff:127.0.0.1', family: 6 }], []]) {
@@ -79,7 +79,7 @@ describe('A sender', async () => {
     expect(receiver.at('/inside')).toEqual([]);
   });
 
-  test('goes to no literal address inside, and not over plain http', async () => {
+  test('connects to no literal internal address, and not over plain http', async () => {
     const sender = open({});
     for (const url of [
       receiver.url('/inside'),
@@ -94,13 +94,13 @@ describe('A sender', async () => {
     expect(receiver.at('/inside')).toEqual([]);
   });
 
-  test('goes to this machine where that is allowed, by a name too', async () => {
+  test('connects to this machine if allowed, by name, too', async () => {
     const sender = open({ loopback: true, lookup: naming([{ address: '127.0.0.1', family: 4 }]) });
     expect(await sender.send(receiver.url('/local'), {}, '{}')).toMatchObject({ status: 204, error: null });
     expect(await sender.send(`http://localhost:${port}/local`, {}, '{}')).toMatchObject({ status: 204 });
   });
 
-  test('waits no longer than its time, for an answer or for the rest of one', async () => {
+  test('waits at most its time-out, for a response or for the rest of one', async () => {
     const sender = open({ loopback: true });
     const deadlines = holdDeadlines();
     receiver.always('/hang', () => deadlines.pass());
@@ -117,7 +117,7 @@ describe('A sender', async () => {
     expect(new Set(deadlines.given)).toEqual(new Set([15_000]));
   });
 
-  test('says why there was no answer, and nothing of where a name leads to', async () => {
+  test('reports why there was no response, without the address of a name', async () => {
     const sender = open({ loopback: true });
     receiver.always('/reset', (response) => void response.destroy());
     expect((await sender.send(receiver.url('/reset'), {}, '{}')).error).toBe(

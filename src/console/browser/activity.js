@@ -8,10 +8,10 @@ import { Search } from './search.js';
 import { sentenceOf } from './sentences.js';
 import { eventTypes } from './words.js';
 
-/** More vehicles of an event are only counted. */
+/** An event names at most this many vehicles; the others are only counted. */
 const NAMED = 10;
 
-/** What events say, as far as sentences.js tells of it. */
+/** The data of events that sentences.js needs. */
 export const eventData = `
   ... on FleetCreatedData { name }
   ... on FleetDeletedData { name }
@@ -31,7 +31,7 @@ const eventsQuery = `query Events($last: Int, $before: String, $filter: EventFil
   }
 }`;
 
-/** The events that fit a filter, the latest first; with `vehicles`, those that each is about. */
+/** The events that fit a filter, latest first; with `vehicles`, each event lists its vehicles. */
 export function EventList({ filter, size = 50, vehicles = false }) {
   const [before, setBefore] = useState();
   const { data, error, reload } = useQuery(eventsQuery, { last: size, before, filter, vehicles });
@@ -89,7 +89,7 @@ const dayNameOf = (/** @type {any} */ { from }) => {
   return name === dayOf.format(new Date()) ? t('Today') : name;
 };
 
-/** What was done, or happened, as one, since `from`, the latest first: the page that `variables` ask for, and a `foot` below. */
+/** A page of grouped history since `from`, latest first; `variables` select the page, `foot` is shown below it. */
 export function History({ variables, from = 0, empty, foot = (/** @type {any} */ _) => null }) {
   const { fleetId } = variables;
   const wakes = (event) => !fleetId || event.fleetId === fleetId;
@@ -125,7 +125,7 @@ function Item({ item, whole }) {
   </li>`;
 }
 
-/** What happened in a fleet, the latest first. */
+/** The history of a fleet, or of all fleets, latest first. */
 export function Runs({ fleetId }) {
   const { parts, query } = route.value;
   const { type, after } = query;
@@ -137,6 +137,6 @@ export function Runs({ fleetId }) {
   <//>`;
 }
 
-/** What happened in the company. */
+/** The history of the company. */
 export const Activity = () =>
   html`<${Page} title="Activity" about="Everything that happened to your fleets, as it happens."><${Runs} /><//>`;

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { t } from './languages/language.js';
 import { readJson, token, turnedAway } from './session.js';
 
-/** A new UUID; unlike crypto.randomUUID it is there on pages that came by plain http, too. */
+/** A new UUID; unlike crypto.randomUUID, this also works on pages from plain http. */
 export function newId() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 0x0f) | 0x40;
@@ -11,10 +11,10 @@ export function newId() {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** Whether the last request got no answer of the gateway. */
+/** Whether the last request got no response from the gateway. */
 export const away = signal(false);
 
-/** An answer that is an error: `code` is for programs and stable, `errors` has the fields that are wrong, by path. */
+/** An error response: `code` is stable and for programs, `errors` has the invalid fields by path. */
 export class ApiError extends Error {
   constructor(code, message, details = {}) {
     super(message);
@@ -24,7 +24,7 @@ export class ApiError extends Error {
   }
 }
 
-/** An error of one field that the page itself has found. */
+/** An error of a field, found by the page. */
 export const fieldError = (path, message) =>
   new ApiError('VALIDATION_FAILED', message, { errors: [{ path, message }] });
 
@@ -33,7 +33,7 @@ export const unreachable = () => {
   return new ApiError('UNREACHABLE', t('The gateway does not answer.'));
 };
 
-/** Sends a document, and gives what fetch does; `key` is its Idempotency-Key. Throws ApiError where nobody answers. */
+/** Sends a document and returns fetch's response; `key` is its Idempotency-Key. Throws ApiError without a response. */
 export async function send(query, variables, /** @type {any} */ { accept = 'application/json', signal, as, key } = {}) {
   const headers = { accept, 'content-type': 'application/json', ...authorization(as) };
   if (key) headers['idempotency-key'] = key;
@@ -55,7 +55,7 @@ export async function ask(query, variables, options) {
   return dataOf(text);
 }
 
-/** Takes an error with one of these codes as an answer that has an `error`; others stay errors. */
+/** Turns errors with one of these codes into a value with an `error`; rethrows other errors. */
 export const unless =
   (...codes) =>
   (error) => {
@@ -63,11 +63,11 @@ export const unless =
     return { error };
   };
 
-/** Parts of a list, as long as the gateway takes them. */
+/** Splits a list into parts of the largest size that the gateway accepts. */
 export const partsOf = (list, size = 1_000) =>
   Array.from({ length: Math.ceil(list.length / size) }, (_, at) => list.slice(at * size, (at + 1) * size));
 
-/** The data of an answer's text. Throws ApiError, and ends the session where the token no longer counts. */
+/** The data in the text of a response. Throws ApiError; ends the session if the token is no longer valid. */
 export function dataOf(text) {
   const { data, errors } = readJson(text) ?? {};
   if (!data && !errors?.length) throw unreachable();

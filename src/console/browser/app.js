@@ -18,7 +18,7 @@ import { Toast } from './toast.js';
 import { Vehicle, Vehicles } from './vehicles.js';
 import { Webhook, Webhooks } from './webhooks.js';
 
-/** By the first part of the address: a page, and that of one of the things that it lists. */
+/** The page of each first address part, and the page of one of its items. */
 const pages = {
   '': [Overview],
   fleets: [Fleets, Fleet],
@@ -50,7 +50,7 @@ function App() {
   return html`<${Shell} key=${company.value}>${pageAt(route.value.parts)}<//><${Dialogs} /><${Finder} /><${Lapsed} /><${Toast} />`;
 }
 
-// A file that misses its place must not take the page away.
+// A file dropped beside the drop zone must not replace the page.
 for (const event of ['dragover', 'drop']) addEventListener(event, (dropped) => dropped.preventDefault());
 followChanges();
 render(html`<${App} />`, document.body);

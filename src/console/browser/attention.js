@@ -10,14 +10,14 @@ import { turns } from './words.js';
 const actors = [['', t('All')], ...Object.entries(turns)];
 const { vin, fleet, manufacturer, status, checked } = vehicleColumns;
 
-/** The filter that a query of an address stands for. */
+/** The filter that an address's query describes. */
 export const filterOf = (/** @type {any} */ { actor, reason }) => ({
   eligibility: ['FAILED', 'INELIGIBLE', 'UNSUPPORTED'],
   ...(actor && { actor }),
   ...(reason && { reasonCode: reason }),
 });
 
-/** Vehicles that share a reason stand together, below it. */
+/** The head of a group of vehicles with the same reason. */
 function reasonOf({ eligibility: { reason } }, group) {
   const { code = '', message = t('No reason is known'), actor } = reason ?? {};
   const { query } = route.value;
@@ -36,7 +36,7 @@ function reasonOf({ eligibility: { reason } }, group) {
   };
 }
 
-/** The vehicles of all fleets whose data cannot be had, by whose turn it is and why. */
+/** Vehicles of all fleets that are not eligible, grouped by reason. */
 export function Attention() {
   const { query } = route.value;
   return html`<${Page} title="Needs attention" about="Vehicles of all fleets that share no data: why, and whose turn it is.">

@@ -4,7 +4,7 @@ import { Badge, Day, link, Time, Why } from './parts.js';
 const checkedAt = ({ eligibility: { verifiedAt: at } }) => at && html`<${Time} at=${at} />`;
 const unknown = html`<span class="dim">Unknown</span>`;
 
-/** Columns of tables of vehicles, by what they show. */
+/** Columns of tables of vehicles, by content. */
 export const vehicleColumns = {
   vin: { name: t('VIN'), kind: 'vin main', sort: 'VIN', cell: ({ id, vin }) => link(['vehicles', id], vin) },
   fleet: { name: t('Fleet'), kind: 'fleet', cell: ({ fleet }) => link(['fleets', fleet.id], fleet.name) },
@@ -18,7 +18,6 @@ export const vehicleColumns = {
   checked: { name: t('Checked'), kind: 'when', sort: 'VERIFIED_AT', cell: checkedAt },
 };
 
-/** Names of the states of contracts. */
 export const contractStates = { ACTIVE: t('In force'), SCHEDULED: t('Scheduled'), ENDED: t('Ended') };
 
 export const ContractBadge = ({ status }) =>
@@ -26,7 +25,7 @@ export const ContractBadge = ({ status }) =>
 
 export const Period = ({ from, to }) => html`<${Day} at=${from} /> – <${Day} at=${to} />`;
 
-/** Columns of tables of contracts, by what they show. */
+/** Columns of tables of contracts, by content. */
 export const contractColumns = {
   name: { name: t('Name'), kind: 'main', cell: ({ id, name }) => link(['contracts', id], name) },
   vehicle: { name: t('Vehicle'), kind: 'vin', cell: ({ vehicle }) => link(['vehicles', vehicle.id], vehicle.vin) },

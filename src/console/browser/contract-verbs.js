@@ -27,7 +27,7 @@ function contractFields() {
   ].map((field) => ({ required: true, ...field }));
 }
 
-/** Times of a form are those of this place. Throws ApiError where one is missing. */
+/** Converts the form's local times. Throws ApiError if one is missing. */
 function inputOf(/** @type {any} */ { from, to, ...values }) {
   const times = Object.entries({ from, to }).map(([name, value]) => {
     if (!value) throw fieldError(name, t('Choose a day and a time.'));
@@ -36,7 +36,7 @@ function inputOf(/** @type {any} */ { from, to, ...values }) {
   return { ...values, ...Object.fromEntries(times) };
 }
 
-/** Asks for a contract; without a vehicle, also for its VIN. */
+/** Asks for the fields of a contract; without a vehicle, also for the VIN. */
 export const newContract = (vehicle) =>
   openDialog({
     title: vehicle ? t('New contract for {vin}', vehicle) : t('New contract'),
@@ -61,7 +61,7 @@ async function vehicleWith(vin) {
   return vehicle;
 }
 
-/** Asks for one contract for each of these vehicles, and tells which got none and why; `done` is called at the end. */
+/** Creates one contract per vehicle, and shows which vehicles got none and why; `done` is called at the end. */
 export const createContracts = (vehicles, done) =>
   openDialog({
     title: t('New contracts for {vehicles}', { vehicles: counted(vehicles.length, 'vehicle') }),
@@ -86,10 +86,10 @@ export const createContracts = (vehicles, done) =>
     },
   });
 
-/** Errors of a vehicle alone; one of the form or of the gateway concerns all. */
+/** Codes of errors of one vehicle; other errors concern all. */
 const ofOne = unless('CONTRACT_OVERLAP', 'VEHICLE_NOT_FOUND', 'FLEET_NOT_FOUND');
 
-/** Asks whether contracts are to be deleted; `done` is called when they are. */
+/** Asks for confirmation and deletes contracts; calls `done` afterwards. */
 export function removeContracts(contracts, done = () => {}) {
   const [{ name, vehicle }] = contracts;
   const one = contracts.length === 1;
@@ -102,7 +102,7 @@ export function removeContracts(contracts, done = () => {}) {
     danger: true,
     send: async (_, run, tell) => {
       for (const [at, { id }] of contracts.entries()) {
-        // Another person may have deleted it meanwhile.
+        // Another user may have deleted the contract.
         await run(deleteContract, { id }, id).catch(unless('CONTRACT_NOT_FOUND'));
         tell(at + 1, contracts.length);
       }

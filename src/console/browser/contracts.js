@@ -33,7 +33,6 @@ const filterOf = (query) => ({
 
 const asks = { document: contractsQuery, filterOf, wakes: ({ type }) => /^(CONTRACT|VEHICLE|FLEET)/.test(type) };
 
-/** The contracts of all vehicles. */
 export function Contracts() {
   const filters = [
     { name: 'status', label: t('Status'), options: [['', t('Any status')], ...Object.entries(contractStates)] },
@@ -63,7 +62,7 @@ const contractQuery = `query Contract($id: ID!) {
 }`;
 const back = { href: '#/contracts', name: t('Contracts') };
 
-/** One contract, and what happened to it. */
+/** One contract and its history. */
 export function Contract({ id }) {
   const asked = useQuery(contractQuery, { id }, ({ type }) => type.startsWith('CONTRACT_'));
   const contract = asked.data?.contract;

@@ -8,20 +8,20 @@ import { company } from './session.js';
 import { toast } from './toast.js';
 import { explain } from './words.js';
 
-/** The question that stands before the page. */
+/** The dialog in front of the page. */
 const question = signal(/** @type {any} */ (null));
 let questions = 0;
 
 /**
- * Asks for something to be done: `title`, `about`, `fields` and `verb` say what, `send` does it as in form.js. What it returns is
- * told when the dialog has gone: a text, or a `title` with what can `undo` it; one with a `body` is shown in the form's place.
+ * Opens a dialog with a form; `send` works as in form.js. After closing, a toast shows the result of `send`: a text, or
+ * a `title` with an `undo`. A result with a `body` is shown in place of the form.
  */
 export function openDialog(asked) {
   questions += 1;
   question.value = { ...asked, at: questions };
 }
 
-/** Asks what is to be changed of a thing as it was `before`, and sends that alone. */
+/** Asks for changes of an object that was `before`, and sends only the changed fields. */
 export const openEditor = (title, fields, before, document) =>
   openDialog({
     title,
@@ -39,10 +39,10 @@ const close = (/** @type {any[]} */ ..._) => {
   question.value = null;
 };
 
-// Another page or another company ends the question.
+// Another page or company closes the dialog.
 effect(() => close(route.value, company.value));
 
-/** Runs what has no form of its own, or must read something before it has one; errors are told for a moment. */
+/** Runs an action without a form, or one that reads data before its form; shows errors in a toast. */
 export const attempt =
   (deed) =>
   async (/** @type {any[]} */ ...given) => {
@@ -75,7 +75,7 @@ function Asked({ asked: { at, title, about, fields, verb, danger, send, wide } }
   <//>`;
 }
 
-/** Holds the focus until it is answered or left by Escape, and gives it back. A click beside it does nothing: text stays. */
+/** A modal that holds the focus and returns it. Escape closes it; a click beside it does not, to keep typed text. */
 export function Dialog({ title, wide, close, children }) {
   const ref = useRef(/** @type {any} */ (null));
   const left = useRef(false);
@@ -85,7 +85,7 @@ export function Dialog({ title, wide, close, children }) {
     const opener = /** @type {any} */ (document.activeElement);
     dialog.showModal();
     return () => {
-      // Its event comes later, when another question may stand there.
+      // `close` fires after the next dialog may have opened.
       left.current = true;
       dialog.close();
       if (opener?.isConnected && opener !== document.body) opener.focus();

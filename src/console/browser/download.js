@@ -1,6 +1,6 @@
 import { ApiError, authorization, unreachable } from './api.js';
 
-/** Saves what the gateway answers at an address of REST, such as a list as CSV. Throws ApiError. */
+/** Saves the response of a REST address, such as a list as CSV. Throws ApiError. */
 export async function saveAnswer(address, name) {
   const answer = await fetch(address, { headers: { accept: 'text/csv', ...authorization() } }).catch(() => {
     throw unreachable();
@@ -10,14 +10,14 @@ export async function saveAnswer(address, name) {
   throw code ? new ApiError(code, detail) : unreachable();
 }
 
-/** Saves rows as CSV; `columns` make a cell of a row, by the names of their columns. */
+/** Saves rows as CSV; `columns` has a function per column name that makes the cell of a row. */
 export function saveTable(columns, rows, name) {
   const lines = [Object.keys(columns), ...rows.map((row) => Object.values(columns).map((cell) => cell(row)))];
   const text = lines.map((line) => line.map(quoted).join(',')).join('\n');
   save(new Blob([`\ufeff${text}\n`], { type: 'text/csv' }), name);
 }
 
-/** A spreadsheet reads some beginnings as a formula. */
+/** Escapes a value: spreadsheets read some first characters as a formula. */
 const quoted = (value) =>
   `"${String(value ?? '')
     .replace(/^[=+\-@\t]/, "'$&")

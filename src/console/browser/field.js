@@ -1,8 +1,8 @@
 import { html } from './html.js';
 
 /**
- * A field is described by `name`, `label` and `type`: those of inputs, or `area`, `select` and `checks` with `options` as
- * pairs of value and name, or `check`. `value` is what it holds at first; other members are attributes.
+ * A field has `name`, `label` and `type`: a type of inputs, or `area`, `check`, or `select` and `checks` with `options`
+ * as pairs of value and name. `value` is the initial value; other members become attributes.
  */
 export function Field({ name, label, type = 'text', wrong, hint, options = [], value, ...rest }) {
   const told = wrong ? `${name}-wrong` : hint ? `${name}-hint` : undefined;
@@ -38,7 +38,7 @@ function control(type, own, options, value) {
   </select>`;
 }
 
-/** The values of the fields of a form, by their names: a list for `checks`, a boolean for `check`, else text or a file. */
+/** The values of a form's fields by name: a list for `checks`, a boolean for `check`, else text or a file. */
 export function valuesOf(form, fields) {
   const data = new FormData(form);
   const read = {
@@ -48,10 +48,10 @@ export function valuesOf(form, fields) {
   return Object.fromEntries(fields.map(({ name, type }) => [name, read[type]?.(name) ?? data.get(name) ?? '']));
 }
 
-/** The message of an error for the field with this name. Paths are those of the input, such as `types.0`. */
+/** The message of an error for the field of this name. Paths are those of the input, such as `types.0`. */
 export const wrongIn = (error, name) => error?.errors?.find(({ path }) => path.split('.').includes(name))?.message;
 
-/** The values that differ from those of `before`. */
+/** The values that differ from `before`. */
 export function changesOf(values, before) {
   const differs = ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]);
   return Object.fromEntries(Object.entries(values).filter(differs));

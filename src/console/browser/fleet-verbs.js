@@ -22,7 +22,7 @@ const fieldsOf = (fleet = {}) =>
     { name: 'vat', label: t('VAT number') },
   ].map((field) => ({ required: true, maxlength: 255, ...field, value: fleet[field.name] }));
 
-/** Asks for a new fleet, and goes there. */
+/** Asks for the fields of a new fleet, creates it and opens its page. */
 export const newFleet = () =>
   openDialog({
     title: t('New fleet'),
@@ -35,10 +35,9 @@ export const newFleet = () =>
     },
   });
 
-/** Asks what is to be changed of a fleet, and sends that alone. */
 export const editFleet = (fleet) => openEditor(t('Edit fleet'), fieldsOf(fleet), fleet, updateFleet);
 
-/** Asks whether a fleet is to be deleted, and for its name where vehicles go with it. */
+/** Asks for confirmation and deletes a fleet; a fleet with vehicles must be confirmed by its name. */
 export const removeFleet = (id) =>
   attempt(async () => {
     const { fleet } = await ask(contentsQuery, { id });
@@ -62,14 +61,14 @@ export const removeFleet = (id) =>
     });
   })();
 
-/** 1,000 is the most that a page of a list has. */
+/** A list's page has at most 1,000 items. */
 const fleetsQuery = '{ fleets(first: 1000, orderBy: { field: NAME }) { nodes { id name } } }';
 const pairs = (data) => (data?.fleets.nodes ?? []).map(({ id, name }) => [id, name]);
 
 /** All fleets by name, as options of a field. Throws ApiError. */
 export const fleetOptions = async () => pairs(await ask(fleetsQuery, {}));
 
-/** All fleets by name, as options of a filter that follows changes. */
+/** All fleets by name, as options of a filter; updated with each event of a fleet. */
 export const useFleetOptions = () => pairs(useQuery(fleetsQuery, {}, ({ type }) => type.startsWith('FLEET_')).data);
 
 const addVehicles = `mutation AddVehicles($input: AddVehiclesInput!) {
@@ -88,7 +87,7 @@ const fields = [
   { name: 'dryRun', label: t('Only try it, and store nothing'), type: 'check' },
 ];
 
-/** Takes VINs as people have them: one on a line, or parted by commas. Those that are refused are shown, with why. */
+/** Adds pasted VINs, one per line or separated by commas. Shows the refused VINs with their reasons. */
 export const addVins = (fleetId) =>
   openDialog({
     title: t('Add VINs'),
@@ -114,7 +113,7 @@ export const addVins = (fleetId) =>
     },
   });
 
-/** The gateway answers with an error if it refuses all VINs; its details hold the report. */
+/** If the gateway refuses all VINs, its error's details hold the report. */
 function reportOf(error) {
   if (!error.details?.rejected) throw error;
   return { addVehicles: error.details };

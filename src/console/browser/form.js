@@ -6,11 +6,11 @@ import { Failure } from './parts.js';
 import { carryOut } from './query.js';
 import { toast } from './toast.js';
 
-/** While no answer comes, the same request is repeated at this pace. */
+/** Without a response, the request is repeated at this interval. */
 const REPEAT_MS = 3_000;
 const repeated = ['UNREACHABLE', 'UNAVAILABLE', 'RATE_LIMITED', 'IDEMPOTENCY_IN_PROGRESS'];
 
-/** The console's one form. `fields` are described as in field.js; `send` gets their values, what runs documents, and what tells how far it is. */
+/** The console's form. `fields` are those of field.js; `send` gets the values, a runner of documents and `tell`. */
 export function Form({ fields = [], send, verb, danger, close, children }) {
   const [error, setError] = useState(/** @type {any} */ (null));
   const [busy, setBusy] = useState('');
@@ -46,7 +46,7 @@ export function Form({ fields = [], send, verb, danger, close, children }) {
 
 const kept = t('What you typed is kept, and sent again until there is an answer; it is carried out once.');
 
-/** True if the submission must be repeated, since its outcome is unknown. */
+/** Returns true if the outcome is unknown and the submission must be repeated. */
 async function attempt(once, setError, gone) {
   try {
     await once();
@@ -60,7 +60,7 @@ async function attempt(once, setError, gone) {
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, REPEAT_MS));
 
-/** Runs the documents of one submission, told apart by `part`: repetitions carry the same key, so that the gateway acts once. */
+/** Runs the documents of a submission by `part`: repetitions have the same key, so that the gateway acts once. */
 function runner(gone) {
   const key = newId();
   const answers = new Map();

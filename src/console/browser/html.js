@@ -6,7 +6,7 @@ import { translated } from './languages/template.js';
 const write = htm.bind(h);
 const known = new WeakMap();
 
-/** Writes elements as a template, in the language of the page. */
+/** Makes elements from a template, in the page's language. */
 export function html(parts, ...values) {
   if (!known.has(parts)) known.set(parts, translated(parts, t));
   return write(known.get(parts), ...values);

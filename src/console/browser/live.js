@@ -4,8 +4,8 @@ import { t } from './languages/language.js';
 import { token } from './session.js';
 
 /**
- * The data of a subscription as it comes, by GraphQL over server-sent events; ends when the gateway says that it is complete.
- * Throws ApiError, UNREACHABLE where the connection ends before. `opened` is called when the gateway listens.
+ * Yields the data of a subscription, by GraphQL over server-sent events, until the gateway completes it. Calls `opened`
+ * when the gateway listens. Throws ApiError, with UNREACHABLE if the connection ends before.
  */
 export async function* subscribe(query, variables, /** @type {any} */ { signal, opened = () => {} }) {
   const answer = await send(query, variables, { accept: 'text/event-stream', signal });
@@ -52,7 +52,7 @@ const document_ = 'subscription Follow($after: String) { events(after: $after) {
 const AWAY_MS = 3_000;
 const LONGEST_PAUSE_MS = 4_000;
 
-/** Whether changes are being followed. */
+/** Whether the page follows changes. */
 export const live = signal(false);
 
 const visible = signal(!document.hidden);
@@ -62,7 +62,7 @@ document.addEventListener('visibilitychange', () => {
 
 const listeners = new Set();
 
-/** Calls back with each event, or with null where any may have been missed, until the returned function is called. */
+/** Calls `listener` with each event, or with null if events may be missing; the returned function stops it. */
 export function onEvents(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -72,7 +72,7 @@ const tell = (event) => {
   for (const listener of listeners) listener(event);
 };
 
-// A gateway that does not answer is asked again and again; once it answers, everything is read anew.
+// Polls an unreachable gateway; its first response makes all queries read again.
 effect(() => {
   if (!away.value) return;
   const timer = setInterval(() => ask('{ __typename }', {}).catch(() => {}), AWAY_MS);
@@ -82,7 +82,7 @@ effect(() => {
   };
 });
 
-/** One stream for the whole page, while it is looked at: browsers open six connections to a host, for all of their tabs. */
+/** Opens one stream while the page is visible: browsers allow six connections per host, for all tabs together. */
 export function followChanges() {
   effect(() => {
     if (!token.value || !visible.value) return;
@@ -102,7 +102,7 @@ async function follow(signal) {
     try {
       const opened = () => {
         live.value = true;
-        // Events before this moment are missing, and queries may have failed: everything is read anew.
+        // Events before this moment are missing and queries may have failed, so all queries read again.
         if (!after || failures > 0) tell(null);
         failures = 0;
       };
@@ -112,7 +112,7 @@ async function follow(signal) {
       }
     } catch (error) {
       if (signal.aborted) return;
-      // The event to go on from may be too old by now.
+      // The event after which to continue may be too old by now.
       if (error.code !== 'UNREACHABLE') after = undefined;
     }
     if (signal.aborted) return;

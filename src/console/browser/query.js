@@ -2,20 +2,20 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from './api.js';
 import { onEvents } from './live.js';
 
-/** At most one look in so many milliseconds, however much happens. */
+/** The least time between two reads of a query. */
 const PAUSE_MS = 800;
 
-/** Queries that are shown: each takes what a mutation has answered. */
+/** Functions that merge a mutation's answer into each query on the page. */
 const shown = new Set();
 
-/** Shows a mutation's answer: objects on the page take what it says of the same id; then all is read anew. */
+/** Shows a mutation's answer: merges its objects into those of the same id, then all queries read again. */
 export function changed(answer) {
   const known = new Map();
   collect(answer, known);
   for (const take of shown) take(known);
 }
 
-/** Carries out a mutation, and shows its answer. Throws ApiError. */
+/** Runs a mutation and shows its answer. Throws ApiError. */
 export async function carryOut(document, variables, options) {
   const data = await ask(document, variables, options);
   changed(data);
@@ -38,8 +38,8 @@ function merged(value, known) {
 }
 
 /**
- * The data of a query, read anew when an event comes that `wakes` says yes to. Until other variables have their answer the
- * last one stays, with `loading`. `reload` reads anew at once; there are `pause` ms between looks.
+ * The data of a query; events for which `wakes` returns true cause a new read, at most every `pause` ms. While new
+ * variables are `loading`, the previous data stays. `reload` reads again at once.
  */
 export function useQuery(document, variables, wakes = (/** @type {any} */ _) => true, pause = PAUSE_MS) {
   const key = JSON.stringify([document, variables]);

@@ -7,7 +7,7 @@ import { useQuery } from './query.js';
 import { Table } from './table.js';
 
 const PAGE = 100;
-/** More are for a spreadsheet. */
+/** More rows belong in a spreadsheet. */
 const MOST = 1_000;
 
 const refusedQuery = `query Refused($id: ID!, $first: Int!) {
@@ -20,16 +20,16 @@ const columns = [
   { name: t('Why'), kind: 'note', cell: ({ message }) => message },
 ];
 
-/** Refused values with why, and their rows where they come from a file, in a part of the page that scrolls. */
+/** Refused values with reasons, and with rows if they come from a file, in a scrolling region. */
 export const RefusedTable = ({ rows }) => html`<div class="scroll" tabindex="0" role="region" aria-label="Refused">
   <${Table} label="Refused" columns=${rows[0].row ? columns : columns.slice(1)} rows=${rows.map((one) => ({ id: one.row, ...one }))} />
 </div>`;
 
-/** Saves the refused rows of an import as a file that can be mended and sent again. */
+/** Saves the refused rows of an import as a file to correct and upload again. */
 export const SaveRefused = ({ importId, name }) =>
   html`<button type="button" onClick=${attempt(() => saveAnswer(`/imports/${importId}/rejected.csv`, name))}>Download refused rows</button>`;
 
-/** The refused rows of an import, read when they are wanted. */
+/** The refused rows of an import, loaded when shown. */
 export function RefusedRows({ importId, total }) {
   const [first, setFirst] = useState(PAGE);
   const { data, error, reload } = useQuery(refusedQuery, { id: importId, first }, () => false);

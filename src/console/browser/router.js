@@ -15,7 +15,7 @@ function read() {
   };
 }
 
-/** A part that cannot be decoded stays as it is, and leads to no page. */
+/** Decodes a part; an invalid one stays as it is and matches no page. */
 function decoded(part) {
   try {
     return decodeURIComponent(part);
@@ -24,14 +24,14 @@ function decoded(part) {
   }
 }
 
-/** The address of a page of the console; what has no value is left out. */
+/** The address of a page of the console; empty query values are left out. */
 export function hrefOf(parts, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value);
   const search = given.length > 0 ? `?${new URLSearchParams(given)}` : '';
   return `#/${parts.map(encodeURIComponent).join('/')}${search}`;
 }
 
-/** Shows this page; in place of the one that is shown where it is the same page asked differently. */
+/** Opens an address; `replace` replaces the present history entry, for changes of the query only. */
 export function go(href, { replace = false } = {}) {
   if (href === location.hash) return;
   if (replace) {
@@ -40,11 +40,11 @@ export function go(href, { replace = false } = {}) {
   } else location.hash = href;
 }
 
-/** The page of a list that a query of an address names, as variables of a document. */
+/** The variables of a list's page that an address's query selects. */
 export function pageOf(/** @type {any} */ { after, before }, size) {
   return before ? { last: size, before } : { first: size, after };
 }
 
-/** An order of the address, such as `VIN` or, the other way round, `-VIN`, as a variable of a query. */
+/** An order of an address, such as `VIN` or, descending, `-VIN`, as a query's variable. */
 export const orderOf = (order) =>
   order && { field: order.replace('-', ''), direction: order.startsWith('-') ? 'DESC' : 'ASC' };

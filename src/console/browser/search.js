@@ -2,12 +2,12 @@ import { useEffect, useRef } from 'preact/hooks';
 import { html } from './html.js';
 import { go, hrefOf, route } from './router.js';
 
-/** Waits for more letters before it asks the gateway. */
+/** The gateway is asked after this pause in typing. */
 const TYPED_MS = 250;
 
-/** The fields above a list, whose values stand in the address: `name`, `label`, and `options` for one of several. */
+/** Fields above a list, with their values in the address: `name`, `label`, and `options` for a choice. */
 export function Search({ fields, parts, query }) {
-  // The address may have changed since the text was typed.
+  // The address may have changed since the user typed.
   const look = (changed) =>
     go(hrefOf(parts, { ...route.value.query, after: '', before: '', ...changed }), { replace: true });
   return html`<form class="search" role="search" onSubmit=${(event) => event.preventDefault()}>
@@ -27,7 +27,7 @@ function Typed({ label, value, set, ...rest }) {
   const timer = useRef(/** @type {any} */ (null));
   const field = useRef(/** @type {any} */ (null));
   useEffect(() => () => clearTimeout(timer.current), []);
-  // The address may change by a link, too.
+  // A link may change the address, too.
   useEffect(() => {
     if (document.activeElement !== field.current) field.current.value = value;
   }, [value]);

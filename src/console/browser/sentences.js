@@ -45,5 +45,5 @@ const answers = ({ count: given, statuses }) => ({
   detail: summarised(statuses),
 });
 
-/** An event or an item of the history for people: `tone` is the status that it is about. */
+/** Describes an event or an item of the history; `tone` is the status it reports, if any. */
 export const sentenceOf = (one) => ({ tone: '', ...(sentences[one.type]?.(one) ?? { text: one.type }) });

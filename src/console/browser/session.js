@@ -2,27 +2,27 @@ import { computed, signal } from '@preact/signals';
 
 const KEY = 'fleet-gateway-token';
 const LEFT = 'left';
-/** What the page was given by the gateway. */
+/** Settings that the gateway has written into the page. */
 export const settings = /** @type {Record<string, any>} */ ({ ...document.documentElement.dataset });
 
-/** A ready token for the company "demo"; empty where tokens come from an issuer. */
+/** A token of the company "demo"; empty if an issuer makes the tokens. */
 export const demoToken = settings.token;
 
 const kept = sessionStorage.getItem(KEY);
 
-/** The token of all requests; empty before signing in. A pasted one lasts as long as the tab. */
+/** The token of all requests; empty before signing in. A pasted token lasts as long as the tab. */
 export const token = signal(kept === LEFT ? '' : kept || demoToken);
 
-/** Why the session must be renewed by hand; the page stays as it is meanwhile. */
+/** The reason why the user must sign in again; the page stays open. */
 export const lapsed = signal('');
 
-/** Why the last session ended, where it did so by itself. */
+/** The reason why the last session ended by itself. */
 export const ended = signal('');
 
 /** The company of the token, for display; the gateway alone verifies it. */
 export const company = computed(() => String(claimsOf(token.value)[settings.claim] ?? ''));
 
-/** What JSON says; nothing where a text is none, such as what a proxy answers. */
+/** Parses JSON; undefined if the text is none, such as a proxy's error page. */
 export function readJson(text) {
   try {
     return JSON.parse(text);
@@ -34,7 +34,7 @@ export function readJson(text) {
 const MOST_RECENT = 8;
 const recentKey = () => `fleet-gateway-recent-${company.value}`;
 
-/** The things whose pages this tab has shown of this company, the last one first: a `name`, where it lies, and its address. */
+/** Objects of this company that the tab has shown, latest first: `name`, a description of the place, and address. */
 export const recents = () => readJson(sessionStorage.getItem(recentKey())) ?? [];
 
 export function remember(thing) {
@@ -54,9 +54,9 @@ function claimsOf(jwt) {
   }
 }
 
-/** Starts a session; `pasted` tokens are kept in the tab, and those of a provider in memory alone. */
+/** Starts a session; a `pasted` token is stored for the tab, a provider's token stays in memory. */
 export function signIn(value, { pasted = true } = {}) {
-  // The demo's own is not kept: the page brings a fresh one each time.
+  // The demo's token is not stored: every page load has a new one.
   if (value === demoToken || !pasted) sessionStorage.removeItem(KEY);
   else sessionStorage.setItem(KEY, value);
   ended.value = '';
@@ -71,7 +71,7 @@ export function signOut(why = '') {
   token.value = '';
 }
 
-/** The gateway refuses the token; a pasted one is of no use any more. */
+/** Ends a session whose token the gateway refuses; with a provider, asks to sign in again. */
 export function turnedAway(why) {
   if (sessionStorage.getItem(KEY) || token.value === demoToken) signOut(why);
   else lapsed.value = why;

@@ -11,7 +11,7 @@ import { company } from './session.js';
 /** The head and the frame of every page. */
 export function Shell({ children }) {
   const [here = ''] = route.value.parts;
-  // On narrow screens the navigation scrolls sideways.
+  // The navigation of narrow screens scrolls sideways.
   useEffect(() => document.querySelector('nav a[aria-current]')?.scrollIntoView({ block: 'nearest' }), [here]);
   return html`<a class="skip" href="#main" onClick=${skip}>Skip to content</a>
     <header class="top">
@@ -38,7 +38,7 @@ export function Shell({ children }) {
 }
 
 function skip(event) {
-  // The address is the page's own.
+  // The fragment of the address is the route.
   event.preventDefault();
   document.getElementById('main')?.focus();
 }
@@ -61,7 +61,7 @@ const themes = {
 };
 const { dataset } = document.documentElement;
 
-/** Goes from one theme to the next; the browser keeps it, and theme.js sets it on the next visit. */
+/** Switches to the next theme; the browser stores it, and theme.js applies it on the next visit. */
 export function ThemeSwitch() {
   const [theme, setTheme] = useState((dataset.theme ?? '') in themes ? dataset.theme : 'system');
   const { name, sign, next } = themes[theme];
@@ -74,7 +74,7 @@ export function ThemeSwitch() {
   return html`<button type="button" class="quiet" aria-label=${name} title=${name} onClick=${change}>${sign}</button>`;
 }
 
-/** All languages, each in its own words; the page is shown anew in the chosen one. */
+/** All languages in their own names; choosing one reloads the page. */
 export const LanguageSwitch = () =>
   html`<select class="language" aria-label="Language" onChange=${({ currentTarget }) => speak(currentTarget.value)}>
     ${Object.entries(languages).map(([code, name]) => html`<option key=${code} value=${code} lang=${code} selected=${code === language}>${`${code.toUpperCase()}\u2003${name}`}</option>`)}

@@ -6,7 +6,7 @@ import { begin, busy, hasIssuer, signInAgain } from './issuer.js';
 import { demoToken, ended, lapsed, signIn } from './session.js';
 import { LanguageSwitch, Mark } from './shell.js';
 
-/** Leads to the identity provider, or asks for a token, which is tried before it is kept. */
+/** Links to the identity provider, or asks for a token and tests it before storing it. */
 export function SignIn() {
   if (busy.value) return html`<main class="door"><p role="status">One moment …</p></main>`;
   return html`<main class="door">
@@ -26,7 +26,7 @@ export function SignIn() {
 const AtOnce = ({ verb, act }) => html`<button type="button" class="primary wide" onClick=${act}>${verb}</button>
   <p class="or"><span>or with a token of your own</span></p>`;
 
-/** Stands before everything while the session cannot be renewed; forms below it keep what was typed. */
+/** A dialog above the page if the session cannot be renewed; forms below it keep their text. */
 export const Lapsed = () =>
   lapsed.value &&
   html`<${Dialog} title="Sign in again" close=${() => (lapsed.value = '')}>

@@ -3,16 +3,16 @@ import { html, t } from './html.js';
 import { hrefOf, route } from './router.js';
 import { readJson } from './session.js';
 
-/** By the page that has the table, the columns that are not wanted there; the browser keeps them. */
+/** Hidden columns by page, in the browser's storage. */
 const KEY = 'fleet-gateway-hidden';
 const hidden = signal(readJson(localStorage.getItem(KEY)) ?? {});
 const idOf = ({ sort, kind }) => sort ?? kind;
 const isShown = (place, column) => !hidden.value[place]?.includes(idOf(column));
 
 /**
- * The console's one table; rows become cards where there is no room for columns. A column has a `name`, `cell(row)`, a `kind` that
- * says where it stands on a card, and `sort` where the gateway can sort by it. `groupOf` gives the head of rows that are alike. In a
- * `place` that has a name, columns can be chosen.
+ * The console's table; on narrow screens rows become cards. A column has a `name`, `cell(row)`, a `kind` that places
+ * it on a card, and `sort` if the gateway can sort by it. `groupOf` gives the head of a group of rows. With a `place`,
+ * users can hide columns.
  */
 export function Table({ label, columns: all, rows, dim, selection, nameOf, groupOf, place }) {
   const columns = all.filter((column) => isShown(place, column));
@@ -34,7 +34,7 @@ export function Table({ label, columns: all, rows, dim, selection, nameOf, group
   </table>`;
 }
 
-/** The column that leads to a row's own page stays. */
+/** Lets users hide columns, except the one that links to a row's own page. */
 function Choice({ place, columns }) {
   const set = (column, shown) => {
     const others = (hidden.value[place] ?? []).filter((id) => id !== idOf(column));
@@ -57,7 +57,7 @@ function Choice({ place, columns }) {
   </details>`;
 }
 
-/** The address has the order, such as `VIN` or, the other way round, `-VIN`. */
+/** The head of a column; the address has the order, such as `VIN` or, descending, `-VIN`. */
 function Head({ name, sort, kind }) {
   const { parts, query } = route.value;
   if (!sort) return html`<th role="columnheader" class=${kind}>${name}</th>`;

@@ -1,2 +1,2 @@
-// A plain script, which runs before anything is painted: modules run too late.
+// A plain script that runs before the first paint; modules run later.
 document.documentElement.dataset.theme = localStorage.getItem('fleet-gateway-theme') ?? 'system';

@@ -6,7 +6,7 @@ const TO_UNDO_MS = 20_000;
 const said = signal(/** @type {any} */ ({}));
 let timer;
 
-/** Tells what was done, for a moment, and for longer where `undo` undoes it. */
+/** Shows a text for a moment, and for longer if `undo` can undo the action. */
 export function toast(text, undo = undefined) {
   clearTimeout(timer);
   said.value = { text, undo };

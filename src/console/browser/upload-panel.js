@@ -9,14 +9,14 @@ import { bytes, explain } from './words.js';
 
 const hasFiles = ({ dataTransfer }) => [...(dataTransfer?.types ?? [])].includes('Files');
 
-/** While a file is held over the page, it says where it will go; the whole page takes it. */
+/** Shows where a file will go while it is dragged over the page; the whole page accepts the drop. */
 export function DropZone({ name, take }) {
   const [over, setOver] = useState(false);
   useEffect(() => {
     const gone = new AbortController();
     const on = (type, listener) => addEventListener(type, listener, { signal: gone.signal });
     for (const type of ['dragenter', 'dragover']) on(type, (event) => setOver(hasFiles(event)));
-    // It may only leave one element for another.
+    // `dragleave` also fires between elements.
     on('dragleave', ({ relatedTarget }) => relatedTarget || setOver(false));
     on('drop', ({ dataTransfer }) => {
       setOver(false);
@@ -30,7 +30,7 @@ export function DropZone({ name, take }) {
   );
 }
 
-/** The files of a fleet that are on their way, or have just arrived. */
+/** The uploads of a fleet, running or just finished. */
 export function UploadPanel({ fleetId }) {
   const own = uploads.value.filter((one) => one.fleetId === fleetId);
   return html`<div class="uploads">${own.map((one) => html`<${Upload} key=${one.id} ...${one} />`)}</div>`;
@@ -60,7 +60,7 @@ function Running({ phase, share, size, rows }) {
     <p class="dim" aria-live="off">${phase === 'sending' ? sending : storing}</p>`;
 }
 
-/** After a lost answer the outcome is unknown. A repetition under the same id stores the file once. */
+/** After a lost response the outcome is unknown; repeating with the same id stores the file once. */
 function Failed({ id, error }) {
   const lost = error.code === 'UNREACHABLE';
   return html`<p role="alert">${lost ? t('The gateway does not answer. Send the file again when it is back: it is stored once.') : `${explain(error)} ${t('Nothing was stored.')}`}</p>
@@ -88,7 +88,7 @@ function Report({ id, name, summary, rejected, sheet, options }) {
     }`;
 }
 
-/** The files that choosers offer. */
+/** File types in choosers. */
 export const accepted = '.csv,.xlsx,.json,.txt,.tsv,text/csv,application/json';
 
 const fields = [
@@ -97,7 +97,7 @@ const fields = [
   { name: 'atomic', label: t('Add none if a row is refused'), type: 'check' },
 ];
 
-/** Asks for a file, and whether it is to be stored. */
+/** Asks for a file, and whether to store it. */
 export const uploadForm = (fleetId) =>
   openDialog({
     title: t('Check a file'),

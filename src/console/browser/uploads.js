@@ -5,7 +5,7 @@ import { subscribe } from './live.js';
 import { changed } from './query.js';
 import { readJson, token } from './session.js';
 
-/** A JSON file of VINs, a list of texts or of objects with a `vin`, as the CSV file that the gateway reads. Throws ApiError. */
+/** Converts a JSON file of VINs, texts or objects with a `vin`, to CSV, which the gateway reads. Throws ApiError. */
 export async function csvOf(file) {
   const list = listOf(readJson(await file.text()));
   const vins = list?.map((one) => (typeof one === 'object' ? one?.vin : one));
@@ -24,7 +24,7 @@ function listOf(value) {
 const progressOf =
   'subscription Progress($id: ID!) { importProgress(importId: $id) { received rejected: rejectedCount } }';
 
-/** Files on their way or arrived, newest first, whatever page is shown; `phase` is `sending`, `storing`, `done` or `failed`. */
+/** Uploads of all fleets, latest first; `phase` is `sending`, `storing`, `done` or `failed`. */
 export const uploads = signal(/** @type {any[]} */ ([]));
 
 const change = (id, fields) => {
@@ -37,14 +37,14 @@ export const dismiss = (id) => {
   uploads.value = uploads.value.filter((one) => one.id !== id);
 };
 
-/** Sends a file to a fleet, and follows what becomes of it; `options` are those of the input, such as `dryRun`. */
+/** Uploads a file to a fleet and follows its progress; `options` are members of the input, such as `dryRun`. */
 export function startUpload(fleetId, file, options = {}) {
   const id = newId();
   uploads.value = [{ id, fleetId, file, options, name: file.name, size: file.size }, ...uploads.value];
   return sendAgain(id);
 }
 
-/** Sends a file under its id. The gateway stores a file once per id. */
+/** Uploads a file under its id; the gateway stores it once per id. */
 export async function sendAgain(id) {
   const over = new AbortController();
   change(id, { phase: 'sending', share: 0, rows: null, stop: () => over.abort() });
@@ -59,7 +59,7 @@ export async function sendAgain(id) {
     const { summary, rejected, sheet } = answer;
     change(id, { phase: 'done', summary, rejected, sheet });
   } catch (error) {
-    // A file of which every row is refused has its report, too.
+    // An error that refuses every row also has a report.
     const { summary, rejected = [] } = error.details ?? {};
     change(id, summary ? { phase: 'done', summary, rejected } : { phase: 'failed', error });
   }
@@ -71,7 +71,7 @@ async function follow(id, signal) {
     for await (const { importProgress } of subscribe(progressOf, { id }, { signal }))
       change(id, { rows: importProgress });
   } catch {
-    // The upload itself says what became of it.
+    // The upload's own response reports its outcome.
   }
 }
 
@@ -79,7 +79,7 @@ addEventListener('beforeunload', (event) => {
   if (uploads.value.some(underWay)) event.preventDefault();
 });
 
-// Uploads of one company are not shown to the next one.
+// A new company must not see the uploads of the previous one.
 effect(() => {
   if (token.value) return;
   for (const one of uploads.peek().filter(underWay)) one.stop();
@@ -96,8 +96,8 @@ const importVehicles = `mutation Upload($input: ImportVehiclesInput!) {
 }`;
 
 /**
- * Sends a file as the GraphQL multipart request specification says, and gives what became of it. `sent` is told the share
- * that has gone out, from 0 to 1: fetch cannot say, so it is an XMLHttpRequest. Throws ApiError.
+ * Sends a file by the GraphQL multipart request specification; returns the result. `sent` gets the share sent, from 0
+ * to 1, which XMLHttpRequest reports and fetch does not. Throws ApiError.
  */
 export function sendFile(input, file, name, { sent, signal }) {
   const operations = { query: importVehicles, variables: { input: { ...input, file: null } } };

@@ -25,7 +25,7 @@ const contractCounts =
   'query ContractsOf($ids: [ID!]!) { nodes(ids: $ids) { ... on Vehicle { contracts(first: 1) { totalCount } } } }';
 /** `nodes` takes at most this many ids. */
 const NODES = 100;
-/** The contracts of more vehicles are not counted. */
+/** Contracts are counted for at most this many vehicles. */
 const COUNTED = 1_000;
 
 const idsOf = (vehicles) => vehicles.map(({ id }) => id);
@@ -33,7 +33,7 @@ const byFleet = (vehicles) =>
   [...Map.groupBy(vehicles, ({ fleet }) => fleet.id).values()].flatMap((own) => partsOf(own));
 const nothing = () => {};
 
-/** The contracts that are deleted with vehicles, in words, if any; without their number if the token may not read contracts. */
+/** The contracts that are deleted with vehicles, in words; without a number if the token cannot read contracts. */
 async function contractsOf(vehicles) {
   let total = 0;
   for (const part of partsOf(vehicles, NODES)) {
@@ -45,7 +45,7 @@ async function contractsOf(vehicles) {
   return total > 0 && counted(total, 'contract');
 }
 
-/** Asks whether vehicles, each with its fleet, are to be deleted; `done` is called when they are. */
+/** Asks for confirmation and deletes vehicles, each with its fleet; calls `done` afterwards. */
 export const removeVehicles = (vehicles, done = nothing) =>
   attempt(async () => {
     const goes = [counted(vehicles.length, 'vehicle'), await contractsOf(vehicles)].filter(Boolean);
@@ -70,7 +70,7 @@ export const removeVehicles = (vehicles, done = nothing) =>
     });
   })();
 
-/** Moves each of some parts of a list of vehicles; gives the ids of those that were there to be moved. */
+/** Moves parts of a list of vehicles; returns the ids of the vehicles that still existed. */
 async function move(parts, fleetOf, run, tell = (/** @type {any[]} */ ..._) => {}) {
   const moved = new Set();
   for (const part of parts) {
@@ -91,7 +91,7 @@ const moveBack = attempt(async (parts) => {
   toast(t('{vehicles} moved back.', { vehicles: counted(back.size, 'vehicle') }));
 });
 
-/** Asks for the fleet that vehicles are to be in. */
+/** Asks for a fleet and moves vehicles there. */
 export const moveToFleet = (vehicles, done = nothing) =>
   attempt(async () => {
     const options = await fleetOptions();
@@ -113,7 +113,7 @@ export const moveToFleet = (vehicles, done = nothing) =>
     });
   })();
 
-/** Has manufacturers asked again; what is known stands until they have answered. */
+/** Asks manufacturers again; present eligibilities stay until they have answered. */
 export const verifyAgain = (vehicles, done = nothing) =>
   attempt(async () => {
     for (const part of partsOf(vehicles)) await carryOut(verifyEligibility, { vins: part.map(({ vin }) => vin) });
@@ -131,7 +131,7 @@ const csvColumns = {
   verified_at: ({ eligibility }) => eligibility.verifiedAt,
 };
 
-/** Saves all vehicles that fit what the address of their list says. */
+/** Saves all vehicles that fit the query of their list's address. */
 export const saveVehicles = ({ fleetId, status, vin, maker, order }) =>
   attempt(() => {
     const sorts = { VIN: 'vin', VERIFIED_AT: 'verifiedAt', CREATED_AT: 'createdAt' };
@@ -141,7 +141,7 @@ export const saveVehicles = ({ fleetId, status, vin, maker, order }) =>
     return saveAnswer(`/vehicles?${search}`, 'vehicles.csv');
   })();
 
-/** Actions on vehicles that were chosen from a list. */
+/** Actions on selected vehicles of a list. */
 export const vehicleVerbs = [
   { name: t('Ask again'), run: verifyAgain },
   { name: t('Move …'), run: moveToFleet },

@@ -29,7 +29,7 @@ const orders = {
 };
 const { vin, fleet, manufacturer, status, why, checked } = vehicleColumns;
 
-/** Of all vehicles, or of those of one fleet, those that a query of an address stands for. */
+/** The filter that an address's query describes, for one fleet or for all. */
 const filterOf = (fleetId) => (query) => ({
   ...(query.status && { eligibility: query.status }),
   ...(query.vin?.length >= 3 && { vin: query.vin }),
@@ -37,7 +37,7 @@ const filterOf = (fleetId) => (query) => ({
   ...((fleetId ?? query.fleet) && { fleetIds: [fleetId ?? query.fleet] }),
 });
 
-/** The fields that vehicles are looked for by; the address has their values. */
+/** Search fields of vehicles; the address has their values. */
 function useVehicleFields(fleetId) {
   const { data } = useQuery(makersQuery, {}, () => false);
   const fleets = useFleetOptions();
@@ -51,7 +51,7 @@ function useVehicleFields(fleetId) {
   ];
 }
 
-/** The vehicles of a fleet, or of all. */
+/** The vehicles of one fleet or of all. */
 export function VehicleList({ fleetId }) {
   const filters = useVehicleFields(fleetId);
   const all = hrefOf(fleetId ? ['fleets', fleetId] : ['vehicles']);
@@ -62,11 +62,11 @@ export function VehicleList({ fleetId }) {
     save=${(query) => saveVehicles({ ...query, fleetId: fleetId ?? query.fleet })} />`;
 }
 
-/** The vehicles of all fleets, for those who know a VIN and not its fleet. */
+/** The vehicles of all fleets, for users who know a VIN and not its fleet. */
 export const Vehicles = () =>
   html`<${Page} title="Vehicles" about="The vehicles of all your fleets."><${VehicleList} /><//>`;
 
-/** In place of vehicles where there are none, or none that fit. */
+/** The text of an empty list: without vehicles, or without any that fit. */
 const Nothing = ({ query: { status: wanted, vin: typed, maker, fleet }, all }) =>
   wanted || typed || maker || fleet
     ? html`<${Empty} title="No vehicle fits"><p>None is like that. <a href=${all}>Show all vehicles</a></p><//>`
@@ -100,7 +100,7 @@ const words = {
 const { name, pack, from, to, status: state } = contractColumns;
 const columns = [name, pack, { ...from, sort: undefined }, { ...to, sort: undefined }, state];
 
-/** One vehicle: what its manufacturer says, its contracts, and what happened to it. */
+/** One vehicle: its eligibility, contracts and history. */
 export function Vehicle({ id }) {
   const asked = useQuery(vehicleQuery, { id }, ({ type }) => /^(VEHICLE|ELIGIBILITY)/.test(type));
   const vehicle = asked.data?.vehicle;

@@ -23,14 +23,14 @@ const fieldsOf = (/** @type {any} */ { url, description, types } = {}) => [
   { name: 'types', label: t('Events (none ticked: all)'), type: 'checks', options: events, value: types },
 ];
 
-/** The secret takes the place of the form that asked for it. */
+/** Shows a secret in place of the form that asked for it. */
 const secretShown = (secret) => ({
   title: t('Keep its secret'),
   verb: t('I have kept it'),
   body: html`<p>Your receiver verifies signatures with it. It is shown this once.</p><${Copyable} text=${secret} />`,
 });
 
-/** Asks for a new webhook, and shows its secret. */
+/** Asks for the fields of a new webhook, creates it and shows its secret. */
 export const newWebhook = () =>
   openDialog({
     title: t('New webhook'),
@@ -39,13 +39,12 @@ export const newWebhook = () =>
     send: async (input, run) => secretShown((await run(createWebhook, { input })).createWebhook.secret),
   });
 
-/** Asks what is to be changed of a webhook, and sends that alone. */
 export function editWebhook(webhook) {
   const types = Object.keys(eventTypes).filter((type) => webhook.types.includes(type));
   openEditor(t('Edit webhook'), fieldsOf(webhook), { ...webhook, types }, updateWebhook);
 }
 
-/** Asks whether a webhook is to have another secret, and shows it. */
+/** Asks for confirmation, rotates a webhook's secret and shows it. */
 export const rollSecret = ({ id }) =>
   openDialog({
     title: t('Give it a new secret?'),
@@ -54,7 +53,7 @@ export const rollSecret = ({ id }) =>
     send: async (_, run) => secretShown((await run(rotateSecret, { id })).rotateWebhookSecret.secret),
   });
 
-/** Asks whether a webhook is to be deleted; `done` is called when it is. */
+/** Asks for confirmation and deletes a webhook; calls `done` afterwards. */
 export const removeWebhook = ({ id, url }, done) =>
   openDialog({
     title: t('Delete this webhook?'),
@@ -70,14 +69,14 @@ export const removeWebhook = ({ id, url }, done) =>
 
 export const setState = ({ id }, state) => attempt(() => carryOut(updateWebhook, { input: { id, state } }))();
 
-/** Sends an event that only says that it is a test. */
+/** Sends a test event. */
 export const sendTest = ({ id }) =>
   attempt(async () => {
     await carryOut(testWebhook, { id });
     toast(t('A test is on its way.'));
   })();
 
-/** Browsers offer the clipboard over https and on localhost only. */
+/** A text with a copy button; browsers offer the clipboard over https and on localhost only. */
 const Copyable = ({ text }) => html`<div class="copyable">
   <code class="secret" tabindex="0">${text}</code>
   ${navigator.clipboard && html`<button type="button" onClick=${() => copy(text)}>Copy</button>`}

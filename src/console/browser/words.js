@@ -1,5 +1,5 @@
 import { counted, locale, t } from './languages/language.js';
-/** Each status in the order of its part in a bar, with its name in EligibilitySummary. */
+/** Statuses in the order of their parts in a bar, with their names in EligibilitySummary. */
 export const statuses = [
   { status: 'ELIGIBLE', count: 'eligible', name: t('Eligible') },
   { status: 'PENDING', count: 'pending', name: t('Pending') },
@@ -8,7 +8,7 @@ export const statuses = [
   { status: 'FAILED', count: 'failed', name: t('Failed') },
 ];
 
-/** The numbers of a summary, such as “3 eligible, 1 pending”. */
+/** The counts of a summary, such as “3 eligible, 1 pending”. */
 export const summarised = (summary) =>
   statuses
     .filter((one) => summary[one.count] > 0)
@@ -17,10 +17,10 @@ export const summarised = (summary) =>
 
 export const statusNames = Object.fromEntries(statuses.map(({ status, name }) => [status, name]));
 
-/** The type of an event as receivers of webhooks know it. */
+/** The type of an event in webhooks. */
 export const wireType = (type) => type.toLowerCase().replace('_', '.');
 
-/** Whose turn it is. */
+/** Names of the actors whose turn it is. */
 export const turns = {
   CUSTOMER: t('Your turn'),
   MANUFACTURER: t('Manufacturer’s turn'),
@@ -44,10 +44,10 @@ export const explain = ({ code, message }) => errors[code] ?? message;
 const megabytes = new Intl.NumberFormat(locale, { style: 'unit', unit: 'megabyte', maximumFractionDigits: 2 });
 export const bytes = (value) => megabytes.format(value / 1e6);
 
-/** The orders that every list has. */
+/** The orders of every list. */
 export const byCreation = { '': t('Oldest first'), '-CREATED_AT': t('Newest first') };
 
-/** The types of events that webhooks are sent, in words. */
+/** Names of the event types that a webhook can receive. */
 export const eventTypes = {
   FLEET_CREATED: t('Fleets created'),
   FLEET_UPDATED: t('Fleets changed'),
