@@ -42,7 +42,7 @@ const own = [
   { name: t('Sign out'), about: t('Action'), act: leave },
 ];
 
-/** The text that is looked for at first; null while the field is closed. */
+/** The initial text of the search field; null while the field is closed. */
 const sought = signal(/** @type {string | null} */ (null));
 export const openFinder = () => {
   sought.value = '';
@@ -51,7 +51,7 @@ const close = () => {
   sought.value = null;
 };
 
-// An address opens it, and any other page closes it.
+// The address of a search opens the field; any other page closes it.
 effect(() => {
   const { parts, query } = route.value;
   sought.value = parts[0] === 'search' ? (query.text ?? '') : null;
@@ -72,7 +72,7 @@ function optionOf({ id, name, vehicleCount, vin, fleet, of }) {
   return { href: hrefOf(['fleets', id]), name, about: `${t('Fleet')} · ${counted(vehicleCount, 'vehicle')}` };
 }
 
-/** The one field to find anything by: fleets, vehicles and contracts, pages, and what can be done. */
+/** The search field: it finds fleets, vehicles, contracts, pages and actions. */
 export const Finder = () =>
   sought.value !== null &&
   html`<${Dialog} key=${sought.value} title="Search" wide close=${close}><${Field} begun=${sought.value} /><//>`;
@@ -104,7 +104,7 @@ function Field({ begun }) {
     close();
     act();
   };
-  // Enter waits for the answer to the text as it is: until then, an earlier text's results are shown.
+  // Until the answer to this text arrives, the results of the text before it are shown, and Enter waits.
   const ready = at < here.length || answered === text;
   useEffect(() => void (entered && ready && options[at] && choose(options[at])), [entered, ready]);
   const type = (event) => {

@@ -29,7 +29,7 @@ const fields = [
   { name: 'order', label: t('Order'), options: Object.entries(orders) },
 ];
 
-/** All fleets, each with its bar. */
+/** The page of all fleets, each with a bar of statuses. */
 export const Fleets = () =>
   html`<${Page} title="Fleets" actions=${make} about="Your vehicles, and whether their manufacturers share their data.">
     <${List} label="Fleets" what="fleet" filters=${fields} empty=${nothing} show=${Cards}
@@ -59,7 +59,7 @@ function Card({ fleet }) {
   </li>`;
 }
 
-/** For a company without vehicles; `fleet` is the one that it has, if any. */
+/** First steps of a company without vehicles; `fleet` is its only fleet, if any. */
 export const Beginning = ({ fleet }) =>
   fleet
     ? html`<${Empty} title="No vehicles yet">
@@ -85,7 +85,7 @@ const sides = [
   ['activity', t('Activity')],
 ];
 
-/** One fleet: its vehicles, its uploads, and what happened to it. */
+/** The page of a fleet: vehicles, uploads and activity. */
 export function Fleet({ id, side = '' }) {
   const asked = useQuery(fleetQuery, { id }, ({ fleetId }) => fleetId === id);
   const chooser = useRef(/** @type {any} */ (null));

@@ -5,12 +5,12 @@ import { go } from './router.js';
 import { ended, lapsed, settings, signIn, signOut, token } from './session.js';
 
 const { issuer, client: client_id, scope, audience } = settings;
-/** Providers take the audience by one of these, and ignore the other: RFC 8707 has URIs alone. */
+/** Providers read one of these parameters and ignore the other; `resource` (RFC 8707) must be a URI. */
 const meant = { ...(audience && { audience }), ...(URL.canParse(audience) && { resource: audience }) };
 const redirect_uri = location.origin + location.pathname;
-/** In sessionStorage on the way to the provider: verifier, state, nonce and page. */
+/** Key of sessionStorage for a sign-in under way: verifier, state, nonce and page. */
 const WAY = 'fleet-gateway-way';
-/** In localStorage: whether to ask the provider without a question to the person. */
+/** Key of localStorage: whether the provider is asked to sign in silently. */
 const SIGNED_IN = 'fleet-gateway-signed-in';
 const EARLY_MS = 60_000;
 const PATIENCE_MS = 10_000;
@@ -18,7 +18,7 @@ const PATIENCE_MS = 10_000;
 /** Whether people sign in with an identity provider. */
 export const hasIssuer = Boolean(client_id);
 
-/** Whether the page is on its way to the provider or back. */
+/** Whether a redirect to or from the provider is under way. */
 export const busy = signal(false);
 
 const channel = /** @type {any} */ (hasIssuer && new BroadcastChannel('fleet-gateway'));
@@ -43,7 +43,7 @@ async function provider() {
   );
 }
 
-/** Leaves for the provider; `silent` asks it to answer without a question to the person. */
+/** Redirects to the provider; `silent` asks it for an answer without a dialog. */
 export async function begin({ silent }) {
   busy.value = true;
   try {
@@ -63,7 +63,7 @@ export async function begin({ silent }) {
 function leaveFor(/** @type {any} */ endpoint, query) {
   const address = new URL(endpoint);
   for (const [name, value] of Object.entries(query)) if (value) address.searchParams.set(name, value);
-  // Back would lead to a page that leaves again.
+  // The Back button must not lead to a page that redirects again.
   location.replace(address);
 }
 
@@ -111,7 +111,7 @@ function fail(error, silent) {
   over(silent && error.error ? '' : (sentences[error.error ?? error.code] ?? (refused || away || error.message)));
 }
 
-/** Tokens stay in memory alone; they are renewed before they expire. */
+/** Keeps tokens in memory only, and renews them before they expire. */
 function keep(given) {
   tokens = given;
   localStorage.setItem(SIGNED_IN, 'yes');
@@ -137,10 +137,10 @@ async function renew(until) {
   }
 }
 
-/** Signs in again in a window of its own, which hands the tokens over: this page keeps what was typed. */
+/** Signs in again in a new window, which hands its tokens to this page, so that open forms stay as they are. */
 export const signInAgain = () => open(`${redirect_uri}?again=${me}`, '_blank', 'popup,noopener,width=520,height=720');
 
-/** Ends the session here, in other tabs and, where it came from a provider, there too. */
+/** Ends the session in all tabs, and at the provider if there is one. */
 export async function leave() {
   if (!tokens) return signOut();
   const { refresh_token, id_token: id_token_hint } = tokens;

@@ -11,8 +11,8 @@ import { Table } from './table.js';
 const PAGE = 50;
 
 /**
- * A list that is filtered, sorted, paged and chosen from; the address has all of that but the choice. `asks` has its document, the
- * events that wake it, and what makes a filter of the fields above it; `save` makes a file of it all. The rest is for what is to `show`.
+ * A list with filter, order, pages and selection; the address holds all of them but the selection. `asks` has the document, the events
+ * that reload it, and a function from search fields to a filter; `save` downloads the list; `show` gets all other properties.
  */
 export function List({ asks, filters, what, verbs, empty, save, show = Table, ...table }) {
   const { document, wakes, filterOf, order } = asks;
@@ -38,7 +38,7 @@ export function List({ asks, filters, what, verbs, empty, save, show = Table, ..
   <//>`;
 }
 
-/** Holds a list that has pages: another page is shown from its top, and has the focus. The address or `page` names it. */
+/** A section around a paged list: a new page, which the address or `page` names, scrolls to its top and takes the focus. */
 export function Listing({ label, page: named, children }) {
   const { after = '', before = '' } = route.value.query;
   const page = named ?? after + before;
@@ -53,14 +53,14 @@ export function Listing({ label, page: named, children }) {
   return html`<section ref=${top} class="listing" tabindex="-1" aria-label=${label}>${children}</section>`;
 }
 
-/** More rows are not chosen at once. */
+/** The most rows that can be selected together. */
 const MOST = 10_000;
-/** So many rows are read at a time. */
+/** Rows that one request reads. */
 const READ = 1_000;
 
 const none = /** @type {{ chosen: Map<string, any>, fitting?: string }} */ ({ chosen: new Map() });
 
-/** Rows of a list that the user has chosen: some, which stay chosen on other pages of it, or all that fit its filter. */
+/** The selected rows of a list: single rows, which stay selected on other pages, or all rows that fit the filter. */
 export function useSelection(document, { filter, orderBy }) {
   const [{ chosen, fitting }, choose] = useState(none);
   const fits = JSON.stringify(filter);
@@ -90,7 +90,7 @@ async function allOf(document, variables, tell) {
   return rows;
 }
 
-/** Actions on the chosen rows of a `list`: `verbs` have a `name` and a `run`, which gets the rows and what clears the selection. */
+/** Actions on selected rows: each of `verbs` has a `name`, and a `run` that takes the rows and a function to clear the selection. */
 export function SelectionBar({ selection, verbs, list }) {
   const [read, setRead] = useState(/** @type {number | null} */ (null));
   const { all, clear } = selection;
@@ -127,7 +127,7 @@ export function SelectionBar({ selection, verbs, list }) {
   </section>`;
 }
 
-/** All that fit, once a page of them is chosen. */
+/** Offers to select all rows that fit the filter. */
 const Offer = ({ list: { totalCount, totalCountIsExact }, take }) =>
   totalCountIsExact && totalCount <= MOST
     ? html`<button type="button" class="link" onClick=${take}>Select all ${count(totalCount)} that fit</button>`

@@ -11,7 +11,7 @@ import { turns } from './words.js';
 
 const DAY_MS = 86_400_000;
 const DAYS = 30;
-/** Numbers of the whole company are not read at each event. */
+/** Milliseconds between two reads of the company's totals, however many events arrive. */
 const PAUSE_MS = 4_000;
 
 const companyQuery = `query Overview($from: DateTime!) {
@@ -31,7 +31,7 @@ const series = [
   { name: t('Eligibility changed'), of: numberOf('ELIGIBILITY_CHANGED') },
 ];
 
-/** What matters today about all fleets. */
+/** The first page: the company's numbers of today. */
 export function Overview() {
   const first = Math.floor(Date.now() / DAY_MS) - DAYS + 1;
   const from = new Date(first * DAY_MS).toISOString();
@@ -52,7 +52,7 @@ const said = ({ vehicleCount, fleetCount, eligibilitySummary: { eligible } }) =>
     fleets: counted(fleetCount, 'fleet'),
   });
 
-/** A provider that is held back, or those of its manufacturers that are. */
+/** A paused provider, or its paused manufacturers. */
 const silent = ({ name, state, since, brands }) =>
   (state === 'OK' ? brands : [{ id: name, state, since }]).filter((one) => one.state === 'HELD_BACK');
 
@@ -102,10 +102,10 @@ function Today() {
 }
 
 const HEIGHT = 100;
-/** Of the place of a day, the bars take so much. */
+/** The share of a day's width that its bars take. */
 const TAKEN = 0.8;
 
-/** Numbers by the day as bars, and as a table for those who cannot see them. `series` have a `name` and `of(day)`. */
+/** Bars by day, and the same numbers as a table for screen readers. `series` have a `name` and `of(day)`. */
 export function Bars({ label, days, series }) {
   const most = Math.max(1, ...days.flatMap((day) => series.map(({ of }) => of(day))));
   const columns = [

@@ -5,7 +5,7 @@ import { hrefOf } from './router.js';
 import { remember } from './session.js';
 import { explain, statuses, statusNames, summarised, turns } from './words.js';
 
-/** A bar with a part for each status, as long as its number of vehicles. */
+/** A bar of statuses: the length of each part is its number of vehicles. */
 export function Bar({ summary }) {
   const parts = statuses.filter((one) => summary[one.count] > 0);
   return html`<div class="bar" role="img" aria-label=${summarised(summary) || t('No vehicles')}>
@@ -17,7 +17,7 @@ export function Bar({ summary }) {
 
 const none = Object.fromEntries(statuses.map((one) => [one.count, 0]));
 
-/** How many vehicles have each status, as links to lists of them; without a `summary` it is on its way. */
+/** The number of vehicles by status, as links to lists of them; without a `summary`, placeholders. */
 export const Summary = ({ summary, status, hrefFor }) => html`<section class="summary" aria-label="Eligibility">
   <${Bar} summary=${summary ?? none} />
   <ul class="picks">
@@ -66,12 +66,12 @@ export const Failure = ({ error, retry, about }) => html`<div class="failure" ro
 /** A link to a page of the console. */
 export const link = (parts, text, query = {}) => html`<a href=${hrefOf(parts, query)}>${text}</a>`;
 
-/** Something in place of rows that are on their way. */
+/** Placeholders for rows that are loading. */
 export const Waiting = ({ rows = 6, kind = 'line' }) => html`<div class="waiting" role="status" aria-label="Loading">
   ${Array.from({ length: rows }, (_, at) => html`<div key=${at} class=${`blank ${kind}`} />`)}
 </div>`;
 
-/** To the pages before and after this one; `parts` and `query` are where we are. */
+/** Links to the previous and the next page of the list at the address of `parts` and `query`. */
 export function Pager({ list, what, parts, query, children }) {
   const { hasPreviousPage, hasNextPage, startCursor, endCursor } = list.pageInfo;
   const rest = { ...query, after: '', before: '' };
@@ -88,7 +88,7 @@ export function Pager({ list, what, parts, query, children }) {
   </div>`;
 }
 
-/** Leads to earlier pages of a list that shows its latest items first, whichever way the gateway counts its pages. */
+/** A link to earlier items of a list that begins with the latest, for pages in either direction. */
 export function Earlier({ info, parts, query, children }) {
   const { before = '', after = '', ...rest } = query;
   const more = info.hasNextPage ? { after: info.endCursor } : info.hasPreviousPage && { before: info.startCursor };
@@ -98,18 +98,18 @@ export function Earlier({ info, parts, query, children }) {
   </div>`;
 }
 
-/** The number of a thing, and its name below. */
+/** A number with its label. */
 export const Fact = ({ label, bad, children }) =>
   html`<div class=${bad ? 'fact bad' : 'fact'}><dt>${label}</dt><dd>${children}</dd></div>`;
 
-/** The heading has been told of once somebody has gone from one page to another: the first page is the browser's to tell of. */
+/** The address of the last page; the heading takes the focus when it changes, but not on the first page. */
 let shown = '';
 
 const blank = html`<span class="blank word" />`;
 
 /**
- * A page: its title, what stands below it, what can be done, and where it lies. While what it has `asked` is on its way, parts are
- * blank; if it cannot be read, the page says why, and `label` what it would have been.
+ * A page with title, description, actions and a link back. While its query (`asked`) loads, parts are blank; if the query fails, the
+ * page shows the error below `label`.
  */
 export function Page({ title, label, about, actions, back, asked, children }) {
   const waits = asked && !asked.data;
@@ -140,7 +140,7 @@ export function Page({ title, label, about, actions, back, asked, children }) {
   </div>`;
 }
 
-/** The sides of one thing, pairs of value and name, as links. Where there is no room for all, `present` is scrolled to. */
+/** Tabs from pairs of value and name, as links. Where not all fit, the tabs scroll to `present`. */
 export function Sides({ label, sides, present = '', hrefFor, children }) {
   const nav = useRef(/** @type {any} */ (null));
   useEffect(() => nav.current.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' }), [present]);
@@ -165,12 +165,12 @@ const steps = /** @type {[any, number][]} */ ([
   ['minute', 60],
 ]);
 
-/** A moment, as far away as it is; the exact one is its title. */
+/** A moment relative to now; its title is the exact time. */
 export function Time({ at }) {
   return html`<time dateTime=${at} title=${whole.format(new Date(at))}>${spoken(at)}</time>`;
 }
 
-/** A day; with `utc`, one of those that the gateway counts. */
+/** A day in local time; with `utc`, in UTC, as the gateway counts days. */
 export const Day = ({ at, utc }) => html`<time dateTime=${at}>${(utc ? utcDay : day).format(new Date(at))}</time>`;
 
 function spoken(at) {
@@ -181,5 +181,5 @@ function spoken(at) {
   return Math.abs(seconds) > 30 * 86_400 ? day.format(new Date(at)) : relative.format(Math.trunc(seconds / size), unit);
 }
 
-/** A moment as fields for a day and a time take it: that of this place. */
+/** A moment in local time, as fields of type datetime-local take it. */
 export const localTime = (at) => new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);

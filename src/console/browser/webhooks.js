@@ -22,7 +22,7 @@ const webhooksQuery = `{
 
 export const webhookStates = { ACTIVE: t('Active'), PAUSED: t('Paused'), DISABLED: t('Disabled') };
 
-/** The addresses that events are sent to. */
+/** The page of all webhooks. */
 export function Webhooks() {
   const asked = useQuery(webhooksQuery, {});
   const webhooks = asked.data?.webhooks.nodes;
@@ -62,7 +62,7 @@ function Row({ webhook }) {
 
 const PAGE = 50;
 const back = { href: '#/webhooks', name: t('Webhooks') };
-/** Deliveries are no events: they are looked at while some are under way. */
+/** Deliveries raise no events, so the page polls them. */
 const LOOK_MS = 3_000;
 
 const webhookQuery = `query Webhook($id: ID!, $last: Int, $before: String, $state: DeliveryState) {
@@ -81,7 +81,7 @@ const redeliver = `mutation SendAgain($webhookId: ID!, $deliveryId: ID!) {
 const states = { FAILED: t('Failed'), PENDING: t('Waiting'), SUCCEEDED: t('Delivered') };
 const sides = [['', t('All')], ...Object.entries(states)];
 
-/** A webhook and what was sent to it, the last first. */
+/** A webhook with its deliveries, the latest first. */
 export function Webhook({ id }) {
   const { query } = route.value;
   const variables = { id, last: PAGE, before: query.before, state: query.state };
