@@ -4,9 +4,9 @@ import { pathToFileURL } from 'node:url';
 import { CompiledQuery, sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
+import { newId } from '../src/core/sql/ids.ts';
 import { append, onPrimary, onReplica } from '../src/core/sql/send.ts';
-import { everyText, newId, prepare } from '../src/core/sql/sql.ts';
-import { db } from '../src/core/sql/tables.ts';
+import { db, everyText, prepare } from '../src/core/sql/sql.ts';
 import { startGateway } from './support/gateway.ts';
 
 const { services, database } = await startGateway();

@@ -4,6 +4,21 @@ import { z } from 'zod';
 export const field = <Schema extends z.ZodType>(schema: Schema, description: string, example: unknown): Schema =>
   schema.meta({ description, examples: [example] });
 
+/** Ids for the examples of the documents. */
+export const exampleIds = {
+  fleet: '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b',
+  vehicle: '019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c',
+  contract: '019aa1b2-7d4e-7f50-9b7c-1d2e3f4a5b6c',
+  event: '019aa1b2-9e5f-7061-8c8d-2e3f4a5b6c7d',
+  webhook: '019aa1b2-8d4e-7f50-9b7c-1d2e3f4a5b6c',
+  import: '019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d',
+};
+
+export const uuidField = (description: string, example: string) => field(z.uuid(), description, example);
+
+export const timeField = (description: string, example = '2026-11-20T08:00:00.000Z') =>
+  field(z.iso.datetime(), description, example);
+
 /** Fields of an input, each with the meaning of the resource's field of its name. */
 export const asIn = <Fields extends Record<string, z.ZodType>>(
   resource: { shape: { [Name in keyof Fields]: z.ZodType } },

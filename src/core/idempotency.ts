@@ -9,9 +9,8 @@ import {
   IdempotencyKeyReused,
   WebhookNotFound,
 } from './errors.ts';
-import { onPrimary, transaction } from './sql/send.ts';
-import { prepare } from './sql/sql.ts';
-import { db, type Tables } from './sql/tables.ts';
+import { transaction } from './sql/send.ts';
+import { db, prepare, type Tables } from './sql/sql.ts';
 
 /** An answer as it went out, so that it can go out again. */
 export interface StoredAnswer {
@@ -43,9 +42,9 @@ export async function once(
   const place = placeOf(ctx, key, request);
   return transaction(ctx, async () => {
     // Held until the transaction ends, however it ends; a killed process leaves nothing behind.
-    const [lock] = await lockKey(onPrimary(ctx), { name: JSON.stringify(['answer', place.company, place.key]) });
+    const [lock] = await lockKey(ctx, { name: JSON.stringify(['answer', place.company, place.key]) });
     if (!lock?.free) throw new IdempotencyInProgress();
-    const [before] = await recall(onPrimary(ctx), { ...place, after: forgottenBefore(ctx) });
+    const [before] = await recall(ctx, { ...place, after: forgottenBefore(ctx) });
     if (before && before.request !== request) throw new IdempotencyKeyReused();
     if (before) return again(ctx, before);
     const outcome = await attempt(ctx, work);
@@ -117,7 +116,7 @@ async function remember(ctx: Context, place: Place, request: string, outcome: Ou
   const head = refused ? { status: null, headers: null } : { ...outcome, headers: JSON.stringify(outcome.headers) };
   const body = shown ? text.replaceAll(shown.text, SECRET) : text;
   const disclosed = { scopes: [...scopes], secret_of: shown?.webhookId ?? null };
-  await keep(onPrimary(ctx), { ...place, ...head, ...disclosed, request, body, created_at: ctx.now() });
+  await keep(ctx, { ...place, ...head, ...disclosed, request, body, created_at: ctx.now() });
 }
 
 const keep = prepare((p: Insertable<Tables['idempotency_key']>) => {

@@ -1,9 +1,7 @@
 import { type AliasedExpression, type Expression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from './context.ts';
 import { isoOf } from './sql/selection.ts';
-import { onPrimary } from './sql/send.ts';
-import { anyOf, prepare } from './sql/sql.ts';
-import { db, type Tables } from './sql/tables.ts';
+import { anyOf, db, prepare, type Tables } from './sql/sql.ts';
 
 // A company has an entry in the schedule that comes no later than any of its rows of a kind, so that background work finds
 // the companies with something due without a look at the others. Whoever makes a row due, or due sooner, adds an entry in the
@@ -34,7 +32,7 @@ const add = prepare((p: { company: string; kind: Scheduled; now: Date }) =>
 
 /** Adds an entry for rows of a company that are due now, and wakes the job; to be called in the transaction that makes them so. */
 export async function comesDue(ctx: Context, kind: 'vehicle' | 'delivery', company: string): Promise<void> {
-  await add(onPrimary(ctx), { company, kind, now: ctx.now() });
+  await add(ctx, { company, kind, now: ctx.now() });
   ctx.services.changes.announce('due', kind);
 }
 
@@ -114,11 +112,11 @@ export function scheduleOf(kind: Scheduled, first: (company: string) => Expressi
    * Puts one entry in the place of all entries of a company: of its first row, if it has any. An entry that this statement
    * does not see yet stays, and so does the one that another process is putting in their place.
    */
-  const reschedule = (ctx: Context, company: string) => makeOne(onPrimary(ctx), { company });
+  const reschedule = (ctx: Context, company: string) => makeOne(ctx, { company });
   /** Finds the companies with something due, by their names. Locks nothing. */
   async function companiesDue(ctx: Context): Promise<CompaniesDue> {
     const at = { kind, now: ctx.now() };
-    const [due, [next]] = await Promise.all([findDue(onPrimary(ctx), at), findNext(onPrimary(ctx), at)]);
+    const [due, [next]] = await Promise.all([findDue(ctx, at), findNext(ctx, at)]);
     for (const { company, entries } of due) if (entries > MOST_ENTRIES) await reschedule(ctx, company);
     return { companies: due.map(({ company }) => company), next: next?.due_at ?? null };
   }

@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import type { Context } from './context.ts';
 import { onPrimary } from './sql/send.ts';
-import { prepare } from './sql/sql.ts';
-import type { Tables } from './sql/tables.ts';
+import { prepare, type Tables } from './sql/sql.ts';
 
 type Table = keyof Tables;
 const names: Table[] = ['fleet', 'vehicle', 'vehicle_tally', 'contract', 'import', 'event', 'webhook', 'delivery'];
@@ -36,7 +35,7 @@ const findGrown = prepare(
 export async function refreshStatistics(ctx: Context, vehicles = 0): Promise<void> {
   // One column is enough for how many rows there are, and has plans made anew; the others' turn comes with the next upkeep.
   const columns = vehicles > 0 ? ' (company)' : '';
-  for (const { name } of await findGrown(onPrimary(ctx), { names, vehicles })) {
+  for (const { name } of await findGrown(ctx, { names, vehicles })) {
     await onPrimary(ctx)(`analyze (skip_locked) ${name}${columns}`, []);
   }
 }

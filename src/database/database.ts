@@ -49,8 +49,8 @@ export interface Database {
   pendingMigrations(): Promise<string[]>;
   /** Does `work` in a transaction of this unit of work; what it notifies of is told when it has committed. */
   transaction<T>(em: EntityManager, work: (em: EntityManager) => Promise<T>): Promise<T>;
-  /** Runs a statement outside of transactions on the primary's pool; with `replica`, on a replica's if there is one. Gives its rows. */
-  send(statement: string, values: readonly unknown[], where?: { replica?: boolean }): Promise<unknown[]>;
+  /** Runs a statement outside of transactions on the primary's pool; gives its rows. */
+  send(statement: string, values: readonly unknown[]): Promise<unknown[]>;
   /**
    * Runs a short read outside of transactions, where reads go: a replica if there is one, else the primary. Many of them
    * share a connection (docs/decisions/connections.md). Gives its rows; null of what is not short: that is for `send`.

@@ -53,28 +53,21 @@ export async function connectServer(url: string, config: DatabaseConfig): Promis
   const readers = replicas.length > 0 ? replicas : [primary];
   let turn = 0;
   const nextReader = () => readers[turn++ % readers.length] as Server;
-  /** Reads from the primary where the replica whose turn it is cannot be reached. */
-  const read = async <T>(ask: (from: ServerPool) => Promise<T>, signal?: AbortSignal): Promise<T> => {
-    const { pool } = nextReader();
-    try {
-      return await ask(pool);
-    } catch (error) {
-      if (pool === primary.pool || signal?.aborted || !isUnreached(error)) throw error;
-      return ask(primary.pool);
-    }
-  };
   return {
     ...common(orm, (statement) => probing.send(statement, [])),
     kind: 'postgresql',
-    send(statement, values, { replica = false } = {}) {
-      const ask = (from: ServerPool) => from.send(statement, values);
-      return replica ? read(ask) : ask(primary.pool);
-    },
+    send: (statement, values) => primary.pool.send(statement, values),
     read: (statement, values) => nextReader().shortReads.send(statement, values),
     rows: (statement, values) => nextReader().shortReads.send(statement, values, true) as Promise<Row[] | null>,
-    slowRows(statement, values, how) {
-      const ask = (from: ServerPool) => from.rows(statement, values, how);
-      return how.newest ? ask(primary.pool) : read(ask, how.signal);
+    async slowRows(statement, values, how) {
+      const { pool } = how.newest ? primary : nextReader();
+      try {
+        return await pool.rows(statement, values, how);
+      } catch (error) {
+        // The primary answers for a replica that cannot be reached.
+        if (pool === primary.pool || how.signal?.aborted || !isUnreached(error)) throw error;
+        return primary.pool.rows(statement, values, how);
+      }
     },
     add: (statement, values) => additions.send(statement, values),
     connections: () => primary.pool.usage,

@@ -1,6 +1,6 @@
 import { validate, version } from 'uuid';
 import { expect, test } from 'vitest';
-import { newId } from '../../src/core/sql/sql.ts';
+import { newId } from '../../src/core/sql/ids.ts';
 
 test('new ids are UUIDv7, each greater than the one before, of this time, and of their own random bytes', () => {
   const began = Date.now();

@@ -4,13 +4,13 @@ import { ContractNotFound, type Expected, Forbidden, needExpected } from '../err
 import { announceEvents, type By, byCaller, bySystem, recording } from '../events/record-events.ts';
 import { ofFleets, ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { scheduleOf } from '../schedule.ts';
+import { isId } from '../sql/ids.ts';
 import type { Page } from '../sql/page.ts';
 import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoSql, json, jsonObject, jsonTable } from '../sql/selection.ts';
-import { onPrimary, transaction } from '../sql/send.ts';
-import { isId, prepare } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { transaction } from '../sql/send.ts';
+import { db, prepare, type Tables } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, type ContractStatus, contractFilter, contractOrders, contractWithVehicle } from './contract.ts';
 
@@ -27,10 +27,10 @@ export async function deleteContract(
   return transaction(ctx, async () => {
     const key = { ...by, company: caller ?? (await read(null)).company };
     if (expected) {
-      await lockContract(onPrimary(ctx), key);
+      await lockContract(ctx, key);
       needExpected(await read(key.company), expected);
     }
-    const [row] = await removeContract(onPrimary(ctx), { ...byCaller(ctx), ...key });
+    const [row] = await removeContract(ctx, { ...byCaller(ctx), ...key });
     if (!row) throw new ContractNotFound();
     announceEvents(ctx);
     return row.json;
@@ -182,6 +182,6 @@ const recordDue = prepare((p: By & { company: string }) => {
  * Some hundred at a time; those that another process is recording are left to it.
  */
 export async function recordContractPeriods(ctx: Context, company: string): Promise<void> {
-  await recordDue(onPrimary(ctx), { ...bySystem(ctx), company });
+  await recordDue(ctx, { ...bySystem(ctx), company });
   await contractSchedule.reschedule(ctx, company);
 }

@@ -6,9 +6,9 @@ import { announceEvents, type By, byCaller, recording } from '../events/record-e
 import { companyOfFleet, needFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { scheduling } from '../schedule.ts';
-import { append, onPrimary, savepoint } from '../sql/send.ts';
-import { isId, newId, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { isId, newId } from '../sql/ids.ts';
+import { append, savepoint } from '../sql/send.ts';
+import { db, prepare } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
 import { contractFacts, statusAt } from './contracts.ts';
@@ -35,7 +35,7 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
     async (error) => {
       // The database alone can tell of an overlap under a race; what it does not tell is with which contracts.
       if (brokenRule(error) !== 'contract_no_overlap') throw error;
-      const rows = await findOverlapping(onPrimary(ctx), given);
+      const rows = await findOverlapping(ctx, given);
       throw new ContractOverlap(rows.map(({ id }) => id));
     },
   );

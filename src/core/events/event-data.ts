@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { eligibilityStatuses } from '../../entities/fleet.ts';
-import { field } from '../fields.ts';
+import { exampleIds, field, uuidField } from '../fields.ts';
 import { reason, reasonMembers } from '../reason.ts';
 import type { UnionField, UnionMember } from '../sql/resource.ts';
 import { json } from '../sql/selection.ts';
 
 const fleetName = field(z.string(), 'The name of the fleet.', 'Berlin');
-const fleetId = '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b';
-const importId = field(z.uuid(), 'The import of the file.', '019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d');
+const fleetId = exampleIds.fleet;
+const importId = uuidField('The import of the file.', exampleIds.import);
 const status = z.enum(eligibilityStatuses);
 const time = (description: string, example: string) => field(z.iso.datetime(), description, example);
 
@@ -70,7 +70,7 @@ export const eventData = {
   'contract.started': contract,
   'contract.ended': contract,
   'webhook.test': z
-    .object({ webhookId: field(z.uuid(), 'The webhook.', '019aa1b2-8d4e-7f50-9b7c-1d2e3f4a5b6c') })
+    .object({ webhookId: uuidField('The webhook.', exampleIds.webhook) })
     .describe('The webhook that was tested.'),
 } as const satisfies Record<string, z.ZodObject>;
 

@@ -2,22 +2,21 @@ import type { NotNull } from 'kysely';
 import { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
-import { field } from '../fields.ts';
+import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { listSchema, time } from '../input.ts';
+import { isId } from '../sql/ids.ts';
 import { BY_CREATION, type FixedOrder } from '../sql/order.ts';
 import { cursorOf, type Page, readPage } from '../sql/page.ts';
 import { readOne, readSlice, type Slice } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { json, jsonObject, jsonTable, jsonText, type ValueSql } from '../sql/selection.ts';
-import { onPrimary } from '../sql/send.ts';
-import { isId, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { db, prepare } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import { dataField, eventData, eventTypes } from './event-data.ts';
 import { typeField } from './event-types.ts';
 import { MOST_TYPES } from './record-events.ts';
 
-const vehicleId = '019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c';
+const vehicleId = exampleIds.vehicle;
 
 export const eventVehicle = z
   .object({ id: z.uuid().describe('Its id.'), vin: z.string().describe('Its VIN.') })
@@ -26,19 +25,14 @@ export const eventVehicle = z
 /** A fact as both interfaces and webhooks show it. Times are ISO 8601 UTC. */
 export const event = z
   .object({
-    id: field(
-      z.uuid(),
+    id: uuidField(
       'Identifies the event; also where to go on from, as `after`, and the `webhook-id` of its deliveries.',
-      '019aa1b2-9e5f-7061-8c8d-2e3f4a5b6c7d',
+      exampleIds.event,
     ),
     type: field(z.enum(eventTypes), 'What happened.', 'eligibility.changed'),
-    timestamp: field(z.iso.datetime(), 'When.', '2026-11-20T08:00:00.000Z'),
+    timestamp: timeField('When.'),
     company: field(z.string(), 'Whose event it is.', 'acme'),
-    fleetId: field(
-      z.uuid().nullable(),
-      'The fleet it is about, if any, which may be gone by now.',
-      '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b',
-    ),
+    fleetId: field(z.uuid().nullable(), 'The fleet it is about, if any, which may be gone by now.', exampleIds.fleet),
     contractId: field(z.uuid().nullable(), 'The contract it is about, if any, which may be gone by now.', null),
     vehicles: field(z.array(eventVehicle), 'The vehicles it is about, at most 1,000: more make several events.', [
       { id: vehicleId, vin: 'WBA3A5C50CF256985' },
@@ -103,7 +97,7 @@ export const PUBLISHED = 'e.position is not null';
 export async function positionOf(ctx: Context, after: string): Promise<string> {
   const company = authorize(ctx, 'fleets:read');
   const place = readPage({ after: eventCursor(after) }).after;
-  const [row] = place === null ? [] : await findPosition(onPrimary(ctx), { company, id: place.id });
+  const [row] = place === null ? [] : await findPosition(ctx, { company, id: place.id });
   if (row) return row.position;
   throw notInLog('after');
 }

@@ -10,9 +10,8 @@ import {
 import { eligibilityStatuses } from '../../entities/fleet.ts';
 import type { Context } from '../context.ts';
 import { scheduling } from '../schedule.ts';
-import { onNewest, onPrimary, transaction } from '../sql/send.ts';
-import { anyOf, prepare } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { onNewest, transaction } from '../sql/send.ts';
+import { anyOf, db, prepare, type Tables } from '../sql/sql.ts';
 
 // Every company has a log of its own, whose end is counted in the company's row.
 
@@ -47,8 +46,8 @@ const lockLog = prepare((p: { company: string }) =>
  * events. Companies are to be held in the order of their names.
  */
 export async function holdPublishing(ctx: Context, company: string): Promise<void> {
-  await addCompany(onPrimary(ctx), { company });
-  await lockLog(onPrimary(ctx), { company });
+  await addCompany(ctx, { company });
+  await lockLog(ctx, { company });
 }
 
 /**
@@ -106,7 +105,7 @@ const findUnpublished = prepare((p: { after: string }) =>
  * none where it is ''. Locks nothing.
  */
 export async function companiesToPublish(ctx: Context, after = ''): Promise<{ companies: string[]; last: string }> {
-  const events = await findUnpublished(onPrimary(ctx), { after });
+  const events = await findUnpublished(ctx, { after });
   const companies = [...new Set(events.map(({ company }) => company))];
   return { companies, last: events.length < EVENTS_SEARCHED ? '' : (companies.at(-1) ?? '') };
 }
@@ -230,12 +229,12 @@ const publishFew = publishing(FEW_EVENTS);
  */
 export async function publishEventsOf(ctx: Context, company: string) {
   return transaction(ctx, async () => {
-    const [free] = await lockFreeLog(onPrimary(ctx), { company });
+    const [free] = await lockFreeLog(ctx, { company });
     if (!free) return { events: 0, more: false };
     const [publish, most] =
       (free.webhooks ?? 0) > MANY_WEBHOOKS ? [publishFew, FEW_EVENTS] : [publishMany, MANY_EVENTS];
     // A statement of its own: only now does it see all that was published before.
-    const events = await publish(onPrimary(ctx), { company, end: free.position, now: ctx.now() });
+    const events = await publish(ctx, { company, end: free.position, now: ctx.now() });
     const { changes } = ctx.services;
     if (events.length > 0) changes.announce('event', company);
     if (events[0]?.isDelivered) changes.announce('due', 'delivery');

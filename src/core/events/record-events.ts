@@ -2,9 +2,7 @@ import { type AliasedExpression, type Expression, type QueryCreator, type Select
 import type { z } from 'zod';
 import type { Context } from '../context.ts';
 import { mended } from '../input.ts';
-import { onPrimary } from '../sql/send.ts';
-import { prepare } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { db, prepare, type Tables } from '../sql/sql.ts';
 import type { EventType, eventData } from './event-data.ts';
 
 /** A list of types may name some twice, but not for ever. */
@@ -49,7 +47,7 @@ export async function record(ctx: Context, facts: readonly Fact[], by = byCaller
       vins: batch.map(({ vin }) => vin),
     })),
   );
-  const events = await insertFacts(onPrimary(ctx), { rows: JSON.stringify(rows) });
+  const events = await insertFacts(ctx, { rows: JSON.stringify(rows) });
   announceEvents(ctx);
   return events.map(({ id }) => id);
 }

@@ -1,15 +1,14 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { onPrimary } from '../sql/send.ts';
-import { anyOf, firstIdOf, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { firstIdOf } from '../sql/ids.ts';
+import { anyOf, db, prepare } from '../sql/sql.ts';
 
 const TRIMMED_AT_ONCE = 1000;
 
 /** Forgets events past their time with their deliveries and their history, in small steps; gives whether there may be more. */
 export async function trimEvents(ctx: Context): Promise<boolean> {
   const oldest = ctx.now().getTime() - ctx.services.config.EVENTS_KEEP_DAYS * 86_400_000;
-  const { length } = await trim(onPrimary(ctx), { before: firstIdOf(oldest), time: new Date(oldest) });
+  const { length } = await trim(ctx, { before: firstIdOf(oldest), time: new Date(oldest) });
   return length === TRIMMED_AT_ONCE;
 }
 

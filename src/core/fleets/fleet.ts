@@ -1,6 +1,6 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
-import { asIn, field } from '../fields.ts';
+import { asIn, exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { email, id, storable, text } from '../input.ts';
 import type { Orders } from '../sql/order.ts';
 import type { Resource } from '../sql/resource.ts';
@@ -8,15 +8,15 @@ import type { Resource } from '../sql/resource.ts';
 /** A fleet as both interfaces show it. Times are ISO 8601 UTC. */
 export const fleet = z
   .object({
-    id: field(z.uuid(), 'Identifies the fleet: the same in both interfaces.', '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b'),
+    id: uuidField('Identifies the fleet: the same in both interfaces.', exampleIds.fleet),
     company: field(z.string(), 'The company it belongs to: the one of the token that created it.', 'acme'),
     name: field(z.string(), 'Any name; several fleets may share one.', 'Berlin vans'),
     companyAddress: field(z.string(), 'The postal address of the company.', '1 Main Street, 10115 Berlin'),
     email: field(z.email(), 'Who answers for the fleet: an e-mail address.', 'fleet@example.com'),
     vat: field(z.string(), 'The VAT number of the company.', 'DE123456789'),
     vehicleCount: field(z.int(), 'How many vehicles it has.', 2),
-    createdAt: field(z.iso.datetime(), 'When it was created.', '2026-11-20T08:00:00.000Z'),
-    updatedAt: field(z.iso.datetime(), 'When its own fields were last changed.', '2026-11-20T08:00:00.000Z'),
+    createdAt: timeField('When it was created.'),
+    updatedAt: timeField('When its own fields were last changed.'),
   })
   .meta({ id: 'Fleet', description: 'A group of vehicles of one company.' });
 export type Fleet = z.output<typeof fleet>;

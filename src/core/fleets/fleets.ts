@@ -6,13 +6,13 @@ import { type Expected, FleetNotFound, needExpected, ValidationFailed } from '..
 import { knowCompany } from '../events/log.ts';
 import { announceEvents, type By, byCaller, record, recording } from '../events/record-events.ts';
 import { readInput } from '../input.ts';
+import { isId, newId } from '../sql/ids.ts';
 import type { Page } from '../sql/page.ts';
 import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { type JsonTable, json, jsonObject, jsonTable } from '../sql/selection.ts';
-import { append, onPrimary, transaction } from '../sql/send.ts';
-import { anyId, anyOf, isId, newId, type Prepared, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { append, transaction } from '../sql/send.ts';
+import { anyId, anyOf, db, type Prepared, prepare } from '../sql/sql.ts';
 import { createFleetInput, type Fleet, fleet, fleetFilter, fleetOrders, updateFleetInput } from './fleet.ts';
 
 /** One fleet of the caller's company; throws FleetNotFound. */
@@ -39,7 +39,7 @@ const findOwner = prepare((p: { id: string }) =>
 
 /** The company of a fleet, whosever it is; throws FleetNotFound. */
 export async function companyOfFleet(ctx: Context, id: string): Promise<string> {
-  const [found] = isId(id) ? await findOwner(onPrimary(ctx), { id }) : [];
+  const [found] = isId(id) ? await findOwner(ctx, { id }) : [];
   if (!found) throw new FleetNotFound();
   return found.company;
 }
@@ -58,7 +58,7 @@ const oneFleet = (p: FleetKey) => fleetsOf(p.company).select(['company', 'id']).
 const needing =
   (find: Prepared<FleetKey, FleetKey>) =>
   async (ctx: Context, company: string, id: string): Promise<void> => {
-    const found = isId(id) ? await find(onPrimary(ctx), { company, id }) : [];
+    const found = isId(id) ? await find(ctx, { company, id }) : [];
     if (found.length === 0) throw new FleetNotFound();
   };
 
@@ -102,7 +102,7 @@ const findDeleted = prepare((p: { company: string }) =>
 
 /** Whether any fleet of the company is being deleted. */
 export const isDeleting = async (ctx: Context, company: string): Promise<boolean> =>
-  (await findDeleted(onPrimary(ctx), { company })).length > 0;
+  (await findDeleted(ctx, { company })).length > 0;
 
 /** The tallies of the vehicles of a fleet `f`. */
 export const TALLY = 'vehicle_tally t where t.company = $company and t.fleet_id = f.id';
@@ -174,7 +174,7 @@ export async function updateFleet(ctx: Context, input: unknown, expected?: Expec
   const company = authorize(ctx, 'fleets:write');
   const { id, ...fields } = readInput(updateFleetInput, input);
   return transaction(ctx, async (em) => {
-    const [row] = isId(id) ? await lockToChange(onPrimary(ctx), { id, company }) : [];
+    const [row] = isId(id) ? await lockToChange(ctx, { id, company }) : [];
     if (!row) throw new FleetNotFound();
     const { json: before } = row;
     needExpected(before, expected);

@@ -5,12 +5,13 @@ import { type Event, type EventFilter, eventRows, positionOf } from '../events/e
 import { endOfLog, readEndOfLog } from '../events/log.ts';
 import { needFleet } from '../fleets/fleets.ts';
 import type { Source } from '../followers.ts';
+import { isId } from '../sql/ids.ts';
 import { isHidden, rowsOf, whereOf } from '../sql/list-rows.ts';
 import { filterOf } from '../sql/resource.ts';
 import { jsonText } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
-import { isId, madeIn, numbered } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { db, madeIn } from '../sql/sql.ts';
+import { numbered } from '../sql/text-sql.ts';
 
 const READ_AT_ONCE = 100;
 

@@ -7,9 +7,8 @@ import { needFleet } from '../fleets/fleets.ts';
 import type { Follower, Source } from '../followers.ts';
 import { getImport, type Import } from '../imports/imports.ts';
 import { isUnderWay } from '../imports/run.ts';
-import { onPrimary } from '../sql/send.ts';
-import { anyId, isId, madeIn, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { isId } from '../sql/ids.ts';
+import { anyId, db, madeIn, prepare } from '../sql/sql.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
 import { vehicleObject, vehiclesOf } from '../vehicles/vehicles.ts';
 
@@ -137,7 +136,7 @@ class CompanyAnswers implements Source {
 
   async #readMissed(ctx: Context, since: Date): Promise<void> {
     try {
-      for (const { id } of await findVerified(onPrimary(ctx), { company: this.#company, since })) this.#add(id);
+      for (const { id } of await findVerified(ctx, { company: this.#company, since })) this.#add(id);
       this.#missedSince = null;
     } finally {
       this.#missed = null;
@@ -156,7 +155,7 @@ class CompanyAnswers implements Source {
   }
 
   async #read(ctx: Context, ids: readonly string[]): Promise<Map<string, Vehicle>> {
-    const rows = ids.length > 0 ? await findVehicles(onPrimary(ctx), { company: this.#company, ids }) : [];
+    const rows = ids.length > 0 ? await findVehicles(ctx, { company: this.#company, ids }) : [];
     return new Map(rows.map(({ json }) => [json.id, this.#services.followers.share(json)]));
   }
 }

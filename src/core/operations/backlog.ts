@@ -2,9 +2,7 @@ import { type AliasedExpression, type Expression, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { companiesWithEntries } from '../schedule.ts';
-import { onPrimary } from '../sql/send.ts';
-import { prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { db, prepare } from '../sql/sql.ts';
 
 /** Rows of one kind that are due and have not been taken up; `oldestSeconds` is how long the first has been waiting. */
 export interface Backlog {
@@ -87,4 +85,4 @@ const backlog = prepare((p: { now: Date }) => {
 });
 
 /** The work of all companies that is waiting: for operators. */
-export const readBacklog = (ctx: Context): Promise<Backlog[]> => backlog(onPrimary(ctx), { now: ctx.now() });
+export const readBacklog = (ctx: Context): Promise<Backlog[]> => backlog(ctx, { now: ctx.now() });

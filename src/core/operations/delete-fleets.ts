@@ -5,10 +5,10 @@ import { byCaller, bySystem, record } from '../events/record-events.ts';
 import type { Fleet } from '../fleets/fleet.ts';
 import { type FleetKey, fleetRows, lockFleet } from '../fleets/fleets.ts';
 import { forgetImportsOf } from '../imports/run.ts';
+import { FIRST_ID } from '../sql/ids.ts';
 import { readOne } from '../sql/read.ts';
-import { againAfterDeadlock, onPrimary, transaction } from '../sql/send.ts';
-import { FIRST_ID, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { againAfterDeadlock, transaction } from '../sql/send.ts';
+import { db, prepare } from '../sql/sql.ts';
 import { removeVehicles } from '../vehicles/delete-vehicles.ts';
 
 /** Vehicles that are deleted in one transaction at most: others may wait for so many to add one of their VINs. */
@@ -30,13 +30,13 @@ export async function deleteFleet(caller: Context, input: { id: string }, expect
     if (vehicleCount > 0) ctx.services.changes.announceRemoval(company, null);
     if (vehicleCount > DELETED_AT_ONCE) {
       const { actor, request_id } = byCaller(ctx);
-      await markDeleted(onPrimary(ctx), { company, id, deletion: JSON.stringify({ actor, request_id }) });
+      await markDeleted(ctx, { company, id, deletion: JSON.stringify({ actor, request_id }) });
       ctx.services.changes.announce('due', 'fleet');
     } else {
-      await removeVehicles(ctx, company, await lockAll(onPrimary(ctx), { company, id }));
+      await removeVehicles(ctx, company, await lockAll(ctx, { company, id }));
       // Its tallies cascade. A transaction that added vehicles which this one could not see then breaks their foreign key and
       // is rolled back.
-      await remove(onPrimary(ctx), { company, id });
+      await remove(ctx, { company, id });
     }
     await record(ctx, [{ type: 'fleet.deleted', company, fleetId: id, data: { name, vehicleCount } }]);
     return fleet;
@@ -68,7 +68,7 @@ const find = prepare((_: object) =>
 );
 
 /** The fleets that are being deleted, of all companies. Locks nothing. */
-export const fleetsBeingDeleted = (ctx: Context): Promise<FleetKey[]> => find(onPrimary(ctx), {});
+export const fleetsBeingDeleted = (ctx: Context): Promise<FleetKey[]> => find(ctx, {});
 
 const lock = prepare((p: FleetKey) =>
   db
@@ -95,9 +95,9 @@ const lockSome = prepare((p: FleetKey & { after: string }) =>
  */
 export async function deleteSome(ctx: Context, place: FleetKey, after = FIRST_ID): Promise<string | null> {
   return transaction(ctx, async () => {
-    const [fleet] = await lock(onPrimary(ctx), place);
+    const [fleet] = await lock(ctx, place);
     if (!fleet) return null;
-    const vehicles = await lockSome(onPrimary(ctx), { ...place, after });
+    const vehicles = await lockSome(ctx, { ...place, after });
     const last = vehicles.at(-1);
     if (last) {
       await removeVehicles(ctx, place.company, vehicles, { ...bySystem(ctx), ...fleet.deletion });
@@ -105,7 +105,7 @@ export async function deleteSome(ctx: Context, place: FleetKey, after = FIRST_ID
     }
     if (after !== FIRST_ID) return FIRST_ID;
     if (await forgetImportsOf(ctx, place.company, place.id)) return after;
-    await remove(onPrimary(ctx), place);
+    await remove(ctx, place);
     return null;
   });
 }

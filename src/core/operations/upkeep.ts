@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { forgottenBefore } from '../idempotency.ts';
-import { onPrimary, transaction } from '../sql/send.ts';
-import { anyId, anyOf, firstIdOf, listRows, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { firstIdOf } from '../sql/ids.ts';
+import { transaction } from '../sql/send.ts';
+import { anyId, anyOf, db, listRows, prepare } from '../sql/sql.ts';
 import { countVehicles } from '../vehicles/tally.ts';
 
 /** A fleet's tally is folded together when it has grown past this many rows. */
@@ -74,10 +74,10 @@ const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
  */
 export async function foldTallies(ctx: Context): Promise<void> {
   const since = firstIdOf(ctx.now().getTime() - ACTIVE_MINUTES * 60_000);
-  const grown = await findGrown(onPrimary(ctx), { since, rows: TALLY_ROWS });
+  const grown = await findGrown(ctx, { since, rows: TALLY_ROWS });
   for (const [company, fleets] of Map.groupBy(grown, (one) => one.company)) {
     await transaction(ctx, async () => {
-      const sums = await takeAway(onPrimary(ctx), { company, fleets: fleets.map((one) => one.fleet_id) });
+      const sums = await takeAway(ctx, { company, fleets: fleets.map((one) => one.fleet_id) });
       const changes = sums.map((sum) => ({ company, ...sum }));
       await countVehicles(ctx, changes);
     });
@@ -104,7 +104,7 @@ const forget = prepare((p: { before: string }) =>
 
 /** Forgets remembered answers that are past their time, in small steps; gives whether there may be more. */
 export async function forgetAnswers(ctx: Context): Promise<boolean> {
-  const rows = await forget(onPrimary(ctx), { before: forgottenBefore(ctx) });
+  const rows = await forget(ctx, { before: forgottenBefore(ctx) });
   return rows.length === FORGOTTEN_AT_ONCE;
 }
 
@@ -136,7 +136,7 @@ export async function shareRateUse(
 ): Promise<Map<string, number>> {
   // In the same order everywhere: two processes that add at once wait for each other, and not crosswise.
   const ordered = [...counted].sort(([a], [b]) => (a < b ? -1 : 1));
-  const rows = await addUse(onPrimary(ctx), {
+  const rows = await addUse(ctx, {
     minute: new Date(minute),
     who: ordered.map(([who]) => who),
     points: ordered.map(([, points]) => points),
@@ -148,5 +148,5 @@ const forgetUse = prepare((p: { before: string }) => db.deleteFrom('rate_use').w
 
 /** Forgets minutes to which no process adds any more. */
 export async function forgetRateUse(ctx: Context): Promise<void> {
-  await forgetUse(onPrimary(ctx), { before: new Date(ctx.now().getTime() - KEPT_MINUTES * 60_000).toISOString() });
+  await forgetUse(ctx, { before: new Date(ctx.now().getTime() - KEPT_MINUTES * 60_000).toISOString() });
 }

@@ -4,7 +4,7 @@ import { authorize, type Context, hasScope } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
 import { eventTypes } from '../events/event-data.ts';
 import { event, HIDDEN } from '../events/events.ts';
-import { field } from '../fields.ts';
+import { field, timeField } from '../fields.ts';
 import { eligibilitySummary, fleetIsThere } from '../fleets/fleet.ts';
 import { byStatus, sums } from '../fleets/fleets.ts';
 import { readInput, time } from '../input.ts';
@@ -12,9 +12,8 @@ import { COUNTED_MOST } from '../sql/page-size.ts';
 import { jsonWriter, readOneText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoOf, json } from '../sql/selection.ts';
-import { readRows } from '../sql/send.ts';
-import { prepareVariants, type Send } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { readRows, type Send } from '../sql/send.ts';
+import { db, prepareVariants } from '../sql/sql.ts';
 
 export const company = z
   .object({
@@ -88,7 +87,7 @@ export function activityMost(input: unknown): number {
 
 export const activityCount = z
   .object({
-    from: field(z.iso.datetime(), 'When the hour or day began.', '2026-11-20T00:00:00.000Z'),
+    from: timeField('When the hour or day began.', '2026-11-20T00:00:00.000Z'),
     type: event.shape.type,
     count: field(z.int(), 'How many events of this type there were.', 4),
     vehicleCount: field(z.int(), 'How many vehicles these name, each event for itself.', 2970),

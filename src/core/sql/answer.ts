@@ -7,7 +7,8 @@ import { placesOf, readPage } from './page.ts';
 import { PAGE_MAX, plannedFor } from './page-size.ts';
 import { filterOf, givenOf, joinsOf, type ListField, type OneField, type Resource } from './resource.ts';
 import { readRows } from './send.ts';
-import { madeIn, numbered } from './sql.ts';
+import { madeIn } from './sql.ts';
+import { numbered } from './text-sql.ts';
 import { rowsLookedAt } from './work.ts';
 
 /** Parts that are read together. Statements are written once for all that is given alike. */

@@ -2,9 +2,9 @@ import { parse } from 'uuid';
 import { z } from 'zod';
 import { ValidationFailed } from '../errors.ts';
 import { readInput } from '../input.ts';
+import { isId } from './ids.ts';
 import { BY_CREATION, isSortText, type Order, type Orders, type Place, readOrder } from './order.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from './page-size.ts';
-import { isId } from './sql.ts';
 
 export const pageSize = z.number().int().min(1, 'is at least 1').max(PAGE_MAX, `is at most ${PAGE_MAX}`);
 

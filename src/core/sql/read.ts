@@ -7,7 +7,8 @@ import { type Page, placesOf } from './page.ts';
 import { filterOf, givenOf, type Resource } from './resource.ts';
 import { type JsonTable, jsonText, type RowValue, type ValueSql, writeObject } from './selection.ts';
 import { readRows } from './send.ts';
-import { madeIn, type Numbered, numbered } from './sql.ts';
+import { madeIn } from './sql.ts';
+import { type Numbered, numbered } from './text-sql.ts';
 
 /** A page of a list; `company` is null for rows of all companies. */
 export interface AskedList {

@@ -3,7 +3,7 @@ import { type Expression, type RawBuilder, sql } from 'kysely';
 import pg from 'pg';
 import { z } from 'zod';
 import { bare, kindOf } from '../fields.ts';
-import type { Tables } from './tables.ts';
+import type { Tables } from './sql.ts';
 import { TextSql } from './text-sql.ts';
 
 /**

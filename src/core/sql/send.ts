@@ -1,14 +1,16 @@
 import { TransactionContext } from '@mikro-orm/core';
 import type { EntityManager } from '@mikro-orm/sql';
-import { CompiledQuery, type InsertResult } from 'kysely';
-import type { Database, Row } from '../../database/database.ts';
+import { CompiledQuery } from 'kysely';
+import type { Row } from '../../database/database.ts';
 import { Shares } from '../../fairness/shares.ts';
 import { type Context, renewed } from '../context.ts';
 import { CostExceeded, RateLimited, Unavailable } from '../errors.ts';
 import { PAGE_MAX } from './page-size.ts';
-import type { Prepared, Send } from './sql.ts';
 
 // Chooses the connection of a statement. Inside an open transaction every statement uses the transaction's connection.
+
+/** Sends a statement with its values and gives its rows. */
+export type Send = (text: string, values: readonly unknown[]) => Promise<unknown[]>;
 
 /** Connections for requests, of the fourteen in a pool; files and jobs take the others. Reserved ones go to companies that have none. */
 const PLACES = { capacity: 8, reserve: 2 };
@@ -44,39 +46,32 @@ async function inTurn<T>(ctx: Context, work: () => Promise<T>): Promise<T> {
 const TOO_MANY = 'Too much of this company is under way. Try again when some of it has ended.';
 const clientHasLeft = (cause: unknown) => new Unavailable('The client has left.', undefined, { cause });
 
-/** On the primary's pool; with `replica`, on a replica's if there is one. */
 const onPool =
-  (ctx: Context, replica = false): Send =>
+  (ctx: Context): Send =>
   (text, values) =>
-    inTurn(ctx, () => ctx.services.database.send(text, values, { replica }));
+    inTurn(ctx, () => ctx.services.database.send(text, values));
 
 export const onPrimary = (ctx: Context): Send => inTransaction(ctx) ?? onPool(ctx);
 
-/** The number of rows for statements that search or count. */
-export const ALL_ROWS = Number.POSITIVE_INFINITY;
-
-/**
- * A replica if there is one, else the primary. `rows` is the largest number of rows read: reads of up to a page share a
- * few connections, longer reads get their own.
- */
-export const onReplica = (ctx: Context, rows = 1): Send =>
-  inTransaction(ctx) ?? (rows > PAGE_MAX ? onPool(ctx, true) : shared(ctx, ctx.services.database.read, true));
-
 /** The primary on shared connections, for short statements that add rows and wait for no lock. */
-export const append = (ctx: Context): Send => inTransaction(ctx) ?? shared(ctx, ctx.services.database.add, false);
+export const append = (ctx: Context): Send => inTransaction(ctx) ?? shared(ctx, ctx.services.database.add);
+
+/** The primary, for reads of this many rows: for at most a page on the shared connections of reads, if there is no replica. */
+export const onNewest = (ctx: Context, rows = 1): Send =>
+  hasReplicas(ctx) || rows > PAGE_MAX
+    ? onPrimary(ctx)
+    : (inTransaction(ctx) ?? shared(ctx, ctx.services.database.read));
+
+const hasReplicas = ({ services }: Context): boolean => services.config.DATABASE_READ_URLS.length > 0;
 
 const shared =
-  (ctx: Context, short: Database['read'], replica: boolean): Send =>
+  (ctx: Context, short: (...statement: Parameters<Send>) => Promise<unknown[] | null>): Send =>
   async (text, values) =>
-    (await short(text, values)) ?? onPool(ctx, replica)(text, values);
-
-/** The primary, on the connections for short reads if there is no replica. */
-export const onNewest = (ctx: Context, rows = 1): Send =>
-  ctx.services.config.DATABASE_READ_URLS.length > 0 ? onPrimary(ctx) : onReplica(ctx, rows);
+    (await short(text, values)) ?? onPool(ctx)(text, values);
 
 /**
- * Reads rows of texts; in a transaction other values are not texts. What is `long`, or turns out to be, has a place among its
- * company's; the `newest` come from the primary.
+ * Reads rows of texts; in a transaction other values are not texts. A `long` read, or one that turns out to be long, takes a
+ * place of its company; a read of the `newest` rows goes to the primary.
  */
 export async function readRows(
   ctx: Context,
@@ -86,9 +81,8 @@ export async function readRows(
 ): Promise<readonly Row[]> {
   const send = inTransaction(ctx);
   if (send) return (await send(text, values)).map((row) => Object.values(row as Record<string, string | null>));
-  const { database, config } = ctx.services;
-  const isShort = !long && !(newest && config.DATABASE_READ_URLS.length > 0);
-  const short = isShort ? await database.rows(text, values) : null;
+  const isShort = !long && !(newest && hasReplicas(ctx));
+  const short = isShort ? await ctx.services.database.rows(text, values) : null;
   return short ?? readSlowly(ctx, text, values, newest);
 }
 
@@ -120,10 +114,7 @@ const inTransaction = (ctx: Context): Send | undefined =>
 export const transaction = <T>(ctx: Context, work: (em: EntityManager) => Promise<T>): Promise<T> =>
   isInTransaction() ? ctx.em.transactional(work) : inTurn(ctx, () => ctx.services.database.transaction(ctx.em, work));
 
-/**
- * Does work that is one statement, so that an open transaction can go on after an error of it. Where none is open the statement
- * is a transaction by itself.
- */
+/** Does work of one statement, after whose error an open transaction can go on. */
 export const savepoint = <T>(ctx: Context, work: () => Promise<T>): Promise<T> =>
   isInTransaction() ? ctx.em.transactional(work) : work();
 
@@ -134,7 +125,11 @@ const run = (ctx: Context, text: string, values: readonly unknown[]) =>
     .executeQuery(CompiledQuery.raw(text, [...values]));
 
 /** Runs a statement that returns no rows in the open transaction, and gives how many it wrote. */
-export async function countWritten<P>(ctx: Context, statement: Prepared<P, InsertResult>, given: P): Promise<number> {
+export async function countWritten<P>(
+  ctx: Context,
+  statement: (send: Send, values: P) => Promise<unknown>,
+  given: P,
+): Promise<number> {
   let written = 0n;
   await statement(async (text, values) => {
     const { rows, numAffectedRows = 0n } = await run(ctx, text, values);

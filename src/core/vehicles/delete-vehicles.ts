@@ -6,10 +6,10 @@ import { announceEvents, type By, byCaller, bySystem, inBatches, recording } fro
 import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { fleetsOf, holdingFleet, needFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
+import { isId } from '../sql/ids.ts';
 import { readOne } from '../sql/read.ts';
-import { againAfterDeadlock, ChangedMeanwhile, onPrimary, transaction } from '../sql/send.ts';
-import { anyId, anyOf, anyText, isId, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { againAfterDeadlock, ChangedMeanwhile, transaction } from '../sql/send.ts';
+import { anyId, anyOf, anyText, db, prepare } from '../sql/sql.ts';
 import { counting } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { vehicleObject, vehicleRows } from './vehicles.ts';
@@ -57,7 +57,7 @@ export async function deleteVehicle(
   const company = authorize(caller, 'fleets:write');
   if (!isId(input.id)) throw new VehicleNotFound();
   return againAfterDeadlock(caller, async (ctx) => {
-    const [row] = await lockVehicle(onPrimary(ctx), { company, id: input.id });
+    const [row] = await lockVehicle(ctx, { company, id: input.id });
     if (!row) {
       await readOne(ctx, vehicleRows, input, { company, newest: true });
       // The vehicle was moved meanwhile to a fleet that is not locked.
@@ -89,7 +89,7 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
   if (!lists.ids?.length && !lists.vins?.length) throw new NothingToDelete();
   return transaction(ctx, async () => {
     const named = { ...namedBy(company, lists), fleetId };
-    const deleted = isId(fleetId) ? await lockVehicles(onPrimary(ctx), named) : [];
+    const deleted = isId(fleetId) ? await lockVehicles(ctx, named) : [];
     if (deleted.length === 0) await needFleet(ctx, company, fleetId);
     else {
       await removeVehicles(ctx, company, deleted);
@@ -133,7 +133,7 @@ export async function removeVehicles(
   vehicles: readonly { id: string }[],
   by = byCaller(ctx),
 ): Promise<void> {
-  await remove(onPrimary(ctx), { ...by, company, ids: vehicles.map(({ id }) => id) });
+  await remove(ctx, { ...by, company, ids: vehicles.map(({ id }) => id) });
   announceEvents(ctx);
 }
 
@@ -162,9 +162,9 @@ const lockNamed = prepare((p: WithVins & { fleets: readonly string[] }) =>
 
 /** Deletes the vehicles with these VINs that stand in fleets that are being deleted. */
 export async function makeWay(ctx: Context, company: string, vins: readonly string[]): Promise<void> {
-  const fleets = await lockTheirs(onPrimary(ctx), { company, vins });
+  const fleets = await lockTheirs(ctx, { company, vins });
   if (fleets.length === 0) return;
-  const vehicles = await lockNamed(onPrimary(ctx), { company, vins, fleets: fleets.map(({ id }) => id) });
+  const vehicles = await lockNamed(ctx, { company, vins, fleets: fleets.map(({ id }) => id) });
   for (const { id, deletion } of fleets) {
     const own = vehicles.filter(({ fleet_id }) => fleet_id === id);
     await removeVehicles(ctx, company, own, { ...bySystem(ctx), ...deletion });

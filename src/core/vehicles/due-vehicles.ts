@@ -3,9 +3,7 @@ import type { Reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
 import { companiesWithEntries, scheduleOf, scheduling } from '../schedule.ts';
 import { isoOf } from '../sql/selection.ts';
-import { onPrimary } from '../sql/send.ts';
-import { anyId, anyOf, anyText, prepare, spread } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { anyId, anyOf, anyText, db, prepare, spread } from '../sql/sql.ts';
 import { vehiclesOf } from './vehicles.ts';
 
 /** Which companies have vehicles that await something; those of fleets that are being deleted await nothing. */
@@ -57,7 +55,7 @@ const claim = prepare((p: Wanted & { process: string; now: Date; until: string }
 export async function claimDueVehicles(ctx: Context, wanted: Wanted) {
   const now = ctx.now();
   const until = claimsEnd(ctx).toISOString();
-  const claimed = await claim(onPrimary(ctx), { ...wanted, process: ctx.services.changes.process, now, until });
+  const claimed = await claim(ctx, { ...wanted, process: ctx.services.changes.process, now, until });
   return claimed.map((vehicle) => ({ ...vehicle, until }));
 }
 
@@ -110,7 +108,7 @@ const postpone = prepare((p: Hold & { reason: string; now: Date }) => {
  * since nobody can be asked about them; those that have no answer yet show why.
  */
 export async function postponeVehicles(ctx: Context, { reason, ...hold }: Hold & { reason: Reason }): Promise<void> {
-  await postpone(onPrimary(ctx), { ...hold, reason: JSON.stringify(reason), now: ctx.now() });
+  await postpone(ctx, { ...hold, reason: JSON.stringify(reason), now: ctx.now() });
 }
 
 // A process says that it is alive in one row of its own, however many vehicles it has claimed.
@@ -129,7 +127,7 @@ const sendHeartbeat = prepare((p: { id: string; until: Date }) =>
 /** Keeps what this process has claimed, and will claim, from other processes for a while. */
 export async function stayAlive(ctx: Context): Promise<void> {
   const until = new Date(ctx.now().getTime() + ALIVE_SECONDS * 1000);
-  await sendHeartbeat(onPrimary(ctx), { id: ctx.services.changes.process, until });
+  await sendHeartbeat(ctx, { id: ctx.services.changes.process, until });
 }
 
 const forget = prepare((p: { ids: readonly string[]; last: Date | 'infinity' }) =>
@@ -141,7 +139,7 @@ const forget = prepare((p: { ids: readonly string[]; last: Date | 'infinity' }) 
 
 /** Says that this process has no claims any more. */
 export async function retire(ctx: Context): Promise<void> {
-  await forget(onPrimary(ctx), { ids: [ctx.services.changes.process], last: 'infinity' });
+  await forget(ctx, { ids: [ctx.services.changes.process], last: 'infinity' });
 }
 
 const findOthers = prepare((p: { id: string; now: Date }) =>
@@ -193,13 +191,12 @@ const release = prepare((p: { company: string; dead: readonly string[]; now: Dat
 export async function takeOverClaims(ctx: Context): Promise<string | null> {
   const now = ctx.now();
   const last = claimsEnd(ctx);
-  const others = await findOthers(onPrimary(ctx), { id: ctx.services.changes.process, now });
+  const others = await findOthers(ctx, { id: ctx.services.changes.process, now });
   const dead = others.filter((one) => one.dead).map(({ id }) => id);
   if (dead.length > 0) {
     // A claim is a row that comes due when it ends.
-    for (const { company } of await findCompanies(onPrimary(ctx), { last }))
-      await release(onPrimary(ctx), { company, dead, now, last });
-    await forget(onPrimary(ctx), { ids: dead, last: now });
+    for (const { company } of await findCompanies(ctx, { last })) await release(ctx, { company, dead, now, last });
+    await forget(ctx, { ids: dead, last: now });
   }
   return others.find((one) => !one.dead)?.until ?? null;
 }

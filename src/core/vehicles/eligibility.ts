@@ -6,9 +6,8 @@ import { Signal } from '../followers.ts';
 import { readInput } from '../input.ts';
 import { comesDue } from '../schedule.ts';
 import { type RowWriter, readOneText } from '../sql/read.ts';
-import { onPrimary, onReplica, transaction } from '../sql/send.ts';
-import { anyText, prepare, spread } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { onNewest, transaction } from '../sql/send.ts';
+import { anyText, db, prepare, spread } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import type { Eligibility, EligibilityStatus } from './vehicle.ts';
 import { eligibilityRows, getEligibility, vehicleObject, vehiclesOf } from './vehicles.ts';
@@ -132,7 +131,7 @@ async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
   const company = authorize(ctx, 'fleets:read');
   const now = ctx.now();
   const since = Math.max(Date.parse(dueAt), now.getTime() - PACE_SECONDS * 1000);
-  const [line] = await paceOfAnswers(onReplica(ctx), { company, dueAt, now, since: new Date(since) });
+  const [line] = await paceOfAnswers(onNewest(ctx), { company, dueAt, now, since: new Date(since) });
   const { before = 0, answers = 0 } = line ?? {};
   if (answers === 0) return Math.min(before, UNKNOWN_SECONDS);
   // Where not all of them were looked at, the time since the first of them counts.
@@ -175,7 +174,7 @@ export async function requestVerification(ctx: Context, input: unknown): Promise
   const wanted = vins.map(vinOrNull);
   return transaction(ctx, async () => {
     const known = wanted.filter((vin) => vin !== null);
-    const rows = await makeDue(onPrimary(ctx), { company, vins: known, now: ctx.now() });
+    const rows = await makeDue(ctx, { company, vins: known, now: ctx.now() });
     const byVin = new Map(rows.map(({ json }) => [json.vin, json.eligibility]));
     const found = wanted.map((vin, index) => {
       const eligibility = vin === null ? undefined : byVin.get(vin);

@@ -3,9 +3,8 @@ import { NothingToMove } from '../errors.ts';
 import { type Fact, record } from '../events/record-events.ts';
 import { fleetsOf, holdFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { onNewest, onPrimary, transaction } from '../sql/send.ts';
-import { anyId, anyOf, holdLock, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { onNewest, transaction } from '../sql/send.ts';
+import { anyId, anyOf, db, holdLock, prepare } from '../sql/sql.ts';
 import { countVehicles } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { vehicleObject } from './vehicles.ts';
@@ -21,11 +20,11 @@ export async function moveVehicles(ctx: Context, input: unknown): Promise<MovedV
   if (!lists.ids?.length && !lists.vins?.length) throw new NothingToMove();
   return transaction(ctx, async () => {
     // Moves of a company take turns, so the vehicles cannot leave the fleets that are locked below.
-    await holdLock(onPrimary(ctx), { name: JSON.stringify(['move', company]) });
+    await holdLock(ctx, { name: JSON.stringify(['move', company]) });
     await holdFleet(ctx, company, fleetId);
     const named = namedBy(company, lists);
-    const held = await holdTheirFleets(onPrimary(ctx), named);
-    const found = await lockVehicles(onPrimary(ctx), { ...named, fleets: held.map(({ id }) => id) });
+    const held = await holdTheirFleets(ctx, named);
+    const found = await lockVehicles(ctx, { ...named, fleets: held.map(({ id }) => id) });
     await move(ctx, company, fleetId.toLowerCase(), found);
     return {
       moved: found.map(({ id, vin, fleet_id: from }) => ({ id, vin, from })).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
@@ -72,7 +71,7 @@ const moveThem = prepare((p: { company: string; fleetId: string; ids: readonly s
 async function move(ctx: Context, company: string, to: string, found: readonly LockedVehicle[]): Promise<void> {
   const moving = found.filter(({ fleet_id: from }) => from !== to);
   if (moving.length === 0) return;
-  await moveThem(onPrimary(ctx), { company, fleetId: to, ids: moving.map(({ id }) => id) });
+  await moveThem(ctx, { company, fleetId: to, ids: moving.map(({ id }) => id) });
   const changes = moving.flatMap(({ fleet_id, status }) => [
     { company, fleet_id, status, delta: -1 },
     { company, fleet_id: to, status, delta: 1 },

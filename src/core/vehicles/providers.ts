@@ -5,9 +5,7 @@ import { authorize, type Context } from '../context.ts';
 import { field } from '../fields.ts';
 import { companiesWithEntries } from '../schedule.ts';
 import { isoOf } from '../sql/selection.ts';
-import { ALL_ROWS, onReplica } from '../sql/send.ts';
-import { prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { db, prepare } from '../sql/sql.ts';
 
 /** How often a process reports on its providers, and how long the others believe a report. */
 export const TOLD_EVERY_SECONDS = 10;
@@ -112,9 +110,7 @@ function waitingOf(ctx: Context): Promise<Map<string, string | null>> {
   const before = kept.get(database);
   if (before && now < before.until) return before.waiting;
   const soon = new Date(now + SOON_MINUTES * 60_000);
-  const waiting = oldestWaiting(onReplica(ctx, ALL_ROWS), { soon }).then(
-    (rows) => new Map(rows.map(({ brand, since }) => [brand, since])),
-  );
+  const waiting = oldestWaiting(ctx, { soon }).then((rows) => new Map(rows.map(({ brand, since }) => [brand, since])));
   kept.set(database, { until: now + KEPT_SECONDS * 1000, waiting });
   waiting.catch(() => kept.delete(database));
   return waiting;

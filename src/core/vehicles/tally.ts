@@ -1,8 +1,6 @@
 import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { onPrimary } from '../sql/send.ts';
-import { prepare } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { db, prepare, type Tables } from '../sql/sql.ts';
 
 /** A change of the number of vehicles of a status in a fleet. */
 interface Change {
@@ -20,7 +18,7 @@ export async function countVehicles(ctx: Context, changes: readonly Change[]): P
   const sums = [...Map.groupBy(changes, ({ fleet_id, status }) => `${fleet_id} ${status}`).values()]
     .map((same) => ({ ...same[0], delta: same.reduce((sum, { delta }) => sum + delta, 0) }))
     .filter(({ delta }) => delta !== 0);
-  if (sums.length > 0) await insertCounts(onPrimary(ctx), { sums: JSON.stringify(sums) });
+  if (sums.length > 0) await insertCounts(ctx, { sums: JSON.stringify(sums) });
 }
 
 const columns = ['company', 'fleet_id', 'status', 'delta'] as const;

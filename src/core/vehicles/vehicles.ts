@@ -4,12 +4,12 @@ import { VehicleNotFound } from '../errors.ts';
 import { ofFleets, ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { needFleet } from '../fleets/fleets.ts';
 import { reasonMembers } from '../reason.ts';
+import { isId } from '../sql/ids.ts';
 import type { Page } from '../sql/page.ts';
 import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
 import { type Fields, type FilterConditions, idOrNull, type Resource, type Seek } from '../sql/resource.ts';
 import { json, jsonObject, jsonTable } from '../sql/selection.ts';
-import { isId } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { db } from '../sql/sql.ts';
 import { isWholeVin, vinOrNull } from '../vin.ts';
 import {
   type Eligibility,

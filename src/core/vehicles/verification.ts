@@ -6,9 +6,8 @@ import { bySystem, type Fact, record } from '../events/record-events.ts';
 import { holdingFleetsOf } from '../fleets/fleets.ts';
 import { mendedJson } from '../input.ts';
 import { scheduling } from '../schedule.ts';
-import { onPrimary, transaction } from '../sql/send.ts';
-import { anyId, anyOf, prepare, spread } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { transaction } from '../sql/send.ts';
+import { anyId, anyOf, db, prepare, spread, type Tables } from '../sql/sql.ts';
 import { type ClaimedVehicle, deadlineOf } from './due-vehicles.ts';
 import { recheckAfter, recheckHours } from './eligibility.ts';
 import { countVehicles } from './tally.ts';
@@ -58,7 +57,7 @@ async function storeOnce(ctx: Context, done: readonly Verified[]): Promise<Verif
 async function updateVehicles(ctx: Context, done: readonly Verified[]): Promise<StoredVehicle[]> {
   const stored: StoredVehicle[] = [];
   for (const [company, own] of Map.groupBy(done, ({ vehicle }) => vehicle.company)) {
-    const rows = await storeFacts(onPrimary(ctx), {
+    const rows = await storeFacts(ctx, {
       company,
       process: ctx.services.changes.process,
       // Facts contain text of a provider.

@@ -1,10 +1,10 @@
 import type { QueryCreator } from 'kysely';
 import { z } from 'zod';
 import { addModes } from '../../entities/import.ts';
-import { field } from '../fields.ts';
+import { exampleIds, field, uuidField } from '../fields.ts';
 import { id, mustBe } from '../input.ts';
-import { anyId, anyText, isId } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { isId } from '../sql/ids.ts';
+import { anyId, anyText, db, type Tables } from '../sql/sql.ts';
 import { vinErrorCodes, vinOrNull } from '../vin.ts';
 import { vehicle } from './vehicle.ts';
 
@@ -84,7 +84,7 @@ export const addedVehicles = z
 export type AddedVehicles = z.output<typeof addedVehicles>;
 
 const names = z.array(z.string('must be a string'), 'must be a list of strings').nullish();
-const idsMeaning = { description: 'Ids of vehicles.', examples: [['019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c']] };
+const idsMeaning = { description: 'Ids of vehicles.', examples: [[exampleIds.vehicle]] };
 const namedOf = (fleet: string) =>
   z.object({
     fleetId: id.meta({ ...vehicle.shape.fleetId.meta(), description: fleet }),
@@ -115,8 +115,7 @@ export const moveVehiclesInput = namedOf('The fleet that they are to belong to.'
 export const movedVehicle = vehicle
   .pick({ id: true, vin: true })
   .extend({
-    from: field(
-      z.uuid(),
+    from: uuidField(
       'The fleet that it was in; where it is now, if it was there already.',
       '019aa1b2-4b2c-7d3e-8f5a-0b1c2d3e4f50',
     ),

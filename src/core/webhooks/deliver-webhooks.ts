@@ -2,9 +2,7 @@ import { type Expression, expressionBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type Event, eventObject } from '../events/events.ts';
 import { scheduleOf } from '../schedule.ts';
-import { onPrimary } from '../sql/send.ts';
-import { anyText, listRows, prepare } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { anyText, db, listRows, prepare, type Tables } from '../sql/sql.ts';
 import { payloadOf, type Sender, signedHeaders } from './sender.ts';
 
 /** Longer than an attempt may take; a killed process's deliveries come due again after it. */
@@ -91,7 +89,7 @@ export async function partiesDue(ctx: Context, busy: Busy) {
   const { companies, next } = await companiesDue(ctx);
   if (companies.length === 0) return { parties: [], next };
   const now = ctx.now().toISOString();
-  const parties = await findParties(onPrimary(ctx), { ...listsOf(busy), companies, now });
+  const parties = await findParties(ctx, { ...listsOf(busy), companies, now });
   const due = new Set(parties.map(({ company }) => company));
   const done = companies.filter((company) => !due.has(company));
   for (const company of done) await reschedule(ctx, company);
@@ -159,7 +157,7 @@ export async function claimDeliveries(
 ): Promise<ClaimedDelivery[]> {
   const now = ctx.now();
   const until = new Date(now.getTime() + LEASE_SECONDS * 1000).toISOString();
-  return claims[kind](onPrimary(ctx), { ...listsOf(busy), company, limit, now: now.toISOString(), until });
+  return claims[kind](ctx, { ...listsOf(busy), company, limit, now: now.toISOString(), until });
 }
 
 export type Sent = Awaited<ReturnType<typeof sendDelivery>>;

@@ -7,22 +7,21 @@ import { eventTypes } from '../events/event-data.ts';
 import { typeField } from '../events/event-types.ts';
 import { type Event, eventWithFewVehicles, HIDDEN } from '../events/events.ts';
 import { record } from '../events/record-events.ts';
-import { field } from '../fields.ts';
+import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { comesDue } from '../schedule.ts';
 import type { Page } from '../sql/page.ts';
 import { readOne, readSlice, type Slice } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoSql, json, jsonTable } from '../sql/selection.ts';
-import { onPrimary, transaction } from '../sql/send.ts';
-import { prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { transaction } from '../sql/send.ts';
+import { db, prepare } from '../sql/sql.ts';
 import { PAYLOAD_VEHICLES, payloadOf } from './sender.ts';
 import { getWebhook, isOfContract, lockWebhook, needContracts } from './webhooks.ts';
 
 export const deliveryState = z.enum(deliveryStates);
 export type DeliveryState = z.output<typeof deliveryState>;
 
-const eventId = '019aa1b2-9e5f-7061-8c8d-2e3f4a5b6c7d';
+const eventId = exampleIds.event;
 
 export const deliveryRequest = z
   .object({
@@ -35,12 +34,8 @@ export const deliveryRequest = z
 /** One event on its way to one webhook. Times are ISO 8601 UTC. */
 export const delivery = z
   .object({
-    id: field(
-      z.uuid(),
-      'Identifies the delivery: the same in both interfaces.',
-      '019aa1b2-af60-7172-9d9e-3f4a5b6c7d8e',
-    ),
-    webhookId: field(z.uuid(), 'Where it goes.', '019aa1b2-8d4e-7f50-9b7c-1d2e3f4a5b6c'),
+    id: uuidField('Identifies the delivery: the same in both interfaces.', '019aa1b2-af60-7172-9d9e-3f4a5b6c7d8e'),
+    webhookId: uuidField('Where it goes.', exampleIds.webhook),
     eventId: field(z.uuid(), 'The event that it brings; the header `webhook-id`.', eventId),
     type: field(z.enum(eventTypes), 'The type of the event.', 'eligibility.changed'),
     state: field(deliveryState, '`PENDING` until it has succeeded or will not be tried again.', 'SUCCEEDED'),
@@ -50,7 +45,7 @@ export const delivery = z
       'When it is tried next; null: not by itself, or not before the webhook is active again.',
       null,
     ),
-    createdAt: field(z.iso.datetime(), 'When it became due.', '2026-11-20T08:00:00.000Z'),
+    createdAt: timeField('When it became due.'),
     attemptedAt: field(z.iso.datetime().nullable(), 'When it was last tried.', '2026-11-20T08:00:00.000Z'),
     request: field(deliveryRequest.nullable(), 'What was last sent.', {
       url: 'https://example.com/fleet-events',
@@ -87,7 +82,7 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
     const webhook = await lockWebhook(ctx, company, input.id);
     const [event = ''] = await record(ctx, [{ type: 'webhook.test', company, data: { webhookId: webhook.id } }]);
     const place = { company, webhook_id: webhook.id };
-    const [row] = await insertTest(onPrimary(ctx), { ...place, event_id: event, now: ctx.now() });
+    const [row] = await insertTest(ctx, { ...place, event_id: event, now: ctx.now() });
     await comesDue(ctx, 'delivery', company);
     return deliveryOf(ctx, { ...place, id: row?.id ?? '' });
   });
@@ -104,7 +99,7 @@ export async function redeliver(ctx: Context, input: { webhookId: string; delive
     const place = { company, webhook_id: webhook.id, id: input.deliveryId };
     const { type } = await deliveryOf(ctx, place);
     if (isOfContract(type)) needContracts(ctx);
-    await bringForward(onPrimary(ctx), { ...place, now: ctx.now() });
+    await bringForward(ctx, { ...place, now: ctx.now() });
     await comesDue(ctx, 'delivery', company);
     return deliveryOf(ctx, place);
   });

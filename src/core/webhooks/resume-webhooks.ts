@@ -2,9 +2,8 @@ import { type SqlBool, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { delivering, holdPublishing } from '../events/log.ts';
 import { comesDue } from '../schedule.ts';
-import { onPrimary, transaction } from '../sql/send.ts';
-import { prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { transaction } from '../sql/send.ts';
+import { db, prepare } from '../sql/sql.ts';
 import type { WebhookKey } from './webhook.ts';
 
 /** Rows of a step: few, since pausing the webhook waits for one, and at the end its company's publishing. */
@@ -16,7 +15,7 @@ const findToResume = prepare((p: { now: string }) =>
 
 /** Webhooks that are active again and for which something has waited, the longest waiting first. */
 export const webhooksToResume = (ctx: Context): Promise<WebhookKey[]> =>
-  findToResume(onPrimary(ctx), { now: ctx.now().toISOString() });
+  findToResume(ctx, { now: ctx.now().toISOString() });
 
 /**
  * Makes some of what has waited for a webhook due, in a transaction of its own; gives whether there may be more. First
@@ -32,14 +31,14 @@ async function step(ctx: Context, { company, id }: WebhookKey, { last }: { last:
   return transaction(ctx, async () => {
     const given = { company, id, now: ctx.now().toISOString() };
     if (last) await holdPublishing(ctx, company);
-    const [webhook] = await lockResuming(onPrimary(ctx), given);
+    const [webhook] = await lockResuming(ctx, given);
     if (!webhook) return false;
-    const { length: forwarded } = await bringForward(onPrimary(ctx), given);
-    const [looked] = forwarded < ROWS_AT_ONCE ? await deliverWaiting(onPrimary(ctx), given) : [];
+    const { length: forwarded } = await bringForward(ctx, given);
+    const [looked] = forwarded < ROWS_AT_ONCE ? await deliverWaiting(ctx, given) : [];
     const count = looked?.count ?? 0;
     if (forwarded + count > 0) await comesDue(ctx, 'delivery', company);
     const more = forwarded === ROWS_AT_ONCE || count === ROWS_AT_ONCE;
-    if (last && !more) await endResuming(onPrimary(ctx), given);
+    if (last && !more) await endResuming(ctx, given);
     return more;
   });
 }

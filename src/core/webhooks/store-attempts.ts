@@ -2,9 +2,8 @@ import { type QueryCreator, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { holdPublishing } from '../events/log.ts';
 import { scheduling } from '../schedule.ts';
-import { onPrimary, transaction } from '../sql/send.ts';
-import { prepare } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { transaction } from '../sql/send.ts';
+import { db, prepare, type Tables } from '../sql/sql.ts';
 import type { ClaimedDelivery, Sent } from './deliver-webhooks.ts';
 import type { DeliveryState } from './deliveries.ts';
 import { haltWebhook } from './webhook.ts';
@@ -144,14 +143,14 @@ const storeAll = prepare((p: { company: string; outcomes: string }) =>
 async function store(ctx: Context, company: string, outcomes: readonly Outcome[]): Promise<void> {
   const now = ctx.now();
   const rows = outcomes.map((one) => ({ ...one, due_at: new Date(now.getTime() + one.seconds * 1000) }));
-  const stored = await storeAll(onPrimary(ctx), { company, outcomes: JSON.stringify(rows) });
+  const stored = await storeAll(ctx, { company, outcomes: JSON.stringify(rows) });
   // A delivery may now be due earlier than the jobs of other processes expect.
   if (stored.some(({ state }) => state === 'PENDING')) ctx.services.changes.announce('due', 'delivery');
   const ended = new Map(stored.flatMap((row) => (row.state === 'FAILED' ? [[row.id, row]] : [])));
   for (const { id, webhook_id, halted: state, reason } of outcomes) {
     const row = ended.get(id);
     if (row && (state === 'DISABLED' || !row.once))
-      await haltWebhook(onPrimary(ctx), { company, id: webhook_id, state, reason, now });
+      await haltWebhook(ctx, { company, id: webhook_id, state, reason, now });
   }
 }
 

@@ -1,8 +1,7 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { onPrimary } from '../sql/send.ts';
-import { anyOf, FIRST_ID, firstIdOf, prepare } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { FIRST_ID, firstIdOf } from '../sql/ids.ts';
+import { anyOf, db, prepare, type Tables } from '../sql/sql.ts';
 import type { WebhookKey } from './webhook.ts';
 
 const DELIVERIES_KEPT_DAYS = 30;
@@ -27,7 +26,7 @@ const forgetOld = prepare((p: { before: string }) => forgetting(d('d.id', '<', p
 /** Forgets finished deliveries past their time, in small steps; gives whether there may be more. */
 export async function trimDeliveries(ctx: Context): Promise<boolean> {
   const before = firstIdOf(ctx.now().getTime() - DELIVERIES_KEPT_DAYS * 86_400_000);
-  const { length } = await forgetOld(onPrimary(ctx), { before });
+  const { length } = await forgetOld(ctx, { before });
   return length === TRIMMED_AT_ONCE;
 }
 
@@ -39,7 +38,7 @@ const forgetOf = prepare((p: WebhookKey & { after: string }) =>
 export async function forgetEnded(ctx: Context, webhook: WebhookKey): Promise<void> {
   // What was deleted before the last id stays in the index for a while, and would be looked through again.
   for (let after: string | undefined = FIRST_ID; after; ) {
-    const forgotten = await forgetOf(onPrimary(ctx), { ...webhook, after });
+    const forgotten = await forgetOf(ctx, { ...webhook, after });
     after = forgotten.map(({ id }) => id).toSorted()[TRIMMED_AT_ONCE - 1];
   }
 }

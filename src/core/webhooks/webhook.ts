@@ -6,10 +6,9 @@ import { ValidationFailed } from '../errors.ts';
 import { eventTypes } from '../events/event-data.ts';
 import { endOfLog } from '../events/log.ts';
 import { MOST_TYPES } from '../events/record-events.ts';
-import { asIn, field } from '../fields.ts';
+import { asIn, exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { id, listSchema, mustBe, storable } from '../input.ts';
-import { prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { db, prepare } from '../sql/sql.ts';
 
 /** Types that can be subscribed to; a test is sent to whom it is for. */
 export const subscribableTypes = eventTypes.filter((type) => type !== 'webhook.test');
@@ -19,7 +18,7 @@ export const webhookState = z.enum(webhookStates);
 /** An address that events are sent to, as both interfaces show it. Times are ISO 8601 UTC. */
 export const webhook = z
   .object({
-    id: field(z.uuid(), 'Identifies the webhook: the same in both interfaces.', '019aa1b2-8d4e-7f50-9b7c-1d2e3f4a5b6c'),
+    id: uuidField('Identifies the webhook: the same in both interfaces.', exampleIds.webhook),
     url: field(
       z.url(),
       'Where events are posted to: https, on the public internet, without credentials.',
@@ -36,8 +35,8 @@ export const webhook = z
     ),
     reason: field(z.string().nullable(), 'Why it was paused or disabled by itself.', null),
     oldSecretUntil: field(z.iso.datetime().nullable(), 'Until then, the secret before this one signs, too.', null),
-    createdAt: field(z.iso.datetime(), 'When it was created.', '2026-11-20T08:00:00.000Z'),
-    updatedAt: field(z.iso.datetime(), 'When it last changed.', '2026-11-20T08:00:00.000Z'),
+    createdAt: timeField('When it was created.'),
+    updatedAt: timeField('When it last changed.'),
   })
   .meta({
     id: 'Webhook',

@@ -8,13 +8,13 @@ import { typesField } from '../events/event-types.ts';
 import { holdPublishing } from '../events/log.ts';
 import { readInput } from '../input.ts';
 import { comesDue } from '../schedule.ts';
+import { isId, newId } from '../sql/ids.ts';
 import type { Page } from '../sql/page.ts';
 import { readOne, readSlice, type Slice } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoSql, json, jsonObject, jsonTable } from '../sql/selection.ts';
-import { onPrimary, transaction } from '../sql/send.ts';
-import { isId, newId, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { transaction } from '../sql/send.ts';
+import { db, prepare } from '../sql/sql.ts';
 import { newSecret } from './sender.ts';
 import { forgetEnded } from './trim-deliveries.ts';
 import {
@@ -72,7 +72,7 @@ export async function updateWebhook(ctx: Context, input: unknown, expected?: Exp
     if (!isDeepStrictEqual([url, description, types], [before.url, before.description, before.types])) {
       await em.nativeUpdate(WebhookEntity, { company, id }, { url, description, types, updatedAt: now });
     }
-    if (state === 'PAUSED') await haltWebhook(onPrimary(ctx), { company, id, state, reason: null, now });
+    if (state === 'PAUSED') await haltWebhook(ctx, { company, id, state, reason: null, now });
     if (state === 'ACTIVE' && before.state !== 'ACTIVE') {
       // What has waited is sent in steps (core/webhooks/resume-webhooks.ts).
       const resumed = { state, reason: null, failing: false, dueAt: now, updatedAt: now };
@@ -133,7 +133,7 @@ export const listWebhooks = (ctx: Context, { page }: { page: Page }): Promise<Sl
 
 /** A webhook of the company, locked until the transaction ends; throws WebhookNotFound. */
 export async function lockWebhook(ctx: Context, company: string, id: string): Promise<Webhook> {
-  const [row] = isId(id) ? await lockOne(onPrimary(ctx), { company, id }) : [];
+  const [row] = isId(id) ? await lockOne(ctx, { company, id }) : [];
   if (!row) throw new WebhookNotFound();
   return row.json;
 }
@@ -153,7 +153,7 @@ export const needContracts = (ctx: Context): void =>
 /** Throws Forbidden unless the caller may read all events of the webhook's types, and those that wait for it. */
 async function needEventsOf(ctx: Context, company: string, webhook: Webhook, types = webhook.types): Promise<void> {
   const wanted = haveContracts(webhook.types) || haveContracts(types);
-  const [waiting] = wanted ? [] : await contractsWaiting(onPrimary(ctx), { company, id: webhook.id });
+  const [waiting] = wanted ? [] : await contractsWaiting(ctx, { company, id: webhook.id });
   if (wanted || waiting) needContracts(ctx);
 }
 
