@@ -105,10 +105,7 @@ export class ChangeFeed extends EventEmitter<Events> {
     }
   }
 
-  /**
-   * Tells every process of what has become true, once the open transaction, if there is one, has committed. Where none is
-   * open it is to be called after the statement.
-   */
+  /** Notifies every process when the open transaction has committed; without one, call it after the statement. */
   announce<N extends keyof News>(channel: N, ...[news]: News[N]): void {
     this.database.notify(channel, typeof news === 'string' ? news : JSON.stringify(news));
   }

@@ -90,20 +90,14 @@ export const contextOf = (
   left?: () => AbortSignal,
 ): Context => new CallContext({ services, requestId, caller, disclosure: new Disclosure(), left });
 
-/**
- * The same caller with an entity manager of its own: what one operation left unsaved is nothing to the next.
- * For requests that hold several operations, and for events of a long stream.
- */
+/** The same caller with an entity manager of its own, for each operation of a request and each event of a stream. */
 export const renewed = (ctx: Context): Context => new CallContext(ctx);
 
 /** The context of work that goes on without its client, and so does not wait for its turn among requests. */
 export const detached = ({ services, requestId, caller, disclosure }: Context): Context =>
   new CallContext({ services, requestId, caller, disclosure });
 
-/**
- * The tenant of this call; throws Unauthenticated or Forbidden. What a request calls begins with this or another authorize
- * function.
- */
+/** The tenant; throws Unauthenticated or Forbidden. Every core function begins with an authorize function. */
 export function authorize(ctx: Context, scope: Scope): string {
   const { company } = callerOf(ctx);
   needScope(ctx, scope);

@@ -1,8 +1,8 @@
 /** Marks a file as UTF-8 for spreadsheets. */
 export const BYTE_ORDER_MARK = '\ufeff';
 /**
- * Places before what spreadsheets run as a formula: at the beginning of a cell, and behind whatever separates cells for
- * somebody, since who opens the file may split it elsewhere than its writer, also within quotes.
+ * Places before what spreadsheets run as a formula: the beginning of a cell, and after any usual separator, also within
+ * quotes, since the reader may split the file by another separator than its writer.
  */
 const BEFORE_FORMULA = /^(?=[\t\r\n])|(?<=^|[,;\t|\r\n])(?=(?:[^\S\t\r\n]|")*[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 

@@ -63,10 +63,7 @@ interface Opened {
   close(): void;
 }
 
-/**
- * What the followers of this process share: for all with the same key there is one source, which reads for all of them. It
- * is opened for the first follower and dropped after the last.
- */
+/** Followers with the same key share a source, which is opened for the first of them and dropped after the last. */
 export class Followers {
   readonly #changes: ChangeFeed;
   readonly #opened = new Map<string, Opened>();
@@ -84,10 +81,7 @@ export class Followers {
     return this.#opened.values().reduce((sum, { followers }) => sum + followers.size, 0);
   }
 
-  /**
-   * Joins the followers of a source of a company until the signal aborts or `leave` is called. Throws RateLimited where the company
-   * has too many.
-   */
+  /** Joins a source until the signal aborts or `leave` is called; throws RateLimited for too many of a company. */
   join<T extends Source>(
     key: readonly [kind: string, company: string, id?: string],
     open: () => T,

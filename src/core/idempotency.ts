@@ -28,10 +28,10 @@ export interface Outcome {
 export const IDEMPOTENCY_HOURS = 24;
 
 /**
- * Does `work` once for each key of a company, in one transaction with remembering its outcome, be it an answer or an error;
- * a repetition within 24 hours gets that outcome, provided that it may see what the first caller saw. `request` is a digest
- * of what was asked. Throws IdempotencyKeyReused for another request, IdempotencyInProgress while the first still runs, and
- * errors that may pass (mayPass); after these nothing is done and nothing remembered.
+ * Does `work` once for each key of a company, and stores its answer or error in the same transaction; a repetition
+ * within 24 hours gets that outcome if it has the scopes of the first caller. `request` is a digest of the request.
+ * Throws IdempotencyKeyReused for another request, IdempotencyInProgress while the first still runs, and errors that
+ * may pass (mayPass), which undo everything.
  */
 export async function once(
   ctx: Context,

@@ -68,10 +68,7 @@ function bounded(value: unknown, most: number): unknown {
   throw new PayloadTooLarge(`At most ${most} items in one list; this one has ${value.length}. Send several lists.`);
 }
 
-/**
- * Reads `input` by its schema, or throws ValidationFailed with the errors and their paths. Where `longest` is given, no list
- * in it has more items: PayloadTooLarge, before any item is looked at.
- */
+/** Reads `input`; throws ValidationFailed, and PayloadTooLarge for a list longer than `longest`, unread. */
 export function readInput<Schema extends z.ZodType>(
   schema: Schema,
   input: unknown,
@@ -98,9 +95,8 @@ const codes: Partial<Record<z.core.$ZodIssue['code'], string>> = {
 };
 
 /**
- * A Standard Schema that judges a value by the very schema that core reads it with, so that both interfaces reject the same values
- * with the same codes and paths. The value stays as it came: core reads it for good, and what its schema makes of it (a Date of a
- * text) could not be read a second time.
+ * A Standard Schema that checks a value by core's schema, so that both interfaces reject the same values with the same
+ * codes and paths. It keeps the value: core parses it later, and could not parse a result (a Date) a second time.
  */
 export const judgedBy = (schema: z.ZodType) => ({
   '~standard': {

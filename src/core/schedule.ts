@@ -3,9 +3,9 @@ import type { Context } from './context.ts';
 import { isoOf } from './sql/selection.ts';
 import { anyOf, db, prepare, type Tables } from './sql/sql.ts';
 
-// A company has an entry in the schedule that comes no later than any of its rows of a kind, so that background work finds
-// the companies with something due without a look at the others. Whoever makes a row due, or due sooner, adds an entry in the
-// same transaction; entries are never changed, so writers do not wait for each other.
+// A company has an entry in the schedule no later than any of its due rows of a kind, so that background work looks at
+// these companies alone. A transaction that makes a row due adds an entry. Entries are never changed, so writers do not
+// wait for each other.
 
 export type Scheduled = Selectable<Tables['schedule']>['kind'];
 
@@ -109,8 +109,8 @@ export function scheduleOf(kind: Scheduled, first: (company: string) => Expressi
       ),
   );
   /**
-   * Puts one entry in the place of all entries of a company: of its first row, if it has any. An entry that this statement
-   * does not see yet stays, and so does the one that another process is putting in their place.
+   * Replaces all entries of a company by one of its first row, if it has any. An entry that this statement does not see
+   * yet stays, and so does one that another process is replacing.
    */
   const reschedule = (ctx: Context, company: string) => makeOne(ctx, { company });
   /** Finds the companies with something due, by their names. Locks nothing. */

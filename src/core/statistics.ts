@@ -10,10 +10,7 @@ const names: Table[] = ['fleet', 'vehicle', 'vehicle_tally', 'contract', 'import
 const FEW_PAGES = 8;
 const FEW_ROWS = 1000;
 
-/**
- * A page has 8 kB. `relpages` and `reltuples` are how many pages and rows there were when the planner last looked: none of an
- * open transaction's, which may have filled most of the pages.
- */
+/** `relpages` (8 kB each) and `reltuples` are what the planner last saw, which is nothing of an open transaction. */
 const findGrown = prepare(
   (p: { names: readonly string[]; vehicles: number }) =>
     sql<{
@@ -27,10 +24,9 @@ const findGrown = prepare(
 );
 
 /**
- * Has the database look at tables of which as much is new as it last saw; `vehicles` have come in the open transaction. In a
- * small table all indexes that begin with the company are equally good to the planner, and plans from then are kept while
- * millions of rows come. PostgreSQL looks by itself within a minute or two, which is long after a large upload; the embedded
- * database never does.
+ * Has the database analyse tables that have doubled; the open transaction has added `vehicles`. In a small table all
+ * indexes that begin with the company seem equally good, and such plans stay while millions of rows come. PostgreSQL
+ * analyses within a minute or two, long after a large upload; the embedded database never does.
  */
 export async function refreshStatistics(ctx: Context, vehicles = 0): Promise<void> {
   // One column is enough for how many rows there are, and has plans made anew; the others' turn comes with the next upkeep.

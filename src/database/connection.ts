@@ -5,9 +5,9 @@ import pg from 'pg';
 import { type Step, traced } from '../telemetry/telemetry.ts';
 
 /**
- * Statements that a connection prepares. The service has a few hundred texts of its own; clients of GraphQL make others
- * by the shapes of their queries. Each costs a connection of the server some 30 kB, so a text is named when it comes for
- * the third time, and a connection that has prepared this many gives way to a new one.
+ * Statements that a connection prepares. The service has a few hundred texts; clients of GraphQL make others by the
+ * shapes of their queries. Each costs a connection of the server some 30 kB, so a text is named at its third use, and a
+ * new connection replaces one that has prepared this many.
  */
 const MOST_PREPARED = 300;
 const USES_UNNAMED = 2;
@@ -69,10 +69,7 @@ export class PostgresConnection extends pg.Client {
     return this.#isEnding || this.socket.destroyed || this.#prepared.size >= MOST_PREPARED;
   }
 
-  /**
-   * Runs a statement. A text without values may be several, which cannot be prepared. `asTexts`: its rows are arrays of
-   * texts.
-   */
+  /** Runs a statement. A text of several has no values: it cannot be prepared. `asTexts`: rows are arrays of texts. */
   send(text: string, values: readonly unknown[] = [], asTexts = false): Promise<Result> {
     const name = values.length > 0 ? this.#nameOf(text) : undefined;
     return this.#query({ text, values: [...values], name, ...(asTexts && textRows) });

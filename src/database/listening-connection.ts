@@ -33,9 +33,9 @@ interface Look {
 }
 
 /**
- * The connection over which processes tell each other of what they have committed: one, outside the pool, made again with
- * growing delays when it is lost. No transaction that writes notifies (docs/decisions/events.md). Whoever may have
- * missed something is told so with '': after a lost connection, and when another process has gone without its last words.
+ * The connection by which processes hear of each other's commits: one, outside the pool, made again with growing delays
+ * when it is lost. No transaction that writes notifies (docs/decisions/events.md). Listeners get '' where they may have
+ * missed something: after a lost connection, and when another process has ended without its last notification.
  */
 export class ListeningConnection {
   readonly #channels = openChannels();

@@ -11,8 +11,8 @@ import type { Reply, Request } from './pglite-worker.ts';
 type Answer = Extract<Reply, { result: unknown }>['result'];
 
 /**
- * PostgreSQL inside this process, seen as a pool with a single connection, so that everything above it is the same
- * as with a server. It runs in a thread of its own: its queries are synchronous and would block the event loop.
+ * PostgreSQL inside this process, as a pool of one connection, so that everything above it is the same as with a
+ * server. It runs in its own thread: its queries are synchronous and would block the event loop.
  */
 export class PGlitePool implements PostgresPool {
   readonly options = {};

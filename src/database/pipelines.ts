@@ -7,8 +7,8 @@ import type { ServerWatch } from './server-watch.ts';
 const SHORT_MS = 500;
 
 /**
- * Short statements that share a few connections in PostgreSQL's pipeline mode: one does not wait for the answer to the one
- * before it, and those of requests that arrive together go in one packet. Each is a transaction of its own.
+ * Short statements share a few connections in PostgreSQL's pipeline mode: none waits for the answer to the one before
+ * it, and those of requests that arrive together go in one packet. Each is a transaction of its own.
  */
 export class Pipelines {
   readonly #watch: ServerWatch;
@@ -29,10 +29,7 @@ export class Pipelines {
     this.#repeatable = repeatable;
   }
 
-  /**
-   * The rows of a statement; null when it is to be sent on a connection of its own, since it took too long here, or, where
-   * that does no harm, since its connection was lost.
-   */
+  /** The rows; null where the statement needs its own connection: it is slow, or repeatable and this one was lost. */
   async send(statement: string, values: readonly unknown[], asTexts = false): Promise<unknown[] | null> {
     if (this.#watch.isSilent) return null;
     const connection = this.#leastBusy();
@@ -90,10 +87,7 @@ export class Pipelines {
 
 const codeOf = (error: unknown): string => (error instanceof pg.DatabaseError && error.code) || '';
 
-/**
- * Whether the statement itself failed: not its connection, the server (53, 57, 58), a lock (55), or an earlier statement
- * that was to prepare it (26000).
- */
+/** Whether the statement failed, not a connection, the server (53, 57, 58), a lock (55) or a preparation (26000). */
 const isOfStatement = (error: unknown): boolean => /^(?!26000|5[3578])./.test(codeOf(error));
 
 /** Whether the statement was undone or not begun. */

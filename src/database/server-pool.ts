@@ -72,7 +72,7 @@ export class ServerPool {
 type PoolConnection = PostgresConnection & pg.PoolClient;
 
 /**
- * A connection while it is somebody's. One that is lost goes back by itself: Kysely keeps it when its begin or rollback
+ * A connection of the pool while it is in use. A lost one returns by itself: Kysely keeps it when its begin or rollback
  * fails, so the pool would shrink with every connection that is lost in a transaction.
  */
 class PooledConnection implements Disposable {

@@ -9,9 +9,9 @@ const SUSPECT_LOOKS = 4;
 const ANSWER_MS = 2_500;
 
 /**
- * Tells a server that is slow, which is waited for, from one that is silent (hanging, or behind a broken network), whose
- * connections would be waited for until the system gives them up after minutes. Where a connection waits in vain for two
- * seconds, another one says hello; without an answer all are cut, and new ones fail at once until somebody answers.
+ * Tells a slow server, for which statements wait, from a silent one (hanging, or behind a broken network), for which
+ * they would wait until the system gives up after minutes. When a connection has waited in vain for two seconds,
+ * another one says hello; without an answer all are cut, and new ones fail at once until the server answers.
  */
 export class ServerWatch {
   /** Makes connections that are watched. */

@@ -10,8 +10,8 @@ function element(value: unknown): string {
 }
 
 /**
- * An array of PostgreSQL, whatever its elements. MikroORM's own array type changes texts on the way: 'NULL' becomes null,
- * spaces at the ends vanish, and line breaks, quotes and backslashes come back as something else.
+ * An array of PostgreSQL, whatever its elements. MikroORM's own array type changes texts on the way: 'NULL' becomes
+ * null, spaces at the ends vanish, and line breaks, quotes and backslashes come back as something else.
  */
 class NativeArray<T> extends Type<readonly T[] | null, string | null> {
   override convertToDatabaseValue(value: readonly T[] | null): string | null {

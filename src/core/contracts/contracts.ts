@@ -178,8 +178,8 @@ const recordDue = prepare((p: By & { company: string }) => {
 });
 
 /**
- * Records that contracts of a company have started or ended since, each once: `due_at` is a contract's start, then its end.
- * Some hundred at a time; those that another process is recording are left to it.
+ * Records that contracts of a company have started or ended, each once: `due_at` is a contract's start, then its end. A
+ * call records up to CONTRACTS_AT_ONCE, and skips those that another process is recording.
  */
 export async function recordContractPeriods(ctx: Context, company: string): Promise<void> {
   await recordDue(ctx, { ...bySystem(ctx), company });

@@ -13,10 +13,7 @@ import { vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
 import { contractFacts, statusAt } from './contracts.ts';
 
-/**
- * Ties a vehicle to a pack for a period. Throws FleetNotFound, VehicleNotFound (not in that fleet), ValidationFailed,
- * and ContractOverlap with the ids in the way.
- */
+/** Throws FleetNotFound, VehicleNotFound (not in that fleet), ValidationFailed, and ContractOverlap with the ids. */
 export async function createContract(ctx: Context, input: unknown): Promise<Contract> {
   const caller = authorizeContracts(ctx, 'contracts:write');
   const { fleetId, vin: vinAsGiven, from, to, ...terms } = readInput(createContractInput, input);
@@ -50,10 +47,7 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
 type NewContract = By &
   Pick<Contract, 'id' | 'company' | 'fleetId' | 'vin' | 'name' | 'description' | 'pack' | 'from' | 'to'>;
 
-/**
- * Gives nothing where there is no such vehicle, which is locked after its fleet. One contract at a time for each vehicle: two
- * that overlap would wait for each other to commit, until one is cut off.
- */
+/** Locks the fleet, then the vehicle, which gets one contract at a time: two that overlap would wait for each other. */
 const insert = prepare((p: NewContract) =>
   db
     .with('v', (q) =>

@@ -89,11 +89,7 @@ export async function listEvents(
 
 export const PUBLISHED = 'e.position is not null';
 
-/**
- * Where in the log an event stands, for reading on after it. `after` is its id or its cursor.
- * Throws ValidationFailed for an event that is not, or no longer, in the company's log: going on from anywhere else
- * would pass something over in silence.
- */
+/** The position of the event with this id or cursor; throws ValidationFailed for one that is not in the log. */
 export async function positionOf(ctx: Context, after: string): Promise<string> {
   const company = authorize(ctx, 'fleets:read');
   const place = readPage({ after: eventCursor(after) }).after;
@@ -172,8 +168,8 @@ const logOrder: FixedOrder = {
 export const unindexedOrder: FixedOrder = { ...logOrder, columns: ['(e.position + 0)'], range: undefined };
 
 /**
- * The place in the log of the event that was written last an hour before a time, or first an hour after it: an event is written
- * at its time, or later by what a transaction takes. So what stands on the other side of it need not be looked at.
+ * The position of the event that was written last an hour before a time, or first an hour after it. An event is written
+ * at its time, or later by the duration of a transaction, so events beyond that position need no look.
  */
 const placeAt = (
   sign: '-' | '+',

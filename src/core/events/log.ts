@@ -41,19 +41,16 @@ const lockLog = prepare((p: { company: string }) =>
 );
 
 /**
- * Waits until nobody publishes events of a company, and lets nobody until the open transaction ends. Positions thereby
- * become visible in their order, and a webhook is created, halted or deleted, or has caught up with the log, between two
- * events. Companies are to be held in the order of their names.
+ * Holds the publishing of a company's events until the transaction ends: positions become visible in their order, and a
+ * webhook is created, halted, deleted or caught up between two events. Hold several companies in the order of their
+ * names.
  */
 export async function holdPublishing(ctx: Context, company: string): Promise<void> {
   await addCompany(ctx, { company });
   await lockLog(ctx, { company });
 }
 
-/**
- * A `with` clause that makes deliveries of these events for the webhooks `w` of a company that want them; tests go to one webhook
- * alone.
- */
+/** A `with` clause with deliveries of these events for the webhooks `w` that want them. Tests have one webhook each. */
 export const delivering = (
   q: QueryCreator<Tables>,
   { company, now }: { company: string; now: Date | string },
@@ -80,8 +77,8 @@ export const delivering = (
     .onConflict((conflict) => conflict.doNothing());
 
 /**
- * Events that get their place in the log in one transaction: few, since each may name 1,000 vehicles; and fewer where each goes to
- * many webhooks, so that the database does not work for one company for half a second.
+ * Events that one transaction publishes: few, since each may name 1,000 vehicles, and fewer where each goes to many
+ * webhooks, so that the database does not work for one company for half a second.
  */
 const MANY_EVENTS = 100;
 const FEW_EVENTS = 10;
@@ -100,10 +97,7 @@ const findUnpublished = prepare((p: { after: string }) =>
     .limit(EVENTS_SEARCHED),
 );
 
-/**
- * The next companies behind `after`, by name, that have something to publish; behind `last` there may be others, and there are
- * none where it is ''. Locks nothing.
- */
+/** The next companies after `after`, by name, with unpublished events, and the `last` of them: '' at the end. */
 export async function companiesToPublish(ctx: Context, after = ''): Promise<{ companies: string[]; last: string }> {
   const events = await findUnpublished(ctx, { after });
   const companies = [...new Set(events.map(({ company }) => company))];
@@ -131,8 +125,9 @@ const lockFreeLog = prepare((p: { company: string }) =>
 const NONE = '00000000-0000-0000-0000-000000000000';
 
 /**
- * The next events of a company, with their positions. `key` is what those have in common that are one item of the history: one
- * request, or else one type, of one actor about one fleet in one hour; those of contracts apart, since not everybody sees them.
+ * The next events of a company, with their positions. Events with the same `key` are one item of the history: one
+ * request, or else one type, of one actor about one fleet in one hour; events of contracts are apart, since not all
+ * callers see them.
  */
 const dueEvents = (p: { company: string; end: string }, most: number) => sql<{
   id: string;
@@ -223,10 +218,7 @@ const publishing = (most: number) =>
 const publishMany = publishing(MANY_EVENTS);
 const publishFew = publishing(FEW_EVENTS);
 
-/**
- * Gives recorded events of a company their places in its log, and a delivery to every webhook that wants them, in one
- * transaction: none where somebody else holds the company's log.
- */
+/** Publishes a company's next events in one transaction, with their deliveries, unless another process does. */
 export async function publishEventsOf(ctx: Context, company: string) {
   return transaction(ctx, async () => {
     const [free] = await lockFreeLog(ctx, { company });

@@ -63,9 +63,8 @@ const deleted = (company: string) =>
   `array(select gone.id from fleet gone where gone.company = ${company} and gone.deletion is not null)`;
 
 /**
- * The condition that the fleet of a row (a vehicle, a contract, an import) is there. The planner assumes ten deleted
- * fleets, so hardly any remaining row in a company with two, and would avoid the index of the list. With `coalesce` it
- * assumes half of the rows.
+ * The condition that a row's fleet is not deleted. The planner assumes ten deleted fleets, so hardly any remaining row
+ * in a company with two, and would avoid the index of the list. With `coalesce` it assumes half of the rows.
  */
 const isThere = (row: string, company: string) => `coalesce(${row}.fleet_id <> all(${deleted(company)}), true)`;
 

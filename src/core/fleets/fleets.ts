@@ -69,8 +69,8 @@ export const needFleet = needing(prepare(oneFleet));
 export const holdingFleet = (p: FleetKey) => oneFleet(p).forKeyShare();
 
 /**
- * Like needFleet, and keeps the fleet from being deleted until the transaction ends. To be called before vehicles of it
- * are locked: its deletion locks in this order, and the opposite one would be a deadlock.
+ * Like needFleet, and keeps the fleet from being deleted until the transaction ends. Call it before vehicles of the
+ * fleet are locked: its deletion locks in this order, and the opposite order would be a deadlock.
  */
 export const holdFleet = needing(prepare(holdingFleet));
 
@@ -166,10 +166,7 @@ const insertFleet = prepare((p: Fleet & By & { data: string }) => {
     .selectNoFrom([]);
 });
 
-/**
- * Changes the named fields of a fleet; one that stays as it was keeps its time of change. Throws FleetNotFound,
- * PreconditionFailed, or ValidationFailed when no field is named.
- */
+/** Changes the named fields of a fleet; throws FleetNotFound, PreconditionFailed, or ValidationFailed for no field. */
 export async function updateFleet(ctx: Context, input: unknown, expected?: Expected<Fleet>): Promise<Fleet> {
   const company = authorize(ctx, 'fleets:write');
   const { id, ...fields } = readInput(updateFleetInput, input);

@@ -107,9 +107,9 @@ class CompanyLog implements Source {
 }
 
 /**
- * Each event of the caller's company in the order of the log until the signal aborts: from the one after `after` (an
- * id or cursor), or else from now. Nothing is passed over, whatever happens to connections: news only wake the reader,
- * what it gives comes from the log. Throws ValidationFailed for an event that is no longer kept, and FleetNotFound.
+ * Each event of the caller's company in the order of the log until the signal aborts: after the event `after` (an id or
+ * cursor), or from now. News only wake the reader; events come from the log, so none is skipped when a connection is
+ * lost. Throws ValidationFailed for an event that is no longer kept, and FleetNotFound.
  */
 export async function followEvents(
   ctx: Context,
@@ -152,10 +152,7 @@ export async function followEvents(
   return events();
 }
 
-/**
- * Conditions of `eventRows`, on an event that was read: null fits nothing. `historyId` is missing: events do not hold it,
- * so the log is read by SQL for it.
- */
+/** Conditions of `eventRows` on an event in memory; null fits nothing. `historyId`, which events lack, needs SQL. */
 const fits: Record<string, (event: Event, wanted: never) => boolean> = {
   types: ({ type }, wanted: readonly string[]) => wanted.includes(type),
   fleetId: ({ fleetId }, wanted: string) => fleetId === wanted.toLowerCase(),

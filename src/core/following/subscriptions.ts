@@ -13,8 +13,8 @@ import type { Vehicle } from '../vehicles/vehicle.ts';
 import { vehicleObject, vehiclesOf } from '../vehicles/vehicles.ts';
 
 /**
- * The vehicles of the caller's company (of one fleet, if named), each when it has a new answer, until the signal aborts.
- * Throws FleetNotFound now; Unavailable later for a reader so slow that answers would be lost.
+ * The vehicles of the caller's company (of one fleet, if named), each when it has a new answer, until the signal
+ * aborts. Throws FleetNotFound now; Unavailable later for a reader so slow that answers would be lost.
  */
 export async function eligibilityChanges(
   ctx: Context,
@@ -184,8 +184,8 @@ const findVerified = prepare((p: { company: string; since: Date }) =>
 const PAUSE_MS = 100;
 
 /**
- * An import of the caller's company each time it has moved on, until it has ended or the signal aborts. It need not
- * exist yet. Throws ImportNotFound for what cannot be an id.
+ * An import of the caller's company after each change, until it has ended or the signal aborts. It need not exist yet.
+ * Throws ImportNotFound for a malformed id.
  */
 export async function importChanges(
   ctx: Context,

@@ -15,8 +15,8 @@ import { removeVehicles } from '../vehicles/delete-vehicles.ts';
 const DELETED_AT_ONCE = 5000;
 
 /**
- * Deletes a fleet with its vehicles and contracts, and gives it back as it was; throws FleetNotFound and PreconditionFailed.
- * The rows of a large one are deleted by deleteSome, which then records their events.
+ * Deletes a fleet with its vehicles and contracts, and gives it back as it was; throws FleetNotFound and
+ * PreconditionFailed. For a large fleet, deleteSome deletes the rows and records their events.
  */
 export async function deleteFleet(caller: Context, input: { id: string }, expected?: Expected<Fleet>): Promise<Fleet> {
   const company = authorize(caller, 'fleets:write');
@@ -34,8 +34,7 @@ export async function deleteFleet(caller: Context, input: { id: string }, expect
       ctx.services.changes.announce('due', 'fleet');
     } else {
       await removeVehicles(ctx, company, await lockAll(ctx, { company, id }));
-      // Its tallies cascade. A transaction that added vehicles which this one could not see then breaks their foreign key and
-      // is rolled back.
+      // Its tallies cascade: a transaction that added vehicles meanwhile breaks their foreign key and rolls back.
       await remove(ctx, { company, id });
     }
     await record(ctx, [{ type: 'fleet.deleted', company, fleetId: id, data: { name, vehicleCount } }]);
@@ -89,9 +88,9 @@ const lockSome = prepare((p: FleetKey & { after: string }) =>
 );
 
 /**
- * Deletes some vehicles of a fleet that is being deleted, with their contracts, or the fleet itself when it has none left, in
- * a transaction of its own. A fleet that somebody else has locked is left to them. Gives the id behind which to go on, since
- * what was deleted before it stays in the index for a while and would be looked through again; null where nothing is left.
+ * Deletes some vehicles of a deleted fleet with their contracts, or the fleet itself when it has none left, in its own
+ * transaction. Skips a fleet that is locked. Gives the id to go on after, since deleted rows stay in the index for a
+ * while; null at the end.
  */
 export async function deleteSome(ctx: Context, place: FleetKey, after = FIRST_ID): Promise<string | null> {
   return transaction(ctx, async () => {

@@ -9,10 +9,7 @@ import { countVehicles } from '../vehicles/tally.ts';
 /** A fleet's tally is folded together when it has grown past this many rows. */
 const TALLY_ROWS = 16;
 
-/**
- * Every change of a count records an event: companies in the events of the last minute, at most so many, have changed
- * tallies.
- */
+// Every change of a count records an event, so companies in the events of the last minute have changed tallies.
 const ACTIVE_MINUTES = 1;
 const ACTIVE_EVENTS = 10_000;
 
@@ -68,10 +65,7 @@ const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
     .groupBy(['fleet_id', 'status']),
 );
 
-/**
- * Folds the tallies of companies with new events into one row per fleet and status. Sums stay the same throughout.
- * Fleets are held before their rows, as everywhere, since their deletion locks in this order.
- */
+/** Sums up tallies of companies with new events. Fleets are held before their rows, in the order of their deletion. */
 export async function foldTallies(ctx: Context): Promise<void> {
   const since = firstIdOf(ctx.now().getTime() - ACTIVE_MINUTES * 60_000);
   const grown = await findGrown(ctx, { since, rows: TALLY_ROWS });

@@ -95,10 +95,7 @@ export const activityCount = z
   .meta({ id: 'ActivityCount', description: 'How many events of one type an hour or a day had.' });
 export type ActivityCount = z.output<typeof activityCount>;
 
-/**
- * How many events of each type the caller's company had in each hour or day; those without any are left out, and events of
- * contracts without the scope for them. At most 1,000 hours or days. Throws ValidationFailed.
- */
+/** The number of events of each type by hour or day, at most 1,000 of these; throws ValidationFailed. */
 export async function companyActivity(ctx: Context, input: unknown): Promise<ActivityCount[]> {
   const owner = authorize(ctx, 'fleets:read');
   const asked = readInput(activityInput, input);

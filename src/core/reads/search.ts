@@ -33,9 +33,9 @@ interface Fit {
 }
 
 /**
- * Fleets and contracts of the caller's company by a part of their names, whatever its case and accents, and vehicles by their VIN,
- * its beginning or its end. First what is the text, then what begins with it; of these fleets, vehicles and contracts, by name.
- * Without the scope `contracts:read` there are no contracts among them. Throws ValidationFailed.
+ * Fleets and contracts by a part of their names, whatever its case and accents, and vehicles by their VIN, its
+ * beginning or its end. Whole matches come first, then beginnings; among these fleets, vehicles and contracts, by name.
+ * Contracts need `contracts:read`.
  */
 export async function search(ctx: Context, input: unknown): Promise<Found[]> {
   const company = authorize(ctx, 'fleets:read');

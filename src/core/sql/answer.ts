@@ -64,10 +64,7 @@ export function readArguments(field: OneField | ListField, args: object): Read {
 const MOST_BYTES = 16 * 1024 * 1024;
 const TOO_LARGE = '!';
 
-/**
- * Reads the parts of a plan in one statement; those whose arguments were refused are left out, for each row of `rows` if
- * these are given. Throws CostExceeded for too long a text.
- */
+/** Reads the parts of a plan, but refused ones, in one statement, for each row of `rows`. Throws CostExceeded. */
 export async function readAnswers(
   ctx: Context,
   plan: Plan,

@@ -14,9 +14,9 @@ export interface Check {
 }
 
 /**
- * Writes parts as SQL for their JSON. Values are named: `$company`, `$now`, `$a<n>_<name>` for what
- * the field of `given[n]` was given, and `$n<n>` for one of `names`. Where `given[n]` is null the field was refused, and nothing
- * is read for it.
+ * Writes parts as SQL for their JSON. Values are named: `$company`, `$now`, `$a<n>_<name>` for an argument of the field
+ * `given[n]`, and `$n<n>` for one of `names`. Where `given[n]` is null the field was refused, and nothing is read for
+ * it.
  */
 export class Writer {
   readonly checks: Check[] = [];
@@ -125,8 +125,8 @@ export class Writer {
   }
 
   /**
-   * The JSON text of a manufacturer. There are some forty, the same as long as the process runs; as a value they would be
-   * sent and parsed with each request. `$` would be taken for a value.
+   * The JSON text of a manufacturer. The some forty are constant, and a parameter would be sent and parsed with each
+   * request. `$` would be taken for a value.
    */
   #manufacturer(slug: string, members: Members): string {
     const all = this.#ctx.services.manufacturers.list();

@@ -93,8 +93,7 @@ export class ListSql {
 
   #exists(operator: '<' | '>' | '<=' | '>=', place: readonly string[]): string {
     const first = { bounds: [{ operator, place }], backward: operator.startsWith('<'), limit: 1 };
-    // Not `exists`: it ignores the order, and the planner, expecting a row soon, would read rows of other lists from the
-    // start.
+    // `exists` ignores the order: the planner, expecting a row soon, would read other lists from the start.
     return `coalesce((${firstRows(this.list, 'true', first)}), false)`;
   }
 
@@ -113,8 +112,8 @@ export class ListSql {
   }
 
   /**
-   * PostgreSQL plans for a tenth of the table where it does not see a limit, so one of a few is written out. The page is
-   * put in its order before anything is aggregated, for an aggregate with an order of its own would change that of others.
+   * The limit is one of a few constants: the planner takes a parameter for a tenth of the table. The page is sorted
+   * before anything is aggregated, for an aggregate with an order of its own would change that of others.
    */
   #rows(): string {
     const { limit, after, before, backward } = this.#page;

@@ -169,9 +169,9 @@ const rowOf = (columns: readonly string[]) => (columns.length === 1 ? columns[0]
 export type Prefix = readonly (readonly [column: string, value: string])[];
 
 /**
- * The conditions for the rows of a list between these places, as the list goes: `>` is what comes after. Where an index has the
- * order behind the prefix's columns, they are one range of it, and not equalities: of these PostgreSQL expects so few rows,
- * whatever there are, that it may read and sort all of them for a page (docs/decisions/lists.md).
+ * The conditions for the rows of a list between these positions; `>` comes after, in the list's order. Where an index
+ * has the order after the prefix's columns, they are one range of it: for equalities PostgreSQL expects so few rows
+ * that it may read and sort all of them for a page (docs/decisions/lists.md).
  */
 export function rangeSql(sort: Sort, prefix: Prefix, bounds: readonly RangeEnd[]): string[] {
   const { columns, descending, range } = sort;

@@ -26,8 +26,8 @@ export interface Page {
 }
 
 /**
- * Reads connection arguments; `orders` are those of the list. Throws ValidationFailed for sizes out of range, orders that the
- * list does not have, and cursors that are none of it, or of another order of it.
+ * Reads connection arguments; `orders` are those of the list. Throws ValidationFailed for sizes out of range, orders
+ * that the list does not have, and cursors of another list or order.
  */
 export function readPage(input: unknown, orders?: Orders): Page {
   const { first, after, last, before, orderBy } = readInput(pageInput, input);

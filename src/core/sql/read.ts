@@ -26,10 +26,7 @@ interface AskedOne {
   long?: boolean;
 }
 
-/**
- * Reads a page and has `writer` write it, outside of transactions where it writes other values than texts: PostgreSQL would take
- * twice as long for the same text.
- */
+/** Reads a page outside of transactions. `writer` writes its JSON, in half the time that PostgreSQL would take. */
 export async function readText(
   ctx: Context,
   of: Resource,

@@ -12,8 +12,8 @@ export type Condition = readonly [sql: string, readAs?: (given: never) => unknow
 export type FilterConditions = Readonly<Record<string, Condition>>;
 
 /**
- * Rows of a table as both interfaces show them. Its SQL may use `$company` (the caller's) and `$now`. The alias of a join must
- * differ from the aliases of all resources, whose statements may enclose it.
+ * Rows of a table as both interfaces show them. Its SQL may use `$company` (the caller's) and `$now`. The alias of a
+ * join must differ from the aliases of all resources, whose statements may enclose it.
  */
 export interface Resource {
   /** The table with its alias. */
@@ -101,8 +101,8 @@ export interface OneField {
   by?(args: never): object;
 }
 /**
- * Indexes that begin with the parent (each fleet of the company) and have a key next. A condition that no row meets then
- * costs one lookup for each parent instead of one for each row.
+ * Indexes that begin with the parent (each fleet of the company) and have a key next. A condition that no row meets
+ * then costs one lookup for each parent instead of one for each row.
  */
 export interface Seek {
   /** The keys after company and parent: the first key whose column the filter names is used. */

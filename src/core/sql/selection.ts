@@ -6,10 +6,7 @@ import { bare, kindOf } from '../fields.ts';
 import type { Tables } from './sql.ts';
 import { TextSql } from './text-sql.ts';
 
-/**
- * How a member is made in SQL: an expression whose text is JSON, never null. `bare`: its text goes between quotes as it
- * is, for it holds nothing that JSON would escape.
- */
+/** SQL for a member: its text is JSON, never null. `bare` text goes between quotes unescaped. */
 export interface ValueSql {
   readonly sql: string;
   /** The column for lists whose JSON Node writes, at less than half of PostgreSQL's cost. */
@@ -143,10 +140,7 @@ const kinds: Readonly<Record<string, (column: string) => ValueSql>> = {
   time: json.time,
 };
 
-/**
- * How the members of a resource are made of a row of its table, called `alias` in the statement: each from the column of
- * its name, as its schema says, but for those that `made` makes.
- */
+/** The members of a resource, each from the column of its name in the table `alias`, unless `made` has it. */
 export function jsonTable<Name extends keyof Tables & string, Schema extends z.ZodObject>(
   _table: Name,
   alias: string,

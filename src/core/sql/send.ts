@@ -20,8 +20,8 @@ export const openPlaces = (): Shares => new Shares(PLACES);
 const MOST_WAITING = 1000;
 
 /**
- * Runs work that takes a connection of the pool when its company has its turn; work outside requests runs at once. Throws
- * RateLimited after LIMIT_STATEMENT_SECONDS of waiting, and Unavailable when the client has left meanwhile.
+ * Runs work on a connection of the pool when it is its company's turn; outside requests at once. Throws RateLimited
+ * after LIMIT_STATEMENT_SECONDS of waiting, and Unavailable when the client has left meanwhile.
  */
 async function inTurn<T>(ctx: Context, work: () => Promise<T>): Promise<T> {
   const { caller, left, services } = ctx;
@@ -70,8 +70,8 @@ const shared =
     (await short(text, values)) ?? onPool(ctx)(text, values);
 
 /**
- * Reads rows of texts; in a transaction other values are not texts. A `long` read, or one that turns out to be long, takes a
- * place of its company; a read of the `newest` rows goes to the primary.
+ * Reads rows of texts; in a transaction other values are not texts. A `long` read, or one that turns out to be long,
+ * takes a place of its company; a read of the `newest` rows goes to the primary.
  */
 export async function readRows(
   ctx: Context,

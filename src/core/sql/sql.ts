@@ -138,10 +138,7 @@ export const everyText = (): string[] => registered.flatMap((texts) => texts());
 type Present<P, Name extends keyof P> = { [K in keyof P]-?: K extends Name ? NonNullable<P[K]> : P[K] };
 type Has<Name extends string> = Readonly<Record<Name, boolean>>;
 
-/**
- * Like `prepare`, for a statement that depends on which of the values of these names are neither null nor undefined: one
- * text is kept for each combination that occurs.
- */
+/** Like `prepare`, with a text for each combination of these optional values that is used; null counts as missing. */
 export const prepareVariants =
   <P extends object>() =>
   <const Name extends keyof P & string, Row>(
@@ -166,8 +163,8 @@ export const prepareVariants =
   };
 
 /**
- * A statement that is written when it is first sent and kept as text; each call gives values only. `build` sees a
- * stand-in for each value, so it can neither look at them nor compute with them. A value that a call leaves out is null.
+ * A statement that is built when it is first sent and kept as text; each call gives values only. `build` sees a stand-
+ * in for each value, so it cannot look at values or compute with them. A value that a call leaves out is null.
  */
 export const prepare = <P extends object, Row>(build: (p: P) => Statement<Row>): Prepared<P, Row> =>
   prepareVariants<P>()([], (p) => build(p as P));
@@ -175,10 +172,7 @@ export const prepare = <P extends object, Row>(build: (p: P) => Statement<Row>):
 /** A number from 0 to 1 for each text, always the same: due times are spread by it. */
 export const spread = (of: Expression<string>) => sql<number>`((hashtextextended(${of}, 0) & 65535) / 65536.0)::float8`;
 
-/**
- * `any` of the results of a query of one column, which runs once. With `in`, the planner may run the query again for each row
- * where its statistics say that the table is all but empty.
- */
+/** `any` of a query of one column, which runs once. `in` may run it again for each row of a table that seems empty. */
 export const anyOf = <DB, Table extends keyof DB, Value>(query: SelectQueryBuilder<DB, Table, Record<string, Value>>) =>
   sql<Value>`any(array(${query}))`;
 

@@ -2,8 +2,8 @@
 const LONGEST_CHAIN = 100;
 
 /**
- * Writes an SQL expression that concatenates fixed pieces and values, none of which may be null. `||` takes a fifth to a
- * third less time than `format`, which parses its template for each row.
+ * Writes an SQL expression that concatenates texts and values, none of which may be null. `||` takes a fifth to a third
+ * less time than `format`, which parses its template for each row.
  */
 export class TextSql {
   readonly #operands: string[] = [];

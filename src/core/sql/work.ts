@@ -30,10 +30,7 @@ function addLooks(looks: Looks, members: Members, given: Given, parents: Parents
   }
 }
 
-/**
- * Counts that are not kept look at all rows, and so may a filter in another order than an index has. Together, parents have no
- * more rows than the company.
- */
+/** Counts that are not stored look at all rows, and so may a filter without an index in the list's order. */
 function addList(looks: Looks, part: ListPart, given: Given, { count, repeats }: Parents): void {
   const read = given[part.read];
   if (!read || read instanceof Error) return;
@@ -57,10 +54,7 @@ const total = ({ rows, all }: Looks, sizeOf: (of: Resource) => number): number =
 /** Looking at this many rows costs as much as one object in the answer. */
 const LOOKS_PER_OBJECT = 20;
 
-/**
- * How many rows the parts may look at below so many objects, in a company that has as many of each as are counted. Throws
- * CostExceeded where too many would be looked at for filters and counts, by what the company really has.
- */
+/** The most rows that the parts can look at; throws CostExceeded where this company has too many of them. */
 export async function rowsLookedAt(ctx: Context, parts: Members, given: Given, count: number): Promise<number> {
   const looks: Looks = { rows: 0, all: new Map() };
   addLooks(looks, parts, given, { count, repeats: 1 });

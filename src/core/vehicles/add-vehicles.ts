@@ -12,9 +12,9 @@ import { vehicleObject, vehiclesOf } from './vehicles.ts';
 import { type AddedVehicles, type AddMode, addVehiclesInput } from './vin-lists.ts';
 
 /**
- * Adds vehicles to a fleet; their verification is due with the same commit. A VIN that the fleet has counts as existing.
- * Throws FleetNotFound, PayloadTooLarge, and ValidationFailed (with the whole report in `details`) when every value is
- * rejected, or any in mode atomic. A dry run stores nothing, and reports rejected values instead of throwing.
+ * Adds vehicles to a fleet; their verification is due with the same commit. A VIN that the fleet has counts as
+ * existing. Throws FleetNotFound, PayloadTooLarge, and ValidationFailed (with the whole report in `details`) when every
+ * value is rejected, or any in mode atomic. A dry run stores nothing, and reports rejected values instead of throwing.
  */
 export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVehicles> {
   const company = authorize(ctx, 'fleets:write');
@@ -89,8 +89,8 @@ class Missing extends Error {
 }
 
 /**
- * Adds VINs that the company does not have yet, and finds the others. A VIN that is neither added nor found was deleted just now,
- * or stands in a fleet that is being deleted and makes way: it is tried again. Throws FleetNotFound.
+ * Adds VINs that the company lacks, and finds the others. A VIN that is neither added nor found was deleted just now,
+ * or is in a fleet that is being deleted, from which it is removed: it is tried again. Throws FleetNotFound.
  */
 async function addMissing(
   ctx: Context,

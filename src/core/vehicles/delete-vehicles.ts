@@ -79,10 +79,7 @@ const lockVehicles = prepare((p: Named & { fleetId: string }) =>
     .forUpdate(),
 );
 
-/**
- * Deletes the vehicles of a fleet that `ids` or `vins` name, with their contracts.
- * Throws NothingToDelete when neither names any, PayloadTooLarge, and FleetNotFound.
- */
+/** Deletes vehicles of a fleet with their contracts; throws NothingToDelete, PayloadTooLarge and FleetNotFound. */
 export async function deleteVehicles(ctx: Context, input: unknown): Promise<DeletedVehicles> {
   const company = authorize(ctx, 'fleets:write');
   const { fleetId, ...lists } = readInput(deleteVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
@@ -123,10 +120,7 @@ const remove = prepare((p: By & { company: string; ids: readonly string[] }) =>
     .selectNoFrom([]),
 );
 
-/**
- * Deletes locked vehicles with their contracts, and records both; in a statement of its own, since only one that begins when the
- * vehicles are locked sees all of their contracts.
- */
+/** Deletes locked vehicles with their contracts: only a statement after the locking one sees all contracts. */
 export async function removeVehicles(
   ctx: Context,
   company: string,

@@ -48,10 +48,7 @@ const claim = prepare((p: Wanted & { process: string; now: Date; until: string }
     .returning(['v.id', 'v.vin', 'v.company', 'v.manufacturer']),
 );
 
-/**
- * Claims up to `limit` vehicles of a company that have come due, the longest waiting first; none of a fleet that is being
- * deleted. Rows that another process is claiming are skipped, so that any number of processes share the work.
- */
+/** Claims up to `limit` due vehicles of a company, the longest waiting first; skips rows of other claims. */
 export async function claimDueVehicles(ctx: Context, wanted: Wanted) {
   const now = ctx.now();
   const until = claimsEnd(ctx).toISOString();
@@ -103,10 +100,7 @@ const postpone = prepare((p: Hold & { reason: string; now: Date }) => {
     .where('v.id', '=', (of) => anyOf(of.selectFrom('due').select('id')));
 });
 
-/**
- * Lets due vehicles of these brands wait for about so many seconds, where they are among the company's first thousand,
- * since nobody can be asked about them; those that have no answer yet show why.
- */
+/** Postpones due vehicles of these brands, among the company's first 1,000; pending ones show the reason. */
 export async function postponeVehicles(ctx: Context, { reason, ...hold }: Hold & { reason: Reason }): Promise<void> {
   await postpone(ctx, { ...hold, reason: JSON.stringify(reason), now: ctx.now() });
 }
@@ -184,10 +178,7 @@ const release = prepare((p: { company: string; dead: readonly string[]; now: Dat
     .select('company'),
 );
 
-/**
- * Makes the vehicles due that dead processes have claimed; gives when (ISO 8601) another process will be
- * dead unless it gives a sign, null where there is none.
- */
+/** Makes vehicles due that dead processes have claimed; gives when (ISO 8601) the next process may be dead. */
 export async function takeOverClaims(ctx: Context): Promise<string | null> {
   const now = ctx.now();
   const last = claimsEnd(ctx);

@@ -20,8 +20,8 @@ interface Wanted {
 }
 
 /**
- * The manufacturer's answer about a vehicle. Throws VehicleNotFound, ManufacturerNotSupported where nobody can be asked,
- * and EligibilityInProgress while there is none; waits up to `wait` seconds for one before that.
+ * The manufacturer's answer about a vehicle, after up to `wait` seconds. Throws VehicleNotFound,
+ * ManufacturerNotSupported for an unknown maker, and EligibilityInProgress while there is none.
  */
 export async function getAnswer(ctx: Context, input: Wanted): Promise<Eligibility> {
   const eligibility = await waitForAnswer(ctx, input);
@@ -85,8 +85,8 @@ const ANSWERS_LOOKED_AT = 100;
 const VEHICLES_LOOKED_AT = 10_000;
 
 /**
- * In how many seconds an answer may be there: after the next attempt, and after what stands before it in the company's
- * line, at the pace of the latest answers. Never 0, so that nobody asks in a tight loop.
+ * The seconds until an answer is likely: after the next attempt, and after the vehicles before it in the company's
+ * queue, at the pace of the latest answers. Never 0, so that no client asks in a tight loop.
  */
 async function secondsToAnswer(ctx: Context, nextAttemptAt: string | null): Promise<number> {
   if (nextAttemptAt === null) return 1;
@@ -164,10 +164,7 @@ const makeDue = prepare((p: { company: string; vins: readonly string[]; now: Dat
     .select(vehicleObject.as('json')),
 );
 
-/**
- * Asks the manufacturers again about these vehicles, in the background. What is known stays visible until the new
- * answer is there. Throws VehicleNotFound when any VIN is in no fleet of the company, and PayloadTooLarge.
- */
+/** Has vehicles verified again, later. Throws VehicleNotFound for a VIN of no fleet, and PayloadTooLarge. */
 export async function requestVerification(ctx: Context, input: unknown): Promise<Eligibility[]> {
   const company = authorize(ctx, 'fleets:write');
   const { vins } = readInput(requestVerificationInput, input, { longest: ctx.services.config.LIMIT_VINS });

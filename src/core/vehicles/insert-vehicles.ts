@@ -13,8 +13,8 @@ import { counting } from './tally.ts';
 import type { EligibilityStatus, Vehicle } from './vehicle.ts';
 
 /**
- * One statement for the whole list, with its count and its events: nothing where the company has no such fleet. Sorted, so that
- * two lists in opposite order cannot wait for each other.
+ * One statement for the list, its count and its events; it adds nothing where the company has no such fleet. Sorted, so
+ * that two lists in opposite order cannot wait for each other.
  */
 const insertNew = prepare((p: NewVehicles & By & { rows: string }) => {
   const rows = sql<ReadVin & { id: string }>`jsonb_to_recordset(${p.rows}::jsonb)`.as<'r'>(

@@ -10,10 +10,7 @@ import type { Vehicle } from './vehicle.ts';
 import { vehicleObject } from './vehicles.ts';
 import { type MovedVehicles, moveVehiclesInput, type Named, namedBy, notFoundOf, vehiclesNamed } from './vin-lists.ts';
 
-/**
- * Moves the vehicles of the company that `ids` or `vins` name to a fleet, with their contracts and their answers.
- * Throws NothingToMove when neither names any, PayloadTooLarge, and FleetNotFound.
- */
+/** Moves vehicles with their contracts and answers; throws NothingToMove, PayloadTooLarge and FleetNotFound. */
 export async function moveVehicles(ctx: Context, input: unknown): Promise<MovedVehicles> {
   const company = authorize(ctx, 'fleets:write');
   const { fleetId, ...lists } = readInput(moveVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });

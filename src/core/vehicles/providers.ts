@@ -62,10 +62,7 @@ function ownReport(ctx: Context): ProviderReport {
 
 const isoOrNull = (time: Date | null): string | null => time?.toISOString() ?? null;
 
-/**
- * Tells other processes how the providers fare, unless there is nothing to tell, and gives whether there was. Where the last call
- * told something (`before`), they also hear that it is over.
- */
+/** Reports on providers to other processes, and once more after the last (`before`); gives whether any is in use. */
 export function tellOfProviders(ctx: Context, before: boolean): boolean {
   const report = ownReport(ctx);
   const isQuiet = report.providers.every((one) => one.asked === 0 && !one.heldSince && one.brands.length === 0);

@@ -10,10 +10,7 @@ interface Change {
   delta: number;
 }
 
-/**
- * Counts vehicles that the open transaction has added, changed or deleted; to be called after that, and before it records
- * events. A fleet that is gone breaks a foreign key, which undoes the transaction (docs/decisions/imports.md).
- */
+/** Counts changes of the open transaction, before it records events. A deleted fleet breaks a foreign key. */
 export async function countVehicles(ctx: Context, changes: readonly Change[]): Promise<void> {
   const sums = [...Map.groupBy(changes, ({ fleet_id, status }) => `${fleet_id} ${status}`).values()]
     .map((same) => ({ ...same[0], delta: same.reduce((sum, { delta }) => sum + delta, 0) }))

@@ -25,9 +25,9 @@ export interface Verified {
 }
 
 /**
- * Stores what the manufacturers said, in one transaction, and once more for vehicles that moved meanwhile. An answer stands until
- * it has aged. Without one, only the attempts, the reason of a pending vehicle and the next time change. Vehicles deleted
- * meanwhile, and claims that have run out, are passed over.
+ * Stores what the manufacturers said, in one transaction. An answer is valid until it has aged; without one, only the
+ * attempts, the reason of a pending vehicle and the next time change. Skips deleted vehicles, and claims that have run
+ * out.
  */
 export async function storeVerifications(ctx: Context, done: readonly Verified[]): Promise<void> {
   const left = await storeOnce(ctx, done);
@@ -126,8 +126,7 @@ const heldClaims = (p: Facts) =>
         .innerJoin('fact', 'fact.id', 'v.id')
         .select(['v.id', 'v.status as was'])
         .where('v.company', '=', p.company)
-        // The ids alone may choose an index. With other indexed columns the planner, expecting few claimed rows, would
-        // walk the fleet or the table instead of looking up each id.
+        // With other indexed columns the planner, expecting few rows, would walk the fleet instead of using ids.
         .where('v.id', '=', anyId(p.ids))
         .where('v.claimed_by', '=', p.process)
         .whereRef('v.due_at', 'is not distinct from', 'fact.until')

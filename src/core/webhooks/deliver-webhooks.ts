@@ -9,8 +9,8 @@ import { payloadOf, type Sender, signedHeaders } from './sender.ts';
 const LEASE_SECONDS = 30;
 
 /**
- * Deliveries of a company that are taken up together. Those of webhooks whose last attempt failed are apart, so that they
- * hold up no others, and so are those that somebody asked for although their webhook is halted.
+ * Deliveries of a company that are claimed together. Webhooks whose last attempt failed are apart, so that they hold up
+ * no others, and so are deliveries that a person asked for although their webhook is halted.
  */
 export interface Party {
   company: string;
@@ -82,8 +82,8 @@ const { companiesDue, reschedule } = scheduleOf('delivery', (company) =>
 );
 
 /**
- * Finds whose deliveries are due, the longest waiting first, and whether any webhook of theirs has room. Locks nothing. `next` is
- * when (ISO 8601) another delivery will be due, if that is known.
+ * The groups with due deliveries, the longest waiting first, and whether any webhook of theirs has room. Locks nothing.
+ * `next` is when (ISO 8601) another delivery will be due, if that is known.
  */
 export async function partiesDue(ctx: Context, busy: Busy) {
   const { companies, next } = await companiesDue(ctx);

@@ -88,10 +88,7 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
   });
 }
 
-/**
- * Sends a delivery again, at once and whatever the state of its webhook. One that is still under way is brought
- * forward; one that has ended gets one more attempt. Throws WebhookNotFound, NotFound and Forbidden.
- */
+/** Sends a delivery once more, at once, whatever its state. Throws WebhookNotFound, NotFound and Forbidden. */
 export async function redeliver(ctx: Context, input: { webhookId: string; deliveryId: string }): Promise<Delivery> {
   const company = authorize(ctx, 'fleets:write');
   return transaction(ctx, async () => {

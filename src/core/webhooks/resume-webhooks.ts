@@ -18,9 +18,8 @@ export const webhooksToResume = (ctx: Context): Promise<WebhookKey[]> =>
   findToResume(ctx, { now: ctx.now().toISOString() });
 
 /**
- * Makes some of what has waited for a webhook due, in a transaction of its own; gives whether there may be more. First
- * come attempts that failed before, then events, in the order of the log. Whoever pauses or deletes it, or dies, does so
- * between two steps: the webhook's row says how far it is.
+ * Makes some of what waits for a webhook due: failed attempts, then events in the order of the log. Gives whether there
+ * may be more. The webhook's row says how far it is, so it may be paused or deleted between two steps.
  */
 export async function resumeStep(ctx: Context, webhook: WebhookKey): Promise<boolean> {
   // Events that are being published now are in no snapshot yet: only who holds publishing knows that there are no more.

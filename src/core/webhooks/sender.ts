@@ -112,8 +112,8 @@ const LARGEST_BYTES = 20_000;
 export const PAYLOAD_VEHICLES = 300;
 
 /**
- * The body of an event's deliveries: the event as REST shows it. One that is too large, or lacks its many vehicles, comes without
- * vehicles and data, marked `truncated`, with the address where the whole of it can be read.
+ * The body of an event's deliveries: the event as REST shows it. One that is too large, or was read without its
+ * vehicles, comes without vehicles and data, marked `truncated`, with the address of the whole.
  */
 export function payloadOf(event: Event): string {
   const whole = JSON.stringify(event);

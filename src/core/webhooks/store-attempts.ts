@@ -19,9 +19,9 @@ export interface Attempted {
 }
 
 /**
- * Stores what came of attempts of a company's deliveries, in one statement. 2xx alone is success. A failure comes due
- * again by the schedule, or when the receiver asked for it if that is later; the last one pauses the webhook, and 410
- * disables it. Deliveries that are no longer there, and claims that have run out, are passed over.
+ * Stores the outcomes of a company's attempts, in one statement. 2xx alone is success. A failure comes due again by the
+ * schedule, or later if the receiver asks for it; the last failure pauses the webhook, and 410 disables it. Skips
+ * deleted deliveries, and claims that have run out.
  */
 export async function storeAttempts(ctx: Context, company: string, attempted: readonly Attempted[]): Promise<void> {
   const outcomes = attempted.map(outcomeOf);

@@ -76,10 +76,7 @@ export const updateWebhookInput = z
 
 const LONGEST = 2048;
 
-/**
- * A webhook's address in its normal form; throws ValidationFailed for one that deliveries must not go to. A name is
- * not looked up here: what it resolves to is checked when a connection is made, each time.
- */
+/** A webhook's address in its normal form; throws ValidationFailed. The name is resolved later, for each connection. */
 export function readWebhookUrl(value: string, settings: { loopback: boolean }): string {
   const url = URL.parse(value);
   const fault = url ? faultOf(url, settings) : 'is not a URL';
@@ -111,9 +108,8 @@ export interface WebhookKey {
 type Halt = WebhookKey & { state: 'PAUSED' | 'DISABLED'; reason: string | null; now: Date };
 
 /**
- * Sends a webhook nothing more, and remembers from where its events wait for it. To be called in a transaction that holds
- * its company's publishing: while events are published, webhooks are not halted. Its deliveries stay as they are; only
- * those that somebody asks for are taken up.
+ * Halts a webhook, and stores the position from which its events wait; to be called while the transaction holds the
+ * company's publishing. Its deliveries stay, and only those are claimed that a person asks for.
  */
 export const haltWebhook = prepare(({ company, id, state, reason, now }: Halt) =>
   db
@@ -132,10 +128,7 @@ const INSIDE = new Set(['168.63.129.16']);
 /** The whole of the IPv6 internet; what lies outside is reserved, local, or an IPv4 address in disguise. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
-/**
- * Whether anybody on the internet could reach this address: no private, loopback, link-local, shared (CGNAT),
- * multicast, metadata or translated one. With `loopback`, this machine itself counts too.
- */
+/** Whether an address is on the public internet; with `loopback`, this machine itself counts too. */
 export function mayBeReached(address: string, { loopback }: { loopback: boolean }): boolean {
   if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.parse(address);

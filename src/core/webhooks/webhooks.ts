@@ -51,8 +51,8 @@ export async function createWebhook(ctx: Context, input: unknown): Promise<Webho
 }
 
 /**
- * Changes a webhook. Pausing keeps its events for it; activating sends what has waited. Throws WebhookNotFound,
- * PreconditionFailed, ValidationFailed, and Forbidden for whoever changes where events go that it may not read.
+ * Changes a webhook. Pausing keeps its events; activating sends what has waited. Throws WebhookNotFound,
+ * PreconditionFailed, ValidationFailed, and Forbidden for a caller who may not read the events that it redirects.
  */
 export async function updateWebhook(ctx: Context, input: unknown, expected?: Expected<Webhook>): Promise<Webhook> {
   const company = authorize(ctx, 'fleets:write');
@@ -85,8 +85,8 @@ export async function updateWebhook(ctx: Context, input: unknown, expected?: Exp
 }
 
 /**
- * Deletes a webhook with its deliveries and gives it back as it was; throws WebhookNotFound and PreconditionFailed. Deliveries
- * that have ended go first, in small steps: the webhook gets its events until the rest goes, even if that fails.
+ * Deletes a webhook with its deliveries and gives it back as it was; throws WebhookNotFound and PreconditionFailed.
+ * Ended deliveries go first, in small steps: the webhook stays active until the last step, even if one fails.
  */
 export async function deleteWebhook(
   ctx: Context,
