@@ -52,8 +52,8 @@ interface Events extends News {
 /** So many ids and VINs fit into one notification (MOST_BYTES in database/listening-connection.ts). */
 const NAMED_MAX = 80;
 const MOST_REPORTS = 1000;
-type Named = { id: string; vin: string };
-const named = ({ id, vin }: Named): [id: string, vin: string] => [id, vin];
+type VehicleName = { id: string; vin: string };
+const named = ({ id, vin }: VehicleName): [id: string, vin: string] => [id, vin];
 
 export type Listeners = { [E in keyof Events]?: (...news: Events[E]) => unknown };
 
@@ -110,13 +110,13 @@ export class ChangeFeed extends EventEmitter<Events> {
     this.database.notify(channel, typeof news === 'string' ? news : JSON.stringify(news));
   }
 
-  announceAnswers(company: string, vehicles: readonly Named[]): void {
+  announceAnswers(company: string, vehicles: readonly VehicleName[]): void {
     for (let start = 0; start < vehicles.length; start += NAMED_MAX) {
       this.announce('eligibility', { company, vehicles: vehicles.slice(start, start + NAMED_MAX).map(named) });
     }
   }
 
-  announceRemoval(company: string, vehicles: readonly Named[] | null): void {
+  announceRemoval(company: string, vehicles: readonly VehicleName[] | null): void {
     const few = vehicles && vehicles.length <= NAMED_MAX ? vehicles.map(named) : null;
     this.announce('eligibility', { company, vehicles: few });
   }

@@ -39,24 +39,24 @@ export async function once(
   request: string,
   work: () => Promise<StoredAnswer>,
 ): Promise<Outcome> {
-  const place = placeOf(ctx, key, request);
+  const answerKey = answerKeyOf(ctx, key, request);
   return transaction(ctx, async () => {
     // Held until the transaction ends, however it ends; a killed process leaves nothing behind.
-    const [lock] = await lockKey(ctx, { name: JSON.stringify(['answer', place.company, place.key]) });
+    const [lock] = await lockKey(ctx, { name: JSON.stringify(['answer', answerKey.company, answerKey.key]) });
     if (!lock?.free) throw new IdempotencyInProgress();
-    const [before] = await recall(ctx, { ...place, after: forgottenBefore(ctx) });
+    const [before] = await recall(ctx, { ...answerKey, after: forgottenBefore(ctx) });
     if (before && before.request !== request) throw new IdempotencyKeyReused();
     if (before) return again(ctx, before);
     const outcome = await attempt(ctx, work);
-    await remember(ctx, place, request, outcome);
+    await remember(ctx, answerKey, request, outcome);
     return { outcome, repeated: false };
   });
 }
 
 /** Where a key is kept: callers without a token know nothing of each other, so theirs are told apart by what they ask. */
-const placeOf = ({ caller }: Context, key: string, request: string) =>
+const answerKeyOf = ({ caller }: Context, key: string, request: string) =>
   caller ? { company: caller.company, key } : { company: '', key: `${key} ${request}` };
-type Place = ReturnType<typeof placeOf>;
+type AnswerKey = ReturnType<typeof answerKeyOf>;
 
 /** In a transaction within the other: what a rejected request has done is undone, and its error remembered all the same. */
 async function attempt(ctx: Context, work: () => Promise<StoredAnswer>): Promise<StoredAnswer | DomainError> {
@@ -81,7 +81,7 @@ const lockKey = prepare((p: { name: string }) =>
 );
 
 /** The stored outcome of a key, with the current secret of the webhook that the answer showed. */
-const recall = prepare((p: Place & { after: string }) =>
+const recall = prepare((p: AnswerKey & { after: string }) =>
   db
     .selectFrom('idempotency_key as k')
     .leftJoin('webhook as w', (on) => on.onRef('w.id', '=', 'k.secret_of').onRef('w.company', '=', 'k.company'))
@@ -108,7 +108,7 @@ function again(ctx: Context, { status, headers, body, scopes, secret_of, secret 
   return { outcome: { status, headers: headers ?? {}, body: text }, repeated: true };
 }
 
-async function remember(ctx: Context, place: Place, request: string, outcome: Outcome['outcome']) {
+async function remember(ctx: Context, answerKey: AnswerKey, request: string, outcome: Outcome['outcome']) {
   const refused = outcome instanceof DomainError;
   const { scopes, secret } = ctx.disclosure;
   const text = refused ? JSON.stringify(membersOf(outcome)) : outcome.body;
@@ -116,7 +116,7 @@ async function remember(ctx: Context, place: Place, request: string, outcome: Ou
   const head = refused ? { status: null, headers: null } : { ...outcome, headers: JSON.stringify(outcome.headers) };
   const body = shown ? text.replaceAll(shown.text, SECRET) : text;
   const disclosed = { scopes: [...scopes], secret_of: shown?.webhookId ?? null };
-  await keep(ctx, { ...place, ...head, ...disclosed, request, body, created_at: ctx.now() });
+  await keep(ctx, { ...answerKey, ...head, ...disclosed, request, body, created_at: ctx.now() });
 }
 
 const keep = prepare((p: Insertable<Tables['idempotency_key']>) => {

@@ -6,7 +6,7 @@ import { ofFleets, ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { scheduleOf } from '../schedule.ts';
 import { isId } from '../sql/ids.ts';
 import type { Page } from '../sql/page.ts';
-import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
+import { type RowWriter, readOne, readText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoSql, json, jsonObject, jsonTable } from '../sql/selection.ts';
 import { transaction } from '../sql/send.ts';
@@ -15,15 +15,11 @@ import { vinOrNull } from '../vin.ts';
 import { type Contract, type ContractStatus, contractFilter, contractOrders, contractWithVehicle } from './contract.ts';
 
 /** Deletes a contract and gives it back as it was; throws ContractNotFound and PreconditionFailed. */
-export async function deleteContract(
-  ctx: Context,
-  by: { id: string },
-  expected?: Expected<Contract>,
-): Promise<Contract> {
+export async function deleteContract(ctx: Context, by: { id: string }, expected?: Expected<Contract>) {
   const caller = authorizeContracts(ctx, 'contracts:write');
   if (!isId(by.id)) throw new ContractNotFound();
   const read = (company: string | null) => readOne<Contract>(ctx, contractRows, by, { company, newest: true });
-  // A transaction also for one statement: its plan looks up the rows of a company that the planner has not seen.
+  // A transaction also for one statement: its plan suits a company that the planner has not seen.
   return transaction(ctx, async () => {
     const key = { ...by, company: caller ?? (await read(null)).company };
     if (expected) {
@@ -55,7 +51,7 @@ export async function listContracts(
   ctx: Context,
   writer: RowWriter,
   { company, page }: { company: string; page: Page },
-): Promise<TextPage> {
+) {
   const own = authorizeContracts(ctx, 'contracts:read');
   if (own !== null && own !== company) throw new Forbidden('The conditions name another company than the token.');
   return readText(ctx, contractRows, writer, { company, page });
@@ -135,7 +131,7 @@ const removeContract = prepare((p: By & ContractKey) =>
         .where(ofFleetThatIsThere('c', p.company))
         .returningAll('c'),
     )
-    .with('told', (q) => recording(q, p, { 'contract.deleted': contractFacts(q, namesOf(p.company)) }))
+    .with('recorded', (q) => recording(q, p, { 'contract.deleted': contractFacts(q, namesOf(p.company)) }))
     .selectFrom('c')
     .innerJoin('vehicle as cv', (on) => on.onRef('cv.company', '=', 'c.company').onRef('cv.id', '=', 'c.vehicle_id'))
     .where('cv.company', '=', p.company)

@@ -6,8 +6,8 @@ import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { listSchema, time } from '../input.ts';
 import { isId } from '../sql/ids.ts';
 import { BY_CREATION, type FixedOrder } from '../sql/order.ts';
-import { cursorOf, type Page, readPage } from '../sql/page.ts';
-import { readOne, readSlice, type Slice } from '../sql/read.ts';
+import { cursorOf, type ListInput, type Page, readPage } from '../sql/page.ts';
+import { readOne, readSlice } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { json, jsonObject, jsonTable, jsonText, type ValueSql } from '../sql/selection.ts';
 import { db, prepare } from '../sql/sql.ts';
@@ -15,8 +15,6 @@ import { vinOrNull } from '../vin.ts';
 import { dataField, eventData, eventTypes } from './event-data.ts';
 import { typeField } from './event-types.ts';
 import { MOST_TYPES } from './record-events.ts';
-
-const vehicleId = exampleIds.vehicle;
 
 export const eventVehicle = z
   .object({ id: z.uuid().describe('Its id.'), vin: z.string().describe('Its VIN.') })
@@ -35,7 +33,7 @@ export const event = z
     fleetId: field(z.uuid().nullable(), 'The fleet it is about, if any, which may be gone by now.', exampleIds.fleet),
     contractId: field(z.uuid().nullable(), 'The contract it is about, if any, which may be gone by now.', null),
     vehicles: field(z.array(eventVehicle), 'The vehicles it is about, at most 1,000: more make several events.', [
-      { id: vehicleId, vin: 'WBA3A5C50CF256985' },
+      { id: exampleIds.vehicle, vin: 'WBA3A5C50CF256985' },
     ]),
     vehicleCount: field(z.int(), 'How many vehicles it is about.', 1),
     actor: field(z.string(), 'Who did it: the subject of the token, `anonymous` or `system`.', 'system'),
@@ -78,13 +76,10 @@ export const getEvent = (ctx: Context, input: { id: string }): Promise<Event> =>
   readOne(ctx, eventRows, input, { company: authorize(ctx, 'fleets:read') });
 
 /** A page of the events of the caller's company, in the order of the log. Throws ValidationFailed. */
-export async function listEvents(
-  ctx: Context,
-  { page, filter }: { page: Page; filter?: EventFilter | null | undefined },
-): Promise<Slice<Event>> {
+export async function listEvents(ctx: Context, { page, filter }: ListInput<EventFilter>) {
   const company = authorize(ctx, 'fleets:read');
   if (page.after !== null) await positionOf(ctx, page.after.id);
-  return readSlice(ctx, eventRows, { company, page, filter, on: PUBLISHED });
+  return readSlice<Event>(ctx, eventRows, { company, page, filter, on: PUBLISHED });
 }
 
 export const PUBLISHED = 'e.position is not null';
@@ -92,10 +87,10 @@ export const PUBLISHED = 'e.position is not null';
 /** The position of the event with this id or cursor; throws ValidationFailed for one that is not in the log. */
 export async function positionOf(ctx: Context, after: string): Promise<string> {
   const company = authorize(ctx, 'fleets:read');
-  const place = readPage({ after: eventCursor(after) }).after;
-  const [row] = place === null ? [] : await findPosition(ctx, { company, id: place.id });
-  if (row) return row.position;
-  throw notInLog('after');
+  const { after: position } = readPage({ after: eventCursor(after) });
+  const [row] = position === null ? [] : await findPosition(ctx, { company, id: position.id });
+  if (!row) throw notInLog('after');
+  return row.position;
 }
 
 const notInLog = (path: string) => {
@@ -119,10 +114,7 @@ export const eventCursor = (value: string): string =>
 
 const readEventPage = ({ after, before, ...sizes }: EventPageInput): Page =>
   readPage({ ...sizes, after: after && eventCursor(after), before: before && eventCursor(before) });
-type EventPageInput = { after?: string | null | undefined; before?: string | null | undefined } & Record<
-  string,
-  unknown
->;
+type EventPageInput = Record<string, unknown> & Partial<Record<'after' | 'before', string | null>>;
 
 const vehicleMembers = { id: json.code('u.id'), vin: json.code('u.vin') };
 const vehicles = 'unnest(e.vehicle_ids, e.vins) with ordinality u(id, vin, n)';
@@ -171,7 +163,7 @@ export const unindexedOrder: FixedOrder = { ...logOrder, columns: ['(e.position 
  * The position of the event that was written last an hour before a time, or first an hour after it. An event is written
  * at its time, or later by the duration of a transaction, so events beyond that position need no look.
  */
-const placeAt = (
+const positionAt = (
   sign: '-' | '+',
   compared: '<' | '>=',
   direction: 'asc' | 'desc',
@@ -198,8 +190,8 @@ export const eventRows: Resource = {
     historyId: ['e.history_id is not null and e.history_id = ?::uuid', idOrNull],
     vehicleId: [listing('e.vehicle_ids', '?::uuid'), idOrNull],
     vin: [listing('e.vins', '?::text'), vinOrNull],
-    since: [`e.at >= ?::timestamptz and e.position >= coalesce(${placeAt('-', '<', 'desc')}, 0)`],
-    until: [`e.at < ?::timestamptz and e.position <= coalesce(${placeAt('+', '>=', 'asc')}, ${2n ** 63n - 1n})`],
+    since: [`e.at >= ?::timestamptz and e.position >= coalesce(${positionAt('-', '<', 'desc')}, 0)`],
+    until: [`e.at < ?::timestamptz and e.position <= coalesce(${positionAt('+', '>=', 'asc')}, ${2n ** 63n - 1n})`],
   },
   order: logOrder,
   leading: {

@@ -1,14 +1,13 @@
-import { sql } from 'kysely';
 import type { z } from 'zod';
 import { eligibilityStatuses, Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
 import { type Expected, FleetNotFound, needExpected, ValidationFailed } from '../errors.ts';
 import { knowCompany } from '../events/log.ts';
-import { announceEvents, type By, byCaller, record, recording } from '../events/record-events.ts';
+import { announceEvents, type By, byCaller, record } from '../events/record-events.ts';
 import { readInput } from '../input.ts';
 import { isId, newId } from '../sql/ids.ts';
-import type { Page } from '../sql/page.ts';
-import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
+import type { ListInput } from '../sql/page.ts';
+import { type RowWriter, readOne, readText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { type JsonTable, json, jsonObject, jsonTable } from '../sql/selection.ts';
 import { append, transaction } from '../sql/send.ts';
@@ -27,19 +26,16 @@ export const fleetAfterChange = (ctx: Context, input: { id: string }): Promise<F
   });
 
 /** A page of the caller's fleets, as `writer` writes them. */
-export const listFleets = (
-  ctx: Context,
-  writer: RowWriter,
-  asked: { page: Page; filter: z.input<typeof fleetFilter> },
-): Promise<TextPage> => readText(ctx, fleetRows, writer, { company: authorize(ctx, 'fleets:read'), ...asked });
+export const listFleets = (ctx: Context, writer: RowWriter, input: ListInput<z.input<typeof fleetFilter>>) =>
+  readText(ctx, fleetRows, writer, { company: authorize(ctx, 'fleets:read'), ...input });
 
-const findOwner = prepare((p: { id: string }) =>
+const findCompany = prepare((p: { id: string }) =>
   db.selectFrom('fleet').select('company').where('id', '=', p.id).where('deletion', 'is', null),
 );
 
-/** The company of a fleet, whosever it is; throws FleetNotFound. */
+/** The company of any fleet; throws FleetNotFound. */
 export async function companyOfFleet(ctx: Context, id: string): Promise<string> {
-  const [found] = isId(id) ? await findOwner(ctx, { id }) : [];
+  const [found] = isId(id) ? await findCompany(ctx, { id }) : [];
   if (!found) throw new FleetNotFound();
   return found.company;
 }
@@ -49,7 +45,7 @@ export interface FleetKey {
   id: string;
 }
 
-/** The company's fleets that are there, for statements. */
+/** The company's fleets that are not deleted, for statements. */
 export const fleetsOf = (company: string) =>
   db.selectFrom('fleet').where('company', '=', company).where('deletion', 'is', null);
 
@@ -74,30 +70,21 @@ export const holdingFleet = (p: FleetKey) => oneFleet(p).forKeyShare();
  */
 export const holdFleet = needing(prepare(holdingFleet));
 
-/** Like needFleet, and keeps everybody else from the fleet until the transaction ends. */
+/** Like needFleet, and locks the fleet until the transaction ends. */
 export const lockFleet = needing(prepare((p: FleetKey) => oneFleet(p).forUpdate()));
 
-/** A `with` clause that holds the fleets of these vehicles; waits for nobody who deletes one. */
-export const holdingFleetsOf = (p: { company: string; ids: readonly string[] }) =>
-  fleetsOf(p.company)
-    .select('id')
-    .where(
-      'id',
-      '=',
-      anyOf(
-        db.selectFrom('vehicle').select('fleet_id').where('company', '=', p.company).where('id', '=', anyId(p.ids)),
-      ),
-    )
-    .forKeyShare()
-    .skipLocked();
+/** A `with` clause that holds the fleets of these vehicles, but those that are locked for deletion. */
+export const holdingFleetsOf = ({ company, ids }: { company: string; ids: readonly string[] }) => {
+  const theirs = db
+    .selectFrom('vehicle')
+    .select('fleet_id')
+    .where('company', '=', company)
+    .where('id', '=', anyId(ids));
+  return fleetsOf(company).select('id').where('id', '=', anyOf(theirs)).forKeyShare().skipLocked();
+};
 
 const findDeleted = prepare((p: { company: string }) =>
-  db
-    .selectFrom('fleet')
-    .select('id')
-    .where('company', '=', p.company)
-    .where('deletion', 'is not', null)
-    .limit(sql.lit(1)),
+  db.selectFrom('fleet').select('id').where('company', '=', p.company).where('deletion', 'is not', null).limit(1),
 );
 
 /** Whether any fleet of the company is being deleted. */
@@ -143,26 +130,17 @@ export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> 
   return made;
 }
 
-// One statement is a transaction by itself: a unit of work would take four round trips for the fleet and its event.
+// A unit of work would take four round trips for the fleet and its event.
 const insertFleet = prepare((p: Fleet & By & { data: string }) => {
   const texts = { name: p.name, company_address: p.companyAddress, email: p.email, vat: p.vat };
   const row = { id: p.id, company: p.company, ...texts, created_at: p.at, updated_at: p.at };
+  const event = { type: 'fleet.created', actor: p.actor, request_id: p.request_id, at: p.at };
   return db
-    .with('made', (q) => q.insertInto('fleet').values(row).returning(['company', 'id']))
+    .with('made', (q) => q.insertInto('fleet').values(row))
     .with('known', knowCompany(p.company))
-    .with('recorded', (q) => {
-      const facts = q
-        .selectFrom('made')
-        .select([
-          'company',
-          'id as fleet_id',
-          sql<null>`null::uuid`.as('contract_id'),
-          sql<string[]>`'{}'::uuid[]`.as('vehicle_ids'),
-          sql<string[]>`'{}'::text[]`.as('vins'),
-          sql`${p.data}::jsonb`.as('data'),
-        ]);
-      return recording(q, p, { 'fleet.created': facts });
-    })
+    .with('recorded', (q) =>
+      q.insertInto('event').values({ ...event, company: p.company, fleet_id: p.id, data: p.data }),
+    )
     .selectNoFrom([]);
 });
 

@@ -8,19 +8,15 @@ import type { Follower, Source } from '../followers.ts';
 import { getImport, type Import } from '../imports/imports.ts';
 import { isUnderWay } from '../imports/run.ts';
 import { isId } from '../sql/ids.ts';
-import { anyId, db, madeIn, prepare } from '../sql/sql.ts';
+import { db, madeIn, prepare } from '../sql/sql.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
-import { vehicleObject, vehiclesOf } from '../vehicles/vehicles.ts';
+import { findVehicles } from '../vehicles/vehicles.ts';
 
 /**
  * The vehicles of the caller's company (of one fleet, if named), each when it has a new answer, until the signal
  * aborts. Throws FleetNotFound now; Unavailable later for a reader so slow that answers would be lost.
  */
-export async function eligibilityChanges(
-  ctx: Context,
-  input: { fleetId?: string | null | undefined },
-  signal: AbortSignal,
-): Promise<AsyncGenerator<Vehicle>> {
+export async function eligibilityChanges(ctx: Context, input: { fleetId?: string | null }, signal: AbortSignal) {
   const company = authorize(ctx, 'fleets:read');
   const fleetId = input.fleetId?.toLowerCase() ?? null;
   if (fleetId !== null) await needFleet(ctx, company, fleetId);
@@ -44,14 +40,14 @@ export async function eligibilityChanges(
   return answers();
 }
 
-/** Vehicles that may wait for a slow reader: each once, its latest answer counts. */
+/** Vehicles that may wait for a slow reader, each once. */
 const WAITING_MAX = 10_000;
 const BATCH = 100;
 const KEPT = 1_000;
 /** How far the clocks of two processes, and a transaction's beginning and end, may lie apart. */
 const MARGIN_MS = 60_000;
 
-/** The vehicles of a company that have new answers, in the order of the news, read once for all who follow them. */
+/** The vehicles of a company with new answers, in the order of the news, read once for all followers. */
 class CompanyAnswers implements Source {
   readonly listeners;
   last = 0;
@@ -92,7 +88,7 @@ class CompanyAnswers implements Source {
 
   /** Makes a function that reads the vehicles of the follower's next changes from now on; throws Unavailable if any is forgotten. */
   readFrom(follower: Follower): (ctx: Context) => Promise<Vehicle[]> {
-    // An iterator of a map goes on to what is added behind it, unless it was asked once too often.
+    // An iterator of a map finds later additions, unless it has ended.
     const changes = this.#changes.entries();
     for (const _ of this.#changes) changes.next();
     follower.heard = this.last;
@@ -160,12 +156,6 @@ class CompanyAnswers implements Source {
   }
 }
 
-// Both are sent to the primary: the news may be ahead of the replicas.
-
-const findVehicles = prepare((p: { company: string; ids: readonly string[] }) =>
-  vehiclesOf(p.company).select(vehicleObject.as('json')).where('v.id', '=', anyId(p.ids)),
-);
-
 /** Exactly as in the index vehicle_by_verified, or PostgreSQL would not use it. */
 const verified = sql<string>`coalesce(verified_at, 'infinity'::timestamptz)`;
 
@@ -187,11 +177,7 @@ const PAUSE_MS = 100;
  * An import of the caller's company after each change, until it has ended or the signal aborts. It need not exist yet.
  * Throws ImportNotFound for a malformed id.
  */
-export async function importChanges(
-  ctx: Context,
-  { importId }: { importId: string },
-  signal: AbortSignal,
-): Promise<AsyncGenerator<Import>> {
+export async function importChanges(ctx: Context, { importId }: { importId: string }, signal: AbortSignal) {
   const company = authorize(ctx, 'fleets:read');
   if (!isId(importId)) throw new ImportNotFound();
   const id = importId.toLowerCase();

@@ -6,8 +6,8 @@ import { type EventFilter, event, eventFilter, HIDDEN } from '../events/events.t
 import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { eligibilitySummary } from '../fleets/fleet.ts';
 import { byStatus } from '../fleets/fleets.ts';
-import type { Page } from '../sql/page.ts';
-import { type RowWriter, readText, type TextPage } from '../sql/read.ts';
+import type { ListInput } from '../sql/page.ts';
+import { type RowWriter, readText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { json, jsonTable, jsonText } from '../sql/selection.ts';
 
@@ -83,5 +83,5 @@ export const historyRows: Resource = {
 export const listHistory = (
   ctx: Context,
   writer: RowWriter,
-  asked: { page: Page; filter: Pick<EventFilter, 'fleetId' | 'types'> },
-): Promise<TextPage> => readText(ctx, historyRows, writer, { company: authorize(ctx, 'fleets:read'), ...asked });
+  input: ListInput<Pick<EventFilter, 'fleetId' | 'types'>>,
+) => readText(ctx, historyRows, writer, { company: authorize(ctx, 'fleets:read'), ...input });

@@ -23,13 +23,16 @@ export const searchInput = z.object({
   first: z.int().min(1, 'is at least 1').max(FOUND_MOST, `is at most ${FOUND_MOST}`).default(10),
 });
 
-export type Found = ({ type: 'Fleet' } & Fleet) | ({ type: 'Vehicle' } & Vehicle) | ({ type: 'Contract' } & Contract);
+export type SearchResult =
+  | ({ type: 'Fleet' } & Fleet)
+  | ({ type: 'Vehicle' } & Vehicle)
+  | ({ type: 'Contract' } & Contract);
 
 /** How well something fits, the best first. */
 const [WHOLE, BEGINNING, ELSEWHERE] = [0, 1, 2];
 interface Fit {
   fit: number;
-  found: Found;
+  found: SearchResult;
 }
 
 /**
@@ -37,7 +40,7 @@ interface Fit {
  * beginning or its end. Whole matches come first, then beginnings; among these fleets, vehicles and contracts, by name.
  * Contracts need `contracts:read`.
  */
-export async function search(ctx: Context, input: unknown): Promise<Found[]> {
+export async function search(ctx: Context, input: unknown): Promise<SearchResult[]> {
   const company = authorize(ctx, 'fleets:read');
   const asked = { company, ...readInput(searchInput, input) };
   const found = await Promise.all([
@@ -49,9 +52,9 @@ export async function search(ctx: Context, input: unknown): Promise<Found[]> {
   return all.slice(0, asked.first).map((one) => one.found);
 }
 
-type Asked = z.output<typeof searchInput> & { company: string };
+type SearchTerms = z.output<typeof searchInput> & { company: string };
 
-async function byVin(ctx: Context, { company, text }: Asked): Promise<Fit[]> {
+async function byVin(ctx: Context, { company, text }: SearchTerms): Promise<Fit[]> {
   const vin = vinCharacters(text);
   if (!isPartOfVin(vin)) return [];
   const page = readPage({ first: FOUND_MOST, orderBy: { field: 'VIN' } }, vehicleRows.orders);
@@ -68,7 +71,7 @@ async function byName(
   type: 'Fleet' | 'Contract',
   of: Resource,
   name: string,
-  { company, text, first }: Asked,
+  { company, text, first }: SearchTerms,
 ): Promise<Fit[]> {
   const part = 'folded($text::text)';
   const fit = `case when ${name} = ${part} then ${WHOLE} when starts_with(${name}, ${part}) then ${BEGINNING} else ${ELSEWHERE} end`;

@@ -6,7 +6,7 @@ import { isHidden, listOf, rowsOf, rowsSql } from './list-rows.ts';
 import type { Resource, RowsField } from './resource.ts';
 import { TextSql } from './text-sql.ts';
 
-/** A column that says whether there is (still) a place for a cursor, the argument at `path` of a field. */
+/** A column with whether the row of a cursor, the argument at `path` of a field, still exists. */
 export interface Check {
   read: number;
   path: 'after' | 'before';
@@ -20,13 +20,13 @@ export interface Check {
  */
 export class Writer {
   readonly checks: Check[] = [];
-  /** Names that callers chose. They are values, too, so that they make no other statement. */
+  /** Names that callers chose: values of the statement, so that they are no part of its text. */
   readonly names: string[] = [];
   readonly #ctx: Context;
   readonly #given: readonly (Read | null)[];
   readonly #ofRows: boolean;
 
-  /** `ofRows`: it hangs on rows that were read before, and may be there no more. */
+  /** `ofRows`: for rows that were read before, and may be deleted since. */
   constructor(ctx: Context, given: readonly (Read | null)[], { ofRows }: { ofRows: boolean }) {
     this.#ctx = ctx;
     this.#given = given;

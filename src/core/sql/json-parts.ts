@@ -28,6 +28,9 @@ export type Part =
   | { kind: 'count'; of?: 'isExact' };
 export type ListPart = Extract<Part, { kind: 'list' }>;
 
+/** The arguments of all fields of an answer, or what is wrong with them. */
+export type Reads = readonly (Read | Error)[];
+
 /** The arguments of a field: the names of its conditions, its page, and the values of both. */
 export interface Read {
   names: readonly string[];

@@ -16,7 +16,7 @@ export interface Rows {
   prefix: Prefix;
   /** Conditions beside the prefix and the filter. */
   conditions: readonly string[];
-  /** The names of the filter's conditions that the prefix does not express, and how a statement calls their values. */
+  /** The filter's conditions that are not in the prefix, and the names of their values in a statement. */
   names: readonly string[];
   param(name: string): string;
 }
@@ -25,7 +25,7 @@ export interface ListRows extends Rows {
   sort: Sort;
 }
 
-interface Wanted {
+interface RowsSpec {
   /** The names of the conditions on the rows; by default statements call their values so. */
   names: readonly string[];
   param?(name: string): string;
@@ -39,8 +39,8 @@ interface Wanted {
 }
 
 /** The rows of the company, or of any, that a request or a field asks for. */
-export function rowsOf(of: Resource, wanted: Wanted): Rows {
-  const { names, param = (name) => `$${name}`, under, on, hidden, within, ofAnyCompany = false } = wanted;
+export function rowsOf(of: Resource, spec: RowsSpec): Rows {
+  const { names, param = (name) => `$${name}`, under, on, hidden, within, ofAnyCompany = false } = spec;
   const { id, leading = {}, where, whereOfAny = where, lacking } = of;
   const led = under ? '' : (names.find((name) => name in leading) ?? '');
   const column = leading[led];
@@ -57,12 +57,12 @@ export function rowsOf(of: Resource, wanted: Wanted): Rows {
   };
 }
 
-/** Such rows as a list in this order; `few`: they are read all and sorted. */
-export function listOf(of: Resource, order: Order, wanted: Wanted & { few?: boolean | undefined }): ListRows {
+/** Rows as a list in this order; `few`: all are read and sorted. */
+export function listOf(of: Resource, order: Order, spec: RowsSpec & { few?: boolean | undefined }): ListRows {
   const { id, order: fixed, sparse } = of;
-  const isSparse = sparse && wanted.names.some((name) => sparse.names.includes(name));
+  const isSparse = sparse && spec.names.some((name) => sparse.names.includes(name));
   const sort = sortOf(order, id, isSparse ? sparse.order : fixed);
-  return { ...rowsOf(of, wanted), sort: wanted.few && wanted.under ? { ...sort, range: undefined } : sort };
+  return { ...rowsOf(of, spec), sort: spec.few && spec.under ? { ...sort, range: undefined } : sort };
 }
 
 export const isHidden = (ctx: Context, { lacking }: Resource): boolean =>
@@ -92,13 +92,16 @@ export function rowsSql(rows: Rows, values: string): string {
   return `select ${values} from ${fromClause(rows.of, values + where)} where ${where}`;
 }
 
+interface RowSlice {
+  bounds: readonly RangeEnd[];
+  backward: boolean;
+  limit: string | number;
+}
+
 /** SQL for the first rows between two cursors (`backward`: the last ones). */
-export function firstRows(
-  list: ListRows,
-  values: string,
-  { bounds, backward, limit }: { bounds: readonly RangeEnd[]; backward: boolean; limit: string | number },
-): string {
+export function firstRows(list: ListRows, values: string, slice: RowSlice): string {
   const { of, prefix } = list;
+  const { bounds, backward, limit } = slice;
   const sort = narrowed(list);
   const range = rangeSql(sort, prefix, bounds);
   const order = orderSql(sort, sort.columns, backward, prefix);

@@ -30,7 +30,7 @@ const orderInput = z.object({
   orderBy: z.object({ field: z.string().default(BY_CREATION.name), direction: z.enum(directions).default('ASC') }),
 });
 
-/** Reads what `orderBy` is given as; throws ValidationFailed. */
+/** Reads `orderBy`; throws ValidationFailed. */
 export function readOrder(orderBy: unknown, orders: Orders): Order {
   const { field, direction } = readInput(orderInput, { orderBy }).orderBy;
   if (!Object.hasOwn(orders, field)) {
@@ -46,7 +46,7 @@ export function readOrder(orderBy: unknown, orders: Orders): Order {
 export const sortName = (field: string): string =>
   field.toLowerCase().replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** The values of REST's `sort`, such as `-verifiedAt`, with the `orderBy` of GraphQL that each stands for. */
+/** The values of REST's `sort`, such as `-verifiedAt`, each with its `orderBy` of GraphQL. */
 export const sortsOf = (orders: Orders): Readonly<Record<string, { field: string; direction: string }>> =>
   Object.fromEntries(
     Object.keys(orders).flatMap((field) => [
@@ -65,7 +65,7 @@ interface Kind {
   range: Range;
 }
 
-/** SQL for a value that none is below, and one that none is above. */
+/** SQL for the least and the greatest value. */
 type Range = readonly [least: string, most: string];
 const ID_RANGE: Range = [`'${NIL}'::uuid`, `'${MAX}'::uuid`];
 
@@ -94,31 +94,31 @@ const kinds: Readonly<Record<SortColumn['kind'], Kind>> = {
 export const isSortText = ({ kind, nullable }: SortColumn, text: string | null): boolean =>
   text === null ? nullable === true : kinds[kind].isText(text);
 
-/** Where in a list a row stands. */
-export interface Place {
+/** The position of a row in a list. */
+export interface ListPosition {
   id: string;
   /** The exact value by which the list is sorted; null if the row has none, or the id is that value. */
   text: string | null;
 }
 
-/** An order that callers have no choice of: its columns, of which the last tells any two rows apart. */
+/** The only order of a list: its columns, of which the last is unique. */
 export interface FixedOrder {
   columns: readonly string[];
   descending?: boolean;
-  /** SQL for the columns of the row with this id, from where a page goes on. */
+  /** SQL for the columns of the row with this id, where a page begins. */
   placeOf(id: string): readonly string[];
-  /** The range of the first column, where an index has the order after the columns of a list; else rows are found, then sorted. */
+  /** The range of the first column, if an index has the order; else rows are found, then sorted. */
   range?: Range | undefined;
-  /** The error for an id that no row has any more; without it, nothing stands before or after such a place. */
+  /** The error for the id of a deleted row; without it, no rows come before or after such a position. */
   lost?(path: string): DomainError;
 }
 
-/** An order as SQL: what makes a row's place, and what says where it is. */
+/** An order as SQL. */
 export interface Sort extends Pick<FixedOrder, 'columns' | 'lost' | 'range'> {
   descending: boolean;
-  /** The columns of the place whose id and text these parameters bring. */
+  /** The columns of the position with these parameters as its id and text. */
   placeOf(id: string, text: string): readonly string[];
-  /** The text that cursors have of the value in a row; null where the id alone is the place. */
+  /** The cursor's text of the value in a row; null where the id alone is the position. */
   text: string | null;
   cursor(id: string, text: string): string;
 }
@@ -165,7 +165,7 @@ export interface RangeEnd {
 
 const rowOf = (columns: readonly string[]) => (columns.length === 1 ? columns[0] : `(${columns.join(', ')})`);
 
-/** The columns in which all rows of a list are equal, with SQL for their values: its company, and what it hangs on. */
+/** The columns in which all rows of a list are equal, with SQL for their values: company and parent. */
 export type Prefix = readonly (readonly [column: string, value: string])[];
 
 /**
@@ -194,12 +194,7 @@ export function rangeSql(sort: Sort, prefix: Prefix, bounds: readonly RangeEnd[]
 }
 
 /** The `order by` clause for these columns; it has the prefix where the index begins with it. */
-export const orderSql = (
-  { descending, range }: Sort,
-  columns: readonly string[],
-  backward: boolean,
-  prefix: Prefix = [],
-): string =>
-  [...(range ? prefix.map(([column]) => column) : []), ...columns]
-    .map((column) => (descending === backward ? column : `${column} desc`))
+export const orderSql = (sort: Sort, columns: readonly string[], backward: boolean, prefix: Prefix = []): string =>
+  [...(sort.range ? prefix.map(([column]) => column) : []), ...columns]
+    .map((column) => (sort.descending === backward ? column : `${column} desc`))
     .join(', ');

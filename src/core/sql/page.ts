@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ValidationFailed } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { isId } from './ids.ts';
-import { BY_CREATION, isSortText, type Order, type Orders, type Place, readOrder } from './order.ts';
+import { BY_CREATION, isSortText, type ListPosition, type Order, type Orders, readOrder } from './order.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from './page-size.ts';
 
 export const pageSize = z.number().int().min(1, 'is at least 1').max(PAGE_MAX, `is at most ${PAGE_MAX}`);
@@ -16,11 +16,17 @@ export const pageInput = z.object({
   orderBy: z.unknown().optional(),
 });
 
+/** The input of a list. */
+export interface ListInput<Filter = never> {
+  page: Page;
+  filter?: Filter | null | undefined;
+}
+
 export interface Page {
   limit: number;
   order: Order;
-  after: Place | null;
-  before: Place | null;
+  after: ListPosition | null;
+  before: ListPosition | null;
   /** Counts from the end. */
   backward: boolean;
 }
@@ -40,14 +46,14 @@ export function readPage(input: unknown, orders?: Orders): Page {
   return {
     limit: first ?? last ?? PAGE_DEFAULT,
     order,
-    after: after == null ? null : placeOfCursor(after, order, 'after'),
-    before: before == null ? null : placeOfCursor(before, order, 'before'),
+    after: after == null ? null : readCursor(after, order, 'after'),
+    before: before == null ? null : readCursor(before, order, 'before'),
     backward: last != null,
   };
 }
 
 /** The values of a page's bounds, by the names that statements have for them. */
-export const placesOf = ({ after, before }: Page) => ({
+export const boundValues = ({ after, before }: Page) => ({
   after: after?.id,
   after_text: after?.text,
   before: before?.id,
@@ -57,13 +63,13 @@ export const placesOf = ({ after, before }: Page) => ({
 const ID_BYTES = 16;
 
 /** A cursor marks the position of a row; it stays valid when rows around it are added, changed or deleted. */
-export function cursorOf({ id, text }: Place, order: Order): string {
+export function cursorOf({ id, text }: ListPosition, order: Order): string {
   if (order.name === BY_CREATION.name) return Buffer.from(parse(id)).toString('base64url');
   const sorted = text === null ? order.name : `${order.name}=${text}`;
   return Buffer.concat([parse(id), Buffer.from(sorted)]).toString('base64url');
 }
 
-function placeOfCursor(cursor: string, order: Order, path: string): Place {
+function readCursor(cursor: string, order: Order, path: string): ListPosition {
   const bytes = Buffer.from(cursor, 'base64url');
   const hex = bytes.subarray(0, ID_BYTES).toString('hex');
   const id = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');

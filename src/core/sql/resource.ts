@@ -77,11 +77,7 @@ export interface UnionField {
   kind: 'union';
   types: Readonly<Record<string, UnionMember>>;
 }
-export interface UnionMember {
-  when: string;
-  members: JsonTable;
-  fields?: Fields;
-}
+export type UnionMember = { when: string } & Pick<ObjectField, 'members' | 'fields'>;
 export interface RowsField {
   kind: 'rows';
   from: string;
@@ -166,7 +162,7 @@ export const joinsOf = ({ joins, lookups }: Pick<Resource, 'joins' | 'lookups'>,
 /** The `from` clause for a text that mentions aliases. */
 export const fromClause = (of: Resource, text: string): string => [of.table, ...joinsOf(of, text)].join(' ');
 
-interface Conditions {
+export interface Conditions {
   names: string[];
   values: Record<string, unknown>;
 }
@@ -193,13 +189,9 @@ export function givenOf(conditions: FilterConditions, given: object): Conditions
 }
 
 /** SQL for conditions, whose values `param` names. */
-export const conditionsSql = (
-  conditions: FilterConditions,
-  names: readonly string[],
-  param: (name: string) => string,
-) =>
+export const conditionsSql = (of: FilterConditions, names: readonly string[], param: (name: string) => string) =>
   names.map((name) => {
-    const [sql] = conditions[name] ?? [];
+    const [sql] = of[name] ?? [];
     if (sql === undefined) throw new Error(`there is no condition for ${name}`);
     return sql.replaceAll('?', param(name));
   });

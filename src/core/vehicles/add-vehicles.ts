@@ -27,8 +27,8 @@ export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVe
 async function addList(ctx: Context, company: string, read: z.output<typeof addVehiclesInput>) {
   const { vins, fleetId, mode, dryRun } = read;
   const list = vins.map((value, index) => ({ index, value, reading: readVin(value) }));
-  const wanted = new Map(list.flatMap(({ reading }) => ('vin' in reading ? [[reading.vin, reading] as const] : [])));
-  const { made, known } = await (dryRun ? findKnown : addMissing)(ctx, company, fleetId, [...wanted.values()]);
+  const good = new Map(list.flatMap(({ reading }) => ('vin' in reading ? [[reading.vin, reading] as const] : [])));
+  const { made, known } = await (dryRun ? findKnown : addMissing)(ctx, company, fleetId, [...good.values()]);
   const report: AddedVehicles = {
     summary: { received: list.length, created: 0, existing: 0, rejected: 0 },
     vehicles: [],
@@ -76,16 +76,13 @@ function refuse(report: AddedVehicles, mode: AddMode): void {
   );
 }
 
-interface Found {
-  made: Vehicles;
-  /** Others of the company. */
-  known: Vehicles;
-}
+/** New vehicles, and others of the company. */
+type StoredVehicles = { made: Vehicles; known: Vehicles };
 
-/** Some VINs were there when they were to be added, and a moment later no more. */
+/** Some VINs were in the way of the insertion, but were deleted a moment later. */
 class Missing extends Error {
   vins: readonly Vin[] = [];
-  found: Found = { made: new Map(), known: new Map() };
+  found: StoredVehicles = { made: new Map(), known: new Map() };
 }
 
 /**
@@ -98,7 +95,7 @@ async function addMissing(
   fleetId: string,
   wanted: readonly Vin[],
   makingWay: readonly Vin[] = [],
-): Promise<Found> {
+): Promise<StoredVehicles> {
   const isNested = isInTransaction();
   try {
     return await savepoint(ctx, async () => {
@@ -117,7 +114,7 @@ async function addMissing(
   } catch (error) {
     if (!(error instanceof Missing)) throw error;
     const { vins, found } = error;
-    // A transaction that adds these behind others might wait for somebody who waits for the others: a deadlock.
+    // Adding these after others might wait for a transaction that waits for the others: a deadlock.
     if (isNested) return addMissing(ctx, company, fleetId, wanted, [...makingWay, ...vins]);
     const more = await transaction(ctx, () => addMissing(ctx, company, fleetId, vins, vins));
     return { made: new Map([...found.made, ...more.made]), known: new Map([...found.known, ...more.known]) };
@@ -131,7 +128,12 @@ const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
 );
 
 /** Throws FleetNotFound. */
-async function findKnown(ctx: Context, company: string, fleetId: string, vins: readonly Vin[]): Promise<Found> {
+async function findKnown(
+  ctx: Context,
+  company: string,
+  fleetId: string,
+  vins: readonly Vin[],
+): Promise<StoredVehicles> {
   await needFleet(ctx, company, fleetId);
   const rows = await withVins(onNewest(ctx, vins.length), { company, vins: vinsOf(vins) });
   return { made: new Map(), known: new Map(rows.map(({ json }) => [json.vin, json])) };

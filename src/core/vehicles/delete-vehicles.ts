@@ -16,9 +16,9 @@ import { vehicleObject, vehicleRows } from './vehicles.ts';
 import {
   type DeletedVehicles,
   deleteVehiclesInput,
-  type Named,
   namedBy,
   notFoundOf,
+  type VehicleNames,
   vehiclesNamed,
 } from './vin-lists.ts';
 
@@ -49,11 +49,7 @@ const lockVehicle = prepare((p: VehicleKey) =>
 );
 
 /** Deletes one vehicle with its contracts and gives it back as it was; throws VehicleNotFound and PreconditionFailed. */
-export async function deleteVehicle(
-  caller: Context,
-  input: { id: string },
-  expected?: Expected<Vehicle>,
-): Promise<Vehicle> {
+export async function deleteVehicle(caller: Context, input: { id: string }, expected?: Expected<Vehicle>) {
   const company = authorize(caller, 'fleets:write');
   if (!isId(input.id)) throw new VehicleNotFound();
   return againAfterDeadlock(caller, async (ctx) => {
@@ -71,7 +67,7 @@ export async function deleteVehicle(
 }
 
 /** In the order of the VINs, as addVehicles writes them: opposite orders would wait for each other. */
-const lockVehicles = prepare((p: Named & { fleetId: string }) =>
+const lockVehicles = prepare((p: VehicleNames & { fleetId: string }) =>
   vehiclesNamed(p, db.with('held', holdingFleet({ company: p.company, id: p.fleetId })))
     .select(['v.id', 'v.vin'])
     .where('v.fleet_id', '=', sql<string>`(select id from held)`)
@@ -88,15 +84,13 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
     const named = { ...namedBy(company, lists), fleetId };
     const deleted = isId(fleetId) ? await lockVehicles(ctx, named) : [];
     if (deleted.length === 0) await needFleet(ctx, company, fleetId);
-    else {
-      await removeVehicles(ctx, company, deleted);
-      ctx.services.changes.announceRemoval(company, deleted);
-    }
+    else ctx.services.changes.announceRemoval(company, deleted);
+    await removeVehicles(ctx, company, deleted);
     return { deleted: deleted.toSorted((a, b) => (a.id < b.id ? -1 : 1)), notFound: notFoundOf(lists, deleted) };
   });
 }
 
-/** Vehicles of a fleet that is being deleted are counted no more. */
+/** Vehicles of a deleted fleet have no tallies. */
 const remove = prepare((p: By & { company: string; ids: readonly string[] }) =>
   db
     .with('c', (q) =>
@@ -113,7 +107,7 @@ const remove = prepare((p: By & { company: string; ids: readonly string[] }) =>
       const counted = q.selectFrom('gone').select(['company', 'fleet_id', 'status']);
       return counting(q, -1, counted.where(ofFleetThatIsThere('gone', p.company)).as('w'));
     })
-    .with('told', (q) => {
+    .with('recorded', (q) => {
       const gone = q.selectFrom('gone').select(['company', 'fleet_id', 'id', 'vin']).as('v');
       return recording(q, p, { 'contract.deleted': contractFacts(q, gone), 'vehicle.removed': inBatches(gone) });
     })
@@ -126,15 +120,13 @@ export async function removeVehicles(
   company: string,
   vehicles: readonly { id: string }[],
   by = byCaller(ctx),
-): Promise<void> {
+) {
+  if (vehicles.length === 0) return;
   await remove(ctx, { ...by, company, ids: vehicles.map(({ id }) => id) });
   announceEvents(ctx);
 }
 
-interface WithVins {
-  company: string;
-  vins: readonly string[];
-}
+type WithVins = { company: string; vins: readonly string[] };
 
 const withVins = (p: WithVins) =>
   db.selectFrom('vehicle').where('company', '=', p.company).where('vin', '=', anyText(p.vins));
@@ -154,7 +146,7 @@ const lockNamed = prepare((p: WithVins & { fleets: readonly string[] }) =>
   withVins(p).select(['id', 'fleet_id']).where('fleet_id', '=', anyId(p.fleets)).orderBy('vin').forUpdate(),
 );
 
-/** Deletes the vehicles with these VINs that stand in fleets that are being deleted. */
+/** Deletes the vehicles with these VINs that are in fleets that are being deleted. */
 export async function makeWay(ctx: Context, company: string, vins: readonly string[]): Promise<void> {
   const fleets = await lockTheirs(ctx, { company, vins });
   if (fleets.length === 0) return;

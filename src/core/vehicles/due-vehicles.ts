@@ -6,57 +6,55 @@ import { isoOf } from '../sql/selection.ts';
 import { anyId, anyOf, anyText, db, prepare, spread } from '../sql/sql.ts';
 import { vehiclesOf } from './vehicles.ts';
 
-/** Which companies have vehicles that await something; those of fleets that are being deleted await nothing. */
+/** Companies with due vehicles; those of deleted fleets are never due. */
 export const vehicleSchedule = scheduleOf('vehicle', (company) =>
   vehiclesOf(company).select('v.due_at').where('v.due_at', 'is not', null).orderBy('v.due_at').limit(sql.lit(1)),
 );
 
-/** A claim outlives the wait for a place, a token, the question, and storing the answer: each at most one time-out long. */
+/** A claim outlives the wait for a place, a token, the question, and storing the answer, each of up to one time-out. */
 const LEASE_TIMEOUTS = 4;
 
 const timeoutMs = (ctx: Context): number => ctx.services.config.PROVIDER_TIMEOUT_SECONDS * 1000;
 
-/** When (ms since 1970) the asking about a claimed vehicle must be over. Storing comes after it. */
+/** The end (ms since 1970) of the question about a claimed vehicle, with time left for storing the answer. */
 export const deadlineOf = (ctx: Context, { until }: ClaimedVehicle): number => Date.parse(until) - timeoutMs(ctx);
 
-/** When claims that are made now end at the latest. */
+/** The latest end of a claim that begins now. */
 const claimsEnd = (ctx: Context): Date => new Date(ctx.now().getTime() + LEASE_TIMEOUTS * timeoutMs(ctx));
 
-interface Wanted {
+interface ClaimInput {
   company: string;
   /** Brands. */
   except: readonly string[];
   limit: number;
 }
 
-const claim = prepare((p: Wanted & { process: string; now: Date; until: string }) =>
-  db
-    .with('due', () =>
-      vehiclesOf(p.company)
-        .select('v.id')
-        .where('v.due_at', '<=', sql<string>`${p.now}::timestamptz`)
-        .where(({ ref }) => sql<boolean>`(${ref('v.manufacturer')} <> all(${p.except}::text[])) is not false`)
-        .orderBy('v.due_at')
-        .limit(p.limit)
-        .forUpdate()
-        .skipLocked(),
-    )
+const claim = prepare((p: ClaimInput & { process: string; now: Date; until: string }) => {
+  const due = vehiclesOf(p.company)
+    .select('v.id')
+    .where('v.due_at', '<=', sql<string>`${p.now}::timestamptz`)
+    .where(({ ref }) => sql<boolean>`(${ref('v.manufacturer')} <> all(${p.except}::text[])) is not false`)
+    .orderBy('v.due_at')
+    .limit(p.limit)
+    .forUpdate()
+    .skipLocked();
+  return db
     .updateTable('vehicle as v')
     .set({ due_at: sql<string>`${p.until}::timestamptz`, claimed_by: p.process })
     .where('v.company', '=', p.company)
-    .where('v.id', '=', (of) => anyOf(of.selectFrom('due').select('id')))
-    .returning(['v.id', 'v.vin', 'v.company', 'v.manufacturer']),
-);
+    .where('v.id', '=', anyOf(due))
+    .returning(['v.id', 'v.vin', 'v.company', 'v.manufacturer']);
+});
 
 /** Claims up to `limit` due vehicles of a company, the longest waiting first; skips rows of other claims. */
-export async function claimDueVehicles(ctx: Context, wanted: Wanted) {
+export async function claimDueVehicles(ctx: Context, wanted: ClaimInput) {
   const now = ctx.now();
   const until = claimsEnd(ctx).toISOString();
   const claimed = await claim(ctx, { ...wanted, process: ctx.services.changes.process, now, until });
   return claimed.map((vehicle) => ({ ...vehicle, until }));
 }
 
-/** A vehicle whose manufacturer is to be asked. Whoever stores an answer shows by `until` that the claim is still theirs. */
+/** A vehicle to be verified; `until` shows that the claim is still held when the answer is stored. */
 export type ClaimedVehicle = Awaited<ReturnType<typeof claimDueVehicles>>[number];
 
 const POSTPONED_AT_ONCE = 1000;
@@ -69,35 +67,30 @@ interface Hold {
 
 const postpone = prepare((p: Hold & { reason: string; now: Date }) => {
   const now = sql<string>`${p.now}::timestamptz`;
+  const first = vehiclesOf(p.company)
+    .select(['v.id', 'v.manufacturer'])
+    .where('v.due_at', '<=', now)
+    .orderBy('v.due_at')
+    .limit(POSTPONED_AT_ONCE);
+  const ofBrands = db.selectFrom(first.as('first')).select('id').where('manufacturer', '=', anyText(p.brands));
+  const due = db
+    .selectFrom('vehicle')
+    .select('id')
+    .where('company', '=', p.company)
+    .where('due_at', '<=', now)
+    .where('id', '=', anyOf(ofBrands))
+    .forUpdate()
+    .skipLocked();
   return db
-    .with('first', () =>
-      vehiclesOf(p.company)
-        .select(['v.id', 'v.manufacturer'])
-        .where('v.due_at', '<=', now)
-        .orderBy('v.due_at')
-        .limit(POSTPONED_AT_ONCE),
-    )
-    .with('due', (q) =>
-      q
-        .selectFrom('vehicle')
-        .select('id')
-        .where('company', '=', p.company)
-        .where('due_at', '<=', now)
-        .where('id', '=', anyOf(q.selectFrom('first').select('id').where('manufacturer', '=', anyText(p.brands))))
-        .forUpdate()
-        .skipLocked(),
-    )
     .updateTable('vehicle as v')
-    .set({
+    .set(({ ref }) => ({
       claimed_by: null,
-      due_at: ({ ref }) =>
-        // Not by an interval, which is added by the session's time zone.
-        sql<string>`to_timestamp(extract(epoch from ${now}) + ${p.seconds}::float8 * (1 + ${spread(ref('v.vin'))} / 4))`,
-      reason: ({ ref }) =>
-        sql<string>`case when ${ref('v.status')} = 'PENDING' then ${p.reason}::jsonb else ${ref('v.reason')} end`,
-    })
+      // Not by an interval, which is added by the session's time zone.
+      due_at: sql<string>`to_timestamp(extract(epoch from ${now}) + ${p.seconds}::float8 * (1 + ${spread(ref('v.vin'))} / 4))`,
+      reason: sql<string>`case when ${ref('v.status')} = 'PENDING' then ${p.reason}::jsonb else ${ref('v.reason')} end`,
+    }))
     .where('v.company', '=', p.company)
-    .where('v.id', '=', (of) => anyOf(of.selectFrom('due').select('id')));
+    .where('v.id', '=', anyOf(due));
 });
 
 /** Postpones due vehicles of these brands, among the company's first 1,000; pending ones show the reason. */
@@ -105,9 +98,7 @@ export async function postponeVehicles(ctx: Context, { reason, ...hold }: Hold &
   await postpone(ctx, { ...hold, reason: JSON.stringify(reason), now: ctx.now() });
 }
 
-// A process says that it is alive in one row of its own, however many vehicles it has claimed.
-
-/** A process whose last sign is so old is dead, and a living one gives a sign so often. */
+/** A process without a heartbeat for so long is dead. Its heartbeat is one row for all of its claims. */
 const ALIVE_SECONDS = 20;
 export const HEARTBEAT_SECONDS = 5;
 
@@ -118,7 +109,7 @@ const sendHeartbeat = prepare((p: { id: string; until: Date }) =>
     .onConflict((conflict) => conflict.column('id').doUpdateSet({ alive_until: p.until })),
 );
 
-/** Keeps what this process has claimed, and will claim, from other processes for a while. */
+/** Keeps the claims of this process from other processes for a while. */
 export async function stayAlive(ctx: Context): Promise<void> {
   const until = new Date(ctx.now().getTime() + ALIVE_SECONDS * 1000);
   await sendHeartbeat(ctx, { id: ctx.services.changes.process, until });
@@ -131,7 +122,7 @@ const forget = prepare((p: { ids: readonly string[]; last: Date | 'infinity' }) 
     .where('alive_until', '<=', sql<string>`${p.last}::timestamptz`),
 );
 
-/** Says that this process has no claims any more. */
+/** Deletes the heartbeat of this process, which has no claims any more. */
 export async function retire(ctx: Context): Promise<void> {
   await forget(ctx, { ids: [ctx.services.changes.process], last: 'infinity' });
 }
@@ -152,31 +143,29 @@ const findCompanies = prepare((p: { last: Date }) =>
   db.selectFrom(companiesWithEntries('vehicle', sql<string>`${p.last}::timestamptz`)).select('c.company'),
 );
 
-const release = prepare((p: { company: string; dead: readonly string[]; now: Date; last: Date }) =>
-  db
-    .with('held', (q) =>
-      q
-        .selectFrom('vehicle')
-        .select('id')
-        .where('company', '=', p.company)
-        .where('due_at', '>', sql<string>`${p.now}::timestamptz`)
-        .where('due_at', '<=', sql<string>`${p.last}::timestamptz`)
-        .where('claimed_by', '=', anyId(p.dead))
-        .forUpdate()
-        .skipLocked(),
-    )
+const release = prepare((p: { company: string; dead: readonly string[]; now: Date; last: Date }) => {
+  const held = db
+    .selectFrom('vehicle')
+    .select('id')
+    .where('company', '=', p.company)
+    .where('due_at', '>', sql<string>`${p.now}::timestamptz`)
+    .where('due_at', '<=', sql<string>`${p.last}::timestamptz`)
+    .where('claimed_by', '=', anyId(p.dead))
+    .forUpdate()
+    .skipLocked();
+  return db
     .with('released', (q) =>
       q
         .updateTable('vehicle')
         .set({ due_at: p.now, claimed_by: null })
         .where('company', '=', p.company)
-        .where('id', '=', anyOf(q.selectFrom('held').select('id')))
+        .where('id', '=', anyOf(held))
         .returning(['company', 'due_at']),
     )
     .with('scheduled', (q) => scheduling(q, 'vehicle', q.selectFrom('released').select(['company', 'due_at']).as('r')))
     .selectFrom('released')
-    .select('company'),
-);
+    .select('company');
+});
 
 /** Makes vehicles due that dead processes have claimed; gives when (ISO 8601) the next process may be dead. */
 export async function takeOverClaims(ctx: Context): Promise<string | null> {
@@ -185,7 +174,7 @@ export async function takeOverClaims(ctx: Context): Promise<string | null> {
   const others = await findOthers(ctx, { id: ctx.services.changes.process, now });
   const dead = others.filter((one) => one.dead).map(({ id }) => id);
   if (dead.length > 0) {
-    // A claim is a row that comes due when it ends.
+    // A claimed row comes due when its claim ends.
     for (const { company } of await findCompanies(ctx, { last })) await release(ctx, { company, dead, now, last });
     await forget(ctx, { ids: dead, last: now });
   }

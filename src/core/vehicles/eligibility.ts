@@ -7,13 +7,13 @@ import { readInput } from '../input.ts';
 import { comesDue } from '../schedule.ts';
 import { type RowWriter, readOneText } from '../sql/read.ts';
 import { onNewest, transaction } from '../sql/send.ts';
-import { anyText, db, prepare, spread } from '../sql/sql.ts';
+import { anyOf, anyText, db, prepare, spread } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import type { Eligibility, EligibilityStatus } from './vehicle.ts';
 import { eligibilityRows, getEligibility, vehicleObject, vehiclesOf } from './vehicles.ts';
 import { requestVerificationInput } from './vin-lists.ts';
 
-interface Wanted {
+interface AnswerInput {
   vin: string;
   wait?: number;
   signal?: AbortSignal;
@@ -23,7 +23,7 @@ interface Wanted {
  * The manufacturer's answer about a vehicle, after up to `wait` seconds. Throws VehicleNotFound,
  * ManufacturerNotSupported for an unknown maker, and EligibilityInProgress while there is none.
  */
-export async function getAnswer(ctx: Context, input: Wanted): Promise<Eligibility> {
+export async function getAnswer(ctx: Context, input: AnswerInput): Promise<Eligibility> {
   const eligibility = await waitForAnswer(ctx, input);
   await needAnswer(ctx, eligibility);
   return eligibility;
@@ -50,15 +50,15 @@ async function needAnswer(ctx: Context, eligibility: Eligibility): Promise<void>
   }
 }
 
-async function waitForAnswer(ctx: Context, input: Wanted): Promise<Eligibility> {
+async function waitForAnswer(ctx: Context, input: AnswerInput): Promise<Eligibility> {
   const company = authorize(ctx, 'fleets:read');
   if (!input.wait) return getEligibility(ctx, input);
   const end = new AbortController();
   const signal = input.signal ? AbortSignal.any([end.signal, input.signal]) : end.signal;
   const answered = new Signal();
   const vin = vinOrNull(input.vin) ?? '';
-  const hear = ({ company: whose, vehicles }: EligibilityNews) => {
-    if (whose === company && (vehicles?.some(([, changed]) => changed === vin) ?? true)) answered.ring();
+  const hear = ({ company: changed, vehicles }: EligibilityNews) => {
+    if (changed === company && (vehicles?.some(([, one]) => one === vin) ?? true)) answered.ring();
   };
   // Listening begins before the first look, so that an answer in between is not missed.
   ctx.services.changes.follow({ eligibility: hear, missed: () => answered.ring() }, signal);
@@ -75,7 +75,7 @@ async function waitForAnswer(ctx: Context, input: Wanted): Promise<Eligibility> 
   }
 }
 
-/** Callers are told to look again after a quarter of an hour at most: more places, or another's end, may change it all. */
+/** The longest Retry-After: the queue may become shorter meanwhile. */
 const LONGEST_WAIT_SECONDS = 900;
 /** The longest Retry-After while no answers show a pace. */
 const UNKNOWN_SECONDS = 60;
@@ -95,7 +95,7 @@ async function secondsToAnswer(ctx: Context, nextAttemptAt: string | null): Prom
   return Math.min(Math.max(Math.ceil(seconds), 1), LONGEST_WAIT_SECONDS);
 }
 
-/** The company's answers after `since`, the seconds that they took, and the vehicles that stand before `dueAt`. */
+/** The company's answers after `since`, the seconds that they took, and the vehicles that are due before `dueAt`. */
 const paceOfAnswers = prepare((p: { company: string; dueAt: string; now: Date; since: Date }) =>
   db
     .selectFrom((q) =>
@@ -139,30 +139,25 @@ async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
   return (before * seconds) / answers;
 }
 
-/** A claimed row is being asked about right now: its answer will be new enough. */
-const makeDue = prepare((p: { company: string; vins: readonly string[]; now: Date }) =>
-  db
-    .with('wanted', () =>
-      vehiclesOf(p.company).select('v.id').where('v.vin', '=', anyText(p.vins)).orderBy('v.vin').forUpdate(),
-    )
+/** A claimed vehicle is being verified right now. */
+const makeDue = prepare((p: { company: string; vins: readonly string[]; now: Date }) => {
+  const named = vehiclesOf(p.company).select('v.id').where('v.vin', '=', anyText(p.vins)).orderBy('v.vin').forUpdate();
+  const now = sql<string>`${p.now}::timestamptz`;
+  return db
     .with('v', (q) =>
       q
         .updateTable('vehicle')
-        .from('wanted')
-        .set({
-          due_at({ eb, and, ref }) {
-            const now = sql<string>`${p.now}::timestamptz`;
-            const asked = and([eb('vehicle.claimed_by', 'is not', null), eb('vehicle.due_at', '>', now)]);
-            return eb.case().when(asked).then(ref('vehicle.due_at')).else(now).end();
-          },
-        })
-        .where('vehicle.company', '=', p.company)
-        .whereRef('vehicle.id', '=', 'wanted.id')
-        .returningAll('vehicle'),
+        .set(({ ref }) => ({
+          due_at: sql<string>`case when ${ref('claimed_by')} is not null and ${ref('due_at')} > ${now}
+            then ${ref('due_at')} else ${now} end`,
+        }))
+        .where('company', '=', p.company)
+        .where('id', '=', anyOf(named))
+        .returningAll(),
     )
     .selectFrom('v')
-    .select(vehicleObject.as('json')),
-);
+    .select(vehicleObject.as('json'));
+});
 
 /** Has vehicles verified again, later. Throws VehicleNotFound for a VIN of no fleet, and PayloadTooLarge. */
 export async function requestVerification(ctx: Context, input: unknown): Promise<Eligibility[]> {
@@ -173,13 +168,13 @@ export async function requestVerification(ctx: Context, input: unknown): Promise
     const known = wanted.filter((vin) => vin !== null);
     const rows = await makeDue(ctx, { company, vins: known, now: ctx.now() });
     const byVin = new Map(rows.map(({ json }) => [json.vin, json.eligibility]));
-    const found = wanted.map((vin, index) => {
+    const answers = wanted.map((vin, index) => {
       const eligibility = vin === null ? undefined : byVin.get(vin);
       if (!eligibility) throw new VehicleNotFound(`No fleet has a vehicle with the VIN ${vins[index]}.`);
       return eligibility;
     });
     await comesDue(ctx, 'vehicle', company);
-    return found;
+    return answers;
   });
 }
 
@@ -194,6 +189,6 @@ export function recheckHours(ctx: Context): Record<Exclude<EligibilityStatus, 'P
   };
 }
 
-/** The time after which a vehicle is asked about again; spread over a tenth, so that a big upload does not come due at once. */
+/** The time until the next verification, spread over a tenth, so that a big upload does not come due at once. */
 export const recheckAfter = (hours: number | Expression<number>, vin: Expression<string>) =>
   sql`make_interval(hours => ${hours}) * (1 + ${spread(vin)} / 10)`;

@@ -6,7 +6,7 @@ import { scheduling } from '../schedule.ts';
 import { isId, newId } from '../sql/ids.ts';
 import { isoOf } from '../sql/selection.ts';
 import { append, onPrimary } from '../sql/send.ts';
-import { db, prepare } from '../sql/sql.ts';
+import { db, jsonRows, prepare } from '../sql/sql.ts';
 import { type Vin, warningsText } from '../vin.ts';
 import { recheckAfter, recheckHours } from './eligibility.ts';
 import { counting } from './tally.ts';
@@ -17,9 +17,8 @@ import type { EligibilityStatus, Vehicle } from './vehicle.ts';
  * that two lists in opposite order cannot wait for each other.
  */
 const insertNew = prepare((p: NewVehicles & By & { rows: string }) => {
-  const rows = sql<ReadVin & { id: string }>`jsonb_to_recordset(${p.rows}::jsonb)`.as<'r'>(
-    sql`r(id uuid, vin text, manufacturer text, warnings text, supported boolean)`,
-  );
+  const columns = 'id uuid, vin text, manufacturer text, warnings text, supported boolean';
+  const rows = jsonRows<ReadVin & { id: string }, 'r'>('r', p.rows, columns);
   return db
     .with('held', holdingFleet({ company: p.company, id: p.fleetId }))
     .with('made', (q) =>
@@ -32,7 +31,7 @@ const insertNew = prepare((p: NewVehicles & By & { rows: string }) => {
     )
     .with('scheduled', (q) => scheduling(q, 'vehicle', q.selectFrom('made').select(['company', 'due_at']).as('r')))
     .with('counted', (q) => counting(q, 1, q.selectFrom('made').select(['company', 'fleet_id', 'status']).as('w')))
-    .with('told', (q) => {
+    .with('recorded', (q) => {
       const facts = inBatches(q.selectFrom('made').select(['company', 'fleet_id', 'id', 'vin']).as('v'));
       return recording(q, p, { 'vehicle.added': facts });
     })
@@ -40,12 +39,12 @@ const insertNew = prepare((p: NewVehicles & By & { rows: string }) => {
     .select(({ ref }) => ['vin', isoOf(ref('due_at')).as('due')]);
 });
 
-/** Vehicles of a statement on shared connections: more would hold up those behind it. */
+/** Vehicles of a statement on shared connections: more would hold up the next statements. */
 const MOST_SHARED = 50;
 
 export type Vehicles = ReadonlyMap<string, Vehicle>;
 
-/** Adds what the company does not have yet, in one statement; nothing where it has no such fleet. Gives what it has added. */
+/** Adds vehicles that the company lacks to a fleet, if it has the fleet, and gives them. */
 export async function insertVehicles(ctx: Context, company: string, fleetId: string, wanted: readonly Vin[]) {
   if (wanted.length === 0 || !isId(fleetId)) return new Map();
   const { manufacturers } = ctx.services;
@@ -93,7 +92,7 @@ export const newVehicleColumns = [
   ...(['warnings', 'created_at', 'status', 'reason', 'due_at'] as const),
 ];
 
-/** A vehicle without its id, from a row `r` of ReadVin; asked about at once, or where nobody can be, looked at again in time. */
+/** The columns of a vehicle but its id, from a row `r` of ReadVin; an unsupported one is due for its re-check. */
 export function newVehicle(p: NewVehicles) {
   const { ref } = expressionBuilder<{ r: ReadVin }, 'r'>();
   const supported = ref('r.supported');
@@ -114,7 +113,7 @@ export function newVehicle(p: NewVehicles) {
   ];
 }
 
-/** A new vehicle as it is shown; `due` is when it is asked about, in ISO 8601. */
+/** A new vehicle as clients see it; `due` is the time of its verification in ISO 8601. */
 function shownNew(
   ctx: Context,
   { id, vin, manufacturer, supported, warnings }: Omit<ReadVin, 'warnings'> & Pick<Vehicle, 'id' | 'warnings'>,

@@ -7,8 +7,15 @@ import { onNewest, transaction } from '../sql/send.ts';
 import { anyId, anyOf, db, holdLock, prepare } from '../sql/sql.ts';
 import { countVehicles } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
-import { vehicleObject } from './vehicles.ts';
-import { type MovedVehicles, moveVehiclesInput, type Named, namedBy, notFoundOf, vehiclesNamed } from './vin-lists.ts';
+import { findVehicles } from './vehicles.ts';
+import {
+  type MovedVehicles,
+  moveVehiclesInput,
+  namedBy,
+  notFoundOf,
+  type VehicleNames,
+  vehiclesNamed,
+} from './vin-lists.ts';
 
 /** Moves vehicles with their contracts and answers; throws NothingToMove, PayloadTooLarge and FleetNotFound. */
 export async function moveVehicles(ctx: Context, input: unknown): Promise<MovedVehicles> {
@@ -30,7 +37,7 @@ export async function moveVehicles(ctx: Context, input: unknown): Promise<MovedV
   });
 }
 
-const holdTheirFleets = prepare((p: Named) =>
+const holdTheirFleets = prepare((p: VehicleNames) =>
   fleetsOf(p.company)
     .select('id')
     .where('id', '=', anyOf(vehiclesNamed(p).select('v.fleet_id')))
@@ -39,7 +46,7 @@ const holdTheirFleets = prepare((p: Named) =>
 );
 
 /** In the order of the VINs, as others add and delete them. Vehicles of other fleets were added just now. */
-const lockVehicles = prepare((p: Named & { fleets: readonly string[] }) =>
+const lockVehicles = prepare((p: VehicleNames & { fleets: readonly string[] }) =>
   vehiclesNamed(p)
     .select(['v.id', 'v.vin', 'v.fleet_id', 'v.status'])
     .where('v.fleet_id', '=', anyId(p.fleets))
@@ -80,18 +87,9 @@ async function move(ctx: Context, company: string, to: string, found: readonly L
   await record(ctx, facts);
 }
 
-const withIds = prepare((p: { company: string; ids: readonly string[] }) =>
-  db
-    .selectFrom('vehicle as v')
-    .select(vehicleObject.as('json'))
-    .where('v.company', '=', p.company)
-    .where('v.id', '=', anyId(p.ids))
-    .orderBy('v.id'),
-);
-
-/** The vehicles that were moved just now, in the order of their ids; those that have been deleted since are missing. */
+/** The moved vehicles, in the order of their ids, unless they were deleted since. */
 export async function readMoved(ctx: Context, { moved }: MovedVehicles): Promise<Vehicle[]> {
   const company = authorize(ctx, 'fleets:write');
-  const rows = await withIds(onNewest(ctx, moved.length), { company, ids: moved.map(({ id }) => id) });
+  const rows = await findVehicles(onNewest(ctx, moved.length), { company, ids: moved.map(({ id }) => id) });
   return rows.map(({ json }) => json);
 }

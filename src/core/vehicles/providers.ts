@@ -7,11 +7,11 @@ import { companiesWithEntries } from '../schedule.ts';
 import { isoOf } from '../sql/selection.ts';
 import { db, prepare } from '../sql/sql.ts';
 
-/** How often a process reports on its providers, and how long the others believe a report. */
-export const TOLD_EVERY_SECONDS = 10;
-const BELIEVED_SECONDS = 3 * TOLD_EVERY_SECONDS;
+/** The time between two reports of a process on its providers, and the time for which a report is valid. */
+export const REPORT_SECONDS = 10;
+const VALID_SECONDS = 3 * REPORT_SECONDS;
 
-/** How every provider fares, in all processes: the same for every caller. */
+/** The state of every provider, over all processes: the same for every caller. */
 export async function listProviders(ctx: Context): Promise<ProviderStatus[]> {
   authorize(ctx, 'fleets:read');
   const { manufacturers } = ctx.services;
@@ -42,10 +42,10 @@ const stateOf = (since: string | null) => (since === null ? 'OK' : 'HELD_BACK');
 const earliest = (times: readonly (string | null)[]): string | null =>
   times.filter((time) => time !== null).toSorted()[0] ?? null;
 
-/** The report of this process, and those that others have sent of late. */
+/** The report of this process, and the valid reports of others. */
 function reportsOf(ctx: Context): ProviderReport[] {
   const { changes } = ctx.services;
-  const from = ctx.now().getTime() - BELIEVED_SECONDS * 1000;
+  const from = ctx.now().getTime() - VALID_SECONDS * 1000;
   const others = [...changes.providerReports.values()];
   return [ownReport(ctx), ...others.filter(({ process, at }) => process !== changes.process && at > from)];
 }
@@ -63,14 +63,14 @@ function ownReport(ctx: Context): ProviderReport {
 const isoOrNull = (time: Date | null): string | null => time?.toISOString() ?? null;
 
 /** Reports on providers to other processes, and once more after the last (`before`); gives whether any is in use. */
-export function tellOfProviders(ctx: Context, before: boolean): boolean {
+export function reportProviders(ctx: Context, before: boolean): boolean {
   const report = ownReport(ctx);
   const isQuiet = report.providers.every((one) => one.asked === 0 && !one.heldSince && one.brands.length === 0);
   if (!isQuiet || before) ctx.services.changes.announce('provider', report);
   return !isQuiet;
 }
 
-/** Vehicles of a company that are looked at: those whose turn comes first. */
+/** Vehicles of a company that are read: those that are due first. */
 const LOOKED_AT = 1000;
 /** Retries come after at most 19 minutes (RETRY_CAP_SECONDS, spread by a quarter), unless a provider named a longer time. */
 const SOON_MINUTES = 19;
@@ -97,7 +97,7 @@ const oldestWaiting = prepare((p: { soon: Date }) =>
     ]),
 );
 
-/** All companies are looked through, so callers get the same for a while. */
+/** The statement looks at all companies, so its answer is kept for a while. */
 const KEPT_SECONDS = 5;
 const kept = new WeakMap<object, { until: number; waiting: Promise<Map<string, string | null>> }>();
 

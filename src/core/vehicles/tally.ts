@@ -1,6 +1,6 @@
 import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { db, prepare, type Tables } from '../sql/sql.ts';
+import { db, jsonRows, prepare, type Tables } from '../sql/sql.ts';
 
 /** A change of the number of vehicles of a status in a fleet. */
 interface Change {
@@ -21,13 +21,11 @@ export async function countVehicles(ctx: Context, changes: readonly Change[]): P
 const columns = ['company', 'fleet_id', 'status', 'delta'] as const;
 
 const insertCounts = prepare((p: { sums: string }) => {
-  const rows = sql<Change>`jsonb_to_recordset(${p.sums}::jsonb)`;
+  const rows = jsonRows<Change, 'r'>('r', p.sums, 'company text, fleet_id uuid, status text, delta int');
   return db
     .insertInto('vehicle_tally')
     .columns(columns)
-    .expression((q) =>
-      q.selectFrom(rows.as<'r'>(sql`r(company text, fleet_id uuid, status text, delta int)`)).select(columns),
-    );
+    .expression((q) => q.selectFrom(rows).select(columns));
 });
 
 /** A `with` clause that counts the vehicles which another clause adds (1) or deletes (-1). */

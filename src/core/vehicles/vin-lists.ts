@@ -139,20 +139,20 @@ interface Lists {
 }
 
 /** The names among these that can be ids or VINs. */
-export interface Named {
+export interface VehicleNames {
   company: string;
   ids: readonly string[];
   vins: readonly string[];
 }
 
-export const namedBy = (company: string, { ids, vins }: Lists): Named => ({
+export const namedBy = (company: string, { ids, vins }: Lists): VehicleNames => ({
   company,
   ids: (ids ?? []).filter(isId),
   vins: (vins ?? []).map(vinOrNull).filter((vin) => vin !== null),
 });
 
 /** The company's vehicles `v` that are named, also those of deleted fleets. */
-export const vehiclesNamed = ({ company, ids, vins }: Named, q: QueryCreator<Tables> = db) =>
+export const vehiclesNamed = ({ company, ids, vins }: VehicleNames, q: QueryCreator<Tables> = db) =>
   q
     .selectFrom('vehicle as v')
     .where('v.company', '=', company)

@@ -12,7 +12,7 @@ const LEASE_SECONDS = 30;
  * Deliveries of a company that are claimed together. Webhooks whose last attempt failed are apart, so that they hold up
  * no others, and so are deliveries that a person asked for although their webhook is halted.
  */
-export interface Party {
+export interface DeliveryGroup {
   company: string;
   kind: keyof typeof kinds;
 }
@@ -62,7 +62,7 @@ const firstDue = (kind: Kind, p: Looked) =>
     .where('next.due_at', '<=', p.now)
     .select(['w.company', sql<Kind>`${sql.lit(kind)}::text`.as('kind'), 'next.due_at', roomOf(kind).as('room')]);
 
-const findParties = prepare((p: Looked) =>
+const findGroups = prepare((p: Looked) =>
   db
     .selectFrom(firstDue('sound', p).unionAll(firstDue('failing', p)).unionAll(firstDue('asked', p)).as('due'))
     .select(({ eb, fn }) => ['company', 'kind', eb(fn.max('room'), '>', 0).$castTo<boolean>().as('room')])
@@ -85,16 +85,16 @@ const { companiesDue, reschedule } = scheduleOf('delivery', (company) =>
  * The groups with due deliveries, the longest waiting first, and whether any webhook of theirs has room. Locks nothing.
  * `next` is when (ISO 8601) another delivery will be due, if that is known.
  */
-export async function partiesDue(ctx: Context, busy: Busy) {
+export async function groupsDue(ctx: Context, busy: Busy) {
   const { companies, next } = await companiesDue(ctx);
-  if (companies.length === 0) return { parties: [], next };
+  if (companies.length === 0) return { groups: [], next };
   const now = ctx.now().toISOString();
-  const parties = await findParties(ctx, { ...listsOf(busy), companies, now });
-  const due = new Set(parties.map(({ company }) => company));
+  const groups = await findGroups(ctx, { ...listsOf(busy), companies, now });
+  const due = new Set(groups.map(({ company }) => company));
   const done = companies.filter((company) => !due.has(company));
   for (const company of done) await reschedule(ctx, company);
   // A company that was rescheduled may have a delivery due before `next`, so look again at once.
-  return { parties, next: done.length > 0 ? now : next };
+  return { groups, next: done.length > 0 ? now : next };
 }
 
 const claiming = (kind: Kind) =>
@@ -149,10 +149,10 @@ const claims = { sound: claiming('sound'), failing: claiming('failing'), asked: 
 /** A delivery that this process has claimed until `until`. */
 export type ClaimedDelivery = Awaited<ReturnType<typeof claims.sound>>[number];
 
-/** Claims up to `limit` deliveries of a party that have come due, the longest waiting first. */
+/** Claims up to `limit` deliveries of a group that have come due, the longest waiting first. */
 export async function claimDeliveries(
   ctx: Context,
-  { company, kind }: Party,
+  { company, kind }: DeliveryGroup,
   { limit, busy }: { limit: number; busy: Busy },
 ): Promise<ClaimedDelivery[]> {
   const now = ctx.now();

@@ -10,7 +10,7 @@ import { record } from '../events/record-events.ts';
 import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { comesDue } from '../schedule.ts';
 import type { Page } from '../sql/page.ts';
-import { readOne, readSlice, type Slice } from '../sql/read.ts';
+import { readOne, readSlice } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoSql, json, jsonTable } from '../sql/selection.ts';
 import { transaction } from '../sql/send.ts';
@@ -64,16 +64,14 @@ export const delivery = z
 export type Delivery = z.output<typeof delivery>;
 
 /** A page of a webhook's deliveries, oldest first: of the events that the caller may read. Throws WebhookNotFound. */
-export async function listDeliveries(
-  ctx: Context,
-  input: { webhookId: string; page: Page; state?: DeliveryState | null | undefined },
-): Promise<Slice<Delivery>> {
+export async function listDeliveries(ctx: Context, input: DeliveriesInput) {
+  const company = authorize(ctx, 'fleets:read');
   const { id: webhookId } = await getWebhook(ctx, { id: input.webhookId });
-  const { page, state } = input;
-  const asked = { company: authorize(ctx, 'fleets:read'), page, filter: { webhookId, state } };
-  const { items, ...rest } = await readSlice<Row>(ctx, deliveryRows, asked);
+  const filter = { webhookId, state: input.state };
+  const { items, ...rest } = await readSlice<Row>(ctx, deliveryRows, { company, page: input.page, filter });
   return { ...rest, items: items.map(toDelivery) };
 }
+type DeliveriesInput = { webhookId: string; page: Page; state?: DeliveryState | null | undefined };
 
 /** Sends a webhook an event of type webhook.test, whatever its state and types: one attempt. Throws WebhookNotFound. */
 export async function testWebhook(ctx: Context, input: { id: string }): Promise<Delivery> {
@@ -81,10 +79,10 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
   return transaction(ctx, async () => {
     const webhook = await lockWebhook(ctx, company, input.id);
     const [event = ''] = await record(ctx, [{ type: 'webhook.test', company, data: { webhookId: webhook.id } }]);
-    const place = { company, webhook_id: webhook.id };
-    const [row] = await insertTest(ctx, { ...place, event_id: event, now: ctx.now() });
+    const key = { company, webhook_id: webhook.id };
+    const [row] = await insertTest(ctx, { ...key, event_id: event, now: ctx.now() });
     await comesDue(ctx, 'delivery', company);
-    return deliveryOf(ctx, { ...place, id: row?.id ?? '' });
+    return deliveryOf(ctx, { ...key, id: row?.id ?? '' });
   });
 }
 
@@ -93,16 +91,16 @@ export async function redeliver(ctx: Context, input: { webhookId: string; delive
   const company = authorize(ctx, 'fleets:write');
   return transaction(ctx, async () => {
     const webhook = await lockWebhook(ctx, company, input.webhookId);
-    const place = { company, webhook_id: webhook.id, id: input.deliveryId };
-    const { type } = await deliveryOf(ctx, place);
+    const key = { company, webhook_id: webhook.id, id: input.deliveryId };
+    const { type } = await deliveryOf(ctx, key);
     if (isOfContract(type)) needContracts(ctx);
-    await bringForward(ctx, { ...place, now: ctx.now() });
+    await bringForward(ctx, { ...key, now: ctx.now() });
     await comesDue(ctx, 'delivery', company);
-    return deliveryOf(ctx, place);
+    return deliveryOf(ctx, key);
   });
 }
 
-const deliveryOf = async (ctx: Context, { company, webhook_id: webhookId, id }: Place): Promise<Delivery> =>
+const deliveryOf = async (ctx: Context, { company, webhook_id: webhookId, id }: DeliveryKey): Promise<Delivery> =>
   toDelivery(await readOne<Row>(ctx, anyRows, { webhookId, id }, { company }));
 
 const sent = delivery
@@ -110,7 +108,7 @@ const sent = delivery
   .extend({ url: z.string().nullable(), headers: z.record(z.string(), z.string()).nullable() });
 type Row = z.output<typeof sent> & { event: Event };
 
-// Looked up for what is shown alone: a join would read them of all deliveries, to sort them.
+// Subqueries of the rows of a page: joins would read events and webhooks of all deliveries, to sort them.
 const EVENT = 'event e where e.company = $company and e.id = d.event_id';
 const TYPE = `(select e.type from ${EVENT})`;
 const WEBHOOK = 'webhook dw where dw.company = $company and dw.id = d.webhook_id';
@@ -155,25 +153,25 @@ export const deliveryRows: Resource = {
   lacking: { scope: HIDDEN.scope, where: `exists (select from ${EVENT} and ${HIDDEN.where})` },
 };
 
-type Place = Record<'company' | 'webhook_id' | 'id', string>;
+type DeliveryKey = Record<'company' | 'webhook_id' | 'id', string>;
 
-const insertTest = prepare(
-  ({ company, webhook_id, event_id, now }: Omit<Place, 'id'> & { event_id: string; now: Date }) =>
-    db
-      .insertInto('delivery')
-      .values({ company, webhook_id, event_id, once: true, asked: true, due_at: now, created_at: now })
-      .returning('id'),
+type NewTest = Omit<DeliveryKey, 'id'> & { event_id: string; now: Date };
+const insertTest = prepare(({ company, webhook_id, event_id, now }: NewTest) =>
+  db
+    .insertInto('delivery')
+    .values({ company, webhook_id, event_id, once: true, asked: true, due_at: now, created_at: now })
+    .returning('id'),
 );
 
-const bringForward = prepare((p: Place & { now: Date }) =>
+const bringForward = prepare((p: DeliveryKey & { now: Date }) =>
   db
     .updateTable('delivery')
     .set({
       // A claim that its process leaves behind ends by itself.
-      due_at: ({ eb, ref }) =>
-        eb.case().when(ref('claimed')).then(ref('due_at')).else(sql<string>`${p.now}::timestamptz`).end(),
+      due_at: ({ ref }) =>
+        sql<string>`case when ${ref('claimed')} then ${ref('due_at')} else ${p.now}::timestamptz end`,
       asked: true,
-      once: ({ eb, or, ref }) => or([ref('once'), eb('state', '<>', sql.lit('PENDING'))]).$castTo<boolean>(),
+      once: ({ ref }) => sql<boolean>`${ref('once')} or ${ref('state')} <> 'PENDING'`,
       state: 'PENDING',
     })
     .where('company', '=', p.company)
