@@ -52,7 +52,6 @@ export abstract class DomainError extends Error {
 
 type Members = ErrorOptions & Partial<Pick<DomainError, 'retryAfter' | 'errors' | 'errorsOmitted' | 'details'>>;
 
-/** A class of errors with one message, unless another is given. */
 const withMessage = <const Code extends ErrorCode>(code: Code, text: string, members?: Members) =>
   class extends DomainError {
     readonly code = code;
@@ -61,7 +60,7 @@ const withMessage = <const Code extends ErrorCode>(code: Code, text: string, mem
     }
   };
 
-/** An input can be wrong in more places than anybody reads, and each place costs more to name than to send. */
+/** An input can have more errors than a person reads, and an error costs more to write than a value to send. */
 export const MOST_INPUT_ERRORS = 100;
 
 export class ValidationFailed extends DomainError {
@@ -176,10 +175,9 @@ export class PreconditionFailed extends withMessage(
   'It has changed since you read it. Read it again, and see whether your change is still right.',
 ) {}
 
-/** Whether something is still what its caller takes it for; asked when it is locked, before it is changed. */
+/** Whether the locked row is still as its caller expects. */
 export type Expected<T> = ((current: T) => boolean) | undefined;
 
-/** Throws PreconditionFailed for what is not as expected. */
 export function needExpected<T>(current: T, expected: Expected<T>): void {
   if (expected && !expected(current)) throw new PreconditionFailed();
 }
@@ -210,7 +208,7 @@ export class RateLimited extends DomainError {
   }
 }
 
-/** A GraphQL operation whose answer is, or could be, larger than one may be; or a read that takes too long. */
+/** An operation of GraphQL whose answer is too large, or a read that takes too long. */
 export class CostExceeded extends DomainError {
   readonly code = 'COST_EXCEEDED';
 }

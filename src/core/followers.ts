@@ -2,7 +2,7 @@ import { Shares } from '../fairness/shares.ts';
 import type { ChangeFeed, Listeners } from './changes.ts';
 import { RateLimited } from './errors.ts';
 
-/** Wakes a waiting follower. Any number of rings while it does not wait end its next wait, and no other. */
+/** Wakes a waiting follower. Rings while it does not wait end its next wait only. */
 export class Signal {
   #rung = false;
   #wake: (() => void) | undefined;
@@ -36,10 +36,9 @@ export class Signal {
   }
 }
 
-/** Shared sources look for themselves this often although nothing was announced: news may get lost. */
+/** Shared sources refresh at this interval, since news may be lost. */
 const LOOK_MS = 20_000;
 
-/** Streams of one company in this process. */
 const MOST_OF_COMPANY = 1000;
 const TOO_MANY = `At most ${MOST_OF_COMPANY.toLocaleString('en')} streams of a company at a time. Try again when one has ended.`;
 const RETRY_SECONDS = 10;
@@ -51,7 +50,7 @@ export interface Source {
   refresh(followers: ReadonlySet<Follower>): boolean;
 }
 
-/** A follower of a source, which rings when there may be more to read. */
+/** A follower of a source: it rings when there may be more to read. */
 export class Follower extends Signal {
   /** The follower's position, as its source counts. */
   heard = 0;
@@ -71,7 +70,6 @@ export class Followers {
   readonly #reads = new WeakMap<object, Map<string, Promise<unknown>>>();
   readonly #places: Shares;
 
-  /** `most` follow at a time. */
   constructor(changes: ChangeFeed, most: number) {
     this.#changes = changes;
     this.#places = new Shares({ capacity: most, reserve: Math.floor(most / 4) });
@@ -101,7 +99,7 @@ export class Followers {
       this.#opened.delete(name);
       opened.close();
     };
-    // The signal ends it, too: a generator whose reader has gone may never reach its `finally`.
+    // The signal ends it, too: a generator without a reader may never reach its `finally`.
     signal.addEventListener('abort', leave);
     if (signal.aborted) leave();
     return { source: opened.source as T, follower, leave };
@@ -126,13 +124,13 @@ export class Followers {
     return { source, followers, close };
   }
 
-  /** Marks an object that several followers get: what hangs on it is read once for all of them. */
+  /** Marks an object that several followers get: reads below it are shared. */
   share<T extends object>(object: T): T {
     this.#reads.set(object, new Map());
     return object;
   }
 
-  /** Reads from an object by a statement, which is sent once for all followers that share the object. */
+  /** Reads below an object by a statement, once for all followers that share the object. */
   readOf<T>(object: object | undefined, statement: readonly unknown[], read: () => Promise<T>): Promise<T> {
     const reads = object && this.#reads.get(object);
     if (!reads) return read();

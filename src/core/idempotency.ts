@@ -12,7 +12,6 @@ import {
 import { transaction } from './sql/send.ts';
 import { db, prepare, type Tables } from './sql/sql.ts';
 
-/** An answer as it went out, so that it can go out again. */
 export interface StoredAnswer {
   status: number;
   headers: Record<string, string>;
@@ -41,7 +40,7 @@ export async function once(
 ): Promise<Outcome> {
   const answerKey = answerKeyOf(ctx, key, request);
   return transaction(ctx, async () => {
-    // Held until the transaction ends, however it ends; a killed process leaves nothing behind.
+    // Held until the transaction ends; a killed process leaves no lock.
     const [lock] = await lockKey(ctx, { name: JSON.stringify(['answer', answerKey.company, answerKey.key]) });
     if (!lock?.free) throw new IdempotencyInProgress();
     const [before] = await recall(ctx, { ...answerKey, after: forgottenBefore(ctx) });
@@ -53,12 +52,12 @@ export async function once(
   });
 }
 
-/** Where a key is kept: callers without a token know nothing of each other, so theirs are told apart by what they ask. */
+/** The key as stored: callers without a token share no keys, so their requests are part of it. */
 const answerKeyOf = ({ caller }: Context, key: string, request: string) =>
   caller ? { company: caller.company, key } : { company: '', key: `${key} ${request}` };
 type AnswerKey = ReturnType<typeof answerKeyOf>;
 
-/** In a transaction within the other: what a rejected request has done is undone, and its error remembered all the same. */
+/** A nested transaction: a rejected request is rolled back, but its error is stored. */
 async function attempt(ctx: Context, work: () => Promise<StoredAnswer>): Promise<StoredAnswer | DomainError> {
   try {
     return await transaction(ctx, work);
@@ -69,11 +68,11 @@ async function attempt(ctx: Context, work: () => Promise<StoredAnswer>): Promise
   }
 }
 
-/** Whether the same request may be answered otherwise next time, by its caller or by the state of the service. */
+/** Whether the same request may have another outcome next time, by its caller or the state of the service. */
 const mayPass = ({ code, retryAfter }: DomainError): boolean =>
   retryAfter !== undefined || code === 'UNAUTHENTICATED' || code === 'FORBIDDEN';
 
-/** Stands for a secret in a stored body. JSON has no such character: it escapes it. */
+/** Replaces a secret in a stored body. JSON escapes this character. */
 const SECRET = '\u0001';
 
 const lockKey = prepare((p: { name: string }) =>
@@ -98,7 +97,7 @@ type Remembered = Awaited<ReturnType<typeof recall>>[number];
 export const forgottenBefore = (ctx: Context): string =>
   new Date(ctx.now().getTime() - IDEMPOTENCY_HOURS * 3_600_000).toISOString();
 
-/** Another caller may repeat a request: with less rights than the first one it gets nothing that these had opened. */
+/** A caller with fewer scopes than the first one gets Forbidden. */
 function again(ctx: Context, { status, headers, body, scopes, secret_of, secret }: Remembered): Outcome {
   const missing = scopes.find((scope) => !hasScope(ctx, scope));
   if (missing) return { outcome: new Forbidden(`The token lacks the scope ${missing}.`, missing), repeated: false };
@@ -122,7 +121,7 @@ async function remember(ctx: Context, answerKey: AnswerKey, request: string, out
 const keep = prepare((p: Insertable<Tables['idempotency_key']>) => {
   const { company, key, request, status, headers, body, scopes, secret_of, created_at } = p;
   const outcome = { request, status, headers, body, scopes, secret_of, created_at };
-  // An outcome that is past its time may still be there.
+  // An expired outcome may still be stored.
   const excluded = Object.keys(outcome).map((column) => [column, sql.ref<never>(`excluded.${column}`)]);
   return db
     .insertInto('idempotency_key')
@@ -130,7 +129,6 @@ const keep = prepare((p: Insertable<Tables['idempotency_key']>) => {
     .onConflict((conflict) => conflict.columns(['company', 'key']).doUpdateSet(Object.fromEntries(excluded)));
 });
 
-/** The error of the first request. */
 class RememberedError extends DomainError {
   declare readonly code: ErrorCode;
   constructor({ message, ...members }: ReturnType<typeof membersOf>) {
@@ -138,7 +136,7 @@ class RememberedError extends DomainError {
   }
 }
 
-/** Whatever an error tells its caller, whichever class it is of. */
+/** The members of any error that its caller sees. */
 function membersOf(domainError: DomainError) {
   const { cause: _, ...members } = domainError;
   return { ...members, message: domainError.message };

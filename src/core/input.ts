@@ -11,10 +11,10 @@ export const mustBe = (what: string) => ({
 export const storable = (string: z.ZodString) =>
   string.refine((value) => !value.includes('\0') && value.isWellFormed(), 'holds characters that are not text');
 
-/** The text with the characters replaced that PostgreSQL cannot store, for texts that cannot be rejected. */
+/** Replaces the characters that PostgreSQL cannot store, for texts that cannot be rejected. */
 export const mended = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
 
-/** A value as JSON, mended likewise in all its texts and names: in JSON both of what a row cannot hold are escapes. */
+/** A value as JSON, mended likewise: JSON escapes these characters. */
 export const mendedJson = (value: unknown): string =>
   JSON.stringify(value).replaceAll(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f]..)/g, '$1\uFFFD');
 
@@ -24,7 +24,7 @@ export const text = (max: number) =>
 
 export const email = text(254).pipe(z.email('is not an e-mail address'));
 
-/** An id as it came in. A malformed one cannot exist, so it is looked up like any other and not found. */
+/** An id, unparsed: a malformed one is looked up like any other, and not found. */
 export const id = z.string(mustBe('a string'));
 
 /** A point in time (readTime) between the years 1900 and 9998. */
@@ -81,7 +81,6 @@ export function readInput<Schema extends z.ZodType>(
   throw new ValidationFailed(parsed.error.issues.flatMap(inputErrorsOf));
 }
 
-/** One zod or Standard Schema issue in our words. */
 export function inputErrorsOf(issue: z.core.$ZodIssue): InputError[] {
   return [{ path: issue.path.join('.'), code: codes[issue.code] ?? 'INVALID', message: issue.message }];
 }

@@ -11,7 +11,7 @@ export type Scheduled = Selectable<Tables['schedule']>['kind'];
 
 type DueRows = AliasedExpression<{ company: string; due_at: string | null }, 'r'>;
 
-/** A `with` clause that schedules rows which another clause makes due. */
+/** A `with` clause that schedules the due rows of another clause. */
 export const scheduling = (q: QueryCreator<Tables>, kind: Scheduled, rows: DueRows) =>
   q
     .insertInto('schedule')
@@ -30,7 +30,7 @@ const add = prepare((p: { company: string; kind: Scheduled; now: Date }) =>
   db.insertInto('schedule').values({ company: p.company, kind: p.kind, due_at: p.now }),
 );
 
-/** Adds an entry for rows of a company that are due now, and wakes the job; to be called in the transaction that makes them so. */
+/** Adds an entry for rows that the transaction makes due now, and wakes the job. */
 export async function comesDue(ctx: Context, kind: 'vehicle' | 'delivery', company: string): Promise<void> {
   await add(ctx, { company, kind, now: ctx.now() });
   ctx.services.changes.announce('due', kind);
@@ -46,7 +46,7 @@ export const companiesWithEntries = (kind: Scheduled, now: Expression<string>) =
     .where('due_at', '<=', now)
     .as('c');
 
-/** Every search reads all due entries; where a company has more than this many, one replaces them. */
+/** Entries of a company before one replaces them: each search reads all due entries. */
 const MOST_ENTRIES = 16;
 
 const findDue = prepare((p: { kind: Scheduled; now: Date }) =>
@@ -67,13 +67,13 @@ const findNext = prepare((p: { kind: Scheduled; now: Date }) =>
     .where('due_at', '>', sql<string>`${p.now}::timestamptz`),
 );
 
-/** The companies that may have rows due, and when (ISO 8601) another one will; null: none, as far as is known. */
+/** Companies that may have due rows, and the next time (ISO 8601) of another, if known. */
 export interface CompaniesDue {
   companies: string[];
   next: string | null;
 }
 
-/** The schedule of a kind. `first` finds when the first row of a company comes due. */
+/** The schedule of a kind; `first` selects the time of a company's first due row. */
 export function scheduleOf(kind: Scheduled, first: (company: string) => Expression<{ due_at: string | null }>) {
   const makeOne = prepare((p: { company: string }) =>
     db
@@ -113,7 +113,6 @@ export function scheduleOf(kind: Scheduled, first: (company: string) => Expressi
    * yet stays, and so does one that another process is replacing.
    */
   const reschedule = (ctx: Context, company: string) => makeOne(ctx, { company });
-  /** Finds the companies with something due, by their names. Locks nothing. */
   async function companiesDue(ctx: Context): Promise<CompaniesDue> {
     const at = { kind, now: ctx.now() };
     const [due, [next]] = await Promise.all([findDue(ctx, at), findNext(ctx, at)]);

@@ -6,7 +6,7 @@ import { prepare, type Tables } from './sql/sql.ts';
 type Table = keyof Tables;
 const names: Table[] = ['fleet', 'vehicle', 'vehicle_tally', 'contract', 'import', 'event', 'webhook', 'delivery'];
 
-/** Whatever the plan, fewer pages are read in no time, and fewer rows that have changed are no matter. */
+/** Fewer pages are read in no time by any plan, and fewer changed rows make no difference. */
 const FEW_PAGES = 8;
 const FEW_ROWS = 1000;
 
@@ -29,7 +29,7 @@ const findGrown = prepare(
  * analyses within a minute or two, long after a large upload; the embedded database never does.
  */
 export async function refreshStatistics(ctx: Context, vehicles = 0): Promise<void> {
-  // One column is enough for how many rows there are, and has plans made anew; the others' turn comes with the next upkeep.
+  // One column gives the number of rows and has plans made anew; upkeep analyses the others.
   const columns = vehicles > 0 ? ' (company)' : '';
   for (const { name } of await findGrown(ctx, { names, vehicles })) {
     await onPrimary(ctx)(`analyze (skip_locked) ${name}${columns}`, []);

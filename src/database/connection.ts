@@ -44,7 +44,7 @@ const textRows = { rowMode: 'array', types: { getTypeParser: () => asText } as u
 
 type Result = pg.QueryResult<object>;
 
-/** A connection to a server that prepares each statement once and then only names it, which saves parsing and planning it. */
+/** A connection that prepares each statement once, which saves parsing and planning. */
 export class PostgresConnection extends pg.Client {
   readonly socket: Socket;
   /** Statements without an answer. */
@@ -64,7 +64,7 @@ export class PostgresConnection extends pg.Client {
     this.on('error', () => {});
   }
 
-  /** Whether another connection takes its place: it has prepared enough, is lost, or will be. */
+  /** Whether it needs a replacement: it has prepared enough, is lost, or is ending. */
   get isSpent(): boolean {
     return this.#isEnding || this.socket.destroyed || this.#prepared.size >= MOST_PREPARED;
   }
@@ -106,7 +106,7 @@ const LONGEST_TEXT = 4_000;
 /** MikroORM's unit of work writes values into the text. The last one may have been cut off. */
 const LITERAL = /'(?:[^']|'')*(?:'|$)/g;
 
-/** Sends a statement, as a step with its text and never its values. On its own, outside any step, it is not shown. */
+/** Sends a statement as a step of a trace, with its text and without values. */
 export async function traceStatement<T>(text: string, send: () => Promise<T>): Promise<T> {
   return traced(() => stepOf(text), send);
 }

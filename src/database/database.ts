@@ -2,7 +2,7 @@ import type { MikroORM } from '@mikro-orm/postgresql';
 import type { EntityManager } from '@mikro-orm/sql';
 import type { Config } from '../config.ts';
 
-/** Hears what an operator should know while something takes long. */
+/** Receives messages for operators during slow work. */
 export type Tell = (message: string) => void;
 
 /** The values of a row as PostgreSQL writes them, in the order of its columns. */
@@ -19,7 +19,7 @@ export const ONE_PLAN = 'plan_cache_mode=force_generic_plan';
  */
 export const READING = [ONE_PLAN, 'enable_sort=off', 'enable_incremental_sort=off', 'enable_seqscan=off'];
 
-/** Why the process cannot start, in words for whoever starts it: its message is all they need to see. */
+/** Why the process cannot start: its message is all that an operator sees. */
 export class StartError extends Error {
   override readonly name = 'StartError';
 }
@@ -30,7 +30,6 @@ export interface SlowRead {
   signal: AbortSignal | undefined;
 }
 
-/** The open database, embedded or a server. */
 export interface Database {
   readonly orm: MikroORM;
   readonly kind: 'embedded' | 'postgresql';
@@ -42,10 +41,10 @@ export interface Database {
    * there as ''.
    */
   notify(channel: string, payload: string): void;
-  /** Applies what is pending, one process at a time and each migration in a transaction of its own; gives the names of what it applied. */
+  /** Applies pending migrations, one process at a time, each in its own transaction; gives their names. */
   migrate(tell?: Tell): Promise<string[]>;
   pendingMigrations(): Promise<string[]>;
-  /** Does `work` in a transaction of this unit of work; what it notifies of is told when it has committed. */
+  /** Does `work` in a transaction of this unit of work; notifications go out after its commit. */
   transaction<T>(em: EntityManager, work: (em: EntityManager) => Promise<T>): Promise<T>;
   /** Runs a statement outside of transactions on the primary's pool; gives its rows. */
   send(statement: string, values: readonly unknown[]): Promise<unknown[]>;

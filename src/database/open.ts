@@ -23,7 +23,6 @@ export async function connectDatabase(config: DatabaseConfig): Promise<Database>
   return config.DATABASE_URL ? connectServer(config.DATABASE_URL, config) : openEmbedded(config.DATA_DIR);
 }
 
-/** PostgreSQL inside this process, which is the only one; throws when another has the folder. */
 async function openEmbedded(dataDir: string): Promise<Database> {
   const pool = await PGlitePool.open(dataDir);
   const channels = openChannels();

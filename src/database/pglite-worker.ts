@@ -3,7 +3,7 @@ import { PGlite, type QueryOptions, types } from '@electric-sql/pglite';
 import { btree_gist } from '@electric-sql/pglite/contrib/btree_gist';
 import { READING } from './database.ts';
 
-/** A statement of the main thread; without parameters, `sql` may hold several, as with a server. `asTexts`: rows are arrays of texts. */
+/** A statement; one without parameters may be several, as with a server. `asTexts`: rows are arrays of texts. */
 export type Request = { id: number; sql: string; parameters: readonly unknown[]; asTexts: boolean } | 'close';
 
 /** The parts of PostgreSQL's errors that the main thread needs to tell them apart. */

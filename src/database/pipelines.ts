@@ -63,7 +63,7 @@ export class Pipelines {
     return least && (least.waiting === 0 || this.#connections.size >= this.#most) ? least : this.#open();
   }
 
-  /** Statements wait in it until it is connected, and fail with it. */
+  /** Statements wait in it until it is connected. */
   #open(): PostgresConnection {
     const connection = new this.#watch.Client(this.#config);
     const lost = () => this.#connections.delete(connection);
@@ -93,7 +93,7 @@ const isOfStatement = (error: unknown): boolean => /^(?!26000|5[3578])./.test(co
 /** Whether the statement was undone or not begun. */
 const wasCancelled = (error: unknown): boolean => ['57014', '55P03', '26000'].includes(codeOf(error));
 
-/** Statements that are sent before the process next looks at its sockets go out together. */
+/** Statements of one turn of the event loop go out together. */
 function cork(socket: Socket): void {
   if (socket.writableCorked > 0) return;
   socket.cork();

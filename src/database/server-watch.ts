@@ -3,9 +3,9 @@ import type pg from 'pg';
 import { PostgresConnection } from './connection.ts';
 
 const LOOK_MS = 500;
-/** A connection that waits is suspected when nothing has come for so many looks. */
+/** Looks without a byte after which a waiting connection is suspected. */
 const SUSPECT_LOOKS = 4;
-/** A server that does not say hello within this time is silent. */
+/** A server without an answer within this time is silent. */
 const ANSWER_MS = 2_500;
 
 /**
@@ -14,12 +14,11 @@ const ANSWER_MS = 2_500;
  * another one says hello; without an answer all are cut, and new ones fail at once until the server answers.
  */
 export class ServerWatch {
-  /** Makes connections that are watched. */
   readonly Client: typeof PostgresConnection;
   readonly #config: pg.ClientConfig;
   readonly #watched = new Map<PostgresConnection, { looks: number; bytes: number }>();
   readonly #timer = setInterval(() => this.#look(), LOOK_MS).unref();
-  /** Nobody answers: a new connection would be waited for. */
+  /** New connections fail at once. */
   isSilent = false;
   #heardAt = 0;
 
@@ -48,7 +47,7 @@ export class ServerWatch {
       last.bytes = bytes;
       suspected ||= last.looks >= SUSPECT_LOOKS;
     }
-    // Another one each time: a network that comes back does not bring what was lost on it.
+    // A new connection each time: a network that returns does not deliver what was lost.
     if (suspected) void this.#sayHello();
   }
 
@@ -56,7 +55,7 @@ export class ServerWatch {
     const began = performance.now();
     const connection = new PostgresConnection(this.#config);
     const hello = connection.connect().then(() => connection.query('select 1'));
-    // An error is an answer too: whoever asks for something is told the same.
+    // An error is an answer, too.
     const answer = hello.catch(() => {}).then(() => false);
     const silent = await Promise.race([answer, delay(ANSWER_MS, true, { ref: false })]);
     connection.socket.destroy();

@@ -1,6 +1,6 @@
 import { p, Type, UnderscoreNamingStrategy } from '@mikro-orm/core';
 
-/** Elements that need no quotes in the text of an array, as PostgreSQL writes it: defaults are compared with its text. */
+/** Elements that PostgreSQL writes without quotes in the text of an array: defaults are compared with its text. */
 const PLAIN = /^(?!null$)[^\s{},"\\]+$/i;
 
 function element(value: unknown): string {
@@ -48,7 +48,7 @@ export const refersTo = <T extends Target>(target: T, column: string) =>
 export const belongsTo = <T extends Target>(target: T, column: string) =>
   refersTo(target, column).deleteRule('cascade').updateRule('no action');
 
-/** Constraint names as PostgreSQL makes them; those of foreign keys leave out `company`, with which all of these begin. */
+/** Constraint names as PostgreSQL makes them; those of foreign keys leave out `company`, their first column. */
 export class Names extends UnderscoreNamingStrategy {
   override indexName(...[table, columns, type]: Parameters<UnderscoreNamingStrategy['indexName']>): string {
     if (type === 'foreign') return `${table}_${columns.filter((column) => column !== 'company').join('_')}_fkey`;

@@ -42,11 +42,10 @@ const lockContract = prepare((p: ContractKey) =>
   db.selectFrom('contract').select('id').where('company', '=', p.company).where('id', '=', p.id).forUpdate(),
 );
 
-/** One contract; throws ContractNotFound. */
 export const getContract = (ctx: Context, input: { id: string }): Promise<Contract> =>
   readOne(ctx, contractRows, input, { company: authorizeContracts(ctx, 'contracts:read') });
 
-/** A page of a company's contracts, as `writer` writes them. A caller with a token may name its own company only: Forbidden. */
+/** A page of a company's contracts. Throws Forbidden where the token is of another company. */
 export async function listContracts(
   ctx: Context,
   writer: RowWriter,
@@ -141,7 +140,6 @@ const removeContract = prepare((p: By & ContractKey) =>
 
 const CONTRACTS_AT_ONCE = 500;
 
-/** Which companies have contracts that are to start or end. */
 export const contractSchedule = scheduleOf('contract', (company) =>
   contractsOf(company).select('c.due_at').where('c.due_at', 'is not', null).orderBy('c.due_at').limit(sql.lit(1)),
 );

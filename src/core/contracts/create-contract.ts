@@ -30,7 +30,7 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
   const given = { ...by, id: newId(), fleetId, ...shown };
   const [vehicle] = await savepoint(ctx, async () => (isId(fleetId) ? insert(append(ctx), given) : [])).catch(
     async (error) => {
-      // The database alone can tell of an overlap under a race; what it does not tell is with which contracts.
+      // Under a race, only the database sees an overlap; it does not name the contracts.
       if (brokenRule(error) !== 'contract_no_overlap') throw error;
       const rows = await findOverlapping(ctx, given);
       throw new ContractOverlap(rows.map(({ id }) => id));
@@ -101,7 +101,7 @@ const columns = [
   ...(['starts_at', 'ends_at', 'created_at', 'due_at'] as const),
 ] as const;
 
-/** Contracts of a vehicle for a pack that are in force within a period, though it has been moved meanwhile. */
+/** Contracts of a vehicle for a pack that are in force within a period, in any fleet. */
 const findOverlapping = prepare((p: NewContract) =>
   db
     .selectFrom('contract as c')

@@ -79,15 +79,14 @@ export const eventTypes = Object.keys(eventData) as [EventType, ...EventType[]];
 
 type Recorded = { data: Readonly<Record<string, unknown>>; vehicleCount: number };
 
-/** An object type of GraphQL for the data of events. */
 interface EventDataType extends UnionMember {
   types: readonly EventType[];
   schema: z.ZodObject;
-  /** The object of an event that core has read. */
+  /** The object of an event in memory. */
   show(event: Recorded): object;
 }
 
-/** The type for events of these types, with other names for some members: a union has one type for fields of one name. */
+/** The type for events of these types; `names` renames members, since a union has one type for fields of one name. */
 function dataOf(
   types: readonly [EventType, ...EventType[]],
   names: Readonly<Record<string, string>> = {},
@@ -119,7 +118,7 @@ export const fleetChange = z
 
 const changed = (name: string) => ({ sql: `coalesce((c.change -> '${name}')::text, 'null')` });
 
-/** Types of GraphQL's union by their names; the first that fits an event is its own. */
+/** Types of GraphQL's union by name; the first that fits an event is used. */
 export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
   FleetCreatedData: dataOf(['fleet.created']),
   FleetUpdatedData: {
@@ -174,5 +173,4 @@ export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
   },
 };
 
-/** The data of an event `e`. */
 export const dataField: UnionField = { kind: 'union', types: eventDataTypes };

@@ -21,7 +21,6 @@ export const typeField = (column: string): ValueField => ({
   isText: true,
 });
 
-/** A list of types in a column, by their names in GraphQL. */
 export const typesField = (column: string): ValueField => ({
   kind: 'value',
   value: { sql: `(select coalesce(json_agg(${nameSql('t')}), '[]') from unnest(${column}) t)` },

@@ -20,7 +20,6 @@ export const eventVehicle = z
   .object({ id: z.uuid().describe('Its id.'), vin: z.string().describe('Its VIN.') })
   .describe('A vehicle that an event is about; it may be gone by now.');
 
-/** A fact as both interfaces and webhooks show it. Times are ISO 8601 UTC. */
 export const event = z
   .object({
     id: uuidField(
@@ -66,12 +65,11 @@ export const eventFilter = z
     until: time.nullish().describe('Before then.'),
   })
   .describe('Which events: those that fit everything that is given.');
-/** A filter as it came in. */
+/** An unparsed filter. */
 export type EventFilter = Omit<z.input<typeof eventFilter>, 'types'> & { types?: readonly string[] | null | undefined };
 
 // Events are read from the primary: the log must not be shorter on one page than it was on the last.
 
-/** One event of the caller's company; throws NotFound. */
 export const getEvent = (ctx: Context, input: { id: string }): Promise<Event> =>
   readOne(ctx, eventRows, input, { company: authorize(ctx, 'fleets:read') });
 
@@ -108,7 +106,7 @@ const findPosition = prepare((p: { company: string; id: string }) =>
     .$narrowType<{ position: NotNull }>(),
 );
 
-/** The cursor for `after` or `before`: as it came, or of the event whose id came. Receivers of webhooks know ids. */
+/** The cursor for `after` or `before`, which may be the id of an event: receivers of webhooks know ids. */
 export const eventCursor = (value: string): string =>
   isId(value) ? cursorOf({ id: value, text: null }, BY_CREATION) : value;
 
@@ -128,7 +126,6 @@ const eventJson = jsonTable('event', 'e', event, {
   vehicles: eventVehicles,
   vehicleCount: json.number('cardinality(e.vehicle_ids)'),
 });
-/** The JSON object of an event `e`. */
 export const eventObject = jsonObject<Event>(eventJson);
 
 /** SQL for an event as text, with its vehicles unless there are more than `most`. */
@@ -144,7 +141,7 @@ export const eventWithFewVehicles = (most: number): string =>
  */
 export const listing = (list: string, one: string): string => `${list} @> array[${one}] and ${list} @> array[${one}]`;
 
-/** Events of contracts are for those who may read contracts. */
+/** Only callers with this scope see events of contracts. */
 export const HIDDEN = { scope: 'contracts:read', where: `e.type not like 'contract.%'` } as const;
 
 const logOrder: FixedOrder = {

@@ -15,7 +15,6 @@ import { anyOf, db, prepare, type Tables } from '../sql/sql.ts';
 
 // Every company has a log of its own, whose end is counted in the company's row.
 
-/** The position of a company's last event: 0 before its first. */
 export const endOfLog = (company: string | RawBuilder<string>) =>
   sql<string>`coalesce((select position from company where company = ${company}), 0)`;
 
@@ -86,7 +85,7 @@ const MANY_WEBHOOKS = 10;
 
 const EVENTS_SEARCHED = 1000;
 
-/** Reads unpublished events alone, so that a company without any costs nothing. */
+/** Reads unpublished events only: a company without any costs nothing. */
 const findUnpublished = prepare((p: { after: string }) =>
   db
     .selectFrom('event')
@@ -151,7 +150,7 @@ const grown = counts.map((column) => sql`${column} = history.${column} + exclude
 const countOf = (status: string) =>
   sql`count(*) filter (where type = 'eligibility.changed' and status = ${sql.lit(status)})`;
 
-/** Types whose single event stands for many others of the same moment. */
+/** Types whose single event represents all others of the same moment. */
 const TELLING = sql.raw(`('import.completed', 'fleet.deleted')`);
 
 /** Adds the events `due` to the items of the history that they are parts of; gives these. */
@@ -170,7 +169,6 @@ const keepHistory = (p: { company: string }) => sql<{ id: string; key: string }>
     ${sql.join(grown)}
   returning id, key)`;
 
-/** Counts the events `due` by the hour. */
 const countActivity = (p: { company: string }) => sql<{ company: string }>`(
   insert into activity (company, hour, fleet_id, type, events, vehicles)
   select ${p.company}, hour, coalesce(fleet_id, ${sql.lit(NONE)}), type, count(*), sum(vehicles)
@@ -225,7 +223,7 @@ export async function publishEventsOf(ctx: Context, company: string) {
     if (!free) return { events: 0, more: false };
     const [publish, most] =
       (free.webhooks ?? 0) > MANY_WEBHOOKS ? [publishFew, FEW_EVENTS] : [publishMany, MANY_EVENTS];
-    // A statement of its own: only now does it see all that was published before.
+    // A later statement than the lock sees all that was published before.
     const events = await publish(ctx, { company, end: free.position, now: ctx.now() });
     const { changes } = ctx.services;
     if (events.length > 0) changes.announce('event', company);

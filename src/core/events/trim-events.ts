@@ -5,7 +5,7 @@ import { anyOf, db, prepare } from '../sql/sql.ts';
 
 const TRIMMED_AT_ONCE = 1000;
 
-/** Forgets events past their time with their deliveries and their history, in small steps; gives whether there may be more. */
+/** Deletes old events with their deliveries and history, in small steps; gives whether there may be more. */
 export async function trimEvents(ctx: Context): Promise<boolean> {
   const oldest = ctx.now().getTime() - ctx.services.config.EVENTS_KEEP_DAYS * 86_400_000;
   const { length } = await trim(ctx, { before: firstIdOf(oldest), time: new Date(oldest) });

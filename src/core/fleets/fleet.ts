@@ -5,7 +5,6 @@ import { email, id, storable, text } from '../input.ts';
 import type { Orders } from '../sql/order.ts';
 import type { Resource } from '../sql/resource.ts';
 
-/** A fleet as both interfaces show it. Times are ISO 8601 UTC. */
 export const fleet = z
   .object({
     id: uuidField('Identifies the fleet: the same in both interfaces.', exampleIds.fleet),
@@ -56,9 +55,9 @@ export const fleetOrders = {
   NAME: { meaning: 'Their names, by code points: capitals come first.', by: { column: 'name', kind: 'text' } },
 } as const satisfies Orders;
 
-// A large fleet that was deleted is gone at once, though its rows go in steps (core/operations/delete-fleets.ts).
+// A large deleted fleet is hidden at once; its rows are deleted in steps (core/operations/delete-fleets.ts).
 
-/** The company's fleets that are being deleted; looked up once for a statement. */
+/** The company's deleted fleets, looked up once for a statement. */
 const deleted = (company: string) =>
   `array(select gone.id from fleet gone where gone.company = ${company} and gone.deletion is not null)`;
 
@@ -68,20 +67,19 @@ const deleted = (company: string) =>
  */
 const isThere = (row: string, company: string) => `coalesce(${row}.fleet_id <> all(${deleted(company)}), true)`;
 
-/** The condition for the rows of a resource. */
 export const fleetIsThere = (row: string): string => isThere(row, '$company');
 
-/** The condition for rows of this company. */
+/** The condition for rows of fleets that are not deleted, in statements of one company. */
 export function ofFleetThatIsThere(row: string, company: string | Expression<string>) {
   const [before, after] = isThere(row, '?').split('?') as [string, string];
   return sql<SqlBool>`${sql.raw(before)}${company}${sql.raw(after)}`;
 }
 
-/** The condition looked up for each row: where the company is not known. */
+/** The condition where the company is not known, looked up for each row. */
 const itsFleetIsThere = (row: string): string => `not exists (select from fleet gone
   where gone.company = ${row}.company and gone.id = ${row}.fleet_id and gone.deletion is not null)`;
 
-/** Which rows of a resource are there: those of fleets that are there. */
+/** The conditions of a resource for rows of fleets that are not deleted. */
 export const ofFleets = (row: string): Pick<Resource, 'where' | 'whereForAll' | 'whereOfAny'> => ({
   where: fleetIsThere(row),
   whereForAll: `${deleted('$company')} = '{}'`,

@@ -14,18 +14,16 @@ import { append, transaction } from '../sql/send.ts';
 import { anyId, anyOf, db, type Prepared, prepare } from '../sql/sql.ts';
 import { createFleetInput, type Fleet, fleet, fleetFilter, fleetOrders, updateFleetInput } from './fleet.ts';
 
-/** One fleet of the caller's company; throws FleetNotFound. */
 export const getFleet = (ctx: Context, input: { id: string }): Promise<Fleet> =>
   readOne(ctx, fleetRows, input, { company: authorize(ctx, 'fleets:read') });
 
-/** The fleet that the caller has just changed, as it is now; null if it was deleted since. */
+/** The fleet after its caller's change; null if it was deleted since. */
 export const fleetAfterChange = (ctx: Context, input: { id: string }): Promise<Fleet | null> =>
   readOne<Fleet>(ctx, fleetRows, input, { company: authorize(ctx, 'fleets:write'), newest: true }).catch((error) => {
     if (error instanceof FleetNotFound) return null;
     throw error;
   });
 
-/** A page of the caller's fleets, as `writer` writes them. */
 export const listFleets = (ctx: Context, writer: RowWriter, input: ListInput<z.input<typeof fleetFilter>>) =>
   readText(ctx, fleetRows, writer, { company: authorize(ctx, 'fleets:read'), ...input });
 
@@ -61,7 +59,7 @@ const needing =
 /** Throws FleetNotFound unless the company has the fleet. Locks nothing. */
 export const needFleet = needing(prepare(oneFleet));
 
-/** A `with` clause that holds a fleet: gives its company and id, or nothing. */
+/** A `with` clause that holds a fleet; gives its company and id, or nothing. */
 export const holdingFleet = (p: FleetKey) => oneFleet(p).forKeyShare();
 
 /**
@@ -87,11 +85,9 @@ const findDeleted = prepare((p: { company: string }) =>
   db.selectFrom('fleet').select('id').where('company', '=', p.company).where('deletion', 'is not', null).limit(1),
 );
 
-/** Whether any fleet of the company is being deleted. */
 export const isDeleting = async (ctx: Context, company: string): Promise<boolean> =>
   (await findDeleted(ctx, { company })).length > 0;
 
-/** The tallies of the vehicles of a fleet `f`. */
 export const TALLY = 'vehicle_tally t where t.company = $company and t.fleet_id = f.id';
 
 const statuses = eligibilityStatuses.map((status) => [status.toLowerCase(), status] as const);
@@ -170,7 +166,7 @@ export async function updateFleet(ctx: Context, input: unknown, expected?: Expec
 
 type FleetText = keyof z.output<typeof createFleetInput>;
 
-/** Locks a fleet against other changes, but not against new vehicles, which hold on to its id until they are committed. */
+/** Locks a fleet against other changes, but not against new vehicles, which hold its id until their commit. */
 const lockToChange = prepare((p: FleetKey) => {
   const count =
     '(select coalesce(sum(delta), 0) from vehicle_tally t where t.company = f.company and t.fleet_id = f.id)';

@@ -17,7 +17,7 @@ const READ_AT_ONCE = 100;
 
 type LogRow = { end: string; position: string | null; json: Event };
 
-/** Events after a position of a company's log; reading goes on from `end`, at once if there may be `more`. */
+/** Events after a position of a company's log; `end` is the next position, `more`: read again at once. */
 interface LogPage {
   events: readonly { position: string; event: Event }[];
   end: string;
@@ -44,7 +44,7 @@ function nextEvents(company: string, { names, values: given }: Conditions, hidde
   };
 }
 
-/** Events and their vehicles that are kept for followers that are a little behind. */
+/** Events and vehicles that are kept for slow followers. */
 const KEPT = 20_000;
 const sizeOf = ({ events }: LogPage): number => events.reduce((sum, { event }) => sum + 1 + event.vehicles.length, 0);
 

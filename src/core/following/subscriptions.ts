@@ -44,7 +44,7 @@ export async function eligibilityChanges(ctx: Context, input: { fleetId?: string
 const WAITING_MAX = 10_000;
 const BATCH = 100;
 const KEPT = 1_000;
-/** How far the clocks of two processes, and a transaction's beginning and end, may lie apart. */
+/** The greatest difference of two processes' clocks, and the longest transaction. */
 const MARGIN_MS = 60_000;
 
 /** The vehicles of a company with new answers, in the order of the news, read once for all followers. */
@@ -53,7 +53,7 @@ class CompanyAnswers implements Source {
   last = 0;
   readonly #company: string;
   readonly #services: Services;
-  /** The number of each vehicle's last change, in the order of these numbers. */
+  /** The number of each vehicle's last change, in order. */
   readonly #changes = new Map<string, number>();
   /** Some changes up to this number are forgotten. */
   #forgotten = 0;
@@ -86,7 +86,7 @@ class CompanyAnswers implements Source {
     return false;
   }
 
-  /** Makes a function that reads the vehicles of the follower's next changes from now on; throws Unavailable if any is forgotten. */
+  /** Makes a function that reads the vehicles of the follower's next changes; throws Unavailable if one is forgotten. */
   readFrom(follower: Follower): (ctx: Context) => Promise<Vehicle[]> {
     // An iterator of a map finds later additions, unless it has ended.
     const changes = this.#changes.entries();
@@ -156,7 +156,7 @@ class CompanyAnswers implements Source {
   }
 }
 
-/** Exactly as in the index vehicle_by_verified, or PostgreSQL would not use it. */
+/** As in the index vehicle_by_verified: PostgreSQL needs the same expression. */
 const verified = sql<string>`coalesce(verified_at, 'infinity'::timestamptz)`;
 
 const findVerified = prepare((p: { company: string; since: Date }) =>
@@ -170,7 +170,6 @@ const findVerified = prepare((p: { company: string; since: Date }) =>
     .limit(WAITING_MAX + 1),
 );
 
-/** Ten events a second at most. */
 const PAUSE_MS = 100;
 
 /**

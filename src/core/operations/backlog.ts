@@ -11,13 +11,12 @@ export interface Backlog {
   oldestSeconds: number;
 }
 
-/** Counting further would cost more than the number is worth. */
 export const BACKLOG_COUNTED_MOST = 100_000;
 
 type Time = Expression<string>;
 type DueRows = AliasedExpression<{ due_at: string | null }, 'due'>;
 
-/** `oldest` finds when the first row came due, where it may not be among the rows that are counted. */
+/** `oldest`: the time of the first due row, where it may not be among the counted rows. */
 const waiting = (kind: string, now: Time, due: DueRows, oldest?: Expression<{ due_at: string | null }>) =>
   db
     .selectFrom(due)
@@ -60,7 +59,7 @@ const waitingRows = (table: 'import' | 'webhook', now: Time) =>
       .as('due'),
   );
 
-/** Counts active webhooks only: deliveries of a halted one wait, except the few that somebody asked for. */
+/** Counts active webhooks only: deliveries of a halted one wait, except those that a person asked for. */
 const waitingDeliveries = (now: Time) =>
   waiting(
     'delivery',
@@ -84,5 +83,4 @@ const backlog = prepare((p: { now: Date }) => {
     .unionAll(waitingRows('webhook', now));
 });
 
-/** The work of all companies that is waiting: for operators. */
 export const readBacklog = (ctx: Context): Promise<Backlog[]> => backlog(ctx, { now: ctx.now() });

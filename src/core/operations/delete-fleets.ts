@@ -11,7 +11,7 @@ import { againAfterDeadlock, transaction } from '../sql/send.ts';
 import { db, prepare } from '../sql/sql.ts';
 import { removeVehicles } from '../vehicles/delete-vehicles.ts';
 
-/** Vehicles that are deleted in one transaction at most: others may wait for so many to add one of their VINs. */
+/** Vehicles of one deletion: additions of their VINs wait for it. */
 const DELETED_AT_ONCE = 5000;
 
 /**
@@ -20,9 +20,9 @@ const DELETED_AT_ONCE = 5000;
  */
 export async function deleteFleet(caller: Context, input: { id: string }, expected?: Expected<Fleet>): Promise<Fleet> {
   const company = authorize(caller, 'fleets:write');
-  // Writers lock a fleet before its vehicles. If a deadlock happens nevertheless, the deletion begins again.
+  // Writers lock a fleet before its vehicles; after a deadlock nevertheless, the deletion begins again.
   return againAfterDeadlock(caller, async (ctx) => {
-    // Locked by a statement of its own: only the next one sees all that came before.
+    // A later statement than the lock sees all earlier changes.
     await lockFleet(ctx, company, input.id);
     const fleet = await readOne<Fleet>(ctx, fleetRows, input, { company, newest: true });
     needExpected(fleet, expected);
@@ -42,7 +42,7 @@ export async function deleteFleet(caller: Context, input: { id: string }, expect
   });
 }
 
-/** Its vehicles count no more, though they are still there. */
+/** Deletes the tallies, while the vehicles remain. */
 const markDeleted = prepare((p: FleetKey & { deletion: string }) =>
   db
     .with('uncounted', (q) =>
@@ -57,7 +57,7 @@ const markDeleted = prepare((p: FleetKey & { deletion: string }) =>
 const vehiclesIn = (p: FleetKey) =>
   db.selectFrom('vehicle').select('id').where('company', '=', p.company).where('fleet_id', '=', p.id).forUpdate();
 
-/** In the order of the VINs, in which vehicles are locked to be asked about again: that holds no fleet. */
+/** In the order of the VINs, as makeDue locks them, which holds no fleet. */
 const lockAll = prepare((p: FleetKey) => vehiclesIn(p).orderBy('vin'));
 
 const remove = prepare((p: FleetKey) => db.deleteFrom('fleet').where('company', '=', p.company).where('id', '=', p.id));
@@ -66,7 +66,6 @@ const find = prepare((_: object) =>
   db.selectFrom('fleet').select(['company', 'id']).where('deletion', 'is not', null).orderBy('company').orderBy('id'),
 );
 
-/** The fleets that are being deleted, of all companies. Locks nothing. */
 export const fleetsBeingDeleted = (ctx: Context): Promise<FleetKey[]> => find(ctx, {});
 
 const lock = prepare((p: FleetKey) =>
@@ -80,7 +79,7 @@ const lock = prepare((p: FleetKey) =>
     .skipLocked(),
 );
 
-/** Others wait for one step to add the VIN of such a vehicle anew. */
+/** Vehicles of a step: additions of their VINs wait for it. */
 const STEP_VEHICLES = 1000;
 
 const lockSome = prepare((p: FleetKey & { after: string }) =>

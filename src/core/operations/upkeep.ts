@@ -6,14 +6,14 @@ import { transaction } from '../sql/send.ts';
 import { anyId, anyOf, db, listRows, prepare } from '../sql/sql.ts';
 import { countVehicles } from '../vehicles/tally.ts';
 
-/** A fleet's tally is folded together when it has grown past this many rows. */
+/** Tallies of a fleet with more rows are summed up. */
 const TALLY_ROWS = 16;
 
 // Every change of a count records an event, so companies in the events of the last minute have changed tallies.
 const ACTIVE_MINUTES = 1;
 const ACTIVE_EVENTS = 10_000;
 
-/** Companies that do nothing are not looked at, however many they are. */
+/** Looks at active companies only. */
 const findGrown = prepare((p: { since: string; rows: number }) => {
   const latest = db
     .selectFrom('event')
@@ -55,7 +55,7 @@ const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
       q
         .deleteFrom('vehicle_tally as t')
         .where('t.company', '=', p.company)
-        // Not joined: where the planner takes the table for empty, it would compare each row with each.
+        // A join would compare each row with each where the planner takes the table for empty.
         .where('t.fleet_id', '=', anyId(p.fleets))
         .where(sql<boolean>`(t.id in (select id from folded)) is true`)
         .returning(['t.fleet_id', 't.status', 't.delta']),
@@ -96,7 +96,7 @@ const forget = prepare((p: { before: string }) =>
     .returning(({ lit }) => lit(1).as('one')),
 );
 
-/** Forgets remembered answers that are past their time, in small steps; gives whether there may be more. */
+/** Deletes expired answers in small steps; gives whether there may be more. */
 export async function forgetAnswers(ctx: Context): Promise<boolean> {
   const rows = await forget(ctx, { before: forgottenBefore(ctx) });
   return rows.length === FORGOTTEN_AT_ONCE;
@@ -122,13 +122,13 @@ const addUse = prepare((p: { minute: Date; who: string[]; points: number[] }) =>
     .returning(['who', 'points']),
 );
 
-/** Adds to the sums of all processes in a minute (ms since 1970), and gives them. `counted` names at least one. */
+/** Adds to the sums of all processes in a minute (ms since 1970), and gives them; `counted` is not empty. */
 export async function shareRateUse(
   ctx: Context,
   minute: number,
   counted: ReadonlyMap<string, number>,
 ): Promise<Map<string, number>> {
-  // In the same order everywhere: two processes that add at once wait for each other, and not crosswise.
+  // One order everywhere, against deadlocks.
   const ordered = [...counted].sort(([a], [b]) => (a < b ? -1 : 1));
   const rows = await addUse(ctx, {
     minute: new Date(minute),
@@ -140,7 +140,6 @@ export async function shareRateUse(
 
 const forgetUse = prepare((p: { before: string }) => db.deleteFrom('rate_use').where('minute', '<', p.before));
 
-/** Forgets minutes to which no process adds any more. */
 export async function forgetRateUse(ctx: Context): Promise<void> {
   await forgetUse(ctx, { before: new Date(ctx.now().getTime() - KEPT_MINUTES * 60_000).toISOString() });
 }

@@ -54,7 +54,6 @@ const companyRows: Resource = {
 
 const asJson = jsonWriter(companyRows.members, company);
 
-/** The caller's company with its totals, counted in one of its own places. */
 export async function getCompany(ctx: Context): Promise<Company> {
   const asked = { company: authorize(ctx, 'fleets:read'), long: true };
   const found: Company = JSON.parse(await readOneText(ctx, companyRows, asJson, {}, asked));
@@ -72,14 +71,14 @@ export const activityInput = z.object({
   fleetId: z.string().nullish().describe('Only what is about this fleet or its vehicles.'),
 });
 
-/** When the first hour or day begins, and how many there are, the last one not whole. */
+/** The beginning of the first hour or day, and their number; the last one may be a part. */
 function unitsOf({ from, to, by }: z.output<typeof activityInput>, now: Date) {
   const start = Math.floor(from.getTime() / LENGTH_MS[by]) * LENGTH_MS[by];
   const until = to ?? now;
   return { start: new Date(start), until, units: Math.max(0, (until.getTime() - start) / LENGTH_MS[by]) };
 }
 
-/** How many objects an answer of companyActivity can have at most; 0 where it is refused. */
+/** The most objects of an answer of companyActivity; 0 where it is refused. */
 export function activityMost(input: unknown): number {
   const { data } = activityInput.safeParse(input);
   return data ? Math.ceil(Math.min(unitsOf(data, new Date()).units, MOST_UNITS)) * eventTypes.length : 0;
@@ -111,7 +110,7 @@ export async function companyActivity(ctx: Context, input: unknown): Promise<Act
   return rows.filter(({ type }) => all || !type.startsWith('contract.'));
 }
 
-/** Counting may take long: it has one of the company's own places, as all slow reads. */
+/** A long read takes one of the company's places. */
 const inOwnPlace =
   (ctx: Context): Send =>
   async (text, values) => {
@@ -146,7 +145,7 @@ const readActivity = prepareVariants<{
       .where('hour', '>=', sql<string>`${p.start}::timestamptz`)
       .where('hour', '<', sql<string>`${p.until}::timestamptz`)
       .$if(has.fleetId, (of) => of.where('fleet_id', '=', p.fleetId))
-      // Columns are named by position: each `by` is a parameter of its own, which PostgreSQL takes for different values.
+      // By position: each `by` is another parameter, so PostgreSQL would see different expressions.
       .groupBy(sql`1, 2`)
       .orderBy(sql`1, 2`)
   );

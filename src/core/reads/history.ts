@@ -11,7 +11,6 @@ import { type RowWriter, readText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { json, jsonTable, jsonText } from '../sql/selection.ts';
 
-/** What happened as people see it: events that belong together are one item. Times are ISO 8601 UTC. */
 export const historyItem = z
   .object({
     id: uuidField('Identifies it: the same in both interfaces.', exampleIds.event),
@@ -79,7 +78,6 @@ export const historyRows: Resource = {
   missing: () => new NotFound('There is nothing with this id in the history, or it is no longer kept.'),
 };
 
-/** A page of the history of the caller's company, the latest first, as `writer` writes it. Throws ValidationFailed. */
 export const listHistory = (
   ctx: Context,
   writer: RowWriter,

@@ -86,7 +86,7 @@ export const nodes: Readonly<Record<string, Resource>> = {
   Import: importOf,
 };
 
-/** A node of this resource; `NODE` is the row that has the id. */
+/** A node by its id, from the row `NODE`. */
 export const NODE = 'node';
 export const nodeOf = (of: Resource): OneField => ({
   kind: 'one',
@@ -97,7 +97,6 @@ export const nodeOf = (of: Resource): OneField => ({
 
 const all = (of: Resource, options: Partial<ListField> = {}): ListField => ({ kind: 'list', of: () => of, ...options });
 
-/** Where reading begins. */
 export const queries: Readonly<Record<string, Field>> = {
   fleets: all(fleet, { few: true }),
   fleet: one(() => fleet),

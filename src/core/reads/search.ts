@@ -28,7 +28,7 @@ export type SearchResult =
   | ({ type: 'Vehicle' } & Vehicle)
   | ({ type: 'Contract' } & Contract);
 
-/** How well something fits, the best first. */
+/** Ranks of results, the best first. */
 const [WHOLE, BEGINNING, ELSEWHERE] = [0, 1, 2];
 interface Fit {
   fit: number;
@@ -65,7 +65,7 @@ async function byVin(ctx: Context, { company, text }: SearchTerms): Promise<Fit[
   }));
 }
 
-/** `name` is SQL for the folded name. An index has it behind the company, or there are few. */
+/** `name` is SQL for the folded name, for which there is an index, or few rows. */
 async function byName(
   ctx: Context,
   type: 'Fleet' | 'Contract',

@@ -54,7 +54,7 @@ export function readArguments(field: OneField | ListField, args: object): Read {
   }
   const page = of.readPage?.(args) ?? readPage(args, of.orders);
   const { limit, after, before, backward, order } = page;
-  // Some lists take what they are filtered by as arguments.
+  // Some lists take their filter as arguments.
   const { names, values } = filterOf(of, 'filter' in args ? (args.filter as object | null) : args);
   const shape = `${names}:${after !== null}${before !== null}${backward}${order.name}${plannedFor(limit)}`;
   return { names, page, values: { ...values, ...boundValues(page), limit }, shape };

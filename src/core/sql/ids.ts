@@ -35,5 +35,5 @@ export const newId = (): string => ids.next();
 export const firstIdOf = (time: number): string =>
   v7({ msecs: Math.max(0, time), seq: 0, random: new Uint8Array(ID_BYTES) });
 
-/** Whether the database would take this as an id. A row with another id cannot exist. */
+/** Whether the database accepts this as an id. No row has another. */
 export const isId = (value: string): boolean => validate(value);

@@ -5,7 +5,6 @@ import type { Page } from './page.ts';
 import { COUNTED_MOST, plannedFor } from './page-size.ts';
 import { conditionsSql, type ListField } from './resource.ts';
 
-/** Writes the SQL of one page of a list. */
 export class ListSql {
   readonly list: ListRows;
   readonly #page: Page;
@@ -42,7 +41,6 @@ export class ListSql {
     return `(case when ${of.whereForAll} then ${countedSql({ ...this.list, conditions: wherever })} else ${those} end)`;
   }
 
-  /** A fact of the page `p` as JSON. */
   fact(fact: PageFact): string {
     this.#aggregates.add('id');
     switch (fact) {
@@ -73,12 +71,12 @@ export class ListSql {
     return sort.placeOf(param(cursor), param(`${cursor}_text`));
   }
 
-  /** Whether the row that a cursor names still has a place in the list. */
+  /** Whether the row of a cursor still exists. */
   isThere(cursor: 'after' | 'before'): string {
     return `${this.#place(cursor)[0]} is not null`;
   }
 
-  /** Whether the list has rows beyond the page; of an empty one, at the cursor and beyond it. */
+  /** Whether the list has rows beyond the page; for an empty page, at the cursor or beyond. */
   #beyond(operator: '<' | '>', at: string, cursor: 'after' | 'before'): string {
     const isBounded = this.#page[cursor] !== null;
     if (!isBounded && this.#page.backward === (cursor === 'before')) return `'false'`;

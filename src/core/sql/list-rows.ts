@@ -38,7 +38,7 @@ interface RowsSpec {
   ofAnyCompany?: boolean;
 }
 
-/** The rows of the company, or of any, that a request or a field asks for. */
+/** The rows of the company, or of any company, that a request or field reads. */
 export function rowsOf(of: Resource, spec: RowsSpec): Rows {
   const { names, param = (name) => `$${name}`, under, on, hidden, within, ofAnyCompany = false } = spec;
   const { id, leading = {}, where, whereOfAny = where, lacking } = of;
@@ -129,7 +129,7 @@ export function rowsToCountSql(list: ListRows, most: number): string {
   return key ? soughtRows(list, key, most) : `${rowsSql(list, '')} limit ${most}`;
 }
 
-/** The order of the list, with its range narrowed to the bounds that the filter sets on the column of the order. */
+/** The order, its range narrowed to the filter's bounds on the same column. */
 function narrowed(list: ListRows): Sort {
   const { of, sort } = list;
   const own = of.seek?.keys.map(([first]) => first).find((first) => first?.column === sort.columns[0]);

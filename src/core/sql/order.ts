@@ -94,7 +94,6 @@ const kinds: Readonly<Record<SortColumn['kind'], Kind>> = {
 export const isSortText = ({ kind, nullable }: SortColumn, text: string | null): boolean =>
   text === null ? nullable === true : kinds[kind].isText(text);
 
-/** The position of a row in a list. */
 export interface ListPosition {
   id: string;
   /** The exact value by which the list is sorted; null if the row has none, or the id is that value. */
@@ -113,7 +112,6 @@ export interface FixedOrder {
   lost?(path: string): DomainError;
 }
 
-/** An order as SQL. */
 export interface Sort extends Pick<FixedOrder, 'columns' | 'lost' | 'range'> {
   descending: boolean;
   /** The columns of the position with these parameters as its id and text. */
@@ -123,7 +121,6 @@ export interface Sort extends Pick<FixedOrder, 'columns' | 'lost' | 'range'> {
   cursor(id: string, text: string): string;
 }
 
-/** How rows with this column of ids are sorted. */
 export function sortOf({ name, by, descending }: Order, id: string, fixed?: FixedOrder): Sort {
   const cursor = (of: string, text: string) =>
     cursorSql(of, name === BY_CREATION.name ? null : sortedSql(name, by, text));
@@ -144,7 +141,6 @@ export function sortOf({ name, by, descending }: Order, id: string, fixed?: Fixe
   };
 }
 
-/** SQL for the part of a cursor after the id. */
 function sortedSql(name: string, by: SortColumn | null, text: string): string {
   if (!by) return `'${name}'`;
   const whole = `'${name}=' || ${text}`;
@@ -193,7 +189,7 @@ export function rangeSql(sort: Sort, prefix: Prefix, bounds: readonly RangeEnd[]
   });
 }
 
-/** The `order by` clause for these columns; it has the prefix where the index begins with it. */
+/** The `order by` clause for these columns, behind the prefix where the index has it. */
 export const orderSql = (sort: Sort, columns: readonly string[], backward: boolean, prefix: Prefix = []): string =>
   [...(sort.range ? prefix.map(([column]) => column) : []), ...columns]
     .map((column) => (sort.descending === backward ? column : `${column} desc`))

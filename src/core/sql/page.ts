@@ -16,7 +16,6 @@ export const pageInput = z.object({
   orderBy: z.unknown().optional(),
 });
 
-/** The input of a list. */
 export interface ListInput<Filter = never> {
   page: Page;
   filter?: Filter | null | undefined;
@@ -27,7 +26,7 @@ export interface Page {
   order: Order;
   after: ListPosition | null;
   before: ListPosition | null;
-  /** Counts from the end. */
+  /** From the end of the list. */
   backward: boolean;
 }
 
@@ -52,7 +51,7 @@ export function readPage(input: unknown, orders?: Orders): Page {
   };
 }
 
-/** The values of a page's bounds, by the names that statements have for them. */
+/** The values of a page's bounds by their names in statements. */
 export const boundValues = ({ after, before }: Page) => ({
   after: after?.id,
   after_text: after?.text,

@@ -22,7 +22,6 @@ interface RowRequest {
   company: string | null;
   /** Not from a replica, which may lag. */
   newest?: boolean | undefined;
-  /** It may look at many rows. */
   long?: boolean;
 }
 
@@ -38,7 +37,7 @@ export async function readText(ctx: Context, of: Resource, writer: RowWriter, re
     return listText(listOf(of, order, spec), writer, after !== null);
   });
   const values = statement.values({ ...boundValues(page), ...given.values, company, now: ctx.now() });
-  // The limit is written out: PostgreSQL plans for a tenth of the table where it does not see the number.
+  // The limit is written out: the planner takes a parameter for a tenth of the table.
   const limited = text.replaceAll(LIMIT, String(limit + 1));
   const rows = await readRows(ctx, limited, values, { long: statement.isLong, newest: of.primary });
   const written = writeRows(rows, writer, limit);
@@ -77,7 +76,7 @@ export async function readSlice<T>(ctx: Context, of: Resource, request: PageRequ
 export const readOne = async <T>(ctx: Context, of: Resource, by: object, request: RowRequest): Promise<T> =>
   JSON.parse(await readOneText(ctx, of, wholeOf(of), by, request));
 
-/** readOne, as `writer` writes it: outside of transactions where it writes other values than texts. */
+/** readOne, as `writer` writes it, outside of transactions. */
 export async function readOneText(ctx: Context, of: Resource, writer: RowWriter, by: object, request: RowRequest) {
   const { company, newest = of.primary, long = false } = request;
   const { names, values } = givenOf(of.conditions, by);

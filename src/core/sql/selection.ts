@@ -88,7 +88,6 @@ export const json = {
   },
 };
 
-/** An SQL expression for the JSON object of a row. */
 export const jsonObject = <T>(table: JsonSql<T>): RawBuilder<T> => sql.raw(`${jsonText(table as JsonTable)}::json`);
 
 /** An SQL expression for the JSON object of a row as text. */

@@ -7,16 +7,15 @@ import { type Context, renewed } from '../context.ts';
 import { CostExceeded, RateLimited, Unavailable } from '../errors.ts';
 import { PAGE_MAX } from './page-size.ts';
 
-// Chooses the connection of a statement. Inside an open transaction every statement uses the transaction's connection.
+// Chooses the connection of a statement; in an open transaction always the transaction's.
 
 /** Sends a statement with its values and gives its rows. */
 export type Send = (text: string, values: readonly unknown[]) => Promise<unknown[]>;
 
-/** Connections for requests, of the fourteen in a pool; files and jobs take the others. Reserved ones go to companies that have none. */
+/** Connections of the pool for requests; the reserve is for companies without any. Files and jobs have the others. */
 const PLACES = { capacity: 8, reserve: 2 };
 export const openPlaces = (): Shares => new Shares(PLACES);
 
-/** Requests of one company that may wait for a connection. */
 const MOST_WAITING = 1000;
 
 /**
@@ -56,7 +55,7 @@ export const onPrimary = (ctx: Context): Send => inTransaction(ctx) ?? onPool(ct
 /** The primary on shared connections, for short statements that add rows and wait for no lock. */
 export const append = (ctx: Context): Send => inTransaction(ctx) ?? shared(ctx, ctx.services.database.add);
 
-/** The primary, for reads of this many rows: for at most a page on the shared connections of reads, if there is no replica. */
+/** The primary; for at most a page, its shared connections of reads, if there is no replica. */
 export const onNewest = (ctx: Context, rows = 1): Send =>
   hasReplicas(ctx) || rows > PAGE_MAX
     ? onPrimary(ctx)
@@ -106,7 +105,6 @@ const STATEMENT_TIMEOUT = '57014';
 
 export const isInTransaction = (): boolean => TransactionContext.currentTransactionContext() !== undefined;
 
-/** The open transaction's connection. */
 const inTransaction = (ctx: Context): Send | undefined =>
   isInTransaction() ? async (text, values) => (await run(ctx, text, values)).rows : undefined;
 

@@ -78,17 +78,15 @@ export const db = new Kysely<Tables>({
   },
 });
 
-/** A typed query, or a text by `sql`. */
 interface Statement<Row> {
   compile(executor: QueryExecutorProvider): CompiledQuery<Row>;
 }
 /** The row type of a result; a statement without `returning` has none. */
 type Returned<Row> = Row extends InsertResult | UpdateResult | DeleteResult | MergeResult ? never : Row;
 
-/** Sends a statement and gives its rows: on the primary (see onPrimary in send.ts), or as another function of send.ts does. */
+/** Sends a statement and gives its rows. A context means onPrimary of send.ts. */
 export type Prepared<P, Row> = (to: Context | Send, values: P) => Promise<Returned<Row>[]>;
 
-/** A statement as it is sent, with a function for each of its values. */
 interface Compiled<P> {
   text: string;
   values: ((values: P) => unknown)[];
@@ -180,7 +178,6 @@ export const anyOf = <DB, Table extends keyof DB, Value>(query: SelectQueryBuild
 export const anyId = (ids: readonly string[]) => sql<string>`any(${ids}::uuid[])`;
 export const anyText = (texts: readonly string[]) => sql<string>`any(${texts}::text[])`;
 
-/** Lists by the names of columns, each with the type of its elements. */
 type Lists = Readonly<Record<string, readonly [values: readonly unknown[], type: string]>>;
 
 /** Rows of lists of equal length. */
@@ -201,7 +198,6 @@ export const holdLock = prepare((p: { name: string }) =>
   db.selectNoFrom(sql`pg_advisory_xact_lock(hashtextextended(${p.name}::text, 0))`.as('locked')),
 );
 
-/** The map's value for a key, made and stored if there is none. */
 export function madeIn<Key, Value>(
   map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
   key: Key,

@@ -39,11 +39,9 @@ export class TextSql {
   }
 }
 
-/** A text with values by number, and the names of these. */
 export interface Numbered {
   text: string;
   names: readonly string[];
-  /** The values in their order. */
   values(given: Readonly<Record<string, unknown>>): unknown[];
 }
 

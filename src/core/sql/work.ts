@@ -11,7 +11,6 @@ type Parents = { count: number; repeats: number };
 /** Rows that an answer may look at: a number, and all rows of the company of a resource a number of times. */
 type RowCounts = { rows: number; all: Map<Resource, number> };
 
-/** Adds the rows that parts may look at below these parents. */
 function addLooks(looks: RowCounts, members: Members, given: Reads, parents: Parents): void {
   for (const [, part] of members) {
     if (part.kind === 'list') addList(looks, part, given, parents);

@@ -127,7 +127,6 @@ const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
   vehiclesOf(p.company).select(vehicleObject.as('json')).where('v.vin', '=', anyText(p.vins)),
 );
 
-/** Throws FleetNotFound. */
 async function findKnown(
   ctx: Context,
   company: string,

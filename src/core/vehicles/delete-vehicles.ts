@@ -27,7 +27,7 @@ interface VehicleKey {
   id: string;
 }
 
-/** Locks the fleet before the vehicle, as all writers do: the opposite order would be a deadlock with the fleet's deletion. */
+/** Locks the fleet before the vehicle, in the order of the fleet's deletion: another order would be a deadlock. */
 const lockVehicle = prepare((p: VehicleKey) =>
   db
     .with('held', (q) =>
@@ -48,7 +48,7 @@ const lockVehicle = prepare((p: VehicleKey) =>
     .forUpdate(),
 );
 
-/** Deletes one vehicle with its contracts and gives it back as it was; throws VehicleNotFound and PreconditionFailed. */
+/** Deletes a vehicle with its contracts and gives it back as it was; throws VehicleNotFound and PreconditionFailed. */
 export async function deleteVehicle(caller: Context, input: { id: string }, expected?: Expected<Vehicle>) {
   const company = authorize(caller, 'fleets:write');
   if (!isId(input.id)) throw new VehicleNotFound();

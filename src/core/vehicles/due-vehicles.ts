@@ -6,7 +6,6 @@ import { isoOf } from '../sql/selection.ts';
 import { anyId, anyOf, anyText, db, prepare, spread } from '../sql/sql.ts';
 import { vehiclesOf } from './vehicles.ts';
 
-/** Companies with due vehicles; those of deleted fleets are never due. */
 export const vehicleSchedule = scheduleOf('vehicle', (company) =>
   vehiclesOf(company).select('v.due_at').where('v.due_at', 'is not', null).orderBy('v.due_at').limit(sql.lit(1)),
 );
@@ -122,7 +121,6 @@ const forget = prepare((p: { ids: readonly string[]; last: Date | 'infinity' }) 
     .where('alive_until', '<=', sql<string>`${p.last}::timestamptz`),
 );
 
-/** Deletes the heartbeat of this process, which has no claims any more. */
 export async function retire(ctx: Context): Promise<void> {
   await forget(ctx, { ids: [ctx.services.changes.process], last: 'infinity' });
 }

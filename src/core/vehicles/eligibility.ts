@@ -33,7 +33,7 @@ export async function getAnswer(ctx: Context, input: AnswerInput): Promise<Eligi
 export async function getAnswerText(ctx: Context, writer: RowWriter, { vin }: { vin: string }): Promise<string> {
   const company = authorize(ctx, 'fleets:read');
   const text = await readOneText(ctx, eligibilityRows, writer, { vin }, { company });
-  // Only these need the object.
+  // Only these answers need parsing.
   if (NO_ANSWER.some((status) => text.includes(status))) await needAnswer(ctx, JSON.parse(text));
   return text;
 }
@@ -79,7 +79,7 @@ async function waitForAnswer(ctx: Context, input: AnswerInput): Promise<Eligibil
 const LONGEST_WAIT_SECONDS = 900;
 /** The longest Retry-After while no answers show a pace. */
 const UNKNOWN_SECONDS = 60;
-/** The answers of a company that its pace is taken from. */
+/** The seconds of answers that show the pace of a company. */
 const PACE_SECONDS = 60;
 const ANSWERS_LOOKED_AT = 100;
 const VEHICLES_LOOKED_AT = 10_000;
@@ -134,7 +134,7 @@ async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
   const [line] = await paceOfAnswers(onNewest(ctx), { company, dueAt, now, since: new Date(since) });
   const { before = 0, answers = 0 } = line ?? {};
   if (answers === 0) return Math.min(before, UNKNOWN_SECONDS);
-  // Where not all of them were looked at, the time since the first of them counts.
+  // If there were more answers, the time since the first of these counts.
   const seconds = answers < ANSWERS_LOOKED_AT ? (now.getTime() - since) / 1000 : (line?.seconds ?? 0);
   return (before * seconds) / answers;
 }
@@ -178,7 +178,6 @@ export async function requestVerification(ctx: Context, input: unknown): Promise
   });
 }
 
-/** The hours until an answer is checked again. */
 export function recheckHours(ctx: Context): Record<Exclude<EligibilityStatus, 'PENDING'>, number> {
   const { RECHECK_ELIGIBLE_DAYS, RECHECK_INELIGIBLE_DAYS, RECHECK_FAILED_DAYS } = ctx.services.config;
   return {

@@ -67,7 +67,6 @@ export async function insertVehicles(ctx: Context, company: string, fleetId: str
   return new Map(made.map((one) => [one.vin, shownNew(ctx, one, { fleetId, at, due: dueTimes.get(one.vin) ?? at })]));
 }
 
-/** A VIN that was read, as a row of a statement. */
 export interface ReadVin {
   vin: string;
   manufacturer: string | null;
@@ -75,7 +74,6 @@ export interface ReadVin {
   warnings: string | null;
 }
 
-/** Values that all new vehicles of a fleet share. */
 export const newVehiclesOf = (ctx: Context, company: string, fleetId: string) => ({
   company,
   fleetId,
@@ -86,7 +84,6 @@ export const newVehiclesOf = (ctx: Context, company: string, fleetId: string) =>
 });
 export type NewVehicles = ReturnType<typeof newVehiclesOf>;
 
-/** The id, and the columns of newVehicle. */
 export const newVehicleColumns = [
   ...(['id', 'company', 'fleet_id', 'vin', 'manufacturer'] as const),
   ...(['warnings', 'created_at', 'status', 'reason', 'due_at'] as const),

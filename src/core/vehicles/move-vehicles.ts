@@ -45,7 +45,7 @@ const holdTheirFleets = prepare((p: VehicleNames) =>
     .forKeyShare(),
 );
 
-/** In the order of the VINs, as others add and delete them. Vehicles of other fleets were added just now. */
+/** In the order of the VINs, as others add and delete them. Vehicles of other fleets are new. */
 const lockVehicles = prepare((p: VehicleNames & { fleets: readonly string[] }) =>
   vehiclesNamed(p)
     .select(['v.id', 'v.vin', 'v.fleet_id', 'v.status'])
@@ -55,7 +55,7 @@ const lockVehicles = prepare((p: VehicleNames & { fleets: readonly string[] }) =
 );
 type LockedVehicle = Awaited<ReturnType<typeof lockVehicles>>[number];
 
-/** In a statement of its own: only one that begins when the vehicles are locked sees all of their contracts. */
+/** A later statement than the lock sees all contracts. */
 const moveThem = prepare((p: { company: string; fleetId: string; ids: readonly string[] }) =>
   db
     .with('contracts', (q) =>
@@ -71,7 +71,7 @@ const moveThem = prepare((p: { company: string; fleetId: string; ids: readonly s
     .where('id', '=', anyId(p.ids)),
 );
 
-/** Moves those locked vehicles that are elsewhere, with an event of the fleet that each leaves and of the one that it joins. */
+/** Moves locked vehicles, with an event for each fleet that they leave or join. */
 async function move(ctx: Context, company: string, to: string, found: readonly LockedVehicle[]): Promise<void> {
   const moving = found.filter(({ fleet_id: from }) => from !== to);
   if (moving.length === 0) return;

@@ -11,7 +11,6 @@ import { db, prepare } from '../sql/sql.ts';
 export const REPORT_SECONDS = 10;
 const VALID_SECONDS = 3 * REPORT_SECONDS;
 
-/** The state of every provider, over all processes: the same for every caller. */
 export async function listProviders(ctx: Context): Promise<ProviderStatus[]> {
   authorize(ctx, 'fleets:read');
   const { manufacturers } = ctx.services;
@@ -42,7 +41,6 @@ const stateOf = (since: string | null) => (since === null ? 'OK' : 'HELD_BACK');
 const earliest = (times: readonly (string | null)[]): string | null =>
   times.filter((time) => time !== null).toSorted()[0] ?? null;
 
-/** The report of this process, and the valid reports of others. */
 function reportsOf(ctx: Context): ProviderReport[] {
   const { changes } = ctx.services;
   const from = ctx.now().getTime() - VALID_SECONDS * 1000;
@@ -72,7 +70,7 @@ export function reportProviders(ctx: Context, before: boolean): boolean {
 
 /** Vehicles of a company that are read: those that are due first. */
 const LOOKED_AT = 1000;
-/** Retries come after at most 19 minutes (RETRY_CAP_SECONDS, spread by a quarter), unless a provider named a longer time. */
+/** Retries come after at most 19 minutes (RETRY_CAP_SECONDS plus a quarter), unless a provider asked for longer. */
 const SOON_MINUTES = 19;
 
 const oldestWaiting = prepare((p: { soon: Date }) =>

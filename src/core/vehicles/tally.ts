@@ -2,7 +2,6 @@ import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 
 import type { Context } from '../context.ts';
 import { db, jsonRows, prepare, type Tables } from '../sql/sql.ts';
 
-/** A change of the number of vehicles of a status in a fleet. */
 interface Change {
   company: string;
   fleet_id: string;

@@ -13,7 +13,6 @@ export const connectivityStatus = z.enum(connectivityStatuses);
 
 const vin = field(z.string(), 'The VIN: 17 characters, upper case.', 'WBA3A5C50CF256985');
 
-/** The manufacturer's answer about a vehicle. Times are ISO 8601 UTC. */
 export const eligibility = z
   .object({
     vin,

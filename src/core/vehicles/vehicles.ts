@@ -21,7 +21,6 @@ import {
   vehicleOrders,
 } from './vehicle.ts';
 
-/** One vehicle of the caller's company by its id or its VIN; throws VehicleNotFound. */
 export const getVehicle = (ctx: Context, by: { id: string } | { vin: string }): Promise<Vehicle> =>
   readOne(ctx, vehicleRows, by, { company: authorize(ctx, 'fleets:read') });
 
@@ -42,7 +41,6 @@ export async function listVehicles(ctx: Context, writer: RowWriter, input: Vehic
 
 type VehiclesInput = ListInput<VehicleFilter>;
 
-/** A page of the vehicles of all fleets of the caller's company, as `writer` writes them. */
 export const listAllVehicles = async (ctx: Context, writer: RowWriter, input: VehiclesInput) =>
   readText(ctx, vehicleRows, writer, { company: authorize(ctx, 'fleets:read'), ...input });
 
@@ -63,7 +61,6 @@ const vehicleJson = jsonTable('vehicle', 'v', vehicle, {
   warnings: json.texts('v.warnings'),
 });
 
-/** The JSON object of a vehicle `v`. */
 export const vehicleObject = jsonObject<Vehicle>(vehicleJson);
 
 /** The company's vehicles `v` of fleets that are not deleted, for statements. */

@@ -138,7 +138,7 @@ interface Lists {
   vins?: readonly string[] | null | undefined;
 }
 
-/** The names among these that can be ids or VINs. */
+/** The valid ids and VINs of a list. */
 export interface VehicleNames {
   company: string;
   ids: readonly string[];
@@ -151,14 +151,14 @@ export const namedBy = (company: string, { ids, vins }: Lists): VehicleNames => 
   vins: (vins ?? []).map(vinOrNull).filter((vin) => vin !== null),
 });
 
-/** The company's vehicles `v` that are named, also those of deleted fleets. */
+/** The named vehicles `v` of the company, also those of deleted fleets. */
 export const vehiclesNamed = ({ company, ids, vins }: VehicleNames, q: QueryCreator<Tables> = db) =>
   q
     .selectFrom('vehicle as v')
     .where('v.company', '=', company)
     .where(({ eb, or }) => or([eb('v.id', '=', anyId(ids)), eb('v.vin', '=', anyText(vins))]));
 
-/** The ids and VINs that name none of the vehicles that were found, as the caller wrote them. */
+/** The ids and VINs without a vehicle, as the caller wrote them. */
 export function notFoundOf({ ids, vins }: Lists, found: readonly { id: string; vin: string }[]) {
   const foundIds = new Set(found.map(({ id }) => id));
   const foundVins = new Set(found.map(({ vin }) => vin));

@@ -5,7 +5,7 @@ import { scheduleOf } from '../schedule.ts';
 import { anyText, db, listRows, prepare, type Tables } from '../sql/sql.ts';
 import { payloadOf, type Sender, signedHeaders } from './sender.ts';
 
-/** Longer than an attempt may take; a killed process's deliveries come due again after it. */
+/** Longer than an attempt; deliveries of a killed process come due again after it. */
 const LEASE_SECONDS = 30;
 
 /**
@@ -17,7 +17,7 @@ export interface DeliveryGroup {
   kind: keyof typeof kinds;
 }
 
-/** How many deliveries of each webhook are under way in this process. */
+/** Deliveries of each webhook that this process is sending. */
 type Busy = ReadonlyMap<string, number>;
 const listsOf = (busy: Busy) => ({ busy: [...busy.keys()], counts: [...busy.values()] });
 type BusyLists = ReturnType<typeof listsOf>;
@@ -149,7 +149,6 @@ const claims = { sound: claiming('sound'), failing: claiming('failing'), asked: 
 /** A delivery that this process has claimed until `until`. */
 export type ClaimedDelivery = Awaited<ReturnType<typeof claims.sound>>[number];
 
-/** Claims up to `limit` deliveries of a group that have come due, the longest waiting first. */
 export async function claimDeliveries(
   ctx: Context,
   { company, kind }: DeliveryGroup,

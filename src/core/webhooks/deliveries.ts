@@ -31,7 +31,6 @@ export const deliveryRequest = z
   })
   .describe('What was sent.');
 
-/** One event on its way to one webhook. Times are ISO 8601 UTC. */
 export const delivery = z
   .object({
     id: uuidField('Identifies the delivery: the same in both interfaces.', '019aa1b2-af60-7172-9d9e-3f4a5b6c7d8e'),
@@ -147,7 +146,6 @@ const anyRows: Resource = {
   missing: () => new NotFound('There is no delivery with this id.'),
 };
 
-/** Deliveries of the events that the caller may read. */
 export const deliveryRows: Resource = {
   ...anyRows,
   lacking: { scope: HIDDEN.scope, where: `exists (select from ${EVENT} and ${HIDDEN.where})` },
@@ -167,7 +165,7 @@ const bringForward = prepare((p: DeliveryKey & { now: Date }) =>
   db
     .updateTable('delivery')
     .set({
-      // A claim that its process leaves behind ends by itself.
+      // The claim of a dead process ends by itself.
       due_at: ({ ref }) =>
         sql<string>`case when ${ref('claimed')} then ${ref('due_at')} else ${p.now}::timestamptz end`,
       asked: true,

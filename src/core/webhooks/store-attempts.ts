@@ -8,9 +8,9 @@ import type { ClaimedDelivery, Sent } from './deliver-webhooks.ts';
 import type { DeliveryState } from './deliveries.ts';
 import { haltWebhook } from './webhook.ts';
 
-/** Seconds after each failed attempt until the next; after the last there is none. */
+/** Seconds from each failed attempt to the next. */
 const RETRY_SECONDS = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
-/** Each delay is up to so much longer, so that what failed together does not come back together. */
+/** The greatest share by which a delay is longer, so that failures do not return together. */
 const JITTER = 0.1;
 
 export interface Attempted {

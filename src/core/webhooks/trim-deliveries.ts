@@ -36,7 +36,7 @@ const forgetOf = prepare((p: WebhookKey & { after: string }) =>
 
 /** Forgets a webhook's finished deliveries, in small steps. */
 export async function forgetEnded(ctx: Context, webhook: WebhookKey): Promise<void> {
-  // What was deleted before the last id stays in the index for a while, and would be looked through again.
+  // Deleted rows stay in the index for a while, so each step begins after the last id.
   for (let after: string | undefined = FIRST_ID; after; ) {
     const forgotten = await forgetOf(ctx, { ...webhook, after });
     after = forgotten.map(({ id }) => id).toSorted()[TRIMMED_AT_ONCE - 1];

@@ -10,12 +10,11 @@ import { asIn, exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { id, listSchema, mustBe, storable } from '../input.ts';
 import { db, prepare } from '../sql/sql.ts';
 
-/** Types that can be subscribed to; a test is sent to whom it is for. */
+/** Types for subscription; a test goes to its webhook only. */
 export const subscribableTypes = eventTypes.filter((type) => type !== 'webhook.test');
 
 export const webhookState = z.enum(webhookStates);
 
-/** An address that events are sent to, as both interfaces show it. Times are ISO 8601 UTC. */
 export const webhook = z
   .object({
     id: uuidField('Identifies the webhook: the same in both interfaces.', exampleIds.webhook),
@@ -125,7 +124,7 @@ export const haltWebhook = prepare(({ company, id, state, reason, now }: Halt) =
 
 /** Azure's own services for machines inside it. */
 const INSIDE = new Set(['168.63.129.16']);
-/** The whole of the IPv6 internet; what lies outside is reserved, local, or an IPv4 address in disguise. */
+/** The IPv6 internet; other addresses are reserved, local, or IPv4 in disguise. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
 /** Whether an address is on the public internet; with `loopback`, this machine itself counts too. */

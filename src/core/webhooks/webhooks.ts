@@ -31,14 +31,14 @@ import {
 /** Every event is matched against all of them. */
 const WEBHOOKS_MAX = 100;
 
-/** Has the company's events sent to an address from now on; throws ValidationFailed. */
+/** Creates a webhook for later events; throws ValidationFailed. */
 export async function createWebhook(ctx: Context, input: unknown): Promise<WebhookWithSecret> {
   const company = authorize(ctx, 'fleets:write');
   const fields = readInput(createWebhookInput, input);
   if (haveContracts(fields.types ?? [])) needContracts(ctx);
   const secret = newSecret();
   return transaction(ctx, async (em) => {
-    // One after another, else two at once would both be the last.
+    // In turn, else two creations could both be the last.
     await holdPublishing(ctx, company);
     if ((await em.count(WebhookEntity, { company })) >= WEBHOOKS_MAX)
       throw new ValidationFailed([], `A company has at most ${WEBHOOKS_MAX} webhooks.`);
@@ -74,7 +74,7 @@ export async function updateWebhook(ctx: Context, input: unknown, expected?: Exp
     }
     if (state === 'PAUSED') await haltWebhook(ctx, { company, id, state, reason: null, now });
     if (state === 'ACTIVE' && before.state !== 'ACTIVE') {
-      // What has waited is sent in steps (core/webhooks/resume-webhooks.ts).
+      // core/webhooks/resume-webhooks.ts sends what has waited, in steps.
       const resumed = { state, reason: null, failing: false, dueAt: now, updatedAt: now };
       await em.nativeUpdate(WebhookEntity, { company, id }, resumed);
       await comesDue(ctx, 'delivery', company);
@@ -123,11 +123,9 @@ export async function rotateWebhookSecret(ctx: Context, input: { id: string }): 
   });
 }
 
-/** One webhook of the caller's company; throws WebhookNotFound. */
 export const getWebhook = (ctx: Context, input: { id: string }): Promise<Webhook> =>
   readOne(ctx, webhookRows, input, { company: authorize(ctx, 'fleets:read') });
 
-/** A page of the company's webhooks, oldest first. */
 export const listWebhooks = (ctx: Context, { page }: { page: Page }): Promise<Slice<Webhook>> =>
   readSlice(ctx, webhookRows, { company: authorize(ctx, 'fleets:read'), page });
 
@@ -146,7 +144,7 @@ function withSecret(ctx: Context, webhook: Webhook, secret: string): WebhookWith
 export const isOfContract = (type: string): boolean => type.startsWith('contract.');
 const haveContracts = (types: readonly string[]) => types.length === 0 || types.some(isOfContract);
 
-/** A token must not send to an address of its choice what it may not read. */
+/** A token must not redirect events that it may not read. */
 export const needContracts = (ctx: Context): void =>
   needScope(ctx, 'contracts:read', 'Events of contracts (and so all events) need the scope contracts:read.');
 
@@ -193,7 +191,7 @@ const contractsWaiting = prepare((p: WebhookKey) =>
     .where('d.company', '=', p.company)
     .where('d.webhook_id', '=', p.id)
     .where('d.state', '=', sql.lit('PENDING'))
-    // An index has these alone; those that have ended are kept for a month.
+    // An index has due deliveries only; ended ones stay for a month.
     .where('d.due_at', 'is not', null)
     .where('e.company', '=', p.company)
     .where('e.type', 'like', sql.lit('contract.%'))
