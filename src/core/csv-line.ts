@@ -1,9 +1,6 @@
 /** Marks a file as UTF-8 for spreadsheets. */
 export const BYTE_ORDER_MARK = '\ufeff';
-/**
- * Places before what spreadsheets run as a formula: the beginning of a cell, and after any usual separator, also within
- * quotes, since the reader may split the file by another separator than its writer.
- */
+/** Places where spreadsheets begin a formula: at the beginning, and after any separator, also within quotes. */
 const BEFORE_FORMULA = /^(?=[\t\r\n])|(?<=^|[,;\t|\r\n])(?=(?:[^\S\t\r\n]|")*[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 
 /** A line of CSV, in which no cell is a formula to any spreadsheet. */

@@ -18,6 +18,8 @@ export interface StoredAnswer {
   body: string;
 }
 
+type Work = () => Promise<StoredAnswer>;
+
 /** The outcome of a request; `repeated`: of an earlier request with the same key. */
 export interface Outcome {
   outcome: StoredAnswer | DomainError;
@@ -27,17 +29,11 @@ export interface Outcome {
 export const IDEMPOTENCY_HOURS = 24;
 
 /**
- * Does `work` once for each key of a company, and stores its answer or error in the same transaction; a repetition
- * within 24 hours gets that outcome if it has the scopes of the first caller. `request` is a digest of the request.
- * Throws IdempotencyKeyReused for another request, IdempotencyInProgress while the first still runs, and errors that
+ * Does `work` once for each key of a company, and stores its outcome in the same transaction; a repetition within 24
+ * hours gets that outcome. `request` is a digest. Throws IdempotencyKeyReused, IdempotencyInProgress, and errors that
  * may pass (mayPass), which undo everything.
  */
-export async function once(
-  ctx: Context,
-  key: string,
-  request: string,
-  work: () => Promise<StoredAnswer>,
-): Promise<Outcome> {
+export async function once(ctx: Context, key: string, request: string, work: Work): Promise<Outcome> {
   const answerKey = answerKeyOf(ctx, key, request);
   return transaction(ctx, async () => {
     // Held until the transaction ends; a killed process leaves no lock.
@@ -58,7 +54,7 @@ const answerKeyOf = ({ caller }: Context, key: string, request: string) =>
 type AnswerKey = ReturnType<typeof answerKeyOf>;
 
 /** A nested transaction: a rejected request is rolled back, but its error is stored. */
-async function attempt(ctx: Context, work: () => Promise<StoredAnswer>): Promise<StoredAnswer | DomainError> {
+async function attempt(ctx: Context, work: Work): Promise<StoredAnswer | DomainError> {
   try {
     return await transaction(ctx, work);
   } catch (error) {

@@ -69,11 +69,7 @@ function bounded(value: unknown, most: number): unknown {
 }
 
 /** Reads `input`; throws ValidationFailed, and PayloadTooLarge for a list longer than `longest`, unread. */
-export function readInput<Schema extends z.ZodType>(
-  schema: Schema,
-  input: unknown,
-  { longest = Number.POSITIVE_INFINITY }: { longest?: number } = {},
-): z.output<Schema> {
+export function readInput<Schema extends z.ZodType>(schema: Schema, input: unknown, { longest = Infinity } = {}) {
   if (typeof input === 'object' && !Array.isArray(input))
     for (const value of Object.values(input ?? {})) bounded(value, longest);
   const parsed = schema.safeParse(input);
@@ -93,10 +89,7 @@ const codes: Partial<Record<z.core.$ZodIssue['code'], string>> = {
   invalid_value: 'INVALID_VALUE',
 };
 
-/**
- * A Standard Schema that checks a value by core's schema, so that both interfaces reject the same values with the same
- * codes and paths. It keeps the value: core parses it later, and could not parse a result (a Date) a second time.
- */
+/** A Standard Schema of core's schema. It keeps the value: core parses it later, and cannot parse a result twice. */
 export const judgedBy = (schema: z.ZodType) => ({
   '~standard': {
     version: 1 as const,

@@ -1,7 +1,7 @@
 import { type AliasedExpression, type Expression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from './context.ts';
 import { isoOf } from './sql/selection.ts';
-import { anyOf, db, prepare, type Tables } from './sql/sql.ts';
+import { anyOf, asTime, db, prepare, type Tables } from './sql/sql.ts';
 
 // A company has an entry in the schedule no later than any of its due rows of a kind, so that background work looks at
 // these companies alone. A transaction that makes a row due adds an entry. Entries are never changed, so writers do not
@@ -54,7 +54,7 @@ const findDue = prepare((p: { kind: Scheduled; now: Date }) =>
     .selectFrom('schedule')
     .select(({ fn, cast }) => ['company', cast<number>(fn.countAll(), 'int4').as('entries')])
     .where('kind', '=', p.kind)
-    .where('due_at', '<=', sql<string>`${p.now}::timestamptz`)
+    .where('due_at', '<=', asTime(p.now))
     .groupBy('company')
     .orderBy('company'),
 );
@@ -64,7 +64,7 @@ const findNext = prepare((p: { kind: Scheduled; now: Date }) =>
     .selectFrom('schedule')
     .select(({ fn }) => isoOf(fn.min<string | null>('due_at')).as('due_at'))
     .where('kind', '=', p.kind)
-    .where('due_at', '>', sql<string>`${p.now}::timestamptz`),
+    .where('due_at', '>', asTime(p.now)),
 );
 
 /** Companies that may have due rows, and the next time (ISO 8601) of another, if known. */
@@ -75,43 +75,37 @@ export interface CompaniesDue {
 
 /** The schedule of a kind; `first` selects the time of a company's first due row. */
 export function scheduleOf(kind: Scheduled, first: (company: string) => Expression<{ due_at: string | null }>) {
-  const makeOne = prepare((p: { company: string }) =>
-    db
-      .with('entry', (q) =>
-        q
-          .selectFrom('schedule')
-          .select('id')
-          .where('company', '=', p.company)
-          .where('kind', '=', sql.lit(kind))
-          .forUpdate()
-          .skipLocked(),
-      )
-      .with('gone', (q) =>
+  const makeOne = prepare((p: { company: string }) => {
+    const ofKind = db
+      .selectFrom('schedule')
+      .select('id')
+      .where('company', '=', p.company)
+      .where('kind', '=', sql.lit(kind));
+    const firstRow = sql<{ due_at: string | null }>`(${first(p.company)})`.as('f');
+    return db
+      .with('deleted', (q) =>
         q
           .deleteFrom('schedule')
           .where('company', '=', p.company)
           .where('kind', '=', sql.lit(kind))
-          .where('id', '=', anyOf(q.selectFrom('entry').select('id')))
+          .where('id', '=', anyOf(ofKind.forUpdate().skipLocked()))
           .returning('id'),
       )
       .insertInto('schedule')
       .columns(['company', 'kind', 'due_at'])
       .expression((q) =>
         q
-          .selectFrom(sql<{ due_at: string | null }>`(${first(p.company)})`.as('f'))
+          .selectFrom(firstRow)
           .select(({ ref }) => [
             sql<string>`${p.company}::text`.as('company'),
             kindOf(kind),
             ref('f.due_at').$notNull().as('due_at'),
           ])
           .where('f.due_at', 'is not', null)
-          .where(({ exists, selectFrom }) => exists(selectFrom('gone').select('gone.id'))),
-      ),
-  );
-  /**
-   * Replaces all entries of a company by one of its first row, if it has any. An entry that this statement does not see
-   * yet stays, and so does one that another process is replacing.
-   */
+          .where(({ exists, selectFrom }) => exists(selectFrom('deleted').select('deleted.id'))),
+      );
+  });
+  /** Replaces a company's entries by one of its first row; entries that this statement cannot see or lock stay. */
   const reschedule = (ctx: Context, company: string) => makeOne(ctx, { company });
   async function companiesDue(ctx: Context): Promise<CompaniesDue> {
     const at = { kind, now: ctx.now() };

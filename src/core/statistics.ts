@@ -24,9 +24,8 @@ const findGrown = prepare(
 );
 
 /**
- * Has the database analyse tables that have doubled; the open transaction has added `vehicles`. In a small table all
- * indexes that begin with the company seem equally good, and such plans stay while millions of rows come. PostgreSQL
- * analyses within a minute or two, long after a large upload; the embedded database never does.
+ * Has the database analyse tables that have doubled, for plans of small tables would stay for millions of rows:
+ * PostgreSQL does so after a minute or two, the embedded database never. The open transaction has added `vehicles`.
  */
 export async function refreshStatistics(ctx: Context, vehicles = 0): Promise<void> {
   // One column gives the number of rows and has plans made anew; upkeep analyses the others.

@@ -5,9 +5,8 @@ import pg from 'pg';
 import { type Step, traced } from '../telemetry/telemetry.ts';
 
 /**
- * Statements that a connection prepares. The service has a few hundred texts; clients of GraphQL make others by the
- * shapes of their queries. Each costs a connection of the server some 30 kB, so a text is named at its third use, and a
- * new connection replaces one that has prepared this many.
+ * Statements that a connection prepares, at some 30 kB each. Clients of GraphQL make ever new texts, so a text is named
+ * at its third use, and a new connection replaces a full one.
  */
 const MOST_PREPARED = 300;
 const USES_UNNAMED = 2;

@@ -8,15 +8,9 @@ export type Tell = (message: string) => void;
 /** The values of a row as PostgreSQL writes them, in the order of its columns. */
 export type Row = readonly (string | null)[];
 
-/**
- * Each statement has one plan for all values: the planner takes a company that is not in its statistics for empty, and
- * would then read all of it again for each row that is looked up.
- */
+/** One plan for all values: for a company outside its statistics, the planner would expect no rows. */
 export const ONE_PLAN = 'plan_cache_mode=force_generic_plan';
-/**
- * Settings of connections that read. Rows come from the index that has their order: by its statistics, PostgreSQL would
- * expect a few rows, and read and sort a whole list for each page (docs/decisions/lists.md).
- */
+/** Connections that read use the index with the order of a list: by its statistics, PostgreSQL may sort all of it. */
 export const READING = [ONE_PLAN, 'enable_sort=off', 'enable_incremental_sort=off', 'enable_seqscan=off'];
 
 /** Why the process cannot start: its message is all that an operator sees. */
@@ -36,9 +30,8 @@ export interface Database {
   /** Calls back for each notification on the channel until the returned function is called; with '' after a gap. */
   listen(channel: string, onNotify: (payload: string) => void): Promise<() => void>;
   /**
-   * Notifies listeners on the channel when the open transaction, if there is one, has committed: in this process at
-   * once, in others within a moment (docs/decisions/events.md). A long payload, or one of too many in a burst, arrives
-   * there as ''.
+   * Notifies listeners after the commit of an open transaction: in this process at once, in others soon. A long
+   * payload, or one of too many, arrives there as '' (docs/decisions/events.md).
    */
   notify(channel: string, payload: string): void;
   /** Applies pending migrations, one process at a time, each in its own transaction; gives their names. */
@@ -48,10 +41,7 @@ export interface Database {
   transaction<T>(em: EntityManager, work: (em: EntityManager) => Promise<T>): Promise<T>;
   /** Runs a statement outside of transactions on the primary's pool; gives its rows. */
   send(statement: string, values: readonly unknown[]): Promise<unknown[]>;
-  /**
-   * Runs a short read outside of transactions, on connections that many share (docs/decisions/connections.md): of a
-   * replica if there is one, else of the primary. Gives its rows; null where it is not short, and belongs to `send`.
-   */
+  /** A short read on shared connections (docs/decisions/connections.md), of a replica if any. null: not short. */
   read(statement: string, values: readonly unknown[]): Promise<unknown[] | null>;
   /** Like read, with values as texts. */
   rows(statement: string, values: readonly unknown[]): Promise<Row[] | null>;

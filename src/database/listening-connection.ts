@@ -32,9 +32,8 @@ interface Look {
 }
 
 /**
- * The connection by which processes hear of each other's commits: one, outside the pool, made again with growing delays
- * when it is lost. No transaction that writes notifies (docs/decisions/events.md). Listeners get '' where they may have
- * missed something: after a lost connection, and when another process has ended without its last notification.
+ * One connection outside the pool, by which processes hear of each other's commits; made again with growing delays.
+ * Listeners get '' where they may have missed something (docs/decisions/events.md).
  */
 export class ListeningConnection {
   readonly #channels = openChannels();

@@ -4,16 +4,13 @@ import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import { traceStatement } from './connection.ts';
-import { type Row, StartError } from './database.ts';
+import { StartError } from './database.ts';
 import { isInsideTransaction } from './orm.ts';
 import type { Reply, Request } from './pglite-worker.ts';
 
 type Answer = Extract<Reply, { result: unknown }>['result'];
 
-/**
- * PostgreSQL inside this process, as a pool of one connection, so that everything above it is the same as with a
- * server. It runs in its own thread: its queries are synchronous and would block the event loop.
- */
+/** PostgreSQL in a thread of this process, as a pool of one connection: its queries are synchronous. */
 export class PGlitePool implements PostgresPool {
   readonly options = {};
   readonly #worker: Worker;
@@ -70,14 +67,10 @@ export class PGlitePool implements PostgresPool {
     return { query: query as typeof query & PostgresPoolClient['query'], release: turn.resolve };
   }
 
-  async send(statement: string, values: readonly unknown[]): Promise<unknown[]> {
+  /** Gives the rows of a statement as objects, or as arrays of texts. */
+  async send<R = unknown>(statement: string, values: readonly unknown[], asTexts = false): Promise<R[]> {
     const { query, release } = await this.connect();
-    return (await query(statement, values).finally(release)).rows;
-  }
-
-  async rows(statement: string, values: readonly unknown[]): Promise<Row[]> {
-    const { query, release } = await this.connect();
-    return (await query(statement, values, true).finally(release)).rows as Row[];
+    return (await query(statement, values, asTexts).finally(release)).rows as R[];
   }
 
   async end(): Promise<void> {

@@ -6,10 +6,7 @@ import type { ServerWatch } from './server-watch.ts';
 /** A statement that takes longer is not short, or waits for a lock. */
 const SHORT_MS = 500;
 
-/**
- * Short statements share a few connections in PostgreSQL's pipeline mode: none waits for the answer to the one before
- * it, and those of requests that arrive together go in one packet. Each is a transaction of its own.
- */
+/** Short statements that share connections in pipeline mode: those of one moment go in one packet. */
 export class Pipelines {
   readonly #watch: ServerWatch;
   readonly #config: pg.ClientConfig;

@@ -70,10 +70,7 @@ export class ServerPool {
 
 type PoolConnection = PostgresConnection & pg.PoolClient;
 
-/**
- * A connection of the pool while it is in use. A lost one returns by itself: Kysely keeps it when its begin or rollback
- * fails, so the pool would shrink with every connection that is lost in a transaction.
- */
+/** A connection in use. A lost one returns by itself: Kysely would keep it when its begin or rollback fails. */
 class PooledConnection implements Disposable {
   readonly #connection: PoolConnection;
   readonly #release = () => this.release();

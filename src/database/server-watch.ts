@@ -9,9 +9,8 @@ const SUSPECT_LOOKS = 4;
 const ANSWER_MS = 2_500;
 
 /**
- * Tells a slow server, for which statements wait, from a silent one (hanging, or behind a broken network), for which
- * they would wait until the system gives up after minutes. When a connection has waited in vain for two seconds,
- * another one says hello; without an answer all are cut, and new ones fail at once until the server answers.
+ * Tells a slow server from a silent one, for which statements would wait for minutes. When a connection has waited in
+ * vain for two seconds, another one says hello; without an answer all are cut, and new ones fail at once.
  */
 export class ServerWatch {
   readonly Client: typeof PostgresConnection;

@@ -9,10 +9,7 @@ function element(value: unknown): string {
   return PLAIN.test(text) ? text : `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
 }
 
-/**
- * An array of PostgreSQL, whatever its elements. MikroORM's own array type changes texts on the way: 'NULL' becomes
- * null, spaces at the ends vanish, and line breaks, quotes and backslashes come back as something else.
- */
+/** An array of PostgreSQL. MikroORM's own type changes 'NULL', spaces at ends, line breaks, quotes and backslashes. */
 class NativeArray<T> extends Type<readonly T[] | null, string | null> {
   override convertToDatabaseValue(value: readonly T[] | null): string | null {
     return value && `{${value.map(element).join(',')}}`;

@@ -10,7 +10,7 @@ import { type RowWriter, readOne, readText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoSql, json, jsonObject, jsonTable } from '../sql/selection.ts';
 import { transaction } from '../sql/send.ts';
-import { db, prepare, type Tables } from '../sql/sql.ts';
+import { db, prepare, type RowKey, type Tables } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, type ContractStatus, contractFilter, contractOrders, contractWithVehicle } from './contract.ts';
 
@@ -33,12 +33,7 @@ export async function deleteContract(ctx: Context, by: { id: string }, expected?
   });
 }
 
-interface ContractKey {
-  company: string;
-  id: string;
-}
-
-const lockContract = prepare((p: ContractKey) =>
+const lockContract = prepare((p: RowKey) =>
   db.selectFrom('contract').select('id').where('company', '=', p.company).where('id', '=', p.id).forUpdate(),
 );
 
@@ -120,7 +115,7 @@ const namesOf = (company: string) =>
   db.selectFrom('vehicle').select(['company', 'id', 'vin']).where('company', '=', company).as('v');
 
 /** A contract that another transaction is deleting is reported by that transaction. */
-const removeContract = prepare((p: By & ContractKey) =>
+const removeContract = prepare((p: By & RowKey) =>
   db
     .with('c', (q) =>
       q
@@ -171,10 +166,7 @@ const recordDue = prepare((p: By & { company: string }) => {
     .select('id');
 });
 
-/**
- * Records that contracts of a company have started or ended, each once: `due_at` is a contract's start, then its end. A
- * call records up to CONTRACTS_AT_ONCE, and skips those that another process is recording.
- */
+/** Records due starts and ends of a company's contracts; skips rows that another process is recording. */
 export async function recordContractPeriods(ctx: Context, company: string): Promise<void> {
   await recordDue(ctx, { ...bySystem(ctx), company });
   await contractSchedule.reschedule(ctx, company);

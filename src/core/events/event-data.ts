@@ -87,10 +87,7 @@ interface EventDataType extends UnionMember {
 }
 
 /** The type for events of these types; `names` renames members, since a union has one type for fields of one name. */
-function dataOf(
-  types: readonly [EventType, ...EventType[]],
-  names: Readonly<Record<string, string>> = {},
-): EventDataType {
+function dataOf(types: readonly [EventType, ...EventType[]], names: Record<string, string> = {}): EventDataType {
   const { shape, description = '' } = eventData[types[0]] as z.ZodObject;
   const members = Object.entries(shape as Record<string, z.ZodType>).map(([name, schema]) => ({
     name,

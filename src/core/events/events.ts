@@ -135,10 +135,7 @@ export const eventWithFewVehicles = (most: number): string =>
     vehicles: { sql: `case when cardinality(e.vehicle_ids) > ${most} then '[]' else ${eventVehicles.sql} end` },
   });
 
-/**
- * Whether a list of an event has this element. The planner assumes so of one event in 200; written twice, the condition
- * looks rare enough for the inverted index alone.
- */
+/** Whether a list of an event has this element: written twice, so that the planner prefers the inverted index. */
 export const listing = (list: string, one: string): string => `${list} @> array[${one}] and ${list} @> array[${one}]`;
 
 /** Only callers with this scope see events of contracts. */
@@ -156,10 +153,7 @@ const logOrder: FixedOrder = {
 /** The order for the few events of a vehicle. The log's own index would be walked until it yields a page of them. */
 export const unindexedOrder: FixedOrder = { ...logOrder, columns: ['(e.position + 0)'], range: undefined };
 
-/**
- * The position of the event that was written last an hour before a time, or first an hour after it. An event is written
- * at its time, or later by the duration of a transaction, so events beyond that position need no look.
- */
+/** A bound of the positions of events since (or before) a time: events are written at their time or within an hour. */
 const positionAt = (
   sign: '-' | '+',
   compared: '<' | '>=',

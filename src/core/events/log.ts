@@ -10,6 +10,7 @@ import {
 import { eligibilityStatuses } from '../../entities/fleet.ts';
 import type { Context } from '../context.ts';
 import { scheduling } from '../schedule.ts';
+import { FIRST_ID } from '../sql/ids.ts';
 import { onNewest, transaction } from '../sql/send.ts';
 import { anyOf, db, prepare, type Tables } from '../sql/sql.ts';
 
@@ -39,11 +40,7 @@ const lockLog = prepare((p: { company: string }) =>
   db.selectFrom('company').select('company').where('company', '=', p.company).forNoKeyUpdate(),
 );
 
-/**
- * Holds the publishing of a company's events until the transaction ends: positions become visible in their order, and a
- * webhook is created, halted, deleted or caught up between two events. Hold several companies in the order of their
- * names.
- */
+/** Holds a company's publishing until the transaction ends. Hold several companies in the order of their names. */
 export async function holdPublishing(ctx: Context, company: string): Promise<void> {
   await addCompany(ctx, { company });
   await lockLog(ctx, { company });
@@ -75,10 +72,7 @@ export const delivering = (
     )
     .onConflict((conflict) => conflict.doNothing());
 
-/**
- * Events that one transaction publishes: few, since each may name 1,000 vehicles, and fewer where each goes to many
- * webhooks, so that the database does not work for one company for half a second.
- */
+/** Events of one transaction: few, since each may name 1,000 vehicles; fewer where each goes to many webhooks. */
 const MANY_EVENTS = 100;
 const FEW_EVENTS = 10;
 const MANY_WEBHOOKS = 10;
@@ -120,13 +114,9 @@ const lockFreeLog = prepare((p: { company: string }) =>
     .skipLocked(),
 );
 
-/** No fleet, in the key of a row. */
-const NONE = '00000000-0000-0000-0000-000000000000';
-
 /**
- * The next events of a company, with their positions. Events with the same `key` are one item of the history: one
- * request, or else one type, of one actor about one fleet in one hour; events of contracts are apart, since not all
- * callers see them.
+ * The next events of a company, with their positions. Events with one `key` are an item of the history: of one request,
+ * or of one type, actor, fleet and hour; events of contracts are apart, since not all callers see them.
  */
 const dueEvents = (p: { company: string; end: string }, most: number) => sql<{
   id: string;
@@ -171,8 +161,8 @@ const keepHistory = (p: { company: string }) => sql<{ id: string; key: string }>
 
 const countActivity = (p: { company: string }) => sql<{ company: string }>`(
   insert into activity (company, hour, fleet_id, type, events, vehicles)
-  select ${p.company}, hour, coalesce(fleet_id, ${sql.lit(NONE)}), type, count(*), sum(vehicles)
-  from due group by hour, coalesce(fleet_id, ${sql.lit(NONE)}), type
+  select ${p.company}, hour, coalesce(fleet_id, ${sql.lit(FIRST_ID)}), type, count(*), sum(vehicles)
+  from due group by hour, coalesce(fleet_id, ${sql.lit(FIRST_ID)}), type
   on conflict (company, hour, fleet_id, type) do update set
     events = activity.events + excluded.events, vehicles = activity.vehicles + excluded.vehicles
   returning company)`;

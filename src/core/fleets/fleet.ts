@@ -61,10 +61,7 @@ export const fleetOrders = {
 const deleted = (company: string) =>
   `array(select gone.id from fleet gone where gone.company = ${company} and gone.deletion is not null)`;
 
-/**
- * The condition that a row's fleet is not deleted. The planner assumes ten deleted fleets, so hardly any remaining row
- * in a company with two, and would avoid the index of the list. With `coalesce` it assumes half of the rows.
- */
+/** The condition that a row's fleet is not deleted. Without `coalesce`, the planner expects hardly any such row. */
 const isThere = (row: string, company: string) => `coalesce(${row}.fleet_id <> all(${deleted(company)}), true)`;
 
 export const fleetIsThere = (row: string): string => isThere(row, '$company');

@@ -11,7 +11,7 @@ import { type RowWriter, readOne, readText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { type JsonTable, json, jsonObject, jsonTable } from '../sql/selection.ts';
 import { append, transaction } from '../sql/send.ts';
-import { anyId, anyOf, db, type Prepared, prepare } from '../sql/sql.ts';
+import { anyId, anyOf, db, type Prepared, prepare, type RowKey } from '../sql/sql.ts';
 import { createFleetInput, type Fleet, fleet, fleetFilter, fleetOrders, updateFleetInput } from './fleet.ts';
 
 export const getFleet = (ctx: Context, input: { id: string }): Promise<Fleet> =>
@@ -38,19 +38,14 @@ export async function companyOfFleet(ctx: Context, id: string): Promise<string> 
   return found.company;
 }
 
-export interface FleetKey {
-  company: string;
-  id: string;
-}
-
 /** The company's fleets that are not deleted, for statements. */
 export const fleetsOf = (company: string) =>
   db.selectFrom('fleet').where('company', '=', company).where('deletion', 'is', null);
 
-const oneFleet = (p: FleetKey) => fleetsOf(p.company).select(['company', 'id']).where('id', '=', p.id);
+const oneFleet = (p: RowKey) => fleetsOf(p.company).select(['company', 'id']).where('id', '=', p.id);
 
 const needing =
-  (find: Prepared<FleetKey, FleetKey>) =>
+  (find: Prepared<RowKey, RowKey>) =>
   async (ctx: Context, company: string, id: string): Promise<void> => {
     const found = isId(id) ? await find(ctx, { company, id }) : [];
     if (found.length === 0) throw new FleetNotFound();
@@ -60,16 +55,13 @@ const needing =
 export const needFleet = needing(prepare(oneFleet));
 
 /** A `with` clause that holds a fleet; gives its company and id, or nothing. */
-export const holdingFleet = (p: FleetKey) => oneFleet(p).forKeyShare();
+export const holdingFleet = (p: RowKey) => oneFleet(p).forKeyShare();
 
-/**
- * Like needFleet, and keeps the fleet from being deleted until the transaction ends. Call it before vehicles of the
- * fleet are locked: its deletion locks in this order, and the opposite order would be a deadlock.
- */
+/** Like needFleet, and keeps the fleet until the transaction ends. Hold it before its vehicles: else, deadlocks. */
 export const holdFleet = needing(prepare(holdingFleet));
 
 /** Like needFleet, and locks the fleet until the transaction ends. */
-export const lockFleet = needing(prepare((p: FleetKey) => oneFleet(p).forUpdate()));
+export const lockFleet = needing(prepare((p: RowKey) => oneFleet(p).forUpdate()));
 
 /** A `with` clause that holds the fleets of these vehicles, but those that are locked for deletion. */
 export const holdingFleetsOf = ({ company, ids }: { company: string; ids: readonly string[] }) => {
@@ -167,7 +159,7 @@ export async function updateFleet(ctx: Context, input: unknown, expected?: Expec
 type FleetText = keyof z.output<typeof createFleetInput>;
 
 /** Locks a fleet against other changes, but not against new vehicles, which hold its id until their commit. */
-const lockToChange = prepare((p: FleetKey) => {
+const lockToChange = prepare((p: RowKey) => {
   const count =
     '(select coalesce(sum(delta), 0) from vehicle_tally t where t.company = f.company and t.fleet_id = f.id)';
   const members = jsonTable('fleet', 'f', fleet, { vehicleCount: json.number(count) });

@@ -8,14 +8,11 @@ import type { Follower, Source } from '../followers.ts';
 import { getImport, type Import } from '../imports/imports.ts';
 import { isUnderWay } from '../imports/run.ts';
 import { isId } from '../sql/ids.ts';
-import { db, madeIn, prepare } from '../sql/sql.ts';
+import { asTime, db, madeIn, prepare } from '../sql/sql.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
 import { findVehicles } from '../vehicles/vehicles.ts';
 
-/**
- * The vehicles of the caller's company (of one fleet, if named), each when it has a new answer, until the signal
- * aborts. Throws FleetNotFound now; Unavailable later for a reader so slow that answers would be lost.
- */
+/** Vehicles with new answers until the signal aborts. Throws FleetNotFound; later Unavailable for too slow a reader. */
 export async function eligibilityChanges(ctx: Context, input: { fleetId?: string | null }, signal: AbortSignal) {
   const company = authorize(ctx, 'fleets:read');
   const fleetId = input.fleetId?.toLowerCase() ?? null;
@@ -165,17 +162,14 @@ const findVerified = prepare((p: { company: string; since: Date }) =>
     .select('id')
     .where('company', '=', p.company)
     .where('verified_at', 'is not', null)
-    .where(verified, '>=', sql<string>`${p.since}::timestamptz`)
+    .where(verified, '>=', asTime(p.since))
     .orderBy(verified)
     .limit(WAITING_MAX + 1),
 );
 
 const PAUSE_MS = 100;
 
-/**
- * An import of the caller's company after each change, until it has ended or the signal aborts. It need not exist yet.
- * Throws ImportNotFound for a malformed id.
- */
+/** An import after each change until it ends or the signal aborts. It need not exist yet; throws ImportNotFound. */
 export async function importChanges(ctx: Context, { importId }: { importId: string }, signal: AbortSignal) {
   const company = authorize(ctx, 'fleets:read');
   if (!isId(importId)) throw new ImportNotFound();

@@ -2,7 +2,7 @@ import { type AliasedExpression, type Expression, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { companiesWithEntries } from '../schedule.ts';
-import { db, prepare } from '../sql/sql.ts';
+import { asTime, db, prepare } from '../sql/sql.ts';
 
 /** Rows of one kind that are due and have not been taken up; `oldestSeconds` is how long the first has been waiting. */
 export interface Backlog {
@@ -46,37 +46,26 @@ function waitingVehicles(now: Time) {
 }
 
 /** Counts waiting rows of tables that have an index by `due_at` over all companies. */
-const waitingRows = (table: 'import' | 'webhook', now: Time) =>
-  waiting(
-    table,
-    now,
-    db
-      .selectFrom(table)
-      .select('due_at')
-      .where('due_at', '<=', now)
-      .orderBy('due_at')
-      .limit(BACKLOG_COUNTED_MOST)
-      .as('due'),
-  );
+const waitingRows = (table: 'import' | 'webhook', now: Time) => {
+  const due = db.selectFrom(table).select('due_at').where('due_at', '<=', now).orderBy('due_at');
+  return waiting(table, now, due.limit(BACKLOG_COUNTED_MOST).as('due'));
+};
 
 /** Counts active webhooks only: deliveries of a halted one wait, except those that a person asked for. */
-const waitingDeliveries = (now: Time) =>
-  waiting(
-    'delivery',
-    now,
-    db
-      .selectFrom('delivery as d')
-      .innerJoin('webhook as w', (on) => on.onRef('w.id', '=', 'd.webhook_id').onRef('w.company', '=', 'd.company'))
-      .where('w.state', '=', sql.lit('ACTIVE'))
-      .select('d.due_at')
-      .where('d.due_at', '<=', now)
-      .orderBy('d.due_at')
-      .limit(BACKLOG_COUNTED_MOST)
-      .as('due'),
-  );
+const waitingDeliveries = (now: Time) => {
+  const due = db
+    .selectFrom('delivery as d')
+    .innerJoin('webhook as w', (on) => on.onRef('w.id', '=', 'd.webhook_id').onRef('w.company', '=', 'd.company'))
+    .where('w.state', '=', sql.lit('ACTIVE'))
+    .select('d.due_at')
+    .where('d.due_at', '<=', now)
+    .orderBy('d.due_at')
+    .limit(BACKLOG_COUNTED_MOST);
+  return waiting('delivery', now, due.as('due'));
+};
 
 const backlog = prepare((p: { now: Date }) => {
-  const now = sql<string>`${p.now}::timestamptz`;
+  const now = asTime(p.now);
   return waitingVehicles(now)
     .unionAll(waitingRows('import', now))
     .unionAll(waitingDeliveries(now))

@@ -3,21 +3,18 @@ import { authorize, type Context } from '../context.ts';
 import { type Expected, needExpected } from '../errors.ts';
 import { byCaller, bySystem, record } from '../events/record-events.ts';
 import type { Fleet } from '../fleets/fleet.ts';
-import { type FleetKey, fleetRows, lockFleet } from '../fleets/fleets.ts';
+import { fleetRows, lockFleet } from '../fleets/fleets.ts';
 import { forgetImportsOf } from '../imports/run.ts';
 import { FIRST_ID } from '../sql/ids.ts';
 import { readOne } from '../sql/read.ts';
 import { againAfterDeadlock, transaction } from '../sql/send.ts';
-import { db, prepare } from '../sql/sql.ts';
+import { db, prepare, type RowKey } from '../sql/sql.ts';
 import { removeVehicles } from '../vehicles/delete-vehicles.ts';
 
 /** Vehicles of one deletion: additions of their VINs wait for it. */
 const DELETED_AT_ONCE = 5000;
 
-/**
- * Deletes a fleet with its vehicles and contracts, and gives it back as it was; throws FleetNotFound and
- * PreconditionFailed. For a large fleet, deleteSome deletes the rows and records their events.
- */
+/** Deletes a fleet and gives it back; throws FleetNotFound and PreconditionFailed. deleteSome deletes a large one. */
 export async function deleteFleet(caller: Context, input: { id: string }, expected?: Expected<Fleet>): Promise<Fleet> {
   const company = authorize(caller, 'fleets:write');
   // Writers lock a fleet before its vehicles; after a deadlock nevertheless, the deletion begins again.
@@ -43,7 +40,7 @@ export async function deleteFleet(caller: Context, input: { id: string }, expect
 }
 
 /** Deletes the tallies, while the vehicles remain. */
-const markDeleted = prepare((p: FleetKey & { deletion: string }) =>
+const markDeleted = prepare((p: RowKey & { deletion: string }) =>
   db
     .with('uncounted', (q) =>
       q.deleteFrom('vehicle_tally').where('company', '=', p.company).where('fleet_id', '=', p.id),
@@ -54,21 +51,21 @@ const markDeleted = prepare((p: FleetKey & { deletion: string }) =>
     .where('id', '=', p.id),
 );
 
-const vehiclesIn = (p: FleetKey) =>
+const vehiclesIn = (p: RowKey) =>
   db.selectFrom('vehicle').select('id').where('company', '=', p.company).where('fleet_id', '=', p.id).forUpdate();
 
 /** In the order of the VINs, as makeDue locks them, which holds no fleet. */
-const lockAll = prepare((p: FleetKey) => vehiclesIn(p).orderBy('vin'));
+const lockAll = prepare((p: RowKey) => vehiclesIn(p).orderBy('vin'));
 
-const remove = prepare((p: FleetKey) => db.deleteFrom('fleet').where('company', '=', p.company).where('id', '=', p.id));
+const remove = prepare((p: RowKey) => db.deleteFrom('fleet').where('company', '=', p.company).where('id', '=', p.id));
 
 const find = prepare((_: object) =>
   db.selectFrom('fleet').select(['company', 'id']).where('deletion', 'is not', null).orderBy('company').orderBy('id'),
 );
 
-export const fleetsBeingDeleted = (ctx: Context): Promise<FleetKey[]> => find(ctx, {});
+export const fleetsBeingDeleted = (ctx: Context): Promise<RowKey[]> => find(ctx, {});
 
-const lock = prepare((p: FleetKey) =>
+const lock = prepare((p: RowKey) =>
   db
     .selectFrom('fleet')
     .select('deletion')
@@ -82,16 +79,15 @@ const lock = prepare((p: FleetKey) =>
 /** Vehicles of a step: additions of their VINs wait for it. */
 const STEP_VEHICLES = 1000;
 
-const lockSome = prepare((p: FleetKey & { after: string }) =>
+const lockSome = prepare((p: RowKey & { after: string }) =>
   vehiclesIn(p).where('id', '>', p.after).orderBy('id').limit(sql.lit(STEP_VEHICLES)),
 );
 
 /**
- * Deletes some vehicles of a deleted fleet with their contracts, or the fleet itself when it has none left, in its own
- * transaction. Skips a fleet that is locked. Gives the id to go on after, since deleted rows stay in the index for a
- * while; null at the end.
+ * Deletes some vehicles of a deleted fleet, or the empty fleet, in its own transaction. Gives the id to go on after,
+ * since deleted rows stay in the index for a while; null at the end.
  */
-export async function deleteSome(ctx: Context, place: FleetKey, after = FIRST_ID): Promise<string | null> {
+export async function deleteSome(ctx: Context, place: RowKey, after = FIRST_ID): Promise<string | null> {
   return transaction(ctx, async () => {
     const [fleet] = await lock(ctx, place);
     if (!fleet) return null;

@@ -13,7 +13,7 @@ import { jsonWriter, readOneText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoOf, json } from '../sql/selection.ts';
 import { readRows, type Send } from '../sql/send.ts';
-import { db, prepareVariants } from '../sql/sql.ts';
+import { asTime, db, prepareVariants } from '../sql/sql.ts';
 
 export const company = z
   .object({
@@ -142,8 +142,8 @@ const readActivity = prepareVariants<{
         total('vehicles').as('vehicleCount'),
       ])
       .where('company', '=', p.company)
-      .where('hour', '>=', sql<string>`${p.start}::timestamptz`)
-      .where('hour', '<', sql<string>`${p.until}::timestamptz`)
+      .where('hour', '>=', asTime(p.start))
+      .where('hour', '<', asTime(p.until))
       .$if(has.fleetId, (of) => of.where('fleet_id', '=', p.fleetId))
       // By position: each `by` is another parameter, so PostgreSQL would see different expressions.
       .groupBy(sql`1, 2`)

@@ -36,9 +36,8 @@ interface Fit {
 }
 
 /**
- * Fleets and contracts by a part of their names, whatever its case and accents, and vehicles by their VIN, its
- * beginning or its end. Whole matches come first, then beginnings; among these fleets, vehicles and contracts, by name.
- * Contracts need `contracts:read`.
+ * Fleets and contracts by a part of their names, and vehicles by the beginning or end of their VIN: whole matches
+ * first, then beginnings, then the others, by name. Contracts need `contracts:read`.
  */
 export async function search(ctx: Context, input: unknown): Promise<SearchResult[]> {
   const company = authorize(ctx, 'fleets:read');
@@ -66,13 +65,7 @@ async function byVin(ctx: Context, { company, text }: SearchTerms): Promise<Fit[
 }
 
 /** `name` is SQL for the folded name, for which there is an index, or few rows. */
-async function byName(
-  ctx: Context,
-  type: 'Fleet' | 'Contract',
-  of: Resource,
-  name: string,
-  { company, text, first }: SearchTerms,
-): Promise<Fit[]> {
+async function byName(ctx: Context, type: 'Fleet' | 'Contract', of: Resource, name: string, terms: SearchTerms) {
   const part = 'folded($text::text)';
   const fit = `case when ${name} = ${part} then ${WHOLE} when starts_with(${name}, ${part}) then ${BEGINNING} else ${ELSEWHERE} end`;
   const [alias = ''] = of.id.split('.');
@@ -82,7 +75,7 @@ async function byName(
   const best = `select ${alias}.*, ${fit} as fit from ${of.table} where ${where} ${order} limit $first`;
   const from = fromClause({ ...of, table: alias }, json);
   const statement = numbered(`select fit::text, ${json} from (${best}) ${from} ${order}`);
-  const values = statement.values({ company, text, first, now: ctx.now() });
+  const values = statement.values({ ...terms, now: ctx.now() });
   const rows = await readRows(ctx, statement.text, values, { long: true });
-  return rows.map(([fits, found]) => ({ fit: Number(fits), found: { type, ...JSON.parse(found ?? '') } }));
+  return rows.map(([fits, found]): Fit => ({ fit: Number(fits), found: { type, ...JSON.parse(found ?? '') } }));
 }

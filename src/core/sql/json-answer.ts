@@ -14,9 +14,8 @@ export interface Check {
 }
 
 /**
- * Writes parts as SQL for their JSON. Values are named: `$company`, `$now`, `$a<n>_<name>` for an argument of the field
- * `given[n]`, and `$n<n>` for one of `names`. Where `given[n]` is null the field was refused, and nothing is read for
- * it.
+ * Writes parts as SQL for their JSON. Values are named: `$company`, `$now`, `$a<n>_<name>` of the field `given[n]`, and
+ * `$n<n>` of `names`. Nothing is read for a field whose `given[n]` is null.
  */
 export class Writer {
   readonly checks: Check[] = [];
@@ -124,10 +123,7 @@ export class Writer {
     return list.sql(object);
   }
 
-  /**
-   * The JSON text of a manufacturer. The some forty are constant, and a parameter would be sent and parsed with each
-   * request. `$` would be taken for a value.
-   */
+  /** A manufacturer's JSON: a constant, since a parameter would be sent and parsed each time. `$` means a value. */
   #manufacturer(slug: string, members: Members): string {
     const all = this.#ctx.services.manufacturers.list();
     const texts = Object.fromEntries(all.map((one) => [one.id, objectOf(members, one)]));

@@ -109,10 +109,7 @@ export class ListSql {
     return from.length > 0 ? `(select ${object} from ${from.join(' cross join ')})` : object;
   }
 
-  /**
-   * The limit is one of a few constants: the planner takes a parameter for a tenth of the table. The page is sorted
-   * before anything is aggregated, for an aggregate with an order of its own would change that of others.
-   */
+  /** The page is sorted before it is aggregated: the order of one aggregate would change that of others. */
   #rows(): string {
     const { limit, after, before, backward } = this.#page;
     const { of, sort, param } = this.list;

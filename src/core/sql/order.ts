@@ -55,16 +55,6 @@ export const sortsOf = (orders: Orders): Readonly<Record<string, { field: string
     ]),
   );
 
-interface Kind {
-  /** The column as its index has it. */
-  place(column: string, nullable?: true): string;
-  /** The text that cursors have of a value; null for none. */
-  text(column: string): string;
-  bound(text: string): string;
-  isText(text: string): boolean;
-  range: Range;
-}
-
 /** SQL for the least and the greatest value. */
 type Range = readonly [least: string, most: string];
 const ID_RANGE: Range = [`'${NIL}'::uuid`, `'${MAX}'::uuid`];
@@ -72,22 +62,23 @@ const ID_RANGE: Range = [`'${NIL}'::uuid`, `'${MAX}'::uuid`];
 /** 255 characters, each of which may be two of JavaScript's. */
 const MOST_TEXT = 510;
 
-const kinds: Readonly<Record<SortColumn['kind'], Kind>> = {
+/** The column as its index has it, the text of a cursor, that text as SQL, and the range of the values. */
+const kinds = {
   // Text is sorted by code points: the order is the same on every server.
   text: {
-    place: (column) => `${column} collate "C"`,
-    text: (column) => column,
-    bound: (text) => `${text}::text`,
-    isText: (text) => text.length <= MOST_TEXT && !text.includes('\0'),
-    range: [`''`, 'repeat(chr(1114111), 256)'],
+    place: (column: string, _nullable?: true) => `${column} collate "C"`,
+    text: (column: string) => column,
+    bound: (text: string) => `${text}::text`,
+    isText: (text: string) => text.length <= MOST_TEXT && !text.includes('\0'),
+    range: [`''`, 'repeat(chr(1114111), 256)'] as Range,
   },
   // To the microsecond, whatever the session's style of dates.
   time: {
-    place: (column, nullable) => (nullable ? `coalesce(${column}, 'infinity'::timestamptz)` : column),
-    text: (column) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
-    bound: (text) => `coalesce(${text}, 'infinity')::timestamptz`,
-    isText: (text) => /^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{6}Z$/.test(text) && readTime(text) !== null,
-    range: [`'-infinity'::timestamptz`, `'infinity'::timestamptz`],
+    place: (column: string, nullable?: true) => (nullable ? `coalesce(${column}, 'infinity'::timestamptz)` : column),
+    text: (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
+    bound: (text: string) => `coalesce(${text}, 'infinity')::timestamptz`,
+    isText: (text: string) => /^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{6}Z$/.test(text) && readTime(text) !== null,
+    range: [`'-infinity'::timestamptz`, `'infinity'::timestamptz`] as Range,
   },
 };
 

@@ -30,10 +30,7 @@ export interface Page {
   backward: boolean;
 }
 
-/**
- * Reads connection arguments; `orders` are those of the list. Throws ValidationFailed for sizes out of range, orders
- * that the list does not have, and cursors of another list or order.
- */
+/** Reads connection arguments; throws ValidationFailed for sizes, orders and cursors that the list does not have. */
 export function readPage(input: unknown, orders?: Orders): Page {
   const { first, after, last, before, orderBy } = readInput(pageInput, input);
   const order = orders && orderBy != null ? readOrder(orderBy, orders) : BY_CREATION;

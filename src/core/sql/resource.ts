@@ -11,10 +11,7 @@ import type { JsonTable, ValueSql } from './selection.ts';
 export type Condition = readonly [sql: string, readAs?: (given: never) => unknown];
 export type FilterConditions = Readonly<Record<string, Condition>>;
 
-/**
- * Rows of a table as both interfaces show them. Its SQL may use `$company` (the caller's) and `$now`. The alias of a
- * join must differ from the aliases of all resources, whose statements may enclose it.
- */
+/** A table's rows as interfaces show them. Its SQL may use `$company` and `$now`; aliases of joins are unique. */
 export interface Resource {
   table: string;
   id: string;
@@ -94,10 +91,7 @@ export interface OneField {
   on?: string;
   by?(args: never): object;
 }
-/**
- * Indexes that begin with the parent (each fleet of the company) and have a key next. A condition that no row meets
- * then costs one lookup for each parent instead of one for each row.
- */
+/** Indexes by parent (each fleet of the company) and key: one lookup for each parent, where few rows meet a filter. */
 export interface Seek {
   /** The keys after company and parent: the first key whose column the filter names is used. */
   keys: readonly IndexKey[];

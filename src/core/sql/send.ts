@@ -18,10 +18,7 @@ export const openPlaces = (): Shares => new Shares(PLACES);
 
 const MOST_WAITING = 1000;
 
-/**
- * Runs work on a connection of the pool when it is its company's turn; outside requests at once. Throws RateLimited
- * after LIMIT_STATEMENT_SECONDS of waiting, and Unavailable when the client has left meanwhile.
- */
+/** Runs work in its company's turn, outside requests at once. Throws RateLimited, and Unavailable without a client. */
 async function inTurn<T>(ctx: Context, work: () => Promise<T>): Promise<T> {
   const { caller, left, services } = ctx;
   if (!left) return work();
@@ -68,10 +65,7 @@ const shared =
   async (text, values) =>
     (await short(text, values)) ?? onPool(ctx)(text, values);
 
-/**
- * Reads rows of texts; in a transaction other values are not texts. A `long` read, or one that turns out to be long,
- * takes a place of its company; a read of the `newest` rows goes to the primary.
- */
+/** Reads rows of texts (in a transaction, of values). A `long` read takes one of its company's places. */
 export async function readRows(
   ctx: Context,
   text: string,
@@ -123,17 +117,13 @@ const run = (ctx: Context, text: string, values: readonly unknown[]) =>
     .executeQuery(CompiledQuery.raw(text, [...values]));
 
 /** Runs a statement that returns no rows in the open transaction, and gives how many it wrote. */
-export async function countWritten<P>(
-  ctx: Context,
-  statement: (send: Send, values: P) => Promise<unknown>,
-  given: P,
-): Promise<number> {
+export async function countWritten<P>(ctx: Context, statement: (send: Send, values: P) => unknown, values: P) {
   let written = 0n;
   await statement(async (text, values) => {
     const { rows, numAffectedRows = 0n } = await run(ctx, text, values);
     written = numAffectedRows;
     return rows;
-  }, given);
+  }, values);
   return Number(written);
 }
 

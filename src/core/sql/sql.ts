@@ -174,6 +174,14 @@ export const spread = (of: Expression<string>) => sql<number>`((hashtextextended
 export const anyOf = <DB, Table extends keyof DB, Value>(query: SelectQueryBuilder<DB, Table, Record<string, Value>>) =>
   sql<Value>`any(array(${query}))`;
 
+/** The company and the id of a row. */
+export interface RowKey {
+  company: string;
+  id: string;
+}
+
+export const asTime = (time: Date | string) => sql<string>`${time}::timestamptz`;
+
 /** `any` of a list of ids, and of texts. */
 export const anyId = (ids: readonly string[]) => sql<string>`any(${ids}::uuid[])`;
 export const anyText = (texts: readonly string[]) => sql<string>`any(${texts}::text[])`;

@@ -85,10 +85,7 @@ class Missing extends Error {
   found: StoredVehicles = { made: new Map(), known: new Map() };
 }
 
-/**
- * Adds VINs that the company lacks, and finds the others. A VIN that is neither added nor found was deleted just now,
- * or is in a fleet that is being deleted, from which it is removed: it is tried again. Throws FleetNotFound.
- */
+/** Adds missing VINs and finds the others; tries VINs that were just deleted again. Throws FleetNotFound. */
 async function addMissing(
   ctx: Context,
   company: string,

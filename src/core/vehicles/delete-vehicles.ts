@@ -9,7 +9,7 @@ import { readInput } from '../input.ts';
 import { isId } from '../sql/ids.ts';
 import { readOne } from '../sql/read.ts';
 import { againAfterDeadlock, ChangedMeanwhile, transaction } from '../sql/send.ts';
-import { anyId, anyOf, anyText, db, prepare } from '../sql/sql.ts';
+import { anyId, anyOf, anyText, db, prepare, type RowKey } from '../sql/sql.ts';
 import { counting } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { vehicleObject, vehicleRows } from './vehicles.ts';
@@ -22,31 +22,18 @@ import {
   vehiclesNamed,
 } from './vin-lists.ts';
 
-interface VehicleKey {
-  company: string;
-  id: string;
-}
-
 /** Locks the fleet before the vehicle, in the order of the fleet's deletion: another order would be a deadlock. */
-const lockVehicle = prepare((p: VehicleKey) =>
-  db
-    .with('held', (q) =>
-      fleetsOf(p.company)
-        .select('id')
-        .where(
-          'id',
-          '=',
-          q.selectFrom('vehicle').select('fleet_id').where('company', '=', p.company).where('id', '=', p.id),
-        )
-        .forKeyShare(),
-    )
+const lockVehicle = prepare((p: RowKey) => {
+  const itsFleet = db.selectFrom('vehicle').select('fleet_id').where('company', '=', p.company).where('id', '=', p.id);
+  return db
+    .with('held', () => fleetsOf(p.company).select('id').where('id', '=', itsFleet).forKeyShare())
     .selectFrom('vehicle as v')
     .select(vehicleObject.as('json'))
     .where('v.company', '=', p.company)
     .where('v.fleet_id', '=', (of) => of.selectFrom('held').select('held.id'))
     .where('v.id', '=', p.id)
-    .forUpdate(),
-);
+    .forUpdate();
+});
 
 /** Deletes a vehicle with its contracts and gives it back as it was; throws VehicleNotFound and PreconditionFailed. */
 export async function deleteVehicle(caller: Context, input: { id: string }, expected?: Expected<Vehicle>) {

@@ -3,7 +3,7 @@ import type { Reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
 import { companiesWithEntries, scheduleOf, scheduling } from '../schedule.ts';
 import { isoOf } from '../sql/selection.ts';
-import { anyId, anyOf, anyText, db, prepare, spread } from '../sql/sql.ts';
+import { anyId, anyOf, anyText, asTime, db, prepare, spread } from '../sql/sql.ts';
 import { vehiclesOf } from './vehicles.ts';
 
 export const vehicleSchedule = scheduleOf('vehicle', (company) =>
@@ -31,7 +31,7 @@ interface ClaimInput {
 const claim = prepare((p: ClaimInput & { process: string; now: Date; until: string }) => {
   const due = vehiclesOf(p.company)
     .select('v.id')
-    .where('v.due_at', '<=', sql<string>`${p.now}::timestamptz`)
+    .where('v.due_at', '<=', asTime(p.now))
     .where(({ ref }) => sql<boolean>`(${ref('v.manufacturer')} <> all(${p.except}::text[])) is not false`)
     .orderBy('v.due_at')
     .limit(p.limit)
@@ -39,7 +39,7 @@ const claim = prepare((p: ClaimInput & { process: string; now: Date; until: stri
     .skipLocked();
   return db
     .updateTable('vehicle as v')
-    .set({ due_at: sql<string>`${p.until}::timestamptz`, claimed_by: p.process })
+    .set({ due_at: asTime(p.until), claimed_by: p.process })
     .where('v.company', '=', p.company)
     .where('v.id', '=', anyOf(due))
     .returning(['v.id', 'v.vin', 'v.company', 'v.manufacturer']);
@@ -65,7 +65,7 @@ interface Hold {
 }
 
 const postpone = prepare((p: Hold & { reason: string; now: Date }) => {
-  const now = sql<string>`${p.now}::timestamptz`;
+  const now = asTime(p.now);
   const first = vehiclesOf(p.company)
     .select(['v.id', 'v.manufacturer'])
     .where('v.due_at', '<=', now)
@@ -115,10 +115,7 @@ export async function stayAlive(ctx: Context): Promise<void> {
 }
 
 const forget = prepare((p: { ids: readonly string[]; last: Date | 'infinity' }) =>
-  db
-    .deleteFrom('worker')
-    .where('id', '=', anyId(p.ids))
-    .where('alive_until', '<=', sql<string>`${p.last}::timestamptz`),
+  db.deleteFrom('worker').where('id', '=', anyId(p.ids)).where('alive_until', '<=', asTime(p.last)),
 );
 
 export async function retire(ctx: Context): Promise<void> {
@@ -131,14 +128,14 @@ const findOthers = prepare((p: { id: string; now: Date }) =>
     .select(({ eb, ref }) => [
       'id',
       isoOf(ref('alive_until')).as('until'),
-      eb('alive_until', '<=', sql<string>`${p.now}::timestamptz`).$castTo<boolean>().as('dead'),
+      eb('alive_until', '<=', asTime(p.now)).$castTo<boolean>().as('dead'),
     ])
     .where('id', '<>', p.id)
     .orderBy('alive_until'),
 );
 
 const findCompanies = prepare((p: { last: Date }) =>
-  db.selectFrom(companiesWithEntries('vehicle', sql<string>`${p.last}::timestamptz`)).select('c.company'),
+  db.selectFrom(companiesWithEntries('vehicle', asTime(p.last))).select('c.company'),
 );
 
 const release = prepare((p: { company: string; dead: readonly string[]; now: Date; last: Date }) => {
@@ -146,8 +143,8 @@ const release = prepare((p: { company: string; dead: readonly string[]; now: Dat
     .selectFrom('vehicle')
     .select('id')
     .where('company', '=', p.company)
-    .where('due_at', '>', sql<string>`${p.now}::timestamptz`)
-    .where('due_at', '<=', sql<string>`${p.last}::timestamptz`)
+    .where('due_at', '>', asTime(p.now))
+    .where('due_at', '<=', asTime(p.last))
     .where('claimed_by', '=', anyId(p.dead))
     .forUpdate()
     .skipLocked();

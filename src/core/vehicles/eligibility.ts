@@ -7,7 +7,7 @@ import { readInput } from '../input.ts';
 import { comesDue } from '../schedule.ts';
 import { type RowWriter, readOneText } from '../sql/read.ts';
 import { onNewest, transaction } from '../sql/send.ts';
-import { anyOf, anyText, db, prepare, spread } from '../sql/sql.ts';
+import { anyOf, anyText, asTime, db, prepare, spread } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import type { Eligibility, EligibilityStatus } from './vehicle.ts';
 import { eligibilityRows, getEligibility, vehicleObject, vehiclesOf } from './vehicles.ts';
@@ -19,10 +19,7 @@ interface AnswerInput {
   signal?: AbortSignal;
 }
 
-/**
- * The manufacturer's answer about a vehicle, after up to `wait` seconds. Throws VehicleNotFound,
- * ManufacturerNotSupported for an unknown maker, and EligibilityInProgress while there is none.
- */
+/** Waits up to `wait` seconds. Throws VehicleNotFound, ManufacturerNotSupported and EligibilityInProgress. */
 export async function getAnswer(ctx: Context, input: AnswerInput): Promise<Eligibility> {
   const eligibility = await waitForAnswer(ctx, input);
   await needAnswer(ctx, eligibility);
@@ -84,10 +81,7 @@ const PACE_SECONDS = 60;
 const ANSWERS_LOOKED_AT = 100;
 const VEHICLES_LOOKED_AT = 10_000;
 
-/**
- * The seconds until an answer is likely: after the next attempt, and after the vehicles before it in the company's
- * queue, at the pace of the latest answers. Never 0, so that no client asks in a tight loop.
- */
+/** The likely seconds until an answer, by the next attempt, the company's queue and its pace; never 0. */
 async function secondsToAnswer(ctx: Context, nextAttemptAt: string | null): Promise<number> {
   if (nextAttemptAt === null) return 1;
   const away = (Date.parse(nextAttemptAt) - ctx.now().getTime()) / 1000;
@@ -109,17 +103,12 @@ const paceOfAnswers = prepare((p: { company: string; dueAt: string; now: Date; s
         .limit(ANSWERS_LOOKED_AT)
         .as('latest'),
     )
-    .where('at', '>', sql<string>`${p.since}::timestamptz`)
+    .where('at', '>', asTime(p.since))
     .select((q) => [
       sql<number>`count(*)::int`.as('answers'),
       sql<number | null>`extract(epoch from ${p.now}::timestamptz - min(${q.ref('at')}))::float8`.as('seconds'),
       q
-        .selectFrom(
-          vehiclesOf(p.company)
-            .where('v.due_at', '<', sql<string>`${p.dueAt}::timestamptz`)
-            .limit(VEHICLES_LOOKED_AT)
-            .as('first'),
-        )
+        .selectFrom(vehiclesOf(p.company).where('v.due_at', '<', asTime(p.dueAt)).limit(VEHICLES_LOOKED_AT).as('first'))
         .select(sql<number>`count(*)::int`.as('count'))
         .$asScalar()
         .$notNull()
@@ -142,7 +131,7 @@ async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
 /** A claimed vehicle is being verified right now. */
 const makeDue = prepare((p: { company: string; vins: readonly string[]; now: Date }) => {
   const named = vehiclesOf(p.company).select('v.id').where('v.vin', '=', anyText(p.vins)).orderBy('v.vin').forUpdate();
-  const now = sql<string>`${p.now}::timestamptz`;
+  const now = asTime(p.now);
   return db
     .with('v', (q) =>
       q

@@ -12,10 +12,7 @@ import { recheckAfter, recheckHours } from './eligibility.ts';
 import { counting } from './tally.ts';
 import type { EligibilityStatus, Vehicle } from './vehicle.ts';
 
-/**
- * One statement for the list, its count and its events; it adds nothing where the company has no such fleet. Sorted, so
- * that two lists in opposite order cannot wait for each other.
- */
+/** Adds vehicles with their count and events, in the order of VINs: two lists cannot wait for each other. */
 const insertNew = prepare((p: NewVehicles & By & { rows: string }) => {
   const columns = 'id uuid, vin text, manufacturer text, warnings text, supported boolean';
   const rows = jsonRows<ReadVin & { id: string }, 'r'>('r', p.rows, columns);
@@ -110,12 +107,15 @@ export function newVehicle(p: NewVehicles) {
   ];
 }
 
+type NewVehicle = Omit<ReadVin, 'warnings'> & Pick<Vehicle, 'id' | 'warnings'>;
+
 /** A new vehicle as clients see it; `due` is the time of its verification in ISO 8601. */
 function shownNew(
   ctx: Context,
-  { id, vin, manufacturer, supported, warnings }: Omit<ReadVin, 'warnings'> & Pick<Vehicle, 'id' | 'warnings'>,
-  { fleetId, at, due }: { fleetId: string; at: string; due: string },
+  vehicle: NewVehicle,
+  { fleetId, at, due }: Record<'fleetId' | 'at' | 'due', string>,
 ): Vehicle {
+  const { id, vin, manufacturer, supported, warnings } = vehicle;
   const eligibility: Vehicle['eligibility'] = {
     vin,
     status: supported ? 'PENDING' : 'UNSUPPORTED',

@@ -5,7 +5,7 @@ import { authorize, type Context } from '../context.ts';
 import { field } from '../fields.ts';
 import { companiesWithEntries } from '../schedule.ts';
 import { isoOf } from '../sql/selection.ts';
-import { db, prepare } from '../sql/sql.ts';
+import { asTime, db, prepare } from '../sql/sql.ts';
 
 /** The time between two reports of a process on its providers, and the time for which a report is valid. */
 export const REPORT_SECONDS = 10;
@@ -75,13 +75,13 @@ const SOON_MINUTES = 19;
 
 const oldestWaiting = prepare((p: { soon: Date }) =>
   db
-    .selectFrom(companiesWithEntries('vehicle', sql<string>`${p.soon}::timestamptz`))
+    .selectFrom(companiesWithEntries('vehicle', asTime(p.soon)))
     .crossJoinLateral((of) =>
       of
         .selectFrom('vehicle')
         .select(['manufacturer', 'created_at', 'status'])
         .whereRef('vehicle.company', '=', 'c.company')
-        .where('due_at', '<=', sql<string>`${p.soon}::timestamptz`)
+        .where('due_at', '<=', asTime(p.soon))
         .orderBy('due_at')
         .limit(sql.lit(LOOKED_AT))
         .as('v'),

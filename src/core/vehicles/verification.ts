@@ -19,16 +19,9 @@ export async function askManufacturer(ctx: Context, vehicle: ClaimedVehicle): Pr
   return ctx.services.manufacturers.verify(vin, manufacturer, { company, deadline: deadlineOf(ctx, vehicle) });
 }
 
-export interface Verified {
-  vehicle: ClaimedVehicle;
-  verification: Verification;
-}
+export type Verified = { vehicle: ClaimedVehicle; verification: Verification };
 
-/**
- * Stores what the manufacturers said, in one transaction. An answer is valid until it has aged; without one, only the
- * attempts, the reason of a pending vehicle and the next time change. Skips deleted vehicles, and claims that have run
- * out.
- */
+/** Stores answers in one transaction; skips deleted vehicles and lost claims. Failures change attempts and times. */
 export async function storeVerifications(ctx: Context, done: readonly Verified[]): Promise<void> {
   const left = await storeOnce(ctx, done);
   // A vehicle that has just moved is in a fleet that was not held.

@@ -8,10 +8,7 @@ import { payloadOf, type Sender, signedHeaders } from './sender.ts';
 /** Longer than an attempt; deliveries of a killed process come due again after it. */
 const LEASE_SECONDS = 30;
 
-/**
- * Deliveries of a company that are claimed together. Webhooks whose last attempt failed are apart, so that they hold up
- * no others, and so are deliveries that a person asked for although their webhook is halted.
- */
+/** Deliveries of a company that are claimed together: failing and halted webhooks do not hold up others. */
 export interface DeliveryGroup {
   company: string;
   kind: keyof typeof kinds;
@@ -81,10 +78,7 @@ const { companiesDue, reschedule } = scheduleOf('delivery', (company) =>
     .select(({ fn }) => fn.min('all.due_at').as('due_at')),
 );
 
-/**
- * The groups with due deliveries, the longest waiting first, and whether any webhook of theirs has room. Locks nothing.
- * `next` is when (ISO 8601) another delivery will be due, if that is known.
- */
+/** Groups with due deliveries, the longest waiting first, and the time (ISO 8601) of the next ones, if known. */
 export async function groupsDue(ctx: Context, busy: Busy) {
   const { companies, next } = await companiesDue(ctx);
   if (companies.length === 0) return { groups: [], next };
@@ -151,9 +145,10 @@ export type ClaimedDelivery = Awaited<ReturnType<typeof claims.sound>>[number];
 
 export async function claimDeliveries(
   ctx: Context,
-  { company, kind }: DeliveryGroup,
+  group: DeliveryGroup,
   { limit, busy }: { limit: number; busy: Busy },
-): Promise<ClaimedDelivery[]> {
+) {
+  const { company, kind } = group;
   const now = ctx.now();
   const until = new Date(now.getTime() + LEASE_SECONDS * 1000).toISOString();
   return claims[kind](ctx, { ...listsOf(busy), company, limit, now: now.toISOString(), until });

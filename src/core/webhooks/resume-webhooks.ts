@@ -4,8 +4,7 @@ import type { Context } from '../context.ts';
 import { delivering, holdPublishing } from '../events/log.ts';
 import { comesDue } from '../schedule.ts';
 import { transaction } from '../sql/send.ts';
-import { anyOf, db, prepare } from '../sql/sql.ts';
-import type { WebhookKey } from './webhook.ts';
+import { anyOf, db, prepare, type RowKey } from '../sql/sql.ts';
 
 /** Rows of a step: few, since pausing the webhook waits for a step, and publishing for the last one. */
 const ROWS_AT_ONCE = 1000;
@@ -15,19 +14,16 @@ const findToResume = prepare((p: { now: string }) =>
 );
 
 /** Webhooks that were activated and have waiting deliveries or events, the longest waiting first. */
-export const webhooksToResume = (ctx: Context): Promise<WebhookKey[]> =>
+export const webhooksToResume = (ctx: Context): Promise<RowKey[]> =>
   findToResume(ctx, { now: ctx.now().toISOString() });
 
-/**
- * Makes some of what waits for a webhook due: failed attempts, then events in the order of the log. Gives whether there
- * may be more. The webhook's row says how far it is, so it may be paused or deleted between two steps.
- */
-export async function resumeStep(ctx: Context, webhook: WebhookKey): Promise<boolean> {
+/** Makes failed attempts, then waiting events due, step by step; gives whether there may be more. */
+export async function resumeStep(ctx: Context, webhook: RowKey): Promise<boolean> {
   // A snapshot lacks events that are being published now, so the last step holds publishing.
   return (await step(ctx, webhook, { last: false })) || step(ctx, webhook, { last: true });
 }
 
-async function step(ctx: Context, { company, id }: WebhookKey, { last }: { last: boolean }): Promise<boolean> {
+async function step(ctx: Context, { company, id }: RowKey, { last }: { last: boolean }): Promise<boolean> {
   return transaction(ctx, async (em) => {
     const values = { company, id, now: ctx.now().toISOString() };
     if (last) await holdPublishing(ctx, company);
@@ -43,7 +39,7 @@ async function step(ctx: Context, { company, id }: WebhookKey, { last }: { last:
   });
 }
 
-const lockResuming = prepare((p: WebhookKey) =>
+const lockResuming = prepare((p: RowKey) =>
   db
     .selectFrom('webhook')
     .select('id')
@@ -54,7 +50,7 @@ const lockResuming = prepare((p: WebhookKey) =>
 );
 
 /** Makes attempts due now that would have come later, except those that failed after the webhook was activated. */
-const bringForward = prepare((p: WebhookKey & { now: string }) => {
+const bringForward = prepare((p: RowKey & { now: string }) => {
   const later = db
     .selectFrom('delivery as d')
     .innerJoin('webhook as w', 'w.id', 'd.webhook_id')
@@ -78,7 +74,7 @@ const bringForward = prepare((p: WebhookKey & { now: string }) => {
 });
 
 /** Makes deliveries of the next waiting events that the webhook wants; gives how many it looked at. */
-const deliverWaiting = prepare((p: WebhookKey & { now: string }) =>
+const deliverWaiting = prepare((p: RowKey & { now: string }) =>
   db
     .with(
       (cte) => cte('next').materialized(),

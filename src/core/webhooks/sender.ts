@@ -110,10 +110,7 @@ const LARGEST_BYTES = 20_000;
 /** More vehicles than these take more than LARGEST_BYTES. */
 export const PAYLOAD_VEHICLES = 300;
 
-/**
- * The body of an event's deliveries: the event as REST shows it. One that is too large, or was read without its
- * vehicles, comes without vehicles and data, marked `truncated`, with the address of the whole.
- */
+/** An event's body, as REST shows it; too large or without its vehicles, it is `truncated` and has an address. */
 export function payloadOf(event: Event): string {
   const whole = JSON.stringify(event);
   const hasAll = event.vehicles.length === event.vehicleCount;

@@ -19,9 +19,8 @@ export interface Attempted {
 }
 
 /**
- * Stores the outcomes of a company's attempts, in one statement. 2xx alone is success. A failure comes due again by the
- * schedule, or later if the receiver asks for it; the last failure pauses the webhook, and 410 disables it. Skips
- * deleted deliveries, and claims that have run out.
+ * Stores a company's attempts. 2xx alone is success; a failure comes due again by the schedule or `Retry-After`; the
+ * last one pauses the webhook, 410 disables it. Skips deleted deliveries and lost claims.
  */
 export async function storeAttempts(ctx: Context, company: string, attempted: readonly Attempted[]): Promise<void> {
   const outcomes = attempted.map(outcomeOf);

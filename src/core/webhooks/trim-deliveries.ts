@@ -1,8 +1,7 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { FIRST_ID, firstIdOf } from '../sql/ids.ts';
-import { anyOf, db, prepare, type Tables } from '../sql/sql.ts';
-import type { WebhookKey } from './webhook.ts';
+import { anyOf, db, prepare, type RowKey, type Tables } from '../sql/sql.ts';
 
 const DELIVERIES_KEPT_DAYS = 30;
 const TRIMMED_AT_ONCE = 5000;
@@ -30,12 +29,12 @@ export async function trimDeliveries(ctx: Context): Promise<boolean> {
   return length === TRIMMED_AT_ONCE;
 }
 
-const forgetOf = prepare((p: WebhookKey & { after: string }) =>
+const forgetOf = prepare((p: RowKey & { after: string }) =>
   forgetting(d.and([d('d.company', '=', p.company), d('d.webhook_id', '=', p.id), d('d.id', '>', p.after)])),
 );
 
 /** Forgets a webhook's finished deliveries, in small steps. */
-export async function forgetEnded(ctx: Context, webhook: WebhookKey): Promise<void> {
+export async function forgetEnded(ctx: Context, webhook: RowKey): Promise<void> {
   // Deleted rows stay in the index for a while, so each step begins after the last id.
   for (let after: string | undefined = FIRST_ID; after; ) {
     const forgotten = await forgetOf(ctx, { ...webhook, after });

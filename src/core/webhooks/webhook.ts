@@ -8,7 +8,7 @@ import { endOfLog } from '../events/log.ts';
 import { MOST_TYPES } from '../events/record-events.ts';
 import { asIn, exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { id, listSchema, mustBe, storable } from '../input.ts';
-import { db, prepare } from '../sql/sql.ts';
+import { db, prepare, type RowKey } from '../sql/sql.ts';
 
 /** Types for subscription; a test goes to its webhook only. */
 export const subscribableTypes = eventTypes.filter((type) => type !== 'webhook.test');
@@ -99,17 +99,9 @@ export function faultOf(url: URL, { loopback }: { loopback: boolean }): string |
   return null;
 }
 
-export interface WebhookKey {
-  company: string;
-  id: string;
-}
+type Halt = RowKey & { state: 'PAUSED' | 'DISABLED'; reason: string | null; now: Date };
 
-type Halt = WebhookKey & { state: 'PAUSED' | 'DISABLED'; reason: string | null; now: Date };
-
-/**
- * Halts a webhook, and stores the position from which its events wait; to be called while the transaction holds the
- * company's publishing. Its deliveries stay, and only those are claimed that a person asks for.
- */
+/** Halts a webhook, while the transaction holds publishing; stores the position from which its events wait. */
 export const haltWebhook = prepare(({ company, id, state, reason, now }: Halt) =>
   db
     .updateTable('webhook')

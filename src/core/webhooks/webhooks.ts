@@ -14,7 +14,7 @@ import { readOne, readSlice, type Slice } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoSql, json, jsonObject, jsonTable } from '../sql/selection.ts';
 import { transaction } from '../sql/send.ts';
-import { db, prepare } from '../sql/sql.ts';
+import { db, prepare, type RowKey } from '../sql/sql.ts';
 import { newSecret } from './sender.ts';
 import { forgetEnded } from './trim-deliveries.ts';
 import {
@@ -23,7 +23,6 @@ import {
   readWebhookUrl,
   updateWebhookInput,
   type Webhook,
-  type WebhookKey,
   type WebhookWithSecret,
   webhook,
 } from './webhook.ts';
@@ -50,10 +49,7 @@ export async function createWebhook(ctx: Context, input: unknown): Promise<Webho
   });
 }
 
-/**
- * Changes a webhook. Pausing keeps its events; activating sends what has waited. Throws WebhookNotFound,
- * PreconditionFailed, ValidationFailed, and Forbidden for a caller who may not read the events that it redirects.
- */
+/** Changes, pauses or activates a webhook; throws WebhookNotFound, PreconditionFailed, ValidationFailed, Forbidden. */
 export async function updateWebhook(ctx: Context, input: unknown, expected?: Expected<Webhook>): Promise<Webhook> {
   const company = authorize(ctx, 'fleets:write');
   const { id: webhookId, state, ...fields } = readInput(updateWebhookInput, input);
@@ -84,15 +80,8 @@ export async function updateWebhook(ctx: Context, input: unknown, expected?: Exp
   });
 }
 
-/**
- * Deletes a webhook with its deliveries and gives it back as it was; throws WebhookNotFound and PreconditionFailed.
- * Ended deliveries go first, in small steps: the webhook stays active until the last step, even if one fails.
- */
-export async function deleteWebhook(
-  ctx: Context,
-  input: { id: string },
-  expected?: Expected<Webhook>,
-): Promise<Webhook> {
+/** Deletes a webhook; throws WebhookNotFound and PreconditionFailed. Ended deliveries go first, in small steps. */
+export async function deleteWebhook(ctx: Context, input: { id: string }, expected?: Expected<Webhook>) {
   const company = authorize(ctx, 'fleets:write');
   const before = await readOne<Webhook>(ctx, webhookRows, input, { company });
   needExpected(before, expected);
@@ -174,7 +163,7 @@ export const webhookRows: Resource = {
   missing: () => new WebhookNotFound(),
 };
 
-const lockOne = prepare((p: WebhookKey) =>
+const lockOne = prepare((p: RowKey) =>
   db
     .selectFrom('webhook as w')
     .select(jsonObject<Webhook>(webhookJson).as('json'))
@@ -183,7 +172,7 @@ const lockOne = prepare((p: WebhookKey) =>
     .forNoKeyUpdate(),
 );
 
-const contractsWaiting = prepare((p: WebhookKey) =>
+const contractsWaiting = prepare((p: RowKey) =>
   db
     .selectFrom('delivery as d')
     .innerJoin('event as e', 'e.id', 'd.event_id')
