@@ -80,14 +80,10 @@ class CallContext implements Context {
   }
 }
 
-export const contextOf = (
-  services: Services,
-  requestId: string,
-  caller: Caller | null,
-  left?: () => AbortSignal,
-): Context => new CallContext({ services, requestId, caller, disclosure: new Disclosure(), left });
+export const contextOf = (services: Services, requestId: string, caller: Caller | null, left?: Context['left']) =>
+  new CallContext({ services, requestId, caller, disclosure: new Disclosure(), left });
 
-/** The same caller with an entity manager of its own, for each operation of a request and each event of a stream. */
+/** A context with its own entity manager, for each operation of a request and each event of a stream. */
 export const renewed = (ctx: Context): Context => new CallContext(ctx);
 
 /** The context of work that continues without its client, and so does not wait in turn among requests. */

@@ -9,15 +9,14 @@ const byConstraint: Readonly<Record<string, () => DomainError>> = {
   contract_vehicle_id_fkey: () => new VehicleNotFound('This fleet has no vehicle with this VIN.'),
 };
 
-const unreachable = () =>
-  new Unavailable(
-    'The database cannot be reached right now. Try again; with an Idempotency-Key nothing is done twice, should it have been done.',
-  );
-const noRoom = () =>
-  new Unavailable(
-    'There is no room for the file at the moment. With fleetId before the file none is needed; or try again.',
-  );
-const exhausted = () => new Unavailable('The service cannot open another connection or file right now. Try again.');
+const unavailable = (message: string) => () => new Unavailable(message);
+const unreachable = unavailable(
+  'The database cannot be reached right now. Try again; with an Idempotency-Key nothing is done twice, should it have been done.',
+);
+const noRoom = unavailable(
+  'There is no room for the file at the moment. With fleetId before the file none is needed; or try again.',
+);
+const exhausted = unavailable('The service cannot open another connection or file right now. Try again.');
 
 const byCode: readonly [codes: RegExp, error: () => DomainError][] = [
   // Connection exceptions; no connection, memory or disk left; shut down, crashed or starting; failed operating system.
@@ -26,7 +25,7 @@ const byCode: readonly [codes: RegExp, error: () => DomainError][] = [
   [/^(25006|40001|40P01|55P03)$/, unreachable],
   [/^(EAI_AGAIN|ECONNABORTED|ECONNREFUSED|ECONNRESET|EHOSTDOWN|EHOSTUNREACH)$/, unreachable],
   [/^(ENETDOWN|ENETUNREACH|ENOTFOUND|EPIPE|ETIMEDOUT)$/, unreachable],
-  [/^57014$/, () => new Unavailable('The database took too long. Nothing was changed; try again.')],
+  [/^57014$/, unavailable('The database took too long. Nothing was changed; try again.')],
   [/^(22021|22P05)$/, () => new ValidationFailed([], 'The request holds characters that are not text.')],
   [/^(EADDRNOTAVAIL|EAGAIN|EMFILE|ENFILE|ENOBUFS|ENOMEM)$/, exhausted],
   // The gateway's own disk: errors of the database's have a SQLSTATE.

@@ -28,11 +28,7 @@ export type ErrorCode =
   | 'INTERNAL';
 
 /** One error of an input; `path` is dotted, as in `vins.3` or `email`. */
-export interface InputError {
-  path: string;
-  code: string;
-  message: string;
-}
+export type InputError = { path: string; code: string; message: string };
 
 /** An error the caller may read: `message` is written for them, `details` are extra members of the error body. */
 export abstract class DomainError extends Error {
@@ -40,7 +36,7 @@ export abstract class DomainError extends Error {
   /** Seconds after which trying again makes sense; becomes `Retry-After`. */
   readonly retryAfter: number | undefined = undefined;
   readonly errors: readonly InputError[] | undefined = undefined;
-  /** How many errors there are beside those in `errors`. */
+  /** The number of errors that are not in `errors`. */
   readonly errorsOmitted: number = 0;
   readonly details: Readonly<Record<string, unknown>> = {};
 
@@ -70,7 +66,7 @@ export const MOST_INPUT_ERRORS = 100;
 
 export class ValidationFailed extends withCode('VALIDATION_FAILED') {
   declare readonly errors: readonly InputError[];
-  /** `omitted` are errors that stand in no list; those beyond the first hundred of `errors` are added. */
+  /** `omitted` errors are in no list; those beyond the first hundred of `errors` are added. */
   constructor(errors: readonly InputError[], message = '', details: DomainError['details'] = {}, omitted = 0) {
     const kept = errors.slice(0, MOST_INPUT_ERRORS);
     const errorsOmitted = omitted + errors.length - kept.length;

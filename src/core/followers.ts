@@ -56,11 +56,8 @@ export class Follower extends Signal {
   heard = 0;
 }
 
-interface Opened {
-  source: Source;
-  followers: Set<Follower>;
-  close(): void;
-}
+type SourceKey = readonly [kind: string, company: string, id?: string];
+type Opened = { source: Source; followers: Set<Follower>; close(): void };
 
 /** Followers with the same key share a source, which is opened for the first of them and dropped after the last. */
 export class Followers {
@@ -80,11 +77,7 @@ export class Followers {
   }
 
   /** Joins a source until the signal aborts or `leave` is called; throws RateLimited for too many of a company. */
-  join<T extends Source>(
-    key: readonly [kind: string, company: string, id?: string],
-    open: () => T,
-    signal: AbortSignal,
-  ) {
+  join<T extends Source>(key: SourceKey, open: () => T, signal: AbortSignal) {
     const giveBack = this.#places.take(key[1], MOST_OF_COMPANY);
     if (!giveBack) throw new RateLimited(RETRY_SECONDS, TOO_MANY);
     const name = JSON.stringify(key);
@@ -113,7 +106,7 @@ export class Followers {
     };
     const listeners = Object.entries(source.listeners).map(([event, listener]) => [
       event,
-      (...told: never[]) => (listener as (...told: never[]) => unknown)(...told) && ring(),
+      (...news: never[]) => (listener as (...news: never[]) => unknown)(...news) && ring(),
     ]);
     this.#changes.follow(Object.fromEntries(listeners), over.signal);
     const timer = setInterval(() => source.refresh(followers) && ring(), LOOK_MS);

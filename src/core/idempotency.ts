@@ -21,10 +21,7 @@ export interface StoredAnswer {
 type Work = () => Promise<StoredAnswer>;
 
 /** The outcome of a request; `repeated`: of an earlier request with the same key. */
-export interface Outcome {
-  outcome: StoredAnswer | DomainError;
-  repeated: boolean;
-}
+export type Outcome = { outcome: StoredAnswer | DomainError; repeated: boolean };
 
 export const IDEMPOTENCY_HOURS = 24;
 

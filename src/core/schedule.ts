@@ -68,10 +68,7 @@ const findNext = prepare((p: { kind: Scheduled; now: Date }) =>
 );
 
 /** Companies that may have due rows, and the next time (ISO 8601) of another, if known. */
-export interface CompaniesDue {
-  companies: string[];
-  next: string | null;
-}
+export type CompaniesDue = { companies: string[]; next: string | null };
 
 /** The schedule of a kind; `first` selects the time of a company's first due row. */
 export function scheduleOf(kind: Scheduled, first: (company: string) => Expression<{ due_at: string | null }>) {

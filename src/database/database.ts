@@ -49,7 +49,7 @@ export interface Database {
   slowRows(statement: string, values: readonly unknown[], how: SlowRead): Promise<Row[]>;
   /** Like read, on the primary, for a short addition. null: nothing was done, after 50 ms at a lock or 500 ms. */
   add(statement: string, values: readonly unknown[]): Promise<unknown[] | null>;
-  /** How the connections of this process's pool are used; only where there is a pool. */
+  /** The use of this process's pool, if it has one. */
   connections?(): { idle: number; used: number; waiting: number };
   /** Why this process cannot serve: no answer in 5 seconds, a missing migration, or a newer version's; else null. */
   unready(): Promise<string | null>;

@@ -8,7 +8,7 @@ import type { EntityManager } from '@mikro-orm/sql';
 import packageJson from '../../package.json' with { type: 'json' };
 import { Names } from '../entities/columns.ts';
 import { entities, routines } from '../entities/index.ts';
-import type { Database, Tell } from './database.ts';
+import type { Tell } from './database.ts';
 
 const folder = join(import.meta.dirname, '../migrations');
 const MIGRATIONS = 'Migration*.ts';
@@ -52,10 +52,7 @@ function isHarmless(migration: string): boolean {
 }
 
 /** Members of both databases that need MikroORM; `look` sends the queries of `unready` and `ping`. */
-export function common(
-  orm: MikroORM,
-  look: (statement: string) => Promise<unknown[]>,
-): Pick<Database, 'orm' | 'transaction' | 'pendingMigrations' | 'unready' | 'ping'> {
+export function common(orm: MikroORM, look: (statement: string) => Promise<unknown[]>) {
   const pendingMigrations = async () => (await orm.migrator.getPending()).map(({ name }) => name);
   const own = globSync(MIGRATIONS, { cwd: folder }).map((file) => parse(file).name);
   async function differences(): Promise<string | null> {
@@ -74,14 +71,14 @@ export function common(
     transaction,
     pendingMigrations,
     ping: () => look('select'),
-    async unready() {
+    async unready(): Promise<string | null> {
       const tooLate = delay(5_000, UNREACHABLE, { ref: false });
       return Promise.race([differences().catch(() => UNREACHABLE), tooLate]);
     },
   };
 }
 
-/** The time (ms) that a migration waits for a lock, while other statements wait behind it. */
+/** The time (ms) that a migration waits for a lock, while other statements wait for it. */
 export const MIGRATION_LOCK_TIMEOUT = 250;
 /** Every tenth attempt waits longer: autovacuum releases a table only after a second. */
 const [PATIENT, PATIENT_LOCK_TIMEOUT] = [10, 1500];
@@ -106,10 +103,7 @@ export async function applyMigrations(orm: MikroORM, tell: Tell): Promise<string
   }
 }
 
-interface Transaction {
-  open: boolean;
-  after: (() => void)[];
-}
+type Transaction = { open: boolean; after: (() => void)[] };
 
 const current = new AsyncLocalStorage<Transaction>();
 

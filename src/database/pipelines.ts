@@ -6,6 +6,9 @@ import type { ServerWatch } from './server-watch.ts';
 /** A statement that takes longer is not short, or waits for a lock. */
 const SHORT_MS = 500;
 
+/** `connections`: at most. `repeatable`: doing a statement twice does no harm. */
+type PipelineOptions = { connections: number; repeatable: boolean };
+
 /** Short statements that share connections in pipeline mode: those of one moment go in one packet. */
 export class Pipelines {
   readonly #watch: ServerWatch;
@@ -14,12 +17,7 @@ export class Pipelines {
   readonly #repeatable: boolean;
   readonly #connections = new Set<PostgresConnection>();
 
-  /** `connections`: at most. `repeatable`: doing a statement twice does no harm. */
-  constructor(
-    watch: ServerWatch,
-    config: pg.ClientConfig,
-    { connections, repeatable }: { connections: number; repeatable: boolean },
-  ) {
+  constructor(watch: ServerWatch, config: pg.ClientConfig, { connections, repeatable }: PipelineOptions) {
     this.#watch = watch;
     this.#config = { ...config, statement_timeout: SHORT_MS, pipeline: true };
     this.#most = connections;
@@ -36,7 +34,7 @@ export class Pipelines {
     } catch (error) {
       const isUnsent = !connection.isConnected;
       if (isUnsent || (this.#repeatable && !isOfStatement(error))) {
-        // Statements behind it fail at once, and go elsewhere, too.
+        // Later statements on it fail at once, and go elsewhere, too.
         this.#cut(connection);
         return null;
       }

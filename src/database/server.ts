@@ -44,7 +44,7 @@ export async function connectServer(url: string, config: DatabaseConfig): Promis
   }
   // Readiness has a connection of its own, so that it never waits for one.
   const probing = new ServerPool(primary.watch, { ...pooled(url), max: 1 });
-  // A statement that waits for a lock must not delay those behind it for long.
+  // A statement that waits for a lock must not delay the next ones for long.
   const addition = { ...session(url, [ONE_PLAN]), ...bounds, lock_timeout: 50 };
   const additions = new Pipelines(primary.watch, addition, { connections: MOST_ADDING, repeatable: false });
   const orm = await MikroORM.init({ ...options, clientUrl: url, driverOptions: () => primary.pool.dialect });
@@ -140,7 +140,7 @@ const bounds: ClientConfig = { statement_timeout: 30_000, lock_timeout: 3_000 };
 /** Half a second in a pipeline, 2 s for a connection, 3 s for a lock: no request waits longer than 6 s in vain. */
 const pooled = (url: string): PoolConfig => ({ ...session(url), ...bounds, max: 14, connectionTimeoutMillis: 2_000 });
 
-/** How every connection to a server is made. A lost server is noticed in about 20 seconds on an idle connection. */
+/** Settings of every connection. A lost server is noticed in about 20 seconds on an idle connection. */
 function session(url: string, settings: readonly string[] = []): ClientConfig {
   return {
     connectionString: url,

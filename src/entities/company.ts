@@ -68,7 +68,7 @@ export const IdempotencyKey = defineEntity({
     body: p.text().nullable(),
     /** The scopes that the first caller's token needed. */
     scopes: texts().defaultRaw(`'{fleets:read,fleets:write,contracts:read,contracts:write}'`),
-    /** The webhook whose secret belongs into the body. */
+    /** The webhook of the secret in the body. */
     secretOf: p.uuid().nullable(),
     createdAt: time(),
   },

@@ -31,7 +31,7 @@ export const Import = defineEntity({
     columns: texts().nullable(),
     /** The name of a workbook's sheet that was read. */
     sheet: p.text().nullable(),
-    /** SHA-256 of the file's bytes, to tell a repeated upload from another one. */
+    /** SHA-256 of the file's bytes: a repeated upload has the same. */
     digest: p.text().nullable(),
     idempotencyKey: p.text().nullable(),
     /** The first rows that repeat another row's VIN, as the report shows them. */

@@ -12,8 +12,7 @@ import { idOrNull, type Resource } from '../sql/resource.ts';
 import { json, jsonObject, jsonTable, jsonText, type ValueSql } from '../sql/selection.ts';
 import { db, prepare } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
-import { dataField, eventData, eventTypes } from './event-data.ts';
-import { typeField } from './event-types.ts';
+import { dataField, eventData, eventTypes, typeField } from './event-data.ts';
 import { MOST_TYPES } from './record-events.ts';
 
 export const eventVehicle = z

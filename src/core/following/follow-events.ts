@@ -99,10 +99,7 @@ class CompanyLog implements Source {
   }
 }
 
-interface FollowInput {
-  after?: string | null | undefined;
-  filter?: EventFilter | null | undefined;
-}
+type FollowInput = { after?: string | null | undefined; filter?: EventFilter | null | undefined };
 
 /**
  * Each event of the caller's company in the order of the log until the signal aborts: after the event `after` (an id or

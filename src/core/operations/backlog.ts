@@ -5,11 +5,7 @@ import { companiesWithEntries } from '../schedule.ts';
 import { asTime, db, prepare } from '../sql/sql.ts';
 
 /** Rows of one kind that are due and have not been taken up; `oldestSeconds` is how long the first has been waiting. */
-export interface Backlog {
-  kind: string;
-  rows: number;
-  oldestSeconds: number;
-}
+export type Backlog = { kind: string; rows: number; oldestSeconds: number };
 
 export const BACKLOG_COUNTED_MOST = 100_000;
 

@@ -51,7 +51,7 @@ const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
         .forUpdate('t')
         .skipLocked(),
     )
-    .with('gone', (q) =>
+    .with('deleted', (q) =>
       q
         .deleteFrom('vehicle_tally as t')
         .where('t.company', '=', p.company)
@@ -60,7 +60,7 @@ const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
         .where(sql<boolean>`(t.id in (select id from folded)) is true`)
         .returning(['t.fleet_id', 't.status', 't.delta']),
     )
-    .selectFrom('gone')
+    .selectFrom('deleted')
     .select((t) => ['fleet_id', 'status', sql<number>`${t.fn.sum('delta')}::int`.as('delta')])
     .groupBy(['fleet_id', 'status']),
 );

@@ -8,7 +8,7 @@ import { field, timeField } from '../fields.ts';
 import { eligibilitySummary, fleetIsThere } from '../fleets/fleet.ts';
 import { byStatus, sums } from '../fleets/fleets.ts';
 import { readInput, time } from '../input.ts';
-import { COUNTED_MOST } from '../sql/page-size.ts';
+import { COUNTED_MOST } from '../sql/page.ts';
 import { jsonWriter, readOneText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoOf, json } from '../sql/selection.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
-import { typeField } from '../events/event-types.ts';
+import { typeField } from '../events/event-data.ts';
 import { type EventFilter, event, eventFilter, HIDDEN } from '../events/events.ts';
 import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { eligibilitySummary } from '../fleets/fleet.ts';

@@ -30,10 +30,7 @@ export type SearchResult =
 
 /** Ranks of results, the best first. */
 const [WHOLE, BEGINNING, ELSEWHERE] = [0, 1, 2];
-interface Fit {
-  fit: number;
-  found: SearchResult;
-}
+type Fit = { fit: number; found: SearchResult };
 
 /**
  * Fleets and contracts by a part of their names, and vehicles by the beginning or end of their VIN: whole matches

@@ -3,8 +3,7 @@ import { CostExceeded } from '../errors.ts';
 import { type Check, objectOf, Writer } from './json-answer.ts';
 import type { Members, Part, Read, Reads } from './json-parts.ts';
 import { isHidden } from './list-rows.ts';
-import { boundValues, readPage } from './page.ts';
-import { PAGE_MAX, plannedFor } from './page-size.ts';
+import { boundValues, PAGE_MAX, plannedFor, readPage } from './page.ts';
 import { filterOf, givenOf, joinsOf, type ListField, type OneField, type Resource } from './resource.ts';
 import { readRows } from './send.ts';
 import { madeIn } from './sql.ts';
@@ -32,10 +31,7 @@ interface Statement {
 }
 
 /** The JSON of each part (null without a row), and the arguments of all fields. */
-export interface Answer {
-  texts: readonly (string | null)[];
-  reads: Reads;
-}
+export type Answer = { texts: readonly (string | null)[]; reads: Reads };
 
 /** Objects that were read before, as columns of their ids; the statement gives a row for each. */
 export interface Rows extends Pick<Resource, 'lookups'> {

@@ -7,11 +7,7 @@ import type { Resource, RowsField } from './resource.ts';
 import { TextSql } from './text-sql.ts';
 
 /** A column with whether the row of a cursor, the argument at `path` of a field, still exists. */
-export interface Check {
-  read: number;
-  path: 'after' | 'before';
-  sql: string;
-}
+export type Check = { read: number; path: 'after' | 'before'; sql: string };
 
 /**
  * Writes parts as SQL for their JSON. Values are named: `$company`, `$now`, `$a<n>_<name>` of the field `given[n]`, and

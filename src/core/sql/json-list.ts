@@ -1,8 +1,7 @@
 import type { PageFact, Read } from './json-parts.ts';
 import { firstRows, type ListRows, rowsToCountSql } from './list-rows.ts';
 import { orderSql } from './order.ts';
-import type { Page } from './page.ts';
-import { COUNTED_MOST, plannedFor } from './page-size.ts';
+import { COUNTED_MOST, type Page, plannedFor } from './page.ts';
 import { conditionsSql, type ListField } from './resource.ts';
 
 export class ListSql {
@@ -26,7 +25,7 @@ export class ListSql {
     return `p.j${this.#items.push(object) - 1}`;
   }
 
-  /** How many rows the list has, or whether that is exact. */
+  /** The number of rows of the list, or whether it is exact. */
   count(of?: 'isExact'): string {
     if (this.#kept) return of ? `'true'` : this.#kept;
     this.#total = this.#rowsCounted();

@@ -146,11 +146,7 @@ const namesOf = ({ is, isOneOf, least, below }: IndexColumn) =>
   [is, isOneOf, least?.[0], below?.[0]].filter((name) => name !== undefined);
 
 /** The range of a key's values that a filter allows; `each` lists single values. */
-interface Ends {
-  least?: string;
-  most?: string;
-  each?: string;
-}
+type Ends = { least?: string; most?: string; each?: string };
 
 function endsOf(column: IndexColumn, { names, param }: ListRows, alias = ''): Ends {
   const { is, isOneOf, among } = column;

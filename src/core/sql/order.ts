@@ -145,10 +145,7 @@ function cursorSql(id: string, sorted: string | null): string {
 }
 
 type Comparison = '<' | '>' | '<=' | '>=';
-export interface RangeEnd {
-  operator: Comparison;
-  place: readonly string[];
-}
+export type RangeEnd = { operator: Comparison; place: readonly string[] };
 
 const rowOf = (columns: readonly string[]) => (columns.length === 1 ? columns[0] : `(${columns.join(', ')})`);
 
@@ -180,7 +177,7 @@ export function rangeSql(sort: Sort, prefix: Prefix, bounds: readonly RangeEnd[]
   });
 }
 
-/** The `order by` clause for these columns, behind the prefix where the index has it. */
+/** The `order by` clause for these columns, after the prefix where the index has it. */
 export const orderSql = (sort: Sort, columns: readonly string[], backward: boolean, prefix: Prefix = []): string =>
   [...(sort.range ? prefix.map(([column]) => column) : []), ...columns]
     .map((column) => (sort.descending === backward ? column : `${column} desc`))

@@ -4,7 +4,15 @@ import { ValidationFailed } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { isId } from './ids.ts';
 import { BY_CREATION, isSortText, type ListPosition, type Order, type Orders, readOrder } from './order.ts';
-import { PAGE_DEFAULT, PAGE_MAX } from './page-size.ts';
+
+/** Counting stops here where no count is stored. */
+export const COUNTED_MOST = 100_000;
+export const PAGE_DEFAULT = 50;
+export const PAGE_MAX = 1000;
+
+const PLANNED = [10, 100, PAGE_MAX];
+/** The size that a page's statement is planned for: sorting all rows can pay for 1,000 rows, but not for one. */
+export const plannedFor = (limit: number): number => PLANNED.find((size) => limit <= size) ?? PAGE_MAX;
 
 export const pageSize = z.number().int().min(1, 'is at least 1').max(PAGE_MAX, `is at most ${PAGE_MAX}`);
 
@@ -16,10 +24,7 @@ export const pageInput = z.object({
   orderBy: z.unknown().optional(),
 });
 
-export interface ListInput<Filter = never> {
-  page: Page;
-  filter?: Filter | null | undefined;
-}
+export type ListInput<Filter = never> = { page: Page; filter?: Filter | null | undefined };
 
 export interface Page {
   limit: number;

@@ -125,7 +125,7 @@ export interface RowWriter {
   columns: readonly string[];
   select: string;
   write(row: Row): string;
-  /** The texts of rows stand in a JSON array. */
+  /** The text is a JSON array of the rows. */
   isArray: boolean;
 }
 
@@ -138,7 +138,7 @@ export function writeRows(rows: readonly Row[], { write, isArray }: RowWriter, l
   return { text, last: rows[texts.length - 1] ?? null, more: rows.length > limit };
 }
 
-/** Writes rows as JSON objects of this shape: in an array, or each with `behind` behind it. */
+/** Writes rows as JSON objects of this shape: in an array, or each followed by `behind`. */
 export function jsonWriter(table: JsonTable, schema: z.ZodObject, behind?: string): RowWriter {
   const pieces: Piece[] = [];
   let before = '';

@@ -68,10 +68,7 @@ export interface ObjectField {
   fields?: Fields;
 }
 /** An object of the same row whose type is the first that fits; one always fits. */
-export interface UnionField {
-  kind: 'union';
-  types: Readonly<Record<string, UnionMember>>;
-}
+export type UnionField = { kind: 'union'; types: Readonly<Record<string, UnionMember>> };
 export type UnionMember = { when: string } & Pick<ObjectField, 'members' | 'fields'>;
 export interface RowsField {
   kind: 'rows';
@@ -80,10 +77,7 @@ export interface RowsField {
   members: JsonTable;
 }
 /** The manufacturer of the row, or all manufacturers, which are not in the database. */
-export interface LookupField {
-  kind: 'manufacturer';
-  slug?: string;
-}
+export type LookupField = { kind: 'manufacturer'; slug?: string };
 /** Another row. It exists, unless the field's arguments, or `by`, name it. */
 export interface OneField {
   kind: 'one';
@@ -151,10 +145,7 @@ export const joinsOf = ({ joins, lookups }: Pick<Resource, 'joins' | 'lookups'>,
 
 export const fromClause = (of: Resource, text: string): string => [of.table, ...joinsOf(of, text)].join(' ');
 
-export interface Conditions {
-  names: string[];
-  values: Record<string, unknown>;
-}
+export type Conditions = { names: string[]; values: Record<string, unknown> };
 
 /** The conditions of a filter; throws ValidationFailed. */
 export const filterOf = ({ conditions, filter: schema }: Resource, filter: object | null | undefined): Conditions =>

@@ -14,10 +14,7 @@ export interface ValueSql {
 }
 
 /** A column, and a function that writes the JSON of its text; by default the text is JSON. */
-export interface RowValue {
-  readonly sql: string;
-  write?(value: string | null): string;
-}
+export type RowValue = { readonly sql: string; write?(value: string | null): string };
 
 /** For each member of T an expression, or another table for an object. */
 export type JsonSql<T> = { readonly [Name in keyof T]-?: MemberSql<NonNullable<T[Name]>> };
@@ -97,10 +94,7 @@ export function jsonText(table: JsonTable): string {
   return text.sql();
 }
 
-interface Writer {
-  text(text: string): void;
-  value(value: ValueSql): void;
-}
+type Writer = { text(text: string): void; value(value: ValueSql): void };
 
 /** Writes a JSON object of all members, or of those that a schema has. */
 export function writeObject(to: Writer, table: JsonTable, schema?: z.ZodObject): void {

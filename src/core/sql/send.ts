@@ -5,7 +5,7 @@ import type { Row } from '../../database/database.ts';
 import { Shares } from '../../fairness/shares.ts';
 import { type Context, renewed } from '../context.ts';
 import { CostExceeded, RateLimited, Unavailable } from '../errors.ts';
-import { PAGE_MAX } from './page-size.ts';
+import { PAGE_MAX } from './page.ts';
 
 // Chooses the connection of a statement; in an open transaction always the transaction's.
 
@@ -102,7 +102,7 @@ export const isInTransaction = (): boolean => TransactionContext.currentTransact
 const inTransaction = (ctx: Context): Send | undefined =>
   isInTransaction() ? async (text, values) => (await run(ctx, text, values)).rows : undefined;
 
-/** Does `work` in a transaction of the unit of work, when it is its company's turn; within one, behind a savepoint. */
+/** Does `work` in a transaction of the unit of work, in its company's turn; in a transaction, after a savepoint. */
 export const transaction = <T>(ctx: Context, work: (em: EntityManager) => Promise<T>): Promise<T> =>
   isInTransaction() ? ctx.em.transactional(work) : inTurn(ctx, () => ctx.services.database.transaction(ctx.em, work));
 

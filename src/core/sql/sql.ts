@@ -78,19 +78,14 @@ export const db = new Kysely<Tables>({
   },
 });
 
-interface Statement<Row> {
-  compile(executor: QueryExecutorProvider): CompiledQuery<Row>;
-}
+type Statement<Row> = { compile(executor: QueryExecutorProvider): CompiledQuery<Row> };
 /** The row type of a result; a statement without `returning` has none. */
 type Returned<Row> = Row extends InsertResult | UpdateResult | DeleteResult | MergeResult ? never : Row;
 
 /** Sends a statement and gives its rows. A context means onPrimary of send.ts. */
 export type Prepared<P, Row> = (to: Context | Send, values: P) => Promise<Returned<Row>[]>;
 
-interface Compiled<P> {
-  text: string;
-  values: ((values: P) => unknown)[];
-}
+type Compiled<P> = { text: string; values: ((values: P) => unknown)[] };
 
 /** Stands for a value while the statement is built, and cannot be taken for one. */
 class Parameter {
@@ -175,10 +170,7 @@ export const anyOf = <DB, Table extends keyof DB, Value>(query: SelectQueryBuild
   sql<Value>`any(array(${query}))`;
 
 /** The company and the id of a row. */
-export interface RowKey {
-  company: string;
-  id: string;
-}
+export type RowKey = { company: string; id: string };
 
 export const asTime = (time: Date | string) => sql<string>`${time}::timestamptz`;
 

@@ -1,7 +1,7 @@
 import { type Context, callerOf } from '../context.ts';
 import { CostExceeded } from '../errors.ts';
 import type { ListPart, Members, Part, Reads } from './json-parts.ts';
-import { COUNTED_MOST } from './page-size.ts';
+import { COUNTED_MOST } from './page.ts';
 import type { Resource } from './resource.ts';
 import { readRows } from './send.ts';
 

@@ -83,7 +83,7 @@ const remove = prepare((p: By & { company: string; ids: readonly string[] }) =>
     .with('c', (q) =>
       q.deleteFrom('contract').where('company', '=', p.company).where('vehicle_id', '=', anyId(p.ids)).returningAll(),
     )
-    .with('gone', (q) =>
+    .with('deleted', (q) =>
       q
         .deleteFrom('vehicle')
         .where('company', '=', p.company)
@@ -91,12 +91,15 @@ const remove = prepare((p: By & { company: string; ids: readonly string[] }) =>
         .returning(['company', 'fleet_id', 'id', 'vin', 'status']),
     )
     .with('counted', (q) => {
-      const counted = q.selectFrom('gone').select(['company', 'fleet_id', 'status']);
-      return counting(q, -1, counted.where(ofFleetThatIsThere('gone', p.company)).as('w'));
+      const counted = q.selectFrom('deleted').select(['company', 'fleet_id', 'status']);
+      return counting(q, -1, counted.where(ofFleetThatIsThere('deleted', p.company)).as('w'));
     })
     .with('recorded', (q) => {
-      const gone = q.selectFrom('gone').select(['company', 'fleet_id', 'id', 'vin']).as('v');
-      return recording(q, p, { 'contract.deleted': contractFacts(q, gone), 'vehicle.removed': inBatches(gone) });
+      const vehicles = q.selectFrom('deleted').select(['company', 'fleet_id', 'id', 'vin']).as('v');
+      return recording(q, p, {
+        'contract.deleted': contractFacts(q, vehicles),
+        'vehicle.removed': inBatches(vehicles),
+      });
     })
     .selectNoFrom([]),
 );

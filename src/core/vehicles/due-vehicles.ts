@@ -58,11 +58,7 @@ export type ClaimedVehicle = Awaited<ReturnType<typeof claimDueVehicles>>[number
 
 const POSTPONED_AT_ONCE = 1000;
 
-interface Hold {
-  company: string;
-  brands: readonly string[];
-  seconds: number;
-}
+type Hold = { company: string; brands: readonly string[]; seconds: number };
 
 const postpone = prepare((p: Hold & { reason: string; now: Date }) => {
   const now = asTime(p.now);

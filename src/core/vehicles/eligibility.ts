@@ -13,11 +13,7 @@ import type { Eligibility, EligibilityStatus } from './vehicle.ts';
 import { eligibilityRows, getEligibility, vehicleObject, vehiclesOf } from './vehicles.ts';
 import { requestVerificationInput } from './vin-lists.ts';
 
-interface AnswerInput {
-  vin: string;
-  wait?: number;
-  signal?: AbortSignal;
-}
+type AnswerInput = { vin: string; wait?: number; signal?: AbortSignal };
 
 /** Waits up to `wait` seconds. Throws VehicleNotFound, ManufacturerNotSupported and EligibilityInProgress. */
 export async function getAnswer(ctx: Context, input: AnswerInput): Promise<Eligibility> {

@@ -111,7 +111,7 @@ const heldClaims = (p: Facts) =>
   db
     .with('held', holdingFleetsOf(p))
     .with('fact', (q) => q.selectFrom(jsonRows<FactRow, 'f'>('f', p.facts, factColumns)).selectAll())
-    .with('mine', (q) =>
+    .with('claim', (q) =>
       q
         .selectFrom('vehicle as v')
         .innerJoin('fact', 'fact.id', 'v.id')
@@ -132,18 +132,18 @@ const heldClaims = (p: Facts) =>
 /** Delays grow as 1, 2, 4 … seconds, up to a quarter of an hour, each spread by half, so that retries come apart. */
 const RETRY_CAP_SECONDS = 900;
 
-type WithClaims = Tables & { fact: FactRow; mine: { id: string; was: EligibilityStatus } };
+type WithClaims = Tables & { fact: FactRow; claim: { id: string; was: EligibilityStatus } };
 
 const of = expressionBuilder<{ v: Tables['vehicle']; fact: FactRow }, 'v' | 'fact'>();
 
 const storing = (q: QueryCreator<WithClaims>, p: Facts) =>
   q
     .updateTable('vehicle as v')
-    .from(['fact', 'mine'])
+    .from(['fact', 'claim'])
     .whereRef('fact.id', '=', 'v.id')
-    .whereRef('mine.id', '=', 'v.id')
+    .whereRef('claim.id', '=', 'v.id')
     .where('v.company', '=', p.company)
-    .returning(['v.id', 'v.vin', 'v.company', 'v.fleet_id', 'v.manufacturer', 'mine.was', 'v.status', 'v.reason']);
+    .returning(['v.id', 'v.vin', 'v.company', 'v.fleet_id', 'v.manufacturer', 'claim.was', 'v.status', 'v.reason']);
 
 function answered(q: QueryCreator<WithClaims>, p: Facts) {
   const now = sql<Date>`${p.now}::timestamptz`;

@@ -133,10 +133,7 @@ export const requestVerificationInput = addVehiclesInput
   .pick({ vins: true })
   .describe('Which vehicles to verify again.');
 
-interface Lists {
-  ids?: readonly string[] | null | undefined;
-  vins?: readonly string[] | null | undefined;
-}
+type Lists = { ids?: readonly string[] | null | undefined; vins?: readonly string[] | null | undefined };
 
 /** The valid ids and VINs of a list. */
 export interface VehicleNames {

@@ -9,10 +9,7 @@ import { payloadOf, type Sender, signedHeaders } from './sender.ts';
 const LEASE_SECONDS = 30;
 
 /** Deliveries of a company that are claimed together: failing and halted webhooks do not hold up others. */
-export interface DeliveryGroup {
-  company: string;
-  kind: keyof typeof kinds;
-}
+export type DeliveryGroup = { company: string; kind: keyof typeof kinds };
 
 /** Deliveries of each webhook that this process is sending. */
 type Busy = ReadonlyMap<string, number>;

@@ -13,10 +13,7 @@ const RETRY_SECONDS = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_40
 /** The greatest share by which a delay is longer, so that failures do not return together. */
 const JITTER = 0.1;
 
-export interface Attempted {
-  claimed: ClaimedDelivery;
-  sent: Sent;
-}
+export type Attempted = { claimed: ClaimedDelivery; sent: Sent };
 
 /**
  * Stores a company's attempts. 2xx alone is success; a failure comes due again by the schedule or `Retry-After`; the

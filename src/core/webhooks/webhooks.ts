@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { Webhook as WebhookEntity } from '../../entities/event.ts';
 import { authorize, type Context, needScope } from '../context.ts';
 import { type Expected, needExpected, ValidationFailed, WebhookNotFound } from '../errors.ts';
-import { typesField } from '../events/event-types.ts';
+import { typesField } from '../events/event-data.ts';
 import { holdPublishing } from '../events/log.ts';
 import { readInput } from '../input.ts';
 import { comesDue } from '../schedule.ts';
