@@ -40,7 +40,7 @@ const lockLog = prepare((p: { company: string }) =>
   db.selectFrom('company').select('company').where('company', '=', p.company).forNoKeyUpdate(),
 );
 
-/** Holds a company's publishing until the transaction ends. Hold several companies in the order of their names. */
+/** Holds publishing until the transaction ends: positions become visible in order. Hold companies by name. */
 export async function holdPublishing(ctx: Context, company: string): Promise<void> {
   await addCompany(ctx, { company });
   await lockLog(ctx, { company });

@@ -115,12 +115,7 @@ const inOwnPlace =
   (ctx: Context): Send =>
   async (text, values) => {
     const rows = await readRows(ctx, text, values, { long: true, newest: true });
-    return rows.map(([from, type, count, vehicleCount]) => ({
-      from,
-      type,
-      count: Number(count),
-      vehicleCount: Number(vehicleCount),
-    }));
+    return rows.map(([from, type, n, vehicles]) => ({ from, type, count: Number(n), vehicleCount: Number(vehicles) }));
   };
 
 const readActivity = prepareVariants<{

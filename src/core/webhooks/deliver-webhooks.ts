@@ -18,13 +18,13 @@ type BusyLists = ReturnType<typeof listsOf>;
 
 const w = expressionBuilder<{ w: Tables['webhook'] }, 'w'>();
 const d = expressionBuilder<{ d: Tables['delivery'] }, 'd'>();
-const active = w('w.state', '=', sql.lit('ACTIVE'));
+const isActive = w('w.state', '=', sql.lit('ACTIVE'));
 
 /** Conditions on webhooks `w` and their deliveries `d`, and how many of one webhook are under way at a time. */
 const kinds = {
-  sound: { webhooks: w.and([active, w.not(w.ref('w.failing'))]), deliveries: d.lit(true), perWebhook: 4 },
-  failing: { webhooks: w.and([active, w.ref('w.failing')]), deliveries: d.lit(true), perWebhook: 1 },
-  asked: { webhooks: w.not(active), deliveries: d.ref('d.asked'), perWebhook: 1 },
+  sound: { webhooks: w.and([isActive, w.not(w.ref('w.failing'))]), deliveries: d.lit(true), perWebhook: 4 },
+  failing: { webhooks: w.and([isActive, w.ref('w.failing')]), deliveries: d.lit(true), perWebhook: 1 },
+  asked: { webhooks: w.not(isActive), deliveries: d.ref('d.asked'), perWebhook: 1 },
 };
 type Kind = keyof typeof kinds;
 
@@ -47,16 +47,16 @@ const busyRows = ({ busy, counts }: BusyLists) => listRows('busy', { id: [busy, 
 const roomOf = (kind: Kind) =>
   sql<number>`greatest(0, ${sql.lit(kinds[kind].perWebhook)} - coalesce(${sql.ref('busy.count')}, 0))`;
 
-type Looked = BusyLists & { companies: readonly string[]; now: string };
+type GroupSearch = BusyLists & { companies: readonly string[]; now: string };
 
-const firstDue = (kind: Kind, p: Looked) =>
+const firstDue = (kind: Kind, p: GroupSearch) =>
   webhooksOf(kind, anyText(p.companies))
     .leftJoin(busyRows(p), 'busy.id', 'w.id')
     .crossJoinLateral(nextOf(kind))
     .where('next.due_at', '<=', p.now)
     .select(['w.company', sql<Kind>`${sql.lit(kind)}::text`.as('kind'), 'next.due_at', roomOf(kind).as('room')]);
 
-const findGroups = prepare((p: Looked) =>
+const findGroups = prepare((p: GroupSearch) =>
   db
     .selectFrom(firstDue('sound', p).unionAll(firstDue('failing', p)).unionAll(firstDue('asked', p)).as('due'))
     .select(({ eb, fn }) => ['company', 'kind', eb(fn.max('room'), '>', 0).$castTo<boolean>().as('room')])
