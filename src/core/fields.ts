@@ -23,10 +23,8 @@ export const asIn = <Fields extends Record<string, z.ZodType>>(
   resource: { shape: { [Name in keyof Fields]: z.ZodType } },
   fields: Fields,
 ): Fields => {
-  const described = Object.entries(fields).map(([name, schema]) => [
-    name,
-    schema.meta(resource.shape[name]?.meta() ?? {}),
-  ]);
+  const meaningOf = (name: string) => resource.shape[name]?.meta() ?? {};
+  const described = Object.entries(fields).map(([name, schema]) => [name, schema.meta(meaningOf(name))]);
   return Object.fromEntries(described);
 };
 

@@ -41,14 +41,12 @@ export const getContract = (ctx: Context, input: { id: string }): Promise<Contra
   readOne(ctx, contractRows, input, { company: authorizeContracts(ctx, 'contracts:read') });
 
 /** A page of a company's contracts. Throws Forbidden where the token is of another company. */
-export async function listContracts(
-  ctx: Context,
-  writer: RowWriter,
-  { company, page }: { company: string; page: Page },
-) {
+export async function listContracts(ctx: Context, writer: RowWriter, input: { company: string; page: Page }) {
   const own = authorizeContracts(ctx, 'contracts:read');
-  if (own !== null && own !== company) throw new Forbidden('The conditions name another company than the token.');
-  return readText(ctx, contractRows, writer, { company, page });
+  if (own !== null && own !== input.company) {
+    throw new Forbidden('The conditions name another company than the token.');
+  }
+  return readText(ctx, contractRows, writer, { company: input.company, page: input.page });
 }
 
 export const statusAt = (now: Date, from: Date, to: Date): ContractStatus =>

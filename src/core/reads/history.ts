@@ -78,8 +78,7 @@ export const historyRows: Resource = {
   missing: () => new NotFound('There is nothing with this id in the history, or it is no longer kept.'),
 };
 
-export const listHistory = (
-  ctx: Context,
-  writer: RowWriter,
-  input: ListInput<Pick<EventFilter, 'fleetId' | 'types'>>,
-) => readText(ctx, historyRows, writer, { company: authorize(ctx, 'fleets:read'), ...input });
+type HistoryInput = ListInput<Pick<EventFilter, 'fleetId' | 'types'>>;
+
+export const listHistory = (ctx: Context, writer: RowWriter, input: HistoryInput) =>
+  readText(ctx, historyRows, writer, { company: authorize(ctx, 'fleets:read'), ...input });

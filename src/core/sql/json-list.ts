@@ -80,10 +80,8 @@ export class ListSql {
     const isBounded = this.#page[cursor] !== null;
     if (!isBounded && this.#page.backward === (cursor === 'before')) return `'false'`;
     for (const key of this.#keys) this.#aggregates.add(key);
-    const rows = this.#exists(
-      operator,
-      this.#keys.map((key) => `p.${key}[${at}]`),
-    );
+    const end = this.#keys.map((key) => `p.${key}[${at}]`);
+    const rows = this.#exists(operator, end);
     const ofEmpty = isBounded ? this.#exists(`${operator}=`, this.#place(cursor)) : 'false';
     return `(case when p.id is null then ${ofEmpty} else ${rows} end)::text`;
   }

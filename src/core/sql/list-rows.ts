@@ -75,14 +75,10 @@ const equalities = (prefix: Prefix) => prefix.map(([column, value]) => `${column
 const allOf = (conditions: readonly string[]) => conditions.join(' and ') || 'true';
 
 /** The conditions beside the prefix, without those in `said`, which the statement expresses elsewhere. */
-const conditionsOf = ({ of, conditions, names, param }: Rows, said: readonly string[] = []): string[] => [
-  ...conditions,
-  ...conditionsSql(
-    of.conditions,
-    names.filter((name) => !said.includes(name)),
-    param,
-  ),
-];
+const conditionsOf = ({ of, conditions, names, param }: Rows, said: readonly string[] = []): string[] => {
+  const others = names.filter((name) => !said.includes(name));
+  return [...conditions, ...conditionsSql(of.conditions, others, param)];
+};
 
 export const whereOf = (rows: Rows): string => allOf([...equalities(rows.prefix), ...conditionsOf(rows)]);
 

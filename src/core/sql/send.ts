@@ -58,6 +58,8 @@ export const onNewest = (ctx: Context, rows = 1): Send =>
     ? onPrimary(ctx)
     : (inTransaction(ctx) ?? shared(ctx, ctx.services.database.read));
 
+type ReadOptions = { long?: boolean; newest?: boolean | undefined };
+
 const hasReplicas = ({ services }: Context): boolean => services.config.DATABASE_READ_URLS.length > 0;
 
 const shared =
@@ -66,14 +68,10 @@ const shared =
     (await short(text, values)) ?? onPool(ctx)(text, values);
 
 /** Reads rows of texts (in a transaction, of values). A `long` read takes one of its company's places. */
-export async function readRows(
-  ctx: Context,
-  text: string,
-  values: readonly unknown[],
-  { long = false, newest = false } = {},
-): Promise<readonly Row[]> {
+export async function readRows(ctx: Context, text: string, values: readonly unknown[], options: ReadOptions = {}) {
+  const { long = false, newest = false } = options;
   const send = inTransaction(ctx);
-  if (send) return (await send(text, values)).map((row) => Object.values(row as Record<string, string | null>));
+  if (send) return (await send(text, values)).map((row): Row => Object.values(row as Record<string, string | null>));
   const isShort = !long && !(newest && hasReplicas(ctx));
   const short = isShort ? await ctx.services.database.rows(text, values) : null;
   return short ?? readSlowly(ctx, text, values, newest);

@@ -198,11 +198,10 @@ export const holdLock = prepare((p: { name: string }) =>
   db.selectNoFrom(sql`pg_advisory_xact_lock(hashtextextended(${p.name}::text, 0))`.as('locked')),
 );
 
-export function madeIn<Key, Value>(
-  map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
-  key: Key,
-  make: () => Value,
-): Value {
+type Cache<Key, Value> = { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown };
+
+/** The cache's value for a key, made and stored if there is none. */
+export function madeIn<Key, Value>(map: Cache<Key, Value>, key: Key, make: () => Value): Value {
   const known = map.get(key);
   if (known !== undefined) return known;
   const made = make();

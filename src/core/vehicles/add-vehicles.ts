@@ -76,13 +76,13 @@ function refuse(report: AddedVehicles, mode: AddMode): void {
   );
 }
 
-/** New vehicles, and others of the company. */
-type StoredVehicles = { made: Vehicles; known: Vehicles };
+/** New vehicles and others of the company, by VIN. */
+type VehicleMaps = { made: Vehicles; known: Vehicles };
 
 /** Some VINs were in the way of the insertion, but were deleted a moment later. */
 class Missing extends Error {
   vins: readonly Vin[] = [];
-  found: StoredVehicles = { made: new Map(), known: new Map() };
+  found: VehicleMaps = { made: new Map(), known: new Map() };
 }
 
 /** Adds missing VINs and finds the others; tries VINs that were just deleted again. Throws FleetNotFound. */
@@ -92,7 +92,7 @@ async function addMissing(
   fleetId: string,
   wanted: readonly Vin[],
   makingWay: readonly Vin[] = [],
-): Promise<StoredVehicles> {
+): Promise<VehicleMaps> {
   const isNested = isInTransaction();
   try {
     return await savepoint(ctx, async () => {
@@ -124,12 +124,7 @@ const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
   vehiclesOf(p.company).select(vehicleObject.as('json')).where('v.vin', '=', anyText(p.vins)),
 );
 
-async function findKnown(
-  ctx: Context,
-  company: string,
-  fleetId: string,
-  vins: readonly Vin[],
-): Promise<StoredVehicles> {
+async function findKnown(ctx: Context, company: string, fleetId: string, vins: readonly Vin[]): Promise<VehicleMaps> {
   await needFleet(ctx, company, fleetId);
   const rows = await withVins(onNewest(ctx, vins.length), { company, vins: vinsOf(vins) });
   return { made: new Map(), known: new Map(rows.map(({ json }) => [json.vin, json])) };

@@ -13,6 +13,7 @@ export type DeliveryGroup = { company: string; kind: keyof typeof kinds };
 
 /** Deliveries of each webhook that this process is sending. */
 type Busy = ReadonlyMap<string, number>;
+type ClaimLimits = { limit: number; busy: Busy };
 const listsOf = (busy: Busy) => ({ busy: [...busy.keys()], counts: [...busy.values()] });
 type BusyLists = ReturnType<typeof listsOf>;
 
@@ -140,12 +141,7 @@ const claims = { sound: claiming('sound'), failing: claiming('failing'), asked: 
 /** A delivery that this process has claimed until `until`. */
 export type ClaimedDelivery = Awaited<ReturnType<typeof claims.sound>>[number];
 
-export async function claimDeliveries(
-  ctx: Context,
-  group: DeliveryGroup,
-  { limit, busy }: { limit: number; busy: Busy },
-) {
-  const { company, kind } = group;
+export async function claimDeliveries(ctx: Context, { company, kind }: DeliveryGroup, { limit, busy }: ClaimLimits) {
   const now = ctx.now();
   const until = new Date(now.getTime() + LEASE_SECONDS * 1000).toISOString();
   return claims[kind](ctx, { ...listsOf(busy), company, limit, now: now.toISOString(), until });
