@@ -73,19 +73,16 @@ export type CompaniesDue = { companies: string[]; next: string | null };
 /** The schedule of a kind; `first` selects the time of a company's first due row. */
 export function scheduleOf(kind: Scheduled, first: (company: string) => Expression<{ due_at: string | null }>) {
   const makeOne = prepare((p: { company: string }) => {
-    const ofKind = db
-      .selectFrom('schedule')
-      .select('id')
-      .where('company', '=', p.company)
-      .where('kind', '=', sql.lit(kind));
+    const own = sql.lit(kind);
+    const entries = db.selectFrom('schedule').select('id').where('company', '=', p.company).where('kind', '=', own);
     const firstRow = sql<{ due_at: string | null }>`(${first(p.company)})`.as('f');
     return db
       .with('deleted', (q) =>
         q
           .deleteFrom('schedule')
           .where('company', '=', p.company)
-          .where('kind', '=', sql.lit(kind))
-          .where('id', '=', anyOf(ofKind.forUpdate().skipLocked()))
+          .where('kind', '=', own)
+          .where('id', '=', anyOf(entries.forUpdate().skipLocked()))
           .returning('id'),
       )
       .insertInto('schedule')

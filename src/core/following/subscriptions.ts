@@ -83,7 +83,7 @@ class CompanyAnswers implements Source {
     return false;
   }
 
-  /** Makes a function that reads the vehicles of the follower's next changes; throws Unavailable if one is forgotten. */
+  /** Makes a function that reads the vehicles of the follower's next changes; throws Unavailable if any is lost. */
   readFrom(follower: Follower): (ctx: Context) => Promise<Vehicle[]> {
     // An iterator of a map finds later additions, unless it has ended.
     const changes = this.#changes.entries();

@@ -15,16 +15,11 @@ const ACTIVE_EVENTS = 10_000;
 
 /** Looks at active companies only. */
 const findGrown = prepare((p: { since: string; rows: number }) => {
-  const latest = db
-    .selectFrom('event')
-    .select('company')
-    .where('id', '>=', p.since)
-    .orderBy('id', 'desc')
-    .limit(sql.lit(ACTIVE_EVENTS));
+  const latest = db.selectFrom('event').select('company').where('id', '>=', p.since).orderBy('id', 'desc');
   return db
     .selectFrom('vehicle_tally')
     .select(['company', 'fleet_id'])
-    .where('company', '=', anyOf(db.selectFrom(latest.as('latest')).select('company').distinct()))
+    .where('company', '=', anyOf(db.selectFrom(latest.limit(ACTIVE_EVENTS).as('latest')).select('company').distinct()))
     .groupBy(['company', 'fleet_id'])
     .having((t) => t.fn.countAll(), '>', p.rows)
     .limit(1000);

@@ -52,13 +52,8 @@ function outcomeOf({ claimed, sent }: Attempted) {
 /** An outcome in a statement; `due_at` is the time of another attempt. */
 type OutcomeRow = Omit<Outcome, 'headers' | 'attempted_at' | 'seconds' | 'reason' | 'halted'> &
   Record<'headers' | 'attempted_at' | 'due_at', string>;
-const outcomeRows = (outcomes: string) =>
-  jsonRows<OutcomeRow, 'o'>(
-    'o',
-    outcomes,
-    `id uuid, webhook_id uuid, until timestamptz, url text, status int, headers jsonb, answer text, error text,
-    attempted_at timestamptz, duration_ms int, succeeded boolean, last boolean, due_at timestamptz`,
-  );
+const outcomeColumns = `id uuid, webhook_id uuid, until timestamptz, url text, status int, headers jsonb, answer text,
+  error text, attempted_at timestamptz, duration_ms int, succeeded boolean, last boolean, due_at timestamptz`;
 
 const storeEach = (q: QueryCreator<Tables & { o: OutcomeRow; held: { id: string } }>, company: string) =>
   q
@@ -85,7 +80,7 @@ const storeAll = prepare((p: { company: string; outcomes: string }) =>
   db
     .with(
       (cte) => cte('o').materialized(),
-      (q) => q.selectFrom(outcomeRows(p.outcomes)).selectAll(),
+      (q) => q.selectFrom(jsonRows<OutcomeRow, 'o'>('o', p.outcomes, outcomeColumns)).selectAll(),
     )
     .with(
       (cte) => cte('held').materialized(),
