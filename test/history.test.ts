@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { publishEventsOf } from '../src/core/events/log.ts';
-import { trimEvents } from '../src/core/events/trim-events.ts';
+import { trimEvents } from '../src/core/operations/upkeep.ts';
 import type { Client, Json } from './support/client.ts';
 import { openStream } from './support/event-stream.ts';
 import { addVehicles, createContract, createFleet, newVins, uploadForm } from './support/factories.ts';

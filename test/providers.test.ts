@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { tellOfProviders } from '../src/core/vehicles/providers.ts';
+import { reportProviders } from '../src/core/vehicles/providers.ts';
 import type { Client, Json } from './support/client.ts';
 import { addVehicles, createFleet, newVin } from './support/factories.ts';
 import { askingAt, startGateway } from './support/gateway.ts';
@@ -80,7 +80,7 @@ describe('a provider that fails for a brand', () => {
 
   test('is reported by processes without background work', async () => {
     const elsewhere = await serving.as('globex');
-    tellOfProviders(contextOf(working.services, 'test', null), false);
+    reportProviders(contextOf(working.services, 'test', null), false);
     const told = await until(async () => {
       const found = await ofRest(elsewhere);
       return bmw(found).state === 'HELD_BACK' && found;

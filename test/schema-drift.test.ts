@@ -59,9 +59,9 @@ for (const way of ['read', 'add'] as const) {
   };
 }
 const { send } = gateway.database;
-gateway.database.send = (sql, parameters, where) => {
+gateway.database.send = (sql, parameters) => {
   statements.push({ sql, parameters });
-  return send(sql, parameters, where);
+  return send(sql, parameters);
 };
 const { rows } = gateway.database;
 gateway.database.rows = (sql, parameters) => {

@@ -4,9 +4,9 @@ import { pathToFileURL } from 'node:url';
 import { CompiledQuery, sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { append, onPrimary, onReplica } from '../src/core/sql/send.ts';
-import { everyText, newId, prepare } from '../src/core/sql/sql.ts';
-import { db } from '../src/core/sql/tables.ts';
+import { newId } from '../src/core/sql/ids.ts';
+import { append, onNewest, onPrimary } from '../src/core/sql/send.ts';
+import { db, everyText, prepare } from '../src/core/sql/sql.ts';
 import { startGateway } from './support/gateway.ts';
 
 const { services, database } = await startGateway();
@@ -91,7 +91,7 @@ describe('a prepared statement', () => {
   ])('accepts and returns the types of its tables, by %s', async (_name, way, position) => {
     const event = given(position);
     expect(await addEvent(way(context()), event)).toEqual([{ ...row, position: String(position) }]);
-    for (const read of [onPrimary, onReplica]) {
+    for (const read of [onPrimary, onNewest]) {
       const [found] = await eventOf(read(context()), { id: event.id });
       expect(found).toMatchObject({ ...row, id: event.id, position: String(position), fleet_id: null });
     }
@@ -103,15 +103,15 @@ describe('a prepared statement', () => {
     const rolledBack = ctx.em.transactional(async () => {
       await addEvent(append(ctx), events[0]);
       await addEvent(onPrimary(ctx), events[1]);
-      for (const { id } of events) expect(await eventOf(onReplica(ctx), { id })).toHaveLength(1);
+      for (const { id } of events) expect(await eventOf(onNewest(ctx), { id })).toHaveLength(1);
       throw new Error('no');
     });
     await expect(rolledBack).rejects.toThrow('no');
-    for (const { id } of events) expect(await eventOf(onReplica(ctx), { id })).toEqual([]);
+    for (const { id } of events) expect(await eventOf(onNewest(ctx), { id })).toEqual([]);
   });
 
   test('fails like any other statement', async () => {
     const wrong = prepare((p: { n: number }) => sql`select 1 / ${p.n}::int`);
-    await expect(wrong(onReplica(context()), { n: 0 })).rejects.toMatchObject({ code: '22012' });
+    await expect(wrong(onNewest(context()), { n: 0 })).rejects.toMatchObject({ code: '22012' });
   });
 });

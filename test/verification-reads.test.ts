@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import type { Send } from '../src/core/sql/sql.ts';
+import type { Send } from '../src/core/sql/send.ts';
 import { claimDueVehicles } from '../src/core/vehicles/due-vehicles.ts';
 import { storeFacts } from '../src/core/vehicles/verification.ts';
 import { createFleet } from './support/factories.ts';

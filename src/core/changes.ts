@@ -4,14 +4,14 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Database } from '../database/database.ts';
 
-/** Vehicles of a company, by id and VIN, that have a new answer or are gone; null: any of the company's may be gone. */
+/** Vehicles of a company with a new answer, or deleted ones; null: any vehicle may be deleted. */
 const eligibilityNews = z.object({
   company: z.string(),
   vehicles: z.array(z.tuple([z.string(), z.string()])).nullable(),
 });
 export type EligibilityNews = z.output<typeof eligibilityNews>;
 
-/** How the providers fare in one process, at a time in ms since 1970. Times within are ISO 8601. */
+/** The state of the providers in one process, at a time in ms since 1970; other times are ISO 8601. */
 const providerReport = z.object({
   process: z.string(),
   at: z.number(),
@@ -36,30 +36,26 @@ export type DueKind = (typeof dueKinds)[number];
 interface News {
   due: [kind: DueKind];
   eligibility: [news: EligibilityNews];
-  /** It has moved on. */
   import: [id: string];
-  /** The company's log has grown. */
   event: [company: string];
   provider: [report: ProviderReport];
 }
 interface Events extends News {
-  /** News may have been lost, since the connection was away: listeners should look for themselves. */
+  /** News may be lost after a gap of the connection: listeners read the state again. */
   missed: [];
   /** Outcomes of this process's work, for its own metrics. */
   outcome: [of: 'verification' | 'delivery' | 'import' | 'row' | 'operation', outcome: string, count: number];
 }
 
-/** So many ids and VINs fit into one notification (MOST_BYTES in database/listening-connection.ts). */
+/** Ids and VINs of one notification (MOST_BYTES in database/listening-connection.ts). */
 const NAMED_MAX = 80;
 const MOST_REPORTS = 1000;
-type Named = { id: string; vin: string };
-const named = ({ id, vin }: Named): [id: string, vin: string] => [id, vin];
+type VehicleName = { id: string; vin: string };
+const named = ({ id, vin }: VehicleName): [id: string, vin: string] => [id, vin];
 
 export type Listeners = { [E in keyof Events]?: (...news: Events[E]) => unknown };
 
-/** News of changes that this process and others have committed. */
 export class ChangeFeed extends EventEmitter<Events> {
-  /** The id of this process in its reports. */
   readonly process = randomUUID();
   /** The last report of each process, this one's too. */
   readonly providerReports = new LRUCache<string, ProviderReport>({ max: MOST_REPORTS });
@@ -71,7 +67,6 @@ export class ChangeFeed extends EventEmitter<Events> {
     this.database = database;
   }
 
-  /** Listens on every channel of the database. */
   static async open(database: Database): Promise<ChangeFeed> {
     const changes = new ChangeFeed(database);
     // One listener per open request or subscription; their number is bounded elsewhere.
@@ -105,21 +100,18 @@ export class ChangeFeed extends EventEmitter<Events> {
     }
   }
 
-  /**
-   * Tells every process of what has become true, once the open transaction, if there is one, has committed. Where none is
-   * open it is to be called after the statement.
-   */
+  /** Notifies every process when the open transaction has committed; without one, call it after the statement. */
   announce<N extends keyof News>(channel: N, ...[news]: News[N]): void {
     this.database.notify(channel, typeof news === 'string' ? news : JSON.stringify(news));
   }
 
-  announceAnswers(company: string, vehicles: readonly Named[]): void {
+  announceAnswers(company: string, vehicles: readonly VehicleName[]): void {
     for (let start = 0; start < vehicles.length; start += NAMED_MAX) {
       this.announce('eligibility', { company, vehicles: vehicles.slice(start, start + NAMED_MAX).map(named) });
     }
   }
 
-  announceRemoval(company: string, vehicles: readonly Named[] | null): void {
+  announceRemoval(company: string, vehicles: readonly VehicleName[] | null): void {
     const few = vehicles && vehicles.length <= NAMED_MAX ? vehicles.map(named) : null;
     this.announce('eligibility', { company, vehicles: few });
   }

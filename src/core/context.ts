@@ -18,11 +18,10 @@ export interface Caller {
   subject: string;
   /** null: scopes are not in use. */
   scopes: ReadonlySet<string> | null;
-  /** When the token is good no more, in ms since 1970: nothing that goes on may outlive it. */
+  /** Expiry of the token in ms since 1970: streams end with it. */
   expiresAt: number;
 }
 
-/** The parts of the process, shared by all requests and jobs. */
 export interface Services {
   config: Config;
   database: Database;
@@ -30,7 +29,7 @@ export interface Services {
   changes: ChangeFeed;
   followers: Followers;
   files: FileReaders;
-  /** The database's connections that companies share. */
+  /** The connections of the database, shared by companies. */
   places: Shares;
   /** Work on many rows, of which each company has few at a time. */
   large: Record<'request' | 'search' | 'page', Shares>;
@@ -43,7 +42,6 @@ export interface Services {
 /** The scopes that an answer needed, noted while it is made: a repeated answer needs the same scopes. */
 export class Disclosure {
   readonly scopes = new Set<string>();
-  /** The signing secret of a webhook. */
   secret: { webhookId: string; text: string } | null = null;
 }
 
@@ -54,12 +52,12 @@ export interface Context {
   services: Services;
   requestId: string;
   disclosure: Disclosure;
-  /** Aborts when nobody waits for the answer any more; not of jobs. */
+  /** Aborts when the client has left; missing for jobs. */
   left?: (() => AbortSignal) | undefined;
   now(): Date;
 }
 
-/** A class, since each object of a literal with a getter in it is a new kind of object to the engine: slow, and kept. */
+/** A class: an object literal with a getter has a new hidden class each time, which is slow and stays in memory. */
 class CallContext implements Context {
   declare readonly services: Services;
   declare readonly requestId: string;
@@ -84,28 +82,17 @@ class CallContext implements Context {
   }
 }
 
-/** A context for `caller`, or for the service's own work. */
-export const contextOf = (
-  services: Services,
-  requestId: string,
-  caller: Caller | null,
-  left?: () => AbortSignal,
-): Context => new CallContext({ services, requestId, caller, disclosure: new Disclosure(), left });
+export const contextOf = (services: Services, requestId: string, caller: Caller | null, left?: Context['left']) =>
+  new CallContext({ services, requestId, caller, disclosure: new Disclosure(), left });
 
-/**
- * The same caller with an entity manager of its own: what one operation left unsaved is nothing to the next.
- * For requests that hold several operations, and for events of a long stream.
- */
+/** A context with its own entity manager, for each operation of a request and each event of a stream. */
 export const renewed = (ctx: Context): Context => new CallContext(ctx);
 
-/** The context of work that goes on without its client, and so does not wait for its turn among requests. */
+/** The context of work that continues without its client, and so does not wait in turn among requests. */
 export const detached = ({ services, requestId, caller, disclosure }: Context): Context =>
   new CallContext({ services, requestId, caller, disclosure });
 
-/**
- * The tenant of this call; throws Unauthenticated or Forbidden. What a request calls begins with this or another authorize
- * function.
- */
+/** The tenant; throws Unauthenticated or Forbidden. Every core function begins with an authorize function. */
 export function authorize(ctx: Context, scope: Scope): string {
   const { company } = callerOf(ctx);
   needScope(ctx, scope);
@@ -124,20 +111,19 @@ export function authorizeAny(ctx: Context, scopes: readonly [Scope, ...Scope[]])
   if (!scopes.some((scope) => hasScope(ctx, scope))) needScope(ctx, scopes[0]);
 }
 
-/** Like authorize, but null (everyone's) for a caller without a token where contracts are open. */
+/** Like authorize, but null (all companies) for a caller without a token where contracts are open. */
 export function authorizeContracts(ctx: Context, scope: Scope): string | null {
   if (!ctx.caller && ctx.services.config.CONTRACTS_AUTH === 'open') return null;
   return authorize(ctx, scope);
 }
 
-/** Whether the caller has the scope, where scopes are in use. One that it has is noted as used for the answer. */
+/** Whether the caller has the scope, if scopes are in use; notes it as used for the answer. */
 export function hasScope({ caller, disclosure }: Context, scope: string): boolean {
   if (caller?.scopes && !caller.scopes.has(scope)) return false;
   disclosure.scopes.add(scope);
   return true;
 }
 
-/** Throws Forbidden unless the caller has the scope. */
 export function needScope(ctx: Context, scope: Scope, message = `The token lacks the scope ${scope}.`): void {
   if (!hasScope(ctx, scope)) throw new Forbidden(message, scope);
 }

@@ -1,9 +1,6 @@
 /** Marks a file as UTF-8 for spreadsheets. */
 export const BYTE_ORDER_MARK = '\ufeff';
-/**
- * Places before what spreadsheets run as a formula: at the beginning of a cell, and behind whatever separates cells for
- * somebody, since who opens the file may split it elsewhere than its writer, also within quotes.
- */
+/** Places where spreadsheets begin a formula: at the beginning, and after any separator, also within quotes. */
 const BEFORE_FORMULA = /^(?=[\t\r\n])|(?<=^|[,;\t|\r\n])(?=(?:[^\S\t\r\n]|")*[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 
 /** A line of CSV, in which no cell is a formula to any spreadsheet. */

@@ -1,6 +1,5 @@
 import { DomainError, FleetNotFound, Unavailable, ValidationFailed, VehicleNotFound } from './errors.ts';
 
-/** The error for each violated constraint, by the constraint's name. */
 const byConstraint: Readonly<Record<string, () => DomainError>> = {
   vehicle_tally_fleet_id_fkey: () => new FleetNotFound(),
   contract_fleet_id_fkey: () => new FleetNotFound(),
@@ -10,28 +9,26 @@ const byConstraint: Readonly<Record<string, () => DomainError>> = {
   contract_vehicle_id_fkey: () => new VehicleNotFound('This fleet has no vehicle with this VIN.'),
 };
 
-const unreachable = () =>
-  new Unavailable(
-    'The database cannot be reached right now. Try again; with an Idempotency-Key nothing is done twice, should it have been done.',
-  );
-const noRoom = () =>
-  new Unavailable(
-    'There is no room for the file at the moment. With fleetId before the file none is needed; or try again.',
-  );
-const exhausted = () => new Unavailable('The service cannot open another connection or file right now. Try again.');
+const unavailable = (message: string) => () => new Unavailable(message);
+const unreachable = unavailable(
+  'The database cannot be reached right now. Try again; with an Idempotency-Key nothing is done twice, should it have been done.',
+);
+const noRoom = unavailable(
+  'There is no room for the file at the moment. With fleetId before the file none is needed; or try again.',
+);
+const exhausted = unavailable('The service cannot open another connection or file right now. Try again.');
 
-/** SQLSTATEs and Node's codes that mean something to the caller. */
 const byCode: readonly [codes: RegExp, error: () => DomainError][] = [
-  // Connection exceptions; no connection, memory or disk left; shut down, crashed or starting; its operating system failed it.
+  // Connection exceptions; no connection, memory or disk left; shut down, crashed or starting; failed operating system.
   [/^(08|53|57P|58)/, unreachable],
   // Read-only, as a standby that is being promoted; serialisation failure; deadlock; lock not available.
   [/^(25006|40001|40P01|55P03)$/, unreachable],
   [/^(EAI_AGAIN|ECONNABORTED|ECONNREFUSED|ECONNRESET|EHOSTDOWN|EHOSTUNREACH)$/, unreachable],
   [/^(ENETDOWN|ENETUNREACH|ENOTFOUND|EPIPE|ETIMEDOUT)$/, unreachable],
-  [/^57014$/, () => new Unavailable('The database took too long. Nothing was changed; try again.')],
+  [/^57014$/, unavailable('The database took too long. Nothing was changed; try again.')],
   [/^(22021|22P05)$/, () => new ValidationFailed([], 'The request holds characters that are not text.')],
   [/^(EADDRNOTAVAIL|EAGAIN|EMFILE|ENFILE|ENOBUFS|ENOMEM)$/, exhausted],
-  // Of our own disk: the database's has a SQLSTATE.
+  // The gateway's own disk: errors of the database's have a SQLSTATE.
   [/^(ENOSPC|EDQUOT|EROFS)$/, noRoom],
 ];
 
@@ -39,7 +36,7 @@ const byCode: readonly [codes: RegExp, error: () => DomainError][] = [
 const connectionMessages =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/;
 
-/** The rule of the database that an error says was broken. */
+/** The name of the constraint that an error violates. */
 export const brokenRule = (error: unknown): string | undefined => memberOf(error, 'constraint');
 
 function memberOf(error: unknown, name: 'code' | 'constraint'): string | undefined {
@@ -47,7 +44,7 @@ function memberOf(error: unknown, name: 'code' | 'constraint'): string | undefin
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The error that a caller may read for any error, or null for an unexpected one, which is a fault of this service. */
+/** The error for the caller; null for an unexpected one, a fault of this service. */
 export function domainErrorOf(error: unknown): DomainError | null {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof DomainError) return cause;

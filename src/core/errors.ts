@@ -28,11 +28,7 @@ export type ErrorCode =
   | 'INTERNAL';
 
 /** One error of an input; `path` is dotted, as in `vins.3` or `email`. */
-export interface InputError {
-  path: string;
-  code: string;
-  message: string;
-}
+export type InputError = { path: string; code: string; message: string };
 
 /** An error the caller may read: `message` is written for them, `details` are extra members of the error body. */
 export abstract class DomainError extends Error {
@@ -40,7 +36,7 @@ export abstract class DomainError extends Error {
   /** Seconds after which trying again makes sense; becomes `Retry-After`. */
   readonly retryAfter: number | undefined = undefined;
   readonly errors: readonly InputError[] | undefined = undefined;
-  /** How many errors there are beside those in `errors`. */
+  /** The number of errors that are not in `errors`. */
   readonly errorsOmitted: number = 0;
   readonly details: Readonly<Record<string, unknown>> = {};
 
@@ -52,28 +48,26 @@ export abstract class DomainError extends Error {
 
 type Members = ErrorOptions & Partial<Pick<DomainError, 'retryAfter' | 'errors' | 'errorsOmitted' | 'details'>>;
 
-/** A class of errors with one message, unless another is given. */
-const withMessage = <const Code extends ErrorCode>(code: Code, text: string, members?: Members) =>
+const withCode = <const Code extends ErrorCode>(code: Code) =>
   class extends DomainError {
     readonly code = code;
+  };
+
+/** A class of errors with a default message. */
+const withMessage = <const Code extends ErrorCode>(code: Code, text: string, members?: Members) =>
+  class extends withCode(code) {
     constructor(message = text) {
       super(message, members);
     }
   };
 
-/** An input can be wrong in more places than anybody reads, and each place costs more to name than to send. */
+/** An input can have more errors than a person reads, and an error costs more to write than a value to send. */
 export const MOST_INPUT_ERRORS = 100;
 
-export class ValidationFailed extends DomainError {
-  readonly code = 'VALIDATION_FAILED';
+export class ValidationFailed extends withCode('VALIDATION_FAILED') {
   declare readonly errors: readonly InputError[];
-  /** `omitted` are errors that stand in no list; those beyond the first hundred of `errors` are added. */
-  constructor(
-    errors: readonly InputError[],
-    message = '',
-    details: Readonly<Record<string, unknown>> = {},
-    omitted = 0,
-  ) {
+  /** `omitted` errors are in no list; those beyond the first hundred of `errors` are added. */
+  constructor(errors: readonly InputError[], message = '', details: DomainError['details'] = {}, omitted = 0) {
     const kept = errors.slice(0, MOST_INPUT_ERRORS);
     const errorsOmitted = omitted + errors.length - kept.length;
     super(message || summarise(errors, omitted), { errors: kept, errorsOmitted, details });
@@ -86,10 +80,6 @@ function summarise(errors: readonly InputError[], omitted: number): string {
   const place = first.path ? `${first.path}: ${first.message}` : first.message;
   const others = errors.length - 1 + omitted;
   return others === 0 ? place : `${place} (and ${others} more)`;
-}
-
-export class MalformedJson extends DomainError {
-  readonly code = 'MALFORMED_JSON';
 }
 
 export class FleetIdMissing extends withMessage(
@@ -107,8 +97,7 @@ export class NothingToMove extends withMessage(
   'Name the vehicles to move: "ids", "vins" or both must hold at least one value.',
 ) {}
 
-export class ManufacturerNotSupported extends DomainError {
-  readonly code = 'MANUFACTURER_NOT_SUPPORTED';
+export class ManufacturerNotSupported extends withCode('MANUFACTURER_NOT_SUPPORTED') {
   constructor(manufacturer: string | null) {
     super(
       manufacturer
@@ -119,8 +108,7 @@ export class ManufacturerNotSupported extends DomainError {
 }
 
 /** `reason` is null when nothing was sent: RFC 6750 then wants no error code in the challenge. */
-export class Unauthenticated extends DomainError {
-  readonly code = 'UNAUTHENTICATED';
+export class Unauthenticated extends withCode('UNAUTHENTICATED') {
   readonly reason: 'invalid_token' | null;
   constructor(message: string, reason: 'invalid_token' | null = 'invalid_token') {
     super(message);
@@ -128,8 +116,7 @@ export class Unauthenticated extends DomainError {
   }
 }
 
-export class Forbidden extends DomainError {
-  readonly code = 'FORBIDDEN';
+export class Forbidden extends withCode('FORBIDDEN') {
   /** The scope that is missing, for the challenge of RFC 6750. */
   readonly scope: string | undefined;
   constructor(message: string, scope?: string) {
@@ -138,18 +125,20 @@ export class Forbidden extends DomainError {
   }
 }
 
+export class NotFound extends withCode('NOT_FOUND') {}
+export class MalformedJson extends withCode('MALFORMED_JSON') {}
+export class PayloadTooLarge extends withCode('PAYLOAD_TOO_LARGE') {}
+export class UnsupportedMediaType extends withCode('UNSUPPORTED_MEDIA_TYPE') {}
+/** An operation of GraphQL whose answer is too large, or a read that takes too long. */
+export class CostExceeded extends withCode('COST_EXCEEDED') {}
+
 export class FleetNotFound extends withMessage('FLEET_NOT_FOUND', 'There is no fleet with this id.') {}
 export class VehicleNotFound extends withMessage('VEHICLE_NOT_FOUND', 'There is no vehicle with this id.') {}
 export class ContractNotFound extends withMessage('CONTRACT_NOT_FOUND', 'There is no contract with this id.') {}
 export class ImportNotFound extends withMessage('IMPORT_NOT_FOUND', 'There is no import with this id.') {}
 export class WebhookNotFound extends withMessage('WEBHOOK_NOT_FOUND', 'There is no webhook with this id.') {}
 
-export class NotFound extends DomainError {
-  readonly code = 'NOT_FOUND';
-}
-
-export class MethodNotAllowed extends DomainError {
-  readonly code = 'METHOD_NOT_ALLOWED';
+export class MethodNotAllowed extends withCode('METHOD_NOT_ALLOWED') {
   readonly allow: readonly string[];
   constructor(method: string, allow: readonly string[], hint = '') {
     super(`${method} does nothing at this address, which knows ${allow.join(', ')}.${hint}`);
@@ -157,15 +146,13 @@ export class MethodNotAllowed extends DomainError {
   }
 }
 
-export class EligibilityInProgress extends DomainError {
-  readonly code = 'ELIGIBILITY_IN_PROGRESS';
+export class EligibilityInProgress extends withCode('ELIGIBILITY_IN_PROGRESS') {
   constructor(vin: string, retryAfter: number, details: Record<string, unknown>) {
     super(`The manufacturer has not answered yet for ${vin}. Ask again in ${retryAfter} s.`, { retryAfter, details });
   }
 }
 
-export class ContractOverlap extends DomainError {
-  readonly code = 'CONTRACT_OVERLAP';
+export class ContractOverlap extends withCode('CONTRACT_OVERLAP') {
   constructor(conflicts: readonly string[]) {
     super('This vehicle already has a contract for this pack in an overlapping period.', { details: { conflicts } });
   }
@@ -176,20 +163,11 @@ export class PreconditionFailed extends withMessage(
   'It has changed since you read it. Read it again, and see whether your change is still right.',
 ) {}
 
-/** Whether something is still what its caller takes it for; asked when it is locked, before it is changed. */
+/** Whether the locked row is still as its caller expects. */
 export type Expected<T> = ((current: T) => boolean) | undefined;
 
-/** Throws PreconditionFailed for what is not as expected. */
 export function needExpected<T>(current: T, expected: Expected<T>): void {
   if (expected && !expected(current)) throw new PreconditionFailed();
-}
-
-export class PayloadTooLarge extends DomainError {
-  readonly code = 'PAYLOAD_TOO_LARGE';
-}
-
-export class UnsupportedMediaType extends DomainError {
-  readonly code = 'UNSUPPORTED_MEDIA_TYPE';
 }
 
 export class IdempotencyKeyReused extends withMessage(
@@ -203,20 +181,13 @@ export class IdempotencyInProgress extends withMessage(
   { retryAfter: 1 },
 ) {}
 
-export class RateLimited extends DomainError {
-  readonly code = 'RATE_LIMITED';
+export class RateLimited extends withCode('RATE_LIMITED') {
   constructor(retryAfter: number, message = `Too many requests for this company. Try again in ${retryAfter} s.`) {
     super(message, { retryAfter });
   }
 }
 
-/** A GraphQL operation whose answer is, or could be, larger than one may be; or a read that takes too long. */
-export class CostExceeded extends DomainError {
-  readonly code = 'COST_EXCEEDED';
-}
-
-export class Unavailable extends DomainError {
-  readonly code = 'UNAVAILABLE';
+export class Unavailable extends withCode('UNAVAILABLE') {
   constructor(message: string, retryAfter = 2, options?: ErrorOptions) {
     super(message, { retryAfter, ...options });
   }

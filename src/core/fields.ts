@@ -1,36 +1,47 @@
 import { z } from 'zod';
 
-/** A field's schema with what it means and an example of it, as both interfaces tell them. */
+/** A field's schema with its meaning and an example. */
 export const field = <Schema extends z.ZodType>(schema: Schema, description: string, example: unknown): Schema =>
   schema.meta({ description, examples: [example] });
+
+export const exampleIds = {
+  fleet: '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b',
+  vehicle: '019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c',
+  contract: '019aa1b2-7d4e-7f50-9b7c-1d2e3f4a5b6c',
+  event: '019aa1b2-9e5f-7061-8c8d-2e3f4a5b6c7d',
+  webhook: '019aa1b2-8d4e-7f50-9b7c-1d2e3f4a5b6c',
+  import: '019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d',
+};
+
+export const uuidField = (description: string, example: string) => field(z.uuid(), description, example);
+
+export const timeField = (description: string, example = '2026-11-20T08:00:00.000Z') =>
+  field(z.iso.datetime(), description, example);
 
 /** Fields of an input, each with the meaning of the resource's field of its name. */
 export const asIn = <Fields extends Record<string, z.ZodType>>(
   resource: { shape: { [Name in keyof Fields]: z.ZodType } },
   fields: Fields,
 ): Fields => {
-  const described = Object.entries(fields).map(([name, schema]) => [
-    name,
-    schema.meta(resource.shape[name]?.meta() ?? {}),
-  ]);
+  const meaningOf = (name: string) => resource.shape[name]?.meta() ?? {};
+  const described = Object.entries(fields).map(([name, schema]) => [name, schema.meta(meaningOf(name))]);
   return Object.fromEntries(described);
 };
 
-/** A field's schema without what says whether it may be missing or null, or what becomes of a value that was read. */
+/** A field's schema without optional, nullable and transforms. */
 export function bare(schema: z.core.$ZodType): z.ZodType {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return bare(schema.unwrap());
   if (schema instanceof z.ZodPipe) return bare(schema.in instanceof z.ZodTransform ? schema.out : schema.in);
   return schema as z.ZodType;
 }
 
-/** The meaning of a field, also of an optional or nullable one. */
 export const descriptionOf = (schema: z.ZodType): string | undefined =>
   schema.description ??
   (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable
     ? descriptionOf(schema.unwrap() as z.ZodType)
     : undefined);
 
-/** The kind of a field: zod's names, with kinds of text of their own. */
+/** zod's type of a field, with `uuid` and `time` among texts. */
 export function kindOf(schema: z.core.$ZodType): string {
   const plain = bare(schema);
   if (plain.type !== 'string') return plain.type;

@@ -2,7 +2,7 @@ import { Shares } from '../fairness/shares.ts';
 import type { ChangeFeed, Listeners } from './changes.ts';
 import { RateLimited } from './errors.ts';
 
-/** Wakes a waiting follower. Any number of rings while it does not wait end its next wait, and no other. */
+/** Wakes a waiting follower. Rings while it does not wait end its next wait only. */
 export class Signal {
   #rung = false;
   #wake: (() => void) | undefined;
@@ -36,10 +36,9 @@ export class Signal {
   }
 }
 
-/** Shared sources look for themselves this often although nothing was announced: news may get lost. */
+/** Shared sources refresh at this interval, since news may be lost. */
 const LOOK_MS = 20_000;
 
-/** Streams of one company in this process. */
 const MOST_OF_COMPANY = 1000;
 const TOO_MANY = `At most ${MOST_OF_COMPANY.toLocaleString('en')} streams of a company at a time. Try again when one has ended.`;
 const RETRY_SECONDS = 10;
@@ -51,22 +50,16 @@ export interface Source {
   refresh(followers: ReadonlySet<Follower>): boolean;
 }
 
-/** A follower of a source, which rings when there may be more to read. */
+/** A follower of a source: it rings when there may be more to read. */
 export class Follower extends Signal {
   /** The follower's position, as its source counts. */
   heard = 0;
 }
 
-interface Opened {
-  source: Source;
-  followers: Set<Follower>;
-  close(): void;
-}
+type SourceKey = readonly [kind: string, company: string, id?: string];
+type Opened = { source: Source; followers: Set<Follower>; close(): void };
 
-/**
- * What the followers of this process share: for all with the same key there is one source, which reads for all of them. It
- * is opened for the first follower and dropped after the last.
- */
+/** Followers with the same key share a source, which is opened for the first of them and dropped after the last. */
 export class Followers {
   readonly #changes: ChangeFeed;
   readonly #opened = new Map<string, Opened>();
@@ -74,7 +67,6 @@ export class Followers {
   readonly #reads = new WeakMap<object, Map<string, Promise<unknown>>>();
   readonly #places: Shares;
 
-  /** `most` follow at a time. */
   constructor(changes: ChangeFeed, most: number) {
     this.#changes = changes;
     this.#places = new Shares({ capacity: most, reserve: Math.floor(most / 4) });
@@ -84,15 +76,8 @@ export class Followers {
     return this.#opened.values().reduce((sum, { followers }) => sum + followers.size, 0);
   }
 
-  /**
-   * Joins the followers of a source of a company until the signal aborts or `leave` is called. Throws RateLimited where the company
-   * has too many.
-   */
-  join<T extends Source>(
-    key: readonly [kind: string, company: string, id?: string],
-    open: () => T,
-    signal: AbortSignal,
-  ) {
+  /** Joins a source until the signal aborts or `leave` is called; throws RateLimited for too many of a company. */
+  join<T extends Source>(key: SourceKey, open: () => T, signal: AbortSignal) {
     const giveBack = this.#places.take(key[1], MOST_OF_COMPANY);
     if (!giveBack) throw new RateLimited(RETRY_SECONDS, TOO_MANY);
     const name = JSON.stringify(key);
@@ -107,7 +92,7 @@ export class Followers {
       this.#opened.delete(name);
       opened.close();
     };
-    // The signal ends it, too: a generator whose reader has gone may never reach its `finally`.
+    // The signal ends it, too: a generator without a reader may never reach its `finally`.
     signal.addEventListener('abort', leave);
     if (signal.aborted) leave();
     return { source: opened.source as T, follower, leave };
@@ -121,7 +106,7 @@ export class Followers {
     };
     const listeners = Object.entries(source.listeners).map(([event, listener]) => [
       event,
-      (...told: never[]) => (listener as (...told: never[]) => unknown)(...told) && ring(),
+      (...news: never[]) => (listener as (...news: never[]) => unknown)(...news) && ring(),
     ]);
     this.#changes.follow(Object.fromEntries(listeners), over.signal);
     const timer = setInterval(() => source.refresh(followers) && ring(), LOOK_MS);
@@ -132,13 +117,13 @@ export class Followers {
     return { source, followers, close };
   }
 
-  /** Marks an object that several followers get: what hangs on it is read once for all of them. */
+  /** Marks an object that several followers get: reads below it are shared. */
   share<T extends object>(object: T): T {
     this.#reads.set(object, new Map());
     return object;
   }
 
-  /** Reads from an object by a statement, which is sent once for all followers that share the object. */
+  /** Reads below an object by a statement, once for all followers that share the object. */
   readOf<T>(object: object | undefined, statement: readonly unknown[], read: () => Promise<T>): Promise<T> {
     const reads = object && this.#reads.get(object);
     if (!reads) return read();

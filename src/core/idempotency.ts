@@ -9,58 +9,49 @@ import {
   IdempotencyKeyReused,
   WebhookNotFound,
 } from './errors.ts';
-import { onPrimary, transaction } from './sql/send.ts';
-import { prepare } from './sql/sql.ts';
-import { db, type Tables } from './sql/tables.ts';
+import { transaction } from './sql/send.ts';
+import { db, prepare, type Tables } from './sql/sql.ts';
 
-/** An answer as it went out, so that it can go out again. */
 export interface StoredAnswer {
   status: number;
   headers: Record<string, string>;
   body: string;
 }
 
+type Work = () => Promise<StoredAnswer>;
+
 /** The outcome of a request; `repeated`: of an earlier request with the same key. */
-export interface Outcome {
-  outcome: StoredAnswer | DomainError;
-  repeated: boolean;
-}
+export type Outcome = { outcome: StoredAnswer | DomainError; repeated: boolean };
 
 export const IDEMPOTENCY_HOURS = 24;
 
 /**
- * Does `work` once for each key of a company, in one transaction with remembering its outcome, be it an answer or an error;
- * a repetition within 24 hours gets that outcome, provided that it may see what the first caller saw. `request` is a digest
- * of what was asked. Throws IdempotencyKeyReused for another request, IdempotencyInProgress while the first still runs, and
- * errors that may pass (mayPass); after these nothing is done and nothing remembered.
+ * Does `work` once for each key of a company, and stores its outcome in the same transaction; a repetition within 24
+ * hours gets that outcome. `request` is a digest. Throws IdempotencyKeyReused, IdempotencyInProgress, and errors that
+ * may pass (mayPass), which undo everything.
  */
-export async function once(
-  ctx: Context,
-  key: string,
-  request: string,
-  work: () => Promise<StoredAnswer>,
-): Promise<Outcome> {
-  const place = placeOf(ctx, key, request);
+export async function once(ctx: Context, key: string, request: string, work: Work): Promise<Outcome> {
+  const answerKey = answerKeyOf(ctx, key, request);
   return transaction(ctx, async () => {
-    // Held until the transaction ends, however it ends; a killed process leaves nothing behind.
-    const [lock] = await lockKey(onPrimary(ctx), { name: JSON.stringify(['answer', place.company, place.key]) });
+    // Held until the transaction ends; a killed process leaves no lock.
+    const [lock] = await lockKey(ctx, { name: JSON.stringify(['answer', answerKey.company, answerKey.key]) });
     if (!lock?.free) throw new IdempotencyInProgress();
-    const [before] = await recall(onPrimary(ctx), { ...place, after: forgottenBefore(ctx) });
+    const [before] = await recall(ctx, { ...answerKey, after: forgottenBefore(ctx) });
     if (before && before.request !== request) throw new IdempotencyKeyReused();
     if (before) return again(ctx, before);
     const outcome = await attempt(ctx, work);
-    await remember(ctx, place, request, outcome);
+    await remember(ctx, answerKey, request, outcome);
     return { outcome, repeated: false };
   });
 }
 
-/** Where a key is kept: callers without a token know nothing of each other, so theirs are told apart by what they ask. */
-const placeOf = ({ caller }: Context, key: string, request: string) =>
+/** The key as stored: callers without a token share no keys, so their requests are part of it. */
+const answerKeyOf = ({ caller }: Context, key: string, request: string) =>
   caller ? { company: caller.company, key } : { company: '', key: `${key} ${request}` };
-type Place = ReturnType<typeof placeOf>;
+type AnswerKey = ReturnType<typeof answerKeyOf>;
 
-/** In a transaction within the other: what a rejected request has done is undone, and its error remembered all the same. */
-async function attempt(ctx: Context, work: () => Promise<StoredAnswer>): Promise<StoredAnswer | DomainError> {
+/** A nested transaction: a rejected request is rolled back, but its error is stored. */
+async function attempt(ctx: Context, work: Work): Promise<StoredAnswer | DomainError> {
   try {
     return await transaction(ctx, work);
   } catch (error) {
@@ -70,11 +61,11 @@ async function attempt(ctx: Context, work: () => Promise<StoredAnswer>): Promise
   }
 }
 
-/** Whether the same request may be answered otherwise next time, by its caller or by the state of the service. */
+/** Whether the same request may have another outcome next time, by its caller or the state of the service. */
 const mayPass = ({ code, retryAfter }: DomainError): boolean =>
   retryAfter !== undefined || code === 'UNAUTHENTICATED' || code === 'FORBIDDEN';
 
-/** Stands for a secret in a stored body. JSON has no such character: it escapes it. */
+/** Replaces a secret in a stored body. JSON escapes this character. */
 const SECRET = '\u0001';
 
 const lockKey = prepare((p: { name: string }) =>
@@ -82,7 +73,7 @@ const lockKey = prepare((p: { name: string }) =>
 );
 
 /** The stored outcome of a key, with the current secret of the webhook that the answer showed. */
-const recall = prepare((p: Place & { after: string }) =>
+const recall = prepare((p: AnswerKey & { after: string }) =>
   db
     .selectFrom('idempotency_key as k')
     .leftJoin('webhook as w', (on) => on.onRef('w.id', '=', 'k.secret_of').onRef('w.company', '=', 'k.company'))
@@ -99,7 +90,7 @@ type Remembered = Awaited<ReturnType<typeof recall>>[number];
 export const forgottenBefore = (ctx: Context): string =>
   new Date(ctx.now().getTime() - IDEMPOTENCY_HOURS * 3_600_000).toISOString();
 
-/** Another caller may repeat a request: with less rights than the first one it gets nothing that these had opened. */
+/** A caller with fewer scopes than the first one gets Forbidden. */
 function again(ctx: Context, { status, headers, body, scopes, secret_of, secret }: Remembered): Outcome {
   const missing = scopes.find((scope) => !hasScope(ctx, scope));
   if (missing) return { outcome: new Forbidden(`The token lacks the scope ${missing}.`, missing), repeated: false };
@@ -109,7 +100,7 @@ function again(ctx: Context, { status, headers, body, scopes, secret_of, secret 
   return { outcome: { status, headers: headers ?? {}, body: text }, repeated: true };
 }
 
-async function remember(ctx: Context, place: Place, request: string, outcome: Outcome['outcome']) {
+async function remember(ctx: Context, answerKey: AnswerKey, request: string, outcome: Outcome['outcome']) {
   const refused = outcome instanceof DomainError;
   const { scopes, secret } = ctx.disclosure;
   const text = refused ? JSON.stringify(membersOf(outcome)) : outcome.body;
@@ -117,13 +108,13 @@ async function remember(ctx: Context, place: Place, request: string, outcome: Ou
   const head = refused ? { status: null, headers: null } : { ...outcome, headers: JSON.stringify(outcome.headers) };
   const body = shown ? text.replaceAll(shown.text, SECRET) : text;
   const disclosed = { scopes: [...scopes], secret_of: shown?.webhookId ?? null };
-  await keep(onPrimary(ctx), { ...place, ...head, ...disclosed, request, body, created_at: ctx.now() });
+  await keep(ctx, { ...answerKey, ...head, ...disclosed, request, body, created_at: ctx.now() });
 }
 
 const keep = prepare((p: Insertable<Tables['idempotency_key']>) => {
   const { company, key, request, status, headers, body, scopes, secret_of, created_at } = p;
   const outcome = { request, status, headers, body, scopes, secret_of, created_at };
-  // An outcome that is past its time may still be there.
+  // An expired outcome may still be stored.
   const excluded = Object.keys(outcome).map((column) => [column, sql.ref<never>(`excluded.${column}`)]);
   return db
     .insertInto('idempotency_key')
@@ -131,7 +122,6 @@ const keep = prepare((p: Insertable<Tables['idempotency_key']>) => {
     .onConflict((conflict) => conflict.columns(['company', 'key']).doUpdateSet(Object.fromEntries(excluded)));
 });
 
-/** The error of the first request. */
 class RememberedError extends DomainError {
   declare readonly code: ErrorCode;
   constructor({ message, ...members }: ReturnType<typeof membersOf>) {
@@ -139,7 +129,7 @@ class RememberedError extends DomainError {
   }
 }
 
-/** Whatever an error tells its caller, whichever class it is of. */
+/** The members of any error that its caller sees. */
 function membersOf(domainError: DomainError) {
   const { cause: _, ...members } = domainError;
   return { ...members, message: domainError.message };

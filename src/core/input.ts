@@ -11,10 +11,10 @@ export const mustBe = (what: string) => ({
 export const storable = (string: z.ZodString) =>
   string.refine((value) => !value.includes('\0') && value.isWellFormed(), 'holds characters that are not text');
 
-/** The text with the characters replaced that PostgreSQL cannot store, for texts that cannot be rejected. */
+/** Replaces the characters that PostgreSQL cannot store, for texts that cannot be rejected. */
 export const mended = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
 
-/** A value as JSON, mended likewise in all its texts and names: in JSON both of what a row cannot hold are escapes. */
+/** A value as JSON, mended likewise: JSON escapes these characters. */
 export const mendedJson = (value: unknown): string =>
   JSON.stringify(value).replaceAll(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f]..)/g, '$1\uFFFD');
 
@@ -24,7 +24,7 @@ export const text = (max: number) =>
 
 export const email = text(254).pipe(z.email('is not an e-mail address'));
 
-/** An id as it came in. A malformed one cannot exist, so it is looked up like any other and not found. */
+/** An id, unparsed: a malformed one is looked up like any other, and not found. */
 export const id = z.string(mustBe('a string'));
 
 /** A point in time (readTime) between the years 1900 and 9998. */
@@ -68,15 +68,8 @@ function bounded(value: unknown, most: number): unknown {
   throw new PayloadTooLarge(`At most ${most} items in one list; this one has ${value.length}. Send several lists.`);
 }
 
-/**
- * Reads `input` by its schema, or throws ValidationFailed with the errors and their paths. Where `longest` is given, no list
- * in it has more items: PayloadTooLarge, before any item is looked at.
- */
-export function readInput<Schema extends z.ZodType>(
-  schema: Schema,
-  input: unknown,
-  { longest = Number.POSITIVE_INFINITY }: { longest?: number } = {},
-): z.output<Schema> {
+/** Reads `input`; throws ValidationFailed, and PayloadTooLarge for a list longer than `longest`, unread. */
+export function readInput<Schema extends z.ZodType>(schema: Schema, input: unknown, { longest = Infinity } = {}) {
   if (typeof input === 'object' && !Array.isArray(input))
     for (const value of Object.values(input ?? {})) bounded(value, longest);
   const parsed = schema.safeParse(input);
@@ -84,7 +77,6 @@ export function readInput<Schema extends z.ZodType>(
   throw new ValidationFailed(parsed.error.issues.flatMap(inputErrorsOf));
 }
 
-/** One zod or Standard Schema issue in our words. */
 export function inputErrorsOf(issue: z.core.$ZodIssue): InputError[] {
   return [{ path: issue.path.join('.'), code: codes[issue.code] ?? 'INVALID', message: issue.message }];
 }
@@ -97,11 +89,7 @@ const codes: Partial<Record<z.core.$ZodIssue['code'], string>> = {
   invalid_value: 'INVALID_VALUE',
 };
 
-/**
- * A Standard Schema that judges a value by the very schema that core reads it with, so that both interfaces reject the same values
- * with the same codes and paths. The value stays as it came: core reads it for good, and what its schema makes of it (a Date of a
- * text) could not be read a second time.
- */
+/** A Standard Schema of core's schema. It keeps the value: core parses it later, and cannot parse a result twice. */
 export const judgedBy = (schema: z.ZodType) => ({
   '~standard': {
     version: 1 as const,

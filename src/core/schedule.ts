@@ -1,19 +1,17 @@
 import { type AliasedExpression, type Expression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from './context.ts';
 import { isoOf } from './sql/selection.ts';
-import { onPrimary } from './sql/send.ts';
-import { anyOf, prepare } from './sql/sql.ts';
-import { db, type Tables } from './sql/tables.ts';
+import { anyOf, asTime, db, prepare, type Tables } from './sql/sql.ts';
 
-// A company has an entry in the schedule that comes no later than any of its rows of a kind, so that background work finds
-// the companies with something due without a look at the others. Whoever makes a row due, or due sooner, adds an entry in the
-// same transaction; entries are never changed, so writers do not wait for each other.
+// A company has an entry in the schedule no later than any of its due rows of a kind, so that background work looks at
+// these companies alone. A transaction that makes a row due adds an entry. Entries are never changed, so writers do not
+// wait for each other.
 
 export type Scheduled = Selectable<Tables['schedule']>['kind'];
 
 type DueRows = AliasedExpression<{ company: string; due_at: string | null }, 'r'>;
 
-/** A `with` clause that schedules rows which another clause makes due. */
+/** A `with` clause that schedules the due rows of another clause. */
 export const scheduling = (q: QueryCreator<Tables>, kind: Scheduled, rows: DueRows) =>
   q
     .insertInto('schedule')
@@ -32,9 +30,9 @@ const add = prepare((p: { company: string; kind: Scheduled; now: Date }) =>
   db.insertInto('schedule').values({ company: p.company, kind: p.kind, due_at: p.now }),
 );
 
-/** Adds an entry for rows of a company that are due now, and wakes the job; to be called in the transaction that makes them so. */
+/** Adds an entry for rows that the transaction makes due now, and wakes the job. */
 export async function comesDue(ctx: Context, kind: 'vehicle' | 'delivery', company: string): Promise<void> {
-  await add(onPrimary(ctx), { company, kind, now: ctx.now() });
+  await add(ctx, { company, kind, now: ctx.now() });
   ctx.services.changes.announce('due', kind);
 }
 
@@ -48,7 +46,7 @@ export const companiesWithEntries = (kind: Scheduled, now: Expression<string>) =
     .where('due_at', '<=', now)
     .as('c');
 
-/** Every search reads all due entries; where a company has more than this many, one replaces them. */
+/** Entries of a company before one replaces them: each search reads all due entries. */
 const MOST_ENTRIES = 16;
 
 const findDue = prepare((p: { kind: Scheduled; now: Date }) =>
@@ -56,7 +54,7 @@ const findDue = prepare((p: { kind: Scheduled; now: Date }) =>
     .selectFrom('schedule')
     .select(({ fn, cast }) => ['company', cast<number>(fn.countAll(), 'int4').as('entries')])
     .where('kind', '=', p.kind)
-    .where('due_at', '<=', sql<string>`${p.now}::timestamptz`)
+    .where('due_at', '<=', asTime(p.now))
     .groupBy('company')
     .orderBy('company'),
 );
@@ -66,59 +64,46 @@ const findNext = prepare((p: { kind: Scheduled; now: Date }) =>
     .selectFrom('schedule')
     .select(({ fn }) => isoOf(fn.min<string | null>('due_at')).as('due_at'))
     .where('kind', '=', p.kind)
-    .where('due_at', '>', sql<string>`${p.now}::timestamptz`),
+    .where('due_at', '>', asTime(p.now)),
 );
 
-/** The companies that may have rows due, and when (ISO 8601) another one will; null: none, as far as is known. */
-export interface CompaniesDue {
-  companies: string[];
-  next: string | null;
-}
+/** Companies that may have due rows, and the next time (ISO 8601) of another, if known. */
+export type CompaniesDue = { companies: string[]; next: string | null };
 
-/** The schedule of a kind. `first` finds when the first row of a company comes due. */
+/** The schedule of a kind; `first` selects the time of a company's first due row. */
 export function scheduleOf(kind: Scheduled, first: (company: string) => Expression<{ due_at: string | null }>) {
-  const makeOne = prepare((p: { company: string }) =>
-    db
-      .with('entry', (q) =>
-        q
-          .selectFrom('schedule')
-          .select('id')
-          .where('company', '=', p.company)
-          .where('kind', '=', sql.lit(kind))
-          .forUpdate()
-          .skipLocked(),
-      )
-      .with('gone', (q) =>
+  const makeOne = prepare((p: { company: string }) => {
+    const own = sql.lit(kind);
+    const entries = db.selectFrom('schedule').select('id').where('company', '=', p.company).where('kind', '=', own);
+    const firstRow = sql<{ due_at: string | null }>`(${first(p.company)})`.as('f');
+    return db
+      .with('deleted', (q) =>
         q
           .deleteFrom('schedule')
           .where('company', '=', p.company)
-          .where('kind', '=', sql.lit(kind))
-          .where('id', '=', anyOf(q.selectFrom('entry').select('id')))
+          .where('kind', '=', own)
+          .where('id', '=', anyOf(entries.forUpdate().skipLocked()))
           .returning('id'),
       )
       .insertInto('schedule')
       .columns(['company', 'kind', 'due_at'])
       .expression((q) =>
         q
-          .selectFrom(sql<{ due_at: string | null }>`(${first(p.company)})`.as('f'))
+          .selectFrom(firstRow)
           .select(({ ref }) => [
             sql<string>`${p.company}::text`.as('company'),
             kindOf(kind),
             ref('f.due_at').$notNull().as('due_at'),
           ])
           .where('f.due_at', 'is not', null)
-          .where(({ exists, selectFrom }) => exists(selectFrom('gone').select('gone.id'))),
-      ),
-  );
-  /**
-   * Puts one entry in the place of all entries of a company: of its first row, if it has any. An entry that this statement
-   * does not see yet stays, and so does the one that another process is putting in their place.
-   */
-  const reschedule = (ctx: Context, company: string) => makeOne(onPrimary(ctx), { company });
-  /** Finds the companies with something due, by their names. Locks nothing. */
+          .where(({ exists, selectFrom }) => exists(selectFrom('deleted').select('deleted.id'))),
+      );
+  });
+  /** Replaces a company's entries by one of its first row; entries that this statement cannot see or lock stay. */
+  const reschedule = (ctx: Context, company: string) => makeOne(ctx, { company });
   async function companiesDue(ctx: Context): Promise<CompaniesDue> {
     const at = { kind, now: ctx.now() };
-    const [due, [next]] = await Promise.all([findDue(onPrimary(ctx), at), findNext(onPrimary(ctx), at)]);
+    const [due, [next]] = await Promise.all([findDue(ctx, at), findNext(ctx, at)]);
     for (const { company, entries } of due) if (entries > MOST_ENTRIES) await reschedule(ctx, company);
     return { companies: due.map(({ company }) => company), next: next?.due_at ?? null };
   }

@@ -1,20 +1,16 @@
 import { sql } from 'kysely';
 import type { Context } from './context.ts';
 import { onPrimary } from './sql/send.ts';
-import { prepare } from './sql/sql.ts';
-import type { Tables } from './sql/tables.ts';
+import { prepare, type Tables } from './sql/sql.ts';
 
 type Table = keyof Tables;
 const names: Table[] = ['fleet', 'vehicle', 'vehicle_tally', 'contract', 'import', 'event', 'webhook', 'delivery'];
 
-/** Whatever the plan, fewer pages are read in no time, and fewer rows that have changed are no matter. */
+/** Fewer pages are read in no time by any plan, and fewer changed rows make no difference. */
 const FEW_PAGES = 8;
 const FEW_ROWS = 1000;
 
-/**
- * A page has 8 kB. `relpages` and `reltuples` are how many pages and rows there were when the planner last looked: none of an
- * open transaction's, which may have filled most of the pages.
- */
+/** `relpages` (8 kB each) and `reltuples` are what the planner last saw, which is nothing of an open transaction. */
 const findGrown = prepare(
   (p: { names: readonly string[]; vehicles: number }) =>
     sql<{
@@ -28,15 +24,13 @@ const findGrown = prepare(
 );
 
 /**
- * Has the database look at tables of which as much is new as it last saw; `vehicles` have come in the open transaction. In a
- * small table all indexes that begin with the company are equally good to the planner, and plans from then are kept while
- * millions of rows come. PostgreSQL looks by itself within a minute or two, which is long after a large upload; the embedded
- * database never does.
+ * Has the database analyse tables that have doubled, for plans of small tables would stay for millions of rows:
+ * PostgreSQL does so after a minute or two, the embedded database never. The open transaction has added `vehicles`.
  */
 export async function refreshStatistics(ctx: Context, vehicles = 0): Promise<void> {
-  // One column is enough for how many rows there are, and has plans made anew; the others' turn comes with the next upkeep.
+  // One column gives the number of rows and has plans made anew; upkeep analyses the others.
   const columns = vehicles > 0 ? ' (company)' : '';
-  for (const { name } of await findGrown(onPrimary(ctx), { names, vehicles })) {
+  for (const { name } of await findGrown(ctx, { names, vehicles })) {
     await onPrimary(ctx)(`analyze (skip_locked) ${name}${columns}`, []);
   }
 }

@@ -28,19 +28,19 @@ const CLEAN_CHARACTER = /^[A-HJ-NPR-Z\d]$/;
 const CHECK_DIGIT_DUE = '12345L';
 const CHECK_DIGIT_AT = 8;
 const WEIGHTS = [8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2];
-/** The value of each character in the check digit, by character code: its place here, modulo 10 (ISO 3779, 49 CFR 565). */
+/** The value of each character in the check digit, by its code: its index here, modulo 10 (ISO 3779, 49 CFR 565). */
 const VALUES = new Uint8Array(128);
 for (const [at, character] of [...'0123456789.ABCDEFGH..JKLMN.P.R..STUVWXYZ'].entries()) {
   VALUES[character.charCodeAt(0)] = at % 10;
 }
 
-/** The letters a VIN never has because they are mistaken for these digits. */
+/** Letters that no VIN has, with the digits that they are mistaken for. */
 const MISTAKEN: Readonly<Record<string, string>> = { O: '0', I: '1', Q: '0' };
 
 /** Spaces and dashes of every kind, and characters without width, as copied from documents and web pages. */
 const SEPARATORS = /[\s\p{Dash_Punctuation}\u2212\u00ad\u200b-\u200d\u2060]+/gu;
 
-/** Values that spreadsheets leave in the place of a VIN. */
+/** Values that spreadsheets make of a VIN. */
 const SPREADSHEET_FAULTS: readonly { pattern: RegExp; code: VinError['code']; message(value: string): string }[] = [
   {
     // A VIN such as 1234567E890123456, read as a number: `1.0E+16`, `1,23E+16`.
@@ -69,7 +69,7 @@ const SPREADSHEET_FAULTS: readonly { pattern: RegExp; code: VinError['code']; me
   },
 ];
 
-/** The VIN a person meant: case, spaces and dashes do not count. Anything else wrong is returned as an error, not thrown. */
+/** Reads a VIN, ignoring case, spaces and dashes; gives an error for anything else, and throws nothing. */
 export function readVin(value: string): Vin | VinError {
   if (CLEAN.test(value)) return withWarnings(value);
   const vin = vinCharacters(value);
@@ -88,7 +88,7 @@ export const isWholeVin = ({ length }: string): boolean => length === LENGTH;
 /** The warnings of a VIN as one text, for a list of many; null for none. */
 export const warningsText = ({ warnings }: Vin): string | null => (warnings.length > 0 ? warnings.join(' ') : null);
 
-/** The VIN in its one form, or null for what cannot be one. */
+/** The VIN in its normal form, or null. */
 export function vinOrNull(value: string): string | null {
   const reading = readVin(value);
   return 'vin' in reading ? reading.vin : null;
@@ -115,7 +115,7 @@ function errorOf(vin: string, value: string): VinError {
 
 /** Words of 17 letters and digits, one of them a digit. */
 const VINS_WITHIN = /(?<![A-Z\d])(?=[A-Z]{0,16}\d)[A-HJ-NPR-Z\d]{17}(?![A-Z\d])/g;
-/** Cells of workbooks and files may be long. */
+/** Characters of a value that are searched for VINs, since cells may be long. */
 const SEARCHED = 1000;
 
 function lengthError(length: number, value: string): VinError {
@@ -129,7 +129,6 @@ function lengthError(length: number, value: string): VinError {
   return { code, message: `${message}, with ${within.size} VINs in it. Give each of them by itself.` };
 }
 
-/** An error names at most this many wrong characters. */
 const NAMED_CHARACTERS = 3;
 
 function characterError(characters: readonly string[]): VinError {
@@ -145,7 +144,7 @@ function characterError(characters: readonly string[]): VinError {
   return { code: 'VIN_INVALID_CHARACTER', message: `${message} Did you mean ${suggestion}?`, suggestion };
 }
 
-/** Characters of other scripts may look like ours, or like nothing at all, so those are named by their number too. */
+/** A character with its number, if it may look like another one, or like nothing. */
 function named(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   if (code > 32 && code < 127) return character;

@@ -5,9 +5,8 @@ import pg from 'pg';
 import { type Step, traced } from '../telemetry/telemetry.ts';
 
 /**
- * Statements that a connection prepares. The service has a few hundred texts of its own; clients of GraphQL make others
- * by the shapes of their queries. Each costs a connection of the server some 30 kB, so a text is named when it comes for
- * the third time, and a connection that has prepared this many gives way to a new one.
+ * Statements that a connection prepares, at some 30 kB each. Clients of GraphQL make ever new texts, so a text is named
+ * at its third use, and a new connection replaces a full one.
  */
 const MOST_PREPARED = 300;
 const USES_UNNAMED = 2;
@@ -44,7 +43,7 @@ const textRows = { rowMode: 'array', types: { getTypeParser: () => asText } as u
 
 type Result = pg.QueryResult<object>;
 
-/** A connection to a server that prepares each statement once and then only names it, which saves parsing and planning it. */
+/** A connection that prepares each statement once, which saves parsing and planning. */
 export class PostgresConnection extends pg.Client {
   readonly socket: Socket;
   /** Statements without an answer. */
@@ -64,15 +63,12 @@ export class PostgresConnection extends pg.Client {
     this.on('error', () => {});
   }
 
-  /** Whether another connection takes its place: it has prepared enough, is lost, or will be. */
+  /** Whether it needs a replacement: it has prepared enough, is lost, or is ending. */
   get isSpent(): boolean {
     return this.#isEnding || this.socket.destroyed || this.#prepared.size >= MOST_PREPARED;
   }
 
-  /**
-   * Runs a statement. A text without values may be several, which cannot be prepared. `asTexts`: its rows are arrays of
-   * texts.
-   */
+  /** Runs a statement. A text of several has no values: it cannot be prepared. `asTexts`: rows are arrays of texts. */
   send(text: string, values: readonly unknown[] = [], asTexts = false): Promise<Result> {
     const name = values.length > 0 ? this.#nameOf(text) : undefined;
     return this.#query({ text, values: [...values], name, ...(asTexts && textRows) });
@@ -109,7 +105,7 @@ const LONGEST_TEXT = 4_000;
 /** MikroORM's unit of work writes values into the text. The last one may have been cut off. */
 const LITERAL = /'(?:[^']|'')*(?:'|$)/g;
 
-/** Sends a statement, as a step with its text and never its values. On its own, outside any step, it is not shown. */
+/** Sends a statement as a step of a trace, with its text and without values. */
 export async function traceStatement<T>(text: string, send: () => Promise<T>): Promise<T> {
   return traced(() => stepOf(text), send);
 }

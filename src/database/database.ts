@@ -2,24 +2,18 @@ import type { MikroORM } from '@mikro-orm/postgresql';
 import type { EntityManager } from '@mikro-orm/sql';
 import type { Config } from '../config.ts';
 
-/** Hears what an operator should know while something takes long. */
+/** Receives messages for operators during slow work. */
 export type Tell = (message: string) => void;
 
 /** The values of a row as PostgreSQL writes them, in the order of its columns. */
 export type Row = readonly (string | null)[];
 
-/**
- * Each statement has one plan, for any values: what the planner's statistics do not know of, such as a new company, it takes
- * for nothing, and then reads all of it again for each row that is looked up.
- */
+/** One plan for all values: for a company outside its statistics, the planner would expect no rows. */
 export const ONE_PLAN = 'plan_cache_mode=force_generic_plan';
-/**
- * Settings of connections that read. Rows are read from the index that has their order: the statistics would have PostgreSQL
- * expect a few rows, and read and sort a whole list for each page (docs/decisions/lists.md).
- */
+/** Connections that read use the index with the order of a list: by its statistics, PostgreSQL may sort all of it. */
 export const READING = [ONE_PLAN, 'enable_sort=off', 'enable_incremental_sort=off', 'enable_seqscan=off'];
 
-/** Why the process cannot start, in words for whoever starts it: its message is all they need to see. */
+/** Why the process cannot start: its message is all that an operator sees. */
 export class StartError extends Error {
   override readonly name = 'StartError';
 }
@@ -30,47 +24,34 @@ export interface SlowRead {
   signal: AbortSignal | undefined;
 }
 
-/** The open database, embedded or a server. */
 export interface Database {
   readonly orm: MikroORM;
   readonly kind: 'embedded' | 'postgresql';
-  /**
-   * Calls back for each notification on the channel, of any process, until the returned function is called. It calls back
-   * with '' where some may have been missed: look for yourself.
-   */
+  /** Calls back for each notification on the channel until the returned function is called; with '' after a gap. */
   listen(channel: string, onNotify: (payload: string) => void): Promise<() => void>;
   /**
-   * Tells who listens on the channel, once the open transaction, if there is one, has committed: in this process at once,
-   * in others within a moment (docs/decisions/events.md). What is long, or too many for one burst, arrives there as ''.
+   * Notifies listeners after the commit of an open transaction: in this process at once, in others soon. A long
+   * payload, or one of too many, arrives there as '' (docs/decisions/events.md).
    */
   notify(channel: string, payload: string): void;
-  /** Applies what is pending, one process at a time and each migration in a transaction of its own; gives the names of what it applied. */
+  /** Applies pending migrations, one process at a time, each in its own transaction; gives their names. */
   migrate(tell?: Tell): Promise<string[]>;
   pendingMigrations(): Promise<string[]>;
-  /** Does `work` in a transaction of this unit of work; what it notifies of is told when it has committed. */
+  /** Does `work` in a transaction of this unit of work; notifications go out after its commit. */
   transaction<T>(em: EntityManager, work: (em: EntityManager) => Promise<T>): Promise<T>;
-  /** Runs a statement outside of transactions on the primary's pool; with `replica`, on a replica's if there is one. Gives its rows. */
-  send(statement: string, values: readonly unknown[], where?: { replica?: boolean }): Promise<unknown[]>;
-  /**
-   * Runs a short read outside of transactions, where reads go: a replica if there is one, else the primary. Many of them
-   * share a connection (docs/decisions/connections.md). Gives its rows; null of what is not short: that is for `send`.
-   */
+  /** Runs a statement outside of transactions on the primary's pool; gives its rows. */
+  send(statement: string, values: readonly unknown[]): Promise<unknown[]>;
+  /** A short read on shared connections (docs/decisions/connections.md), of a replica if any. null: not short. */
   read(statement: string, values: readonly unknown[]): Promise<unknown[] | null>;
   /** Like read, with values as texts. */
   rows(statement: string, values: readonly unknown[]): Promise<Row[] | null>;
   /** Like rows, on a connection of its own, for so many seconds at most; PostgreSQL stops when the signal aborts. */
   slowRows(statement: string, values: readonly unknown[], how: SlowRead): Promise<Row[]>;
-  /**
-   * Like read, on the primary, for a short statement that adds rows. null: it was cancelled after 50 ms of waiting for a
-   * lock or 500 ms in all, or never sent, so it has done nothing.
-   */
+  /** Like read, on the primary, for a short addition. null: nothing was done, after 50 ms at a lock or 500 ms. */
   add(statement: string, values: readonly unknown[]): Promise<unknown[] | null>;
-  /** How the connections of this process's pool are used; only where there is a pool. */
+  /** The use of this process's pool, if it has one. */
   connections?(): { idle: number; used: number; waiting: number };
-  /**
-   * Why this process cannot serve: the database does not answer within 5 seconds, lacks a migration, or has one
-   * of a newer version that this one does not work with. null where it can.
-   */
+  /** Why this process cannot serve: no answer in 5 seconds, a missing migration, or a newer version's; else null. */
   unready(): Promise<string | null>;
   /** Has the database answer, on the connection of `unready`; rejects if it does not. */
   ping(): Promise<unknown>;

@@ -3,21 +3,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 
 const LONGEST_WAIT_MS = 1_000;
-/** Bursts of notifications are so far apart. */
 const BURST_MS = 50;
-/** A process that has gone is noticed so soon. */
+/** A dead process is noticed within this time. */
 const LOOK_MS = 20_000;
 
 /** The connection's name, by which processes see each other. Keepalives notice a lost machine after 20 seconds. */
 const NAME = 'fleet-gateway listening';
 const KEEPALIVE = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=2';
 
-/** A process that ends in order says its name on this channel. */
+/** A process names itself on this channel at its end. */
 const FAREWELL = 'farewell';
 
 const NOTIFY = 'select pg_notify(channel, payload) from unnest($1::text[], $2::text[]) n(channel, payload)';
 
-/** Each process by its connection; numbers of the server's processes come again. */
+/** Each process by its connection and its start, since pids are reused. */
 const LOOK = `
   with listening as (
     select pid, pid || ' ' || extract(epoch from backend_start) as name from pg_stat_activity
@@ -26,16 +25,15 @@ const LOOK = `
   select pg_backend_pid() as pid, (select name from listening where pid = pg_backend_pid()) as own,
     array(select name from listening where pid <> pg_backend_pid()) as others`;
 interface Look {
-  /** The server's process behind this connection: what it notifies of comes back to it. */
+  /** The server's process of this connection, which gets its own notifications. */
   pid: number;
   own: string;
   others: string[];
 }
 
 /**
- * The connection over which processes tell each other of what they have committed: one, outside the pool, made again with
- * growing delays when it is lost. No transaction that writes notifies (docs/decisions/events.md). Whoever may have
- * missed something is told so with '': after a lost connection, and when another process has gone without its last words.
+ * One connection outside the pool, by which processes hear of each other's commits; made again with growing delays.
+ * Listeners get '' where they may have missed something (docs/decisions/events.md).
  */
 export class ListeningConnection {
   readonly #channels = openChannels();
@@ -54,7 +52,6 @@ export class ListeningConnection {
     this.#looking = setInterval(() => void this.#lookForOthers(), lookMs).unref();
   }
 
-  /** Throws when the server cannot be reached. */
   async connect(): Promise<void> {
     const client = new this.#Client(this.#config);
     const lost = Promise.withResolvers<void>();
@@ -83,7 +80,7 @@ export class ListeningConnection {
     return () => this.#channels.off(channel, onNotify);
   }
 
-  /** Tells who listens in this process at once, and the other processes with the next burst. */
+  /** Notifies listeners in this process at once, and other processes with the next burst. */
   notify(channel: string, payload: string): void {
     this.#channels.emit(channel, payload);
     this.#burst.add(channel, payload);
@@ -133,7 +130,7 @@ export class ListeningConnection {
     this.#sending = undefined;
   }
 
-  /** A process that was killed has told nobody of what it committed in its last moment. */
+  /** A killed process has not notified others of its last commits. */
   async #lookForOthers(): Promise<void> {
     const found = await this.#query(LOOK, [NAME]);
     if (!found) return;
@@ -147,7 +144,7 @@ export class ListeningConnection {
     return this.#channels.eventNames().map(String);
   }
 
-  /** Tells everyone with '' that something may have been missed. */
+  /** Emits '' on all channels after a gap. */
   #tellOfGap(): void {
     for (const channel of this.#channelNames()) this.#channels.emit(channel, '');
   }
@@ -169,14 +166,13 @@ export class ListeningConnection {
 
 const listenTo = (channel: string): string => `listen ${pg.escapeIdentifier(channel)}`;
 
-/** Where the listeners of this process are called, by channel. */
 export const openChannels = () => new EventEmitter<Record<string, [payload: string]>>().setMaxListeners(0);
 
 type Notification = [channel: string, payload: string];
 
 /** PostgreSQL takes no more in one notification. */
 const MOST_BYTES = 7_999;
-/** More in one burst are told as '': whoever listens had better look for themselves. */
+/** More payloads in one burst become ''. */
 const MOST_PAYLOADS = 100;
 
 /** Notifications that wait to go out, each once. */

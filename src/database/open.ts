@@ -1,6 +1,6 @@
 import { MikroORM } from '@mikro-orm/postgresql';
 import { PostgresDialect } from 'kysely';
-import type { Database, DatabaseConfig, Tell } from './database.ts';
+import type { Database, DatabaseConfig, Row, Tell } from './database.ts';
 import { openChannels } from './listening-connection.ts';
 import { afterCommit, applyMigrations, common, options } from './orm.ts';
 import { PGlitePool } from './pglite.ts';
@@ -23,14 +23,13 @@ export async function connectDatabase(config: DatabaseConfig): Promise<Database>
   return config.DATABASE_URL ? connectServer(config.DATABASE_URL, config) : openEmbedded(config.DATA_DIR);
 }
 
-/** PostgreSQL inside this process, which is the only one; throws when another has the folder. */
 async function openEmbedded(dataDir: string): Promise<Database> {
   const pool = await PGlitePool.open(dataDir);
   const channels = openChannels();
   const dialect = new PostgresDialect({ pool });
   const orm = await MikroORM.init({ ...options, dbName: 'postgres', driverOptions: () => dialect });
-  const send = pool.send.bind(pool);
-  const rows = pool.rows.bind(pool);
+  const send = (statement: string, values: readonly unknown[]) => pool.send(statement, values);
+  const rows = (statement: string, values: readonly unknown[]) => pool.send<Row>(statement, values, true);
   return {
     ...common(orm, (statement) => send(statement, [])),
     kind: 'embedded',

@@ -8,7 +8,7 @@ import type { EntityManager } from '@mikro-orm/sql';
 import packageJson from '../../package.json' with { type: 'json' };
 import { Names } from '../entities/columns.ts';
 import { entities, routines } from '../entities/index.ts';
-import type { Database, Tell } from './database.ts';
+import type { Tell } from './database.ts';
 
 const folder = join(import.meta.dirname, '../migrations');
 const MIGRATIONS = 'Migration*.ts';
@@ -41,21 +41,18 @@ function noneWithoutTable(error: unknown): unknown[] {
 
 const UNREACHABLE = 'The database cannot be reached.';
 
-/** What ends the name of a migration that earlier versions can work with: the oldest of them, as `_since_0_2_0`. */
+/** The end of a migration's name that names the oldest version that can work with it, as `_since_0_2_0`. */
 const SINCE = /_since_(\d+_\d+_\d+)$/;
 const ownVersion = packageJson.version.replaceAll('.', '_');
 
-/** Whether this version works on tables that a migration which it does not know has changed. */
+/** Whether this version works with the tables of an unknown migration. */
 function isHarmless(migration: string): boolean {
   const since = SINCE.exec(migration)?.[1];
   return since !== undefined && ownVersion.localeCompare(since, 'en', { numeric: true }) >= 0;
 }
 
-/** Members that both databases have by MikroORM; `look` sends the questions of `unready` and `ping`. */
-export function common(
-  orm: MikroORM,
-  look: (statement: string) => Promise<unknown[]>,
-): Pick<Database, 'orm' | 'transaction' | 'pendingMigrations' | 'unready' | 'ping'> {
+/** Members of both databases that need MikroORM; `look` sends the queries of `unready` and `ping`. */
+export function common(orm: MikroORM, look: (statement: string) => Promise<unknown[]>) {
   const pendingMigrations = async () => (await orm.migrator.getPending()).map(({ name }) => name);
   const own = globSync(MIGRATIONS, { cwd: folder }).map((file) => parse(file).name);
   async function differences(): Promise<string | null> {
@@ -74,20 +71,20 @@ export function common(
     transaction,
     pendingMigrations,
     ping: () => look('select'),
-    async unready() {
+    async unready(): Promise<string | null> {
       const tooLate = delay(5_000, UNREACHABLE, { ref: false });
       return Promise.race([differences().catch(() => UNREACHABLE), tooLate]);
     },
   };
 }
 
-/** How long a migration waits for a lock (ms): whoever comes after it waits behind it. */
+/** The time (ms) that a migration waits for a lock, while other statements wait for it. */
 export const MIGRATION_LOCK_TIMEOUT = 250;
-/** Every so many attempts it waits for longer: autovacuum leaves a table to others only after a second. */
+/** Every tenth attempt waits longer: autovacuum releases a table only after a second. */
 const [PATIENT, PATIENT_LOCK_TIMEOUT] = [10, 1500];
 const ATTEMPTS = 1000;
 
-/** Applies what is pending and gives its names. A step that is kept from a lock gives way and tries again, for 20 minutes. */
+/** Applies pending migrations and gives their names. A step without its lock is tried again, for 20 minutes. */
 export async function applyMigrations(orm: MikroORM, tell: Tell): Promise<string[]> {
   const pending = await orm.migrator.getPending();
   for (let attempt = 1; ; attempt++) {
@@ -106,11 +103,7 @@ export async function applyMigrations(orm: MikroORM, tell: Tell): Promise<string
   }
 }
 
-/** An open transaction, as seen from within. */
-interface Transaction {
-  open: boolean;
-  after: (() => void)[];
-}
+type Transaction = { open: boolean; after: (() => void)[] };
 
 const current = new AsyncLocalStorage<Transaction>();
 

@@ -3,10 +3,10 @@ import { PGlite, type QueryOptions, types } from '@electric-sql/pglite';
 import { btree_gist } from '@electric-sql/pglite/contrib/btree_gist';
 import { READING } from './database.ts';
 
-/** A statement of the main thread; without parameters, `sql` may hold several, as with a server. `asTexts`: rows are arrays of texts. */
+/** A statement; one without parameters may be several, as with a server. `asTexts`: rows are arrays of texts. */
 export type Request = { id: number; sql: string; parameters: readonly unknown[]; asTexts: boolean } | 'close';
 
-/** The parts of PostgreSQL's errors that the main thread needs to tell them apart. */
+/** The members of PostgreSQL's errors that the main thread reads. */
 const FAULT = ['message', 'code', 'detail', 'hint', 'table', 'column', 'constraint', 'routine'] as const;
 type Fault = Partial<Record<(typeof FAULT)[number], string>>;
 const faultOf = (error: Fault): Fault => Object.fromEntries(FAULT.map((name) => [name, error[name]]));

@@ -4,16 +4,13 @@ import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import { traceStatement } from './connection.ts';
-import { type Row, StartError } from './database.ts';
+import { StartError } from './database.ts';
 import { isInsideTransaction } from './orm.ts';
 import type { Reply, Request } from './pglite-worker.ts';
 
 type Answer = Extract<Reply, { result: unknown }>['result'];
 
-/**
- * PostgreSQL inside this process, seen as a pool with a single connection, so that everything above it is the same
- * as with a server. It runs in a thread of its own: its queries are synchronous and would block the event loop.
- */
+/** PostgreSQL in a thread of this process, as a pool of one connection: its queries are synchronous. */
 export class PGlitePool implements PostgresPool {
   readonly options = {};
   readonly #worker: Worker;
@@ -30,7 +27,7 @@ export class PGlitePool implements PostgresPool {
     const unlock = lock(dataDir);
     const folder = join(dataDir, 'pglite');
     try {
-      // Made in a thread that ends: up to 350 MB of what that takes would stay otherwise, as long as the process runs.
+      // A thread of its own creates the database, and ends: else up to 350 MB would stay in memory.
       if (!existsSync(join(folder, 'PG_VERSION'))) await (await PGlitePool.#start(folder)).end();
       const pool = await PGlitePool.#start(folder);
       void pool.#ended.promise.then(unlock);
@@ -58,7 +55,7 @@ export class PGlitePool implements PostgresPool {
     this.#worker.on('exit', () => this.#stopped());
   }
 
-  /** Waits until nobody else has the connection; it is the caller's alone until released. */
+  /** Waits for the connection, which is the caller's alone until released. */
   async connect() {
     refuseInsideTransaction();
     const before = this.#turn;
@@ -70,16 +67,10 @@ export class PGlitePool implements PostgresPool {
     return { query: query as typeof query & PostgresPoolClient['query'], release: turn.resolve };
   }
 
-  /** Gives the rows of a statement as objects. */
-  async send(statement: string, values: readonly unknown[]): Promise<unknown[]> {
+  /** Gives the rows of a statement as objects, or as arrays of texts. */
+  async send<R = unknown>(statement: string, values: readonly unknown[], asTexts = false): Promise<R[]> {
     const { query, release } = await this.connect();
-    return (await query(statement, values).finally(release)).rows;
-  }
-
-  /** Gives the rows of a statement as arrays of texts. */
-  async rows(statement: string, values: readonly unknown[]): Promise<Row[]> {
-    const { query, release } = await this.connect();
-    return (await query(statement, values, true).finally(release)).rows as Row[];
+    return (await query(statement, values, asTexts).finally(release)).rows as R[];
   }
 
   async end(): Promise<void> {
@@ -115,14 +106,14 @@ export class PGlitePool implements PostgresPool {
   }
 }
 
-/** Throws inside a transaction: with one connection, a query outside the transaction would wait for it for ever. */
+/** With one connection, a query outside the open transaction would wait for it for ever. */
 function refuseInsideTransaction(): void {
   if (isInsideTransaction()) {
     throw new Error("A query outside the open transaction: inside em.transactional, use the transaction's own em.");
   }
 }
 
-/** Two processes on one folder corrupt it. The lock is a SQLite file's, since that ends with its process, however. */
+/** Two processes on one folder would corrupt it. The lock of a SQLite file ends with its process. */
 function lock(dataDir: string): () => void {
   const file = new DatabaseSync(join(dataDir, 'pglite.lock'), { timeout: 0 });
   try {

@@ -6,10 +6,10 @@ import type { ServerWatch } from './server-watch.ts';
 /** A statement that takes longer is not short, or waits for a lock. */
 const SHORT_MS = 500;
 
-/**
- * Short statements that share a few connections in PostgreSQL's pipeline mode: one does not wait for the answer to the one
- * before it, and those of requests that arrive together go in one packet. Each is a transaction of its own.
- */
+/** `connections`: at most. `repeatable`: doing a statement twice does no harm. */
+type PipelineOptions = { connections: number; repeatable: boolean };
+
+/** Short statements that share connections in pipeline mode: those of one moment go in one packet. */
 export class Pipelines {
   readonly #watch: ServerWatch;
   readonly #config: pg.ClientConfig;
@@ -17,22 +17,14 @@ export class Pipelines {
   readonly #repeatable: boolean;
   readonly #connections = new Set<PostgresConnection>();
 
-  /** `connections`: at most. `repeatable`: doing a statement twice does no harm. */
-  constructor(
-    watch: ServerWatch,
-    config: pg.ClientConfig,
-    { connections, repeatable }: { connections: number; repeatable: boolean },
-  ) {
+  constructor(watch: ServerWatch, config: pg.ClientConfig, { connections, repeatable }: PipelineOptions) {
     this.#watch = watch;
     this.#config = { ...config, statement_timeout: SHORT_MS, pipeline: true };
     this.#most = connections;
     this.#repeatable = repeatable;
   }
 
-  /**
-   * The rows of a statement; null when it is to be sent on a connection of its own, since it took too long here, or, where
-   * that does no harm, since its connection was lost.
-   */
+  /** The rows; null where the statement needs its own connection: it is slow, or repeatable and this one was lost. */
   async send(statement: string, values: readonly unknown[], asTexts = false): Promise<unknown[] | null> {
     if (this.#watch.isSilent) return null;
     const connection = this.#leastBusy();
@@ -42,7 +34,7 @@ export class Pipelines {
     } catch (error) {
       const isUnsent = !connection.isConnected;
       if (isUnsent || (this.#repeatable && !isOfStatement(error))) {
-        // Statements behind it fail at once, and go elsewhere, too.
+        // Later statements on it fail at once, and go elsewhere, too.
         this.#cut(connection);
         return null;
       }
@@ -66,7 +58,7 @@ export class Pipelines {
     return least && (least.waiting === 0 || this.#connections.size >= this.#most) ? least : this.#open();
   }
 
-  /** Statements wait in it until it is connected, and fail with it. */
+  /** Statements wait in it until it is connected. */
   #open(): PostgresConnection {
     const connection = new this.#watch.Client(this.#config);
     const lost = () => this.#connections.delete(connection);
@@ -90,16 +82,13 @@ export class Pipelines {
 
 const codeOf = (error: unknown): string => (error instanceof pg.DatabaseError && error.code) || '';
 
-/**
- * Whether the statement itself failed: not its connection, the server (53, 57, 58), a lock (55), or an earlier statement
- * that was to prepare it (26000).
- */
+/** Whether the statement failed, not a connection, the server (53, 57, 58), a lock (55) or a preparation (26000). */
 const isOfStatement = (error: unknown): boolean => /^(?!26000|5[3578])./.test(codeOf(error));
 
 /** Whether the statement was undone or not begun. */
 const wasCancelled = (error: unknown): boolean => ['57014', '55P03', '26000'].includes(codeOf(error));
 
-/** Statements that are sent before the process next looks at its sockets go out together. */
+/** Statements of one turn of the event loop go out together. */
 function cork(socket: Socket): void {
   if (socket.writableCorked > 0) return;
   socket.cork();

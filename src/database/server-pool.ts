@@ -5,7 +5,7 @@ import type { PostgresConnection } from './connection.ts';
 import { ONE_PLAN, READING, type Row, type SlowRead } from './database.ts';
 import type { ServerWatch } from './server-watch.ts';
 
-/** How often the server looks, while it works, whether the connection was given up. */
+/** The interval at which the server checks, during a statement, whether the client has left. */
 const LEFT_MS = 250;
 
 // Settings of a transaction are part of it, so that a pooler keeps them with its statements.
@@ -17,7 +17,6 @@ function beginReading(seconds: number): string {
   return ['begin read only', ...[...bounds, ...READING].map((setting) => `set local ${setting}`)].join('; ');
 }
 
-/** A pool of connections to a server, for Kysely and for statements of our own. */
 export class ServerPool {
   readonly #pool: pg.Pool;
   readonly #watch: ServerWatch;
@@ -71,10 +70,7 @@ export class ServerPool {
 
 type PoolConnection = PostgresConnection & pg.PoolClient;
 
-/**
- * A connection while it is somebody's. One that is lost goes back by itself: Kysely keeps it when its begin or rollback
- * fails, so the pool would shrink with every connection that is lost in a transaction.
- */
+/** A connection in use. A lost one returns by itself: Kysely would keep it when its begin or rollback fails. */
 class PooledConnection implements Disposable {
   readonly #connection: PoolConnection;
   readonly #release = () => this.release();

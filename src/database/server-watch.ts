@@ -3,23 +3,21 @@ import type pg from 'pg';
 import { PostgresConnection } from './connection.ts';
 
 const LOOK_MS = 500;
-/** A connection that waits is suspected when nothing has come for so many looks. */
+/** Looks without a byte after which a waiting connection is suspected. */
 const SUSPECT_LOOKS = 4;
-/** A server that does not say hello within this time is silent. */
+/** A server without an answer within this time is silent. */
 const ANSWER_MS = 2_500;
 
 /**
- * Tells a server that is slow, which is waited for, from one that is silent (hanging, or behind a broken network), whose
- * connections would be waited for until the system gives them up after minutes. Where a connection waits in vain for two
- * seconds, another one says hello; without an answer all are cut, and new ones fail at once until somebody answers.
+ * Tells a slow server from a silent one, for which statements would wait for minutes. When a connection has waited in
+ * vain for two seconds, another one says hello; without an answer all are cut, and new ones fail at once.
  */
 export class ServerWatch {
-  /** Makes connections that are watched. */
   readonly Client: typeof PostgresConnection;
   readonly #config: pg.ClientConfig;
   readonly #watched = new Map<PostgresConnection, { looks: number; bytes: number }>();
   readonly #timer = setInterval(() => this.#look(), LOOK_MS).unref();
-  /** Nobody answers: a new connection would be waited for. */
+  /** New connections fail at once. */
   isSilent = false;
   #heardAt = 0;
 
@@ -48,7 +46,7 @@ export class ServerWatch {
       last.bytes = bytes;
       suspected ||= last.looks >= SUSPECT_LOOKS;
     }
-    // Another one each time: a network that comes back does not bring what was lost on it.
+    // A new connection each time: a network that returns does not deliver what was lost.
     if (suspected) void this.#sayHello();
   }
 
@@ -56,7 +54,7 @@ export class ServerWatch {
     const began = performance.now();
     const connection = new PostgresConnection(this.#config);
     const hello = connection.connect().then(() => connection.query('select 1'));
-    // An error is an answer too: whoever asks for something is told the same.
+    // An error is an answer, too.
     const answer = hello.catch(() => {}).then(() => false);
     const silent = await Promise.race([answer, delay(ANSWER_MS, true, { ref: false })]);
     connection.socket.destroy();

@@ -9,7 +9,6 @@ import { Pipelines } from './pipelines.ts';
 import { ServerPool } from './server-pool.ts';
 import { ServerWatch } from './server-watch.ts';
 
-/** The connections to one server, each made when it is needed. */
 class Server {
   readonly url: string;
   readonly watch: ServerWatch;
@@ -31,7 +30,6 @@ class Server {
   }
 }
 
-/** Opens a database on a PostgreSQL server; throws when it cannot be reached. */
 export async function connectServer(url: string, config: DatabaseConfig): Promise<Database> {
   const primary = new Server(url);
   const replicas = config.DATABASE_READ_URLS.map((replica) => new Server(replica));
@@ -46,35 +44,28 @@ export async function connectServer(url: string, config: DatabaseConfig): Promis
   }
   // Readiness has a connection of its own, so that it never waits for one.
   const probing = new ServerPool(primary.watch, { ...pooled(url), max: 1 });
-  // A statement that waits for a lock must not delay those behind it for long.
+  // A statement that waits for a lock must not delay the next ones for long.
   const addition = { ...session(url, [ONE_PLAN]), ...bounds, lock_timeout: 50 };
   const additions = new Pipelines(primary.watch, addition, { connections: MOST_ADDING, repeatable: false });
   const orm = await MikroORM.init({ ...options, clientUrl: url, driverOptions: () => primary.pool.dialect });
   const readers = replicas.length > 0 ? replicas : [primary];
   let turn = 0;
   const nextReader = () => readers[turn++ % readers.length] as Server;
-  /** Reads from the primary where the replica whose turn it is cannot be reached. */
-  const read = async <T>(ask: (from: ServerPool) => Promise<T>, signal?: AbortSignal): Promise<T> => {
-    const { pool } = nextReader();
-    try {
-      return await ask(pool);
-    } catch (error) {
-      if (pool === primary.pool || signal?.aborted || !isUnreached(error)) throw error;
-      return ask(primary.pool);
-    }
-  };
   return {
     ...common(orm, (statement) => probing.send(statement, [])),
     kind: 'postgresql',
-    send(statement, values, { replica = false } = {}) {
-      const ask = (from: ServerPool) => from.send(statement, values);
-      return replica ? read(ask) : ask(primary.pool);
-    },
+    send: (statement, values) => primary.pool.send(statement, values),
     read: (statement, values) => nextReader().shortReads.send(statement, values),
     rows: (statement, values) => nextReader().shortReads.send(statement, values, true) as Promise<Row[] | null>,
-    slowRows(statement, values, how) {
-      const ask = (from: ServerPool) => from.rows(statement, values, how);
-      return how.newest ? ask(primary.pool) : read(ask, how.signal);
+    async slowRows(statement, values, how) {
+      const { pool } = how.newest ? primary : nextReader();
+      try {
+        return await pool.rows(statement, values, how);
+      } catch (error) {
+        // The primary answers for a replica that cannot be reached.
+        if (pool === primary.pool || how.signal?.aborted || !isUnreached(error)) throw error;
+        return primary.pool.rows(statement, values, how);
+      }
     },
     add: (statement, values) => additions.send(statement, values),
     connections: () => primary.pool.usage,
@@ -91,7 +82,7 @@ export async function connectServer(url: string, config: DatabaseConfig): Promis
   };
 }
 
-/** Whether the server or the way to it is gone, rather than that it has answered. */
+/** Whether the server was not reached. */
 const isUnreached = (error: unknown): boolean =>
   !(error instanceof pg.DatabaseError) || /^(?:08|57P)/.test(error.code ?? '');
 
@@ -101,15 +92,15 @@ function notReached(url: string, error: unknown): StartError {
   return new StartError(`Cannot connect to the database at ${host}${pathname}: ${reason}`, { cause: error });
 }
 
-/** Few, since many statements in one packet is what saves; two, so that one that takes long does not hold up all others. */
+/** Few, since statements save by sharing packets; two, so that a slow one does not hold up all others. */
 const MOST_READING = 2;
-/** More, since each of these waits for the disk, and those that commit at the same time wait together. */
+/** More, since each waits for the disk, and those that commit together wait together. */
 const MOST_ADDING = 8;
 
 /** Any number will do, as long as every process of the service has the same. */
 const migrationLock = 4_071_928;
 
-/** Several processes may start at once: one migrates, the others wait, on connections whose statements may take long. */
+/** Several processes may start at once: one migrates, the others wait. */
 async function migrateServer(url: string, tell: Tell): Promise<string[]> {
   const orm = await MikroORM.init({
     ...options,
@@ -117,7 +108,7 @@ async function migrateServer(url: string, tell: Tell): Promise<string[]> {
     discovery: { warnWhenNoEntities: false },
     clientUrl: url,
     pool: { min: 0, max: 2 },
-    // Whatever the role is limited to.
+    // Overrides limits of the role.
     driverOptions: {
       ...session(url),
       options: `-c jit=off -c statement_timeout=0 -c lock_timeout=${MIGRATION_LOCK_TIMEOUT}`,
@@ -128,7 +119,7 @@ async function migrateServer(url: string, tell: Tell): Promise<string[]> {
       .getKysely()
       .connection()
       .execute(async (holder) => {
-        // Asked for again and again: an index that is built beside the work waits for every statement that runs.
+        // Polled: an index that is built concurrently waits for every running statement.
         const held = () =>
           sql<{ held: boolean }>`select pg_try_advisory_lock(${migrationLock}) as held`.execute(holder);
         for (let waits = 0; !(await held()).rows[0]?.held; waits++) {
@@ -143,13 +134,13 @@ async function migrateServer(url: string, tell: Tell): Promise<string[]> {
   }
 }
 
-/** How long a statement of a request may run, and wait for somebody else's. */
+/** Limits of a request's statement, and of its wait for a lock. */
 const bounds: ClientConfig = { statement_timeout: 30_000, lock_timeout: 3_000 };
 
-/** With half a second in a pipeline, 2 s for a connection and 3 s for a lock, nobody waits longer than 6 s in vain. */
+/** Half a second in a pipeline, 2 s for a connection, 3 s for a lock: no request waits longer than 6 s in vain. */
 const pooled = (url: string): PoolConfig => ({ ...session(url), ...bounds, max: 14, connectionTimeoutMillis: 2_000 });
 
-/** How every connection to a server is made. A lost server is noticed in about 20 seconds on an idle connection. */
+/** Settings of every connection. A lost server is noticed in about 20 seconds on an idle connection. */
 function session(url: string, settings: readonly string[] = []): ClientConfig {
   return {
     connectionString: url,

@@ -1,6 +1,6 @@
 import { p, Type, UnderscoreNamingStrategy } from '@mikro-orm/core';
 
-/** Elements that need no quotes in the text of an array, as PostgreSQL writes it: defaults are compared with its text. */
+/** Elements that PostgreSQL writes without quotes in the text of an array: defaults are compared with its text. */
 const PLAIN = /^(?!null$)[^\s{},"\\]+$/i;
 
 function element(value: unknown): string {
@@ -9,10 +9,7 @@ function element(value: unknown): string {
   return PLAIN.test(text) ? text : `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
 }
 
-/**
- * An array of PostgreSQL, whatever its elements. MikroORM's own array type changes texts on the way: 'NULL' becomes null,
- * spaces at the ends vanish, and line breaks, quotes and backslashes come back as something else.
- */
+/** An array of PostgreSQL. MikroORM's own type changes 'NULL', spaces at ends, line breaks, quotes and backslashes. */
 class NativeArray<T> extends Type<readonly T[] | null, string | null> {
   override convertToDatabaseValue(value: readonly T[] | null): string | null {
     return value && `{${value.map(element).join(',')}}`;
@@ -48,7 +45,7 @@ export const refersTo = <T extends Target>(target: T, column: string) =>
 export const belongsTo = <T extends Target>(target: T, column: string) =>
   refersTo(target, column).deleteRule('cascade').updateRule('no action');
 
-/** Constraint names as PostgreSQL makes them; those of foreign keys leave out `company`, with which all of these begin. */
+/** Constraint names as PostgreSQL makes them; those of foreign keys leave out `company`, their first column. */
 export class Names extends UnderscoreNamingStrategy {
   override indexName(...[table, columns, type]: Parameters<UnderscoreNamingStrategy['indexName']>): string {
     if (type === 'foreign') return `${table}_${columns.filter((column) => column !== 'company').join('_')}_fkey`;

@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { json, texts, time } from './columns.ts';
 
-/** One row for each company that has, or had, a fleet or a webhook: it is locked by who publishes its events or halts its webhooks. */
+/** A row for each company that has had a fleet or a webhook, locked by publishing and by halting a webhook. */
 export const Company = defineEntity({
   name: 'Company',
   tableName: 'company',
@@ -12,7 +12,7 @@ export const Company = defineEntity({
   },
 });
 
-/** The points that all processes have counted against one company's rate in one minute. Unlogged: a crash forgives it. */
+/** The points that all processes have counted against a company's rate in a minute. Unlogged: a crash forgives it. */
 export const RateUse = defineEntity({
   name: 'RateUse',
   tableName: 'rate_use',
@@ -23,20 +23,20 @@ export const RateUse = defineEntity({
   },
 });
 
-/** A process that asks manufacturers, while it has vehicles claimed; one that was killed stays until others have taken these over. */
+/** A process that verifies vehicles, while it has claims; a dead one stays until others have taken over its claims. */
 export const Worker = defineEntity({
   name: 'Worker',
   tableName: 'worker',
   properties: {
     id: p.uuid().primary(),
-    /** Until when its claims are its own, unless it renews this. */
+    /** Its claims are valid until then. */
     aliveUntil: time(),
   },
 });
 
 export const scheduledKinds = ['vehicle', 'contract', 'delivery'] as const;
 
-/** Says that a company has rows to work on: the earliest entry comes no later than its first due row (core/schedule.ts). */
+/** A company has rows to work on: its earliest entry is no later than its first due row (core/schedule.ts). */
 export const Schedule = defineEntity({
   name: 'Schedule',
   tableName: 'schedule',
@@ -58,7 +58,7 @@ export const IdempotencyKey = defineEntity({
   properties: {
     /** Empty for callers without a token. */
     company: p.text().primary(),
-    /** Without a token: the key of the caller and the digest of the request, since two strangers may choose the same key. */
+    /** Without a token: the caller's key and the digest of the request, since two callers may choose the same key. */
     key: p.text().primary(),
     /** SHA-256 of method, path and body. */
     request: p.text(),
@@ -68,7 +68,7 @@ export const IdempotencyKey = defineEntity({
     body: p.text().nullable(),
     /** The scopes that the first caller's token needed. */
     scopes: texts().defaultRaw(`'{fleets:read,fleets:write,contracts:read,contracts:write}'`),
-    /** The webhook whose secret belongs into the body. */
+    /** The webhook of the secret in the body. */
     secretOf: p.uuid().nullable(),
     createdAt: time(),
   },

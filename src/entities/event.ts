@@ -5,7 +5,7 @@ import { belongsTo, json, texts, time, uuids } from './columns.ts';
 const published = 'position IS NOT NULL';
 const publishedOf = (column: string) => `${published} AND ${column} IS NOT NULL`;
 
-/** One fact, as it was when it became true. Rows are written once; `position` and `historyId` are added when it is published. */
+/** A fact as it was when it became true. Rows are written once; publishing adds `position` and `historyId`. */
 export const Event = defineEntity({
   name: 'Event',
   tableName: 'event',
@@ -28,10 +28,10 @@ export const Event = defineEntity({
     id: p.uuid().primary().defaultRaw('new_uuid()'),
     /** The order of writing: a later transaction's is greater. */
     seq: p.bigint().autoincrement().columnType('bigint').generated('identity'),
-    /** The place in the company's log, which readers follow; null until published. */
+    /** The position in the company's log; null until published. */
     position: p.bigint().nullable(),
     type: p.text(),
-    // No foreign keys: events outlive what they tell of.
+    // No foreign keys: events outlive their subjects.
     fleetId: p.uuid().nullable(),
     contractId: p.uuid().nullable(),
     vehicleIds: uuids().default([]),
@@ -42,12 +42,12 @@ export const Event = defineEntity({
     requestId: p.text().nullable(),
     at: time(),
     data: json<Record<string, unknown>>().defaultRaw(`'{}'`),
-    /** The item of the history that it is a part of, from when it is published. */
+    /** Its item of the history, once published. */
     historyId: p.uuid().nullable(),
   },
 });
 
-/** An item of the history: the events of one request about a fleet, or those of the service of one type within an hour. */
+/** An item of the history: the events of a request about a fleet, or of the service of one type within an hour. */
 export const History = defineEntity({
   name: 'History',
   tableName: 'history',
@@ -61,7 +61,6 @@ export const History = defineEntity({
     id: p.uuid().primary().defaultRaw('new_uuid()'),
     /** A digest of what its events have in common. */
     key: p.uuid(),
-    /** That of its first event. */
     position: p.bigint(),
     type: p.text(),
     fleetId: p.uuid().nullable(),
@@ -87,7 +86,7 @@ export const Activity = defineEntity({
   properties: {
     company: p.text().primary(),
     hour: time().primary(),
-    /** Zeros for what is about no fleet. */
+    /** Zeros for events without a fleet. */
     fleetId: p.uuid().primary(),
     type: p.text().primary(),
     events: p.integer(),
@@ -97,7 +96,6 @@ export const Activity = defineEntity({
 
 export const webhookStates = ['ACTIVE', 'PAUSED', 'DISABLED'] as const;
 
-/** An address of a company that its events are sent to. */
 export const Webhook = defineEntity({
   name: 'Webhook',
   tableName: 'webhook',
@@ -110,13 +108,12 @@ export const Webhook = defineEntity({
     /** Empty: all types. */
     types: texts().default([]),
     state: p.enum(webhookStates).default('ACTIVE'),
-    /** Why it is not active, for people; null where its owner wanted it so. */
+    /** Why it is not active; null where its owner halted it. */
     reason: p.text().nullable(),
-    /** While it is not active, and until it has caught up: the events after this position wait for it. */
+    /** The position after which events wait for it, while it is halted or catches up. */
     heldFrom: p.bigint().nullable(),
-    /** Since when what has waited is to be made due, step by step; null: there is nothing to do. */
+    /** Since when resumeStep has work; null: none. */
     dueAt: time().nullable(),
-    /** Its last attempt failed. */
     failing: p.boolean().default(false),
     secret: p.text(),
     /** Still signs, beside the new one, until oldSecretUntil. */
@@ -155,15 +152,14 @@ export const Delivery = defineEntity({
     eventId: p.uuid().persist(false),
     event: () => belongsTo(Event, 'event_id'),
     state: p.enum(deliveryStates).default('PENDING'),
-    /** One attempt, and no other after it. */
+    /** One attempt only. */
     once: p.boolean().default(false),
-    /** Somebody asked for the next attempt: it is made whatever the state of the webhook. */
+    /** A person asked for the next attempt, whatever the state of the webhook. */
     asked: p.boolean().default(false),
     attempts: p.integer().default(0),
-    /** When it is to be sent (again); while it is claimed, when the claim ends. Null: not by itself. */
+    /** When it is sent next, or its claim ends; null: not by itself. */
     dueAt: time().nullable(),
     claimed: p.boolean().default(false),
-    /** Address and headers of the last attempt. */
     url: p.text().nullable(),
     headers: json<Record<string, string>>().nullable(),
     status: p.integer().nullable(),

@@ -5,7 +5,7 @@ export const Fleet = defineEntity({
   name: 'Fleet',
   tableName: 'fleet',
   indexes: [
-    // A request without a token names a fleet, and the fleet its company.
+    // Without a token, a fleet's id finds its company.
     { name: 'fleet_by_hash', properties: ['id'], type: 'hash' },
     { name: 'fleet_being_deleted', properties: ['company', 'id'], where: 'deletion IS NOT NULL' },
     // By code points: the order of names, and what prefixes are looked up by.
@@ -20,7 +20,7 @@ export const Fleet = defineEntity({
     vat: p.text().check(lengthOf('vat', 255)),
     createdAt: time(),
     updatedAt: time(),
-    /** By whom it was deleted, while its vehicles go: nobody sees any of them any more. */
+    /** The actor of its deletion, while its vehicles are being deleted. */
     deletion: json<{ actor: string; request_id: string | null }>().nullable(),
   },
 });
@@ -28,7 +28,7 @@ export const Fleet = defineEntity({
 export const eligibilityStatuses = ['PENDING', 'ELIGIBLE', 'INELIGIBLE', 'UNSUPPORTED', 'FAILED'] as const;
 export const dataDeliveries = ['PULL', 'PUSH'] as const;
 export const connectivityStatuses = ['ACTIVATED', 'DEACTIVATED', 'UNKNOWN'] as const;
-/** One of them must act for a verification to succeed. */
+/** The one who must act for a verification to succeed. */
 export const actors = ['CUSTOMER', 'MANUFACTURER', 'OPERATOR'] as const;
 
 export const Vehicle = defineEntity({
@@ -48,7 +48,7 @@ export const Vehicle = defineEntity({
       name: 'vehicle_by_vin_end',
       expression: 'create index vehicle_by_vin_end on vehicle (company, fleet_id, reverse(vin))',
     },
-    // Vehicles without an answer stand behind.
+    // Vehicles without an answer come last.
     {
       name: 'vehicle_by_verified',
       expression: `create index vehicle_by_verified on vehicle (company, coalesce(verified_at, 'infinity'::timestamptz), id)`,
@@ -66,7 +66,7 @@ export const Vehicle = defineEntity({
     // vehicle_tally has the foreign key: checked for each vehicle it would be too slow (docs/decisions/imports.md).
     fleet: () => refersTo(Fleet, 'fleet_id').createForeignKeyConstraint(false),
     vin: p.text().collation('C').check(`vin ~ '^[A-HJ-NPR-Z0-9]{17}$'::text`),
-    /** The brand's slug: told by the VIN at first, then the one that the manufacturer confirmed. */
+    /** The brand's slug: by the VIN at first, then as the manufacturer confirmed. */
     manufacturer: p.text().nullable(),
     warnings: texts().default([]),
     createdAt: time(),
@@ -74,11 +74,11 @@ export const Vehicle = defineEntity({
     dataDelivery: texts<(typeof dataDeliveries)[number]>().default([]),
     connectivityStatus: p.enum(connectivityStatuses).nullable(),
     primaryUserAssigned: p.boolean().nullable(),
-    /** Why the answer is what it is; while there is none, why the last attempt gave none. */
+    /** Why the status is what it is, or why the last attempt gave no answer. */
     reason: json<{ code: string; message: string; actor: (typeof actors)[number]; retryable: boolean }>().nullable(),
-    /** How often the manufacturer was asked for the present answer. */
+    /** Questions for the present answer. */
     attempts: p.integer().default(0),
-    /** How often in a row it was asked without an answer. */
+    /** Consecutive questions without an answer. */
     faults: p.integer().default(0),
     verifiedAt: time().nullable(),
     /** When this row needs work; while it is claimed, when the claim ends. */
@@ -108,7 +108,7 @@ export const VehicleTally = defineEntity({
 export const Contract = defineEntity({
   name: 'Contract',
   tableName: 'contract',
-  // A request without a token names a contract alone.
+  // Without a token, a contract's id is looked up alone.
   indexes: [
     { name: 'contract_by_hash', properties: ['id'], type: 'hash' },
     { name: 'contract_by_fleet', properties: ['company', 'fleetId', 'id'] },

@@ -29,9 +29,9 @@ export const Import = defineEntity({
     /** The layout of the file, so that rejected rows can be given back in it. */
     delimiter: p.text().default(','),
     columns: texts().nullable(),
-    /** Of a workbook, the name of the sheet that was read. */
+    /** The name of a workbook's sheet that was read. */
     sheet: p.text().nullable(),
-    /** SHA-256 of the file's bytes, to tell a repeated upload from another one. */
+    /** SHA-256 of the file's bytes: a repeated upload has the same. */
     digest: p.text().nullable(),
     idempotencyKey: p.text().nullable(),
     /** The first rows that repeat another row's VIN, as the report shows them. */
@@ -39,16 +39,15 @@ export const Import = defineEntity({
     failure: p.text().nullable(),
     startedAt: time(),
     finishedAt: time().nullable(),
-    /** While it runs: when its process counts as gone unless it has moved this on. */
+    /** While it runs: the time at which its process counts as dead unless it renews this. */
     dueAt: time().nullable(),
     storingSince: time().nullable(),
   },
 });
 
-/** The import is a part of the key. */
 const ofImport = () => p.manyToOne(Import).ref().primary().joinColumns('company', 'import_id');
 
-/** Good rows of a running import, thousands at a time. Unlogged: a crash loses them, so that they are counted before they are stored. */
+/** Good rows of a running import. Unlogged: a crash loses them, so they are counted before they are stored. */
 export const ImportBatch = defineEntity({
   name: 'ImportBatch',
   tableName: 'import_batch',

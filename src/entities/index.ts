@@ -9,7 +9,6 @@ export const entities = [
   ...[IdempotencyKey, Event, History, Activity, Webhook, Delivery, Schedule, Worker, RateUse],
 ];
 
-/** The functions of the database, but for those of triggers. */
 export const routines = [
   new Routine({
     name: 'new_uuid',

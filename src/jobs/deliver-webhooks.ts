@@ -3,8 +3,8 @@ import type { Context } from '../core/context.ts';
 import {
   type ClaimedDelivery,
   claimDeliveries,
-  type Party,
-  partiesDue,
+  type DeliveryGroup,
+  groupsDue,
   sendDelivery,
 } from '../core/webhooks/deliver-webhooks.ts';
 import { resumeStep, webhooksToResume } from '../core/webhooks/resume-webhooks.ts';
@@ -13,7 +13,7 @@ import { type Attempted, storeAttempts } from '../core/webhooks/store-attempts.t
 import { type Appetite, Shares } from '../fairness/shares.ts';
 import { batched, inTurns, type Job, type Tools } from './job.ts';
 
-/** Deliveries under way at a time in this process; the reserve is for parties that have none. */
+/** Deliveries under way at a time in this process; the reserve is for groups that have none. */
 const PLACES = { capacity: 160, reserve: 40 };
 /** Leaves as many places free as it has. */
 const SOUND: Appetite = { leaves: 1, reserved: true };
@@ -22,7 +22,7 @@ const CAUTIOUS: Appetite = { leaves: 7, reserved: false };
 /** At the end, receivers that have not answered are not waited for any longer. */
 const LONGEST_STOP_MS = 3_000;
 
-const nameOf = ({ company, kind }: Party): string => `${kind} ${company}`;
+const nameOf = ({ company, kind }: DeliveryGroup): string => `${kind} ${company}`;
 
 /** Sends deliveries that have come due. Companies share the places in turn; a webhook that is slow has its own few. */
 export class DeliverWebhooks implements Job {
@@ -32,7 +32,7 @@ export class DeliverWebhooks implements Job {
   /** How many each webhook has under way. */
   readonly #busy = new Map<string, number>();
   readonly #sending = new Set<Promise<void>>();
-  /** Attempts of a party gather while a statement stores others. */
+  /** Attempts of a group gather while a statement stores others. */
   readonly #stores = new Map<string, ReturnType<typeof batched<Attempted>>>();
   /** Whether something is due that found no room, or may be. */
   #waiting = false;
@@ -58,33 +58,33 @@ export class DeliverWebhooks implements Job {
     await Promise.all(this.#sending);
   }
 
-  /** Gives each party that has something due its share; gives how many deliveries were begun, and when another will be due. */
+  /** Gives each group that has something due its share; gives how many deliveries were begun, and when another will be due. */
   async #startDue(ctx: Context, signal: AbortSignal) {
     let started = 0;
     this.#waiting = true;
-    const { parties, next } = await partiesDue(ctx, this.#busy);
-    for (const party of this.#shares.inTurn(parties, nameOf)) {
-      const appetite = party.kind === 'sound' ? SOUND : CAUTIOUS;
-      const limit = party.room ? this.#shares.room(nameOf(party), appetite) : 0;
+    const { groups, next } = await groupsDue(ctx, this.#busy);
+    for (const group of this.#shares.inTurn(groups, nameOf)) {
+      const appetite = group.kind === 'sound' ? SOUND : CAUTIOUS;
+      const limit = group.room ? this.#shares.room(nameOf(group), appetite) : 0;
       if (limit === 0 || signal.aborted) continue;
-      for (const one of await claimDeliveries(ctx, party, { limit, busy: this.#busy })) {
-        this.#start(ctx, nameOf(party), one);
+      for (const one of await claimDeliveries(ctx, group, { limit, busy: this.#busy })) {
+        this.#start(ctx, nameOf(group), one);
         started += 1;
       }
     }
-    if (started === 0) this.#waiting = parties.length > 0;
+    if (started === 0) this.#waiting = groups.length > 0;
     return { started, next };
   }
 
-  #start({ services: { changes } }: Context, party: string, claimed: ClaimedDelivery): void {
+  #start({ services: { changes } }: Context, group: string, claimed: ClaimedDelivery): void {
     const id = claimed.webhook_id;
     this.#busy.set(id, (this.#busy.get(id) ?? 0) + 1);
     // A delivery that could not be stored comes due again when its claim ends.
-    const one = this.#shares.run(party, () => this.#deliver(party, claimed)).catch(this.#tools.onError);
+    const one = this.#shares.run(group, () => this.#deliver(group, claimed)).catch(this.#tools.onError);
     this.#sending.add(one);
     void one.then(() => {
       this.#sending.delete(one);
-      if (this.#shares.held(party) === 0) this.#stores.delete(party);
+      if (this.#shares.held(group) === 0) this.#stores.delete(group);
       const left = (this.#busy.get(id) ?? 1) - 1;
       if (left > 0) this.#busy.set(id, left);
       else this.#busy.delete(id);
@@ -92,14 +92,14 @@ export class DeliverWebhooks implements Job {
     });
   }
 
-  async #deliver(party: string, claimed: ClaimedDelivery): Promise<void> {
+  async #deliver(group: string, claimed: ClaimedDelivery): Promise<void> {
     const sent = await sendDelivery(this.#tools.open(), this.#sender, claimed);
     // An attempt that this process cuts off does not count against the receiver: it comes due again when its claim ends.
     if (this.#cut) return;
     const { company } = claimed;
     const store =
-      this.#stores.get(party) ?? batched((attempted) => storeAttempts(this.#tools.open(), company, attempted));
-    this.#stores.set(party, store);
+      this.#stores.get(group) ?? batched((attempted) => storeAttempts(this.#tools.open(), company, attempted));
+    this.#stores.set(group, store);
     await store({ claimed, sent });
   }
 }

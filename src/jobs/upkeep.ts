@@ -1,8 +1,7 @@
 import type { Context } from '../core/context.ts';
-import { trimEvents } from '../core/events/trim-events.ts';
 import { failAbandonedImports, trimImports } from '../core/imports/run.ts';
 import { deleteSome, fleetsBeingDeleted } from '../core/operations/delete-fleets.ts';
-import { foldTallies, forgetAnswers, forgetRateUse } from '../core/operations/upkeep.ts';
+import { foldTallies, forgetAnswers, forgetRateUse, trimEvents } from '../core/operations/upkeep.ts';
 import { refreshStatistics } from '../core/statistics.ts';
 import { trimDeliveries } from '../core/webhooks/trim-deliveries.ts';
 import { inTurns, type Job, type Tools } from './job.ts';

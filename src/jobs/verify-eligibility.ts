@@ -11,7 +11,7 @@ import {
   takeOverClaims,
   vehicleSchedule,
 } from '../core/vehicles/due-vehicles.ts';
-import { TOLD_EVERY_SECONDS, tellOfProviders } from '../core/vehicles/providers.ts';
+import { REPORT_SECONDS, reportProviders } from '../core/vehicles/providers.ts';
 import { askManufacturer, storeVerifications, type Verified } from '../core/vehicles/verification.ts';
 import { batched, type Job, type Tools } from './job.ts';
 
@@ -175,8 +175,8 @@ export function tellProviders({ open }: Pick<Tools, 'open'>): Job {
   return {
     async run() {
       const ctx = open();
-      told = tellOfProviders(ctx, told);
-      return new Date(ctx.now().getTime() + TOLD_EVERY_SECONDS * 1000).toISOString();
+      told = reportProviders(ctx, told);
+      return new Date(ctx.now().getTime() + REPORT_SECONDS * 1000).toISOString();
     },
   };
 }

@@ -3,9 +3,8 @@ import { z } from 'zod';
 import type { Context, Scope } from '../core/context.ts';
 import { type ErrorCode, ValidationFailed } from '../core/errors.ts';
 import { readInput } from '../core/input.ts';
-import { type Order, type Orders, type Place, sortsOf } from '../core/sql/order.ts';
-import { cursorOf, type Page, pageSize, readPage } from '../core/sql/page.ts';
-import { PAGE_DEFAULT, PAGE_MAX } from '../core/sql/page-size.ts';
+import { type ListPosition, type Order, type Orders, sortsOf } from '../core/sql/order.ts';
+import { cursorOf, PAGE_DEFAULT, PAGE_MAX, type Page, pageSize, readPage } from '../core/sql/page.ts';
 import type { Slice, TextPage } from '../core/sql/read.ts';
 import type { HeaderName } from './openapi/json-schema.ts';
 import type { PathParameter, QueryParameter } from './openapi/parameters.ts';
@@ -148,7 +147,7 @@ export function readListQuery({ path, query }: RestRequest, { filter, orders = {
   const orderBy = readSort(query, orders);
   const paged = limit !== undefined || after !== undefined;
   const page = readPage({ first: paged ? (limit ?? PAGE_DEFAULT) : PAGE_MAX, after, orderBy }, orders);
-  const linkTo = (last: Place): Record<string, string> => {
+  const linkTo = (last: ListPosition): Record<string, string> => {
     const kept = [...Object.keys(filter?.shape ?? {}), ...(orderBy ? ['sort'] : [])];
     const given = kept.flatMap((name) => (typeof query[name] === 'string' ? [[name, query[name]]] : []));
     const next = [...given, ['limit', String(page.limit)], ['after', cursorOf(last, page.order)]];
@@ -189,7 +188,7 @@ export async function* pagesFrom<P extends Pick<TextPage, 'last' | 'hasNext'>>(
   order: Order,
   read: (page: Page) => Promise<P>,
 ): AsyncGenerator<P, void> {
-  const readAfter = (after: Place) => {
+  const readAfter = (after: ListPosition) => {
     const page = read({ limit: STREAM_PAGE, order, after, before: null, backward: false });
     page.catch(() => {}); // A reader that leaves does not wait for it; one that stays is told below.
     return page;
@@ -212,7 +211,7 @@ export const inSteps =
   (read: ReadPage): ReadPage =>
   async (page) => {
     const texts: string[] = [];
-    let last: Place | null = null;
+    let last: ListPosition | null = null;
     let left = page.limit;
     let length = 0;
     for (let size = FIRST_STEP; ; ) {

@@ -3,13 +3,13 @@ import { contract } from '../core/contracts/contract.ts';
 import { field } from '../core/fields.ts';
 import { fleet } from '../core/fleets/fleet.ts';
 import { readInput } from '../core/input.ts';
-import { type Found, search } from '../core/reads/search.ts';
+import { type SearchResult, search } from '../core/reads/search.ts';
 import { shapeOf } from '../core/sql/selection.ts';
 import { vehicleJson } from './export.ts';
 import { digits, get, once } from './route.ts';
 
 const shapes = { Fleet: shapeOf(fleet), Vehicle: shapeOf(vehicleJson), Contract: shapeOf(contract) };
-const shape = ({ type, ...found }: Found) => ({ type, ...shapes[type](found as never) });
+const shape = ({ type, ...found }: SearchResult) => ({ type, ...shapes[type](found as never) });
 
 const typeOf = <Name extends string>(name: Name) => field(z.literal(name), 'What it is.', name);
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { asIn, field } from '../fields.ts';
+import { asIn, exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { id, mustBe, storable, text, time } from '../input.ts';
 import type { Orders } from '../sql/order.ts';
 
@@ -9,30 +9,22 @@ export type ContractStatus = z.output<typeof contractStatus>;
 /** A contract as REST shows it: in force in [from, to), ISO 8601 UTC. */
 export const contract = z
   .object({
-    id: field(
-      z.uuid(),
-      'Identifies the contract: the same in both interfaces.',
-      '019aa1b2-7d4e-7f50-9b7c-1d2e3f4a5b6c',
-    ),
+    id: uuidField('Identifies the contract: the same in both interfaces.', exampleIds.contract),
     company: field(z.string(), 'The company whose vehicle it is.', 'acme'),
-    fleetId: field(z.uuid(), 'The fleet of the vehicle.', '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b'),
+    fleetId: uuidField('The fleet of the vehicle.', exampleIds.fleet),
     name: field(z.string(), 'Any name.', 'Fuel data, 2027'),
     description: field(z.string(), 'What it is for.', 'Fuel level of the Berlin vans'),
     vin: field(z.string(), 'The VIN of the vehicle: one of that fleet.', 'WBA3A5C50CF256985'),
     manufacturer: field(z.string().nullable(), 'The maker of the vehicle; null if the VIN does not tell.', 'bmw'),
-    from: field(z.iso.datetime(), 'When it begins.', '2027-01-01T00:00:00.000Z'),
-    to: field(
-      z.iso.datetime(),
-      'When it ends, later than `from`; this moment is no longer part of it.',
-      '2028-01-01T00:00:00.000Z',
-    ),
+    from: timeField('When it begins.', '2027-01-01T00:00:00.000Z'),
+    to: timeField('When it ends, later than `from`; this moment is no longer part of it.', '2028-01-01T00:00:00.000Z'),
     pack: field(
       z.string(),
       'The pack of data services, from the catalogue where there is one. A vehicle has one contract for a pack at a time.',
       'fuel',
     ),
     status: field(contractStatus, 'Where its period stands to the present.', 'SCHEDULED'),
-    createdAt: field(z.iso.datetime(), 'When it was created.', '2026-11-20T08:00:00.000Z'),
+    createdAt: timeField('When it was created.'),
   })
   .meta({ id: 'Contract', description: 'Ties a vehicle to a pack of its manufacturer for a period of time.' });
 

@@ -4,61 +4,49 @@ import { ContractNotFound, type Expected, Forbidden, needExpected } from '../err
 import { announceEvents, type By, byCaller, bySystem, recording } from '../events/record-events.ts';
 import { ofFleets, ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { scheduleOf } from '../schedule.ts';
+import { isId } from '../sql/ids.ts';
 import type { Page } from '../sql/page.ts';
-import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
+import { type RowWriter, readOne, readText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoSql, json, jsonObject, jsonTable } from '../sql/selection.ts';
-import { onPrimary, transaction } from '../sql/send.ts';
-import { isId, prepare } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { transaction } from '../sql/send.ts';
+import { db, prepare, type RowKey, type Tables } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, type ContractStatus, contractFilter, contractOrders, contractWithVehicle } from './contract.ts';
 
 /** Deletes a contract and gives it back as it was; throws ContractNotFound and PreconditionFailed. */
-export async function deleteContract(
-  ctx: Context,
-  by: { id: string },
-  expected?: Expected<Contract>,
-): Promise<Contract> {
+export async function deleteContract(ctx: Context, by: { id: string }, expected?: Expected<Contract>) {
   const caller = authorizeContracts(ctx, 'contracts:write');
   if (!isId(by.id)) throw new ContractNotFound();
   const read = (company: string | null) => readOne<Contract>(ctx, contractRows, by, { company, newest: true });
-  // A transaction also for one statement: its plan looks up the rows of a company that the planner has not seen.
+  // A transaction also for one statement: its plan suits a company that the planner has not seen.
   return transaction(ctx, async () => {
     const key = { ...by, company: caller ?? (await read(null)).company };
     if (expected) {
-      await lockContract(onPrimary(ctx), key);
+      await lockContract(ctx, key);
       needExpected(await read(key.company), expected);
     }
-    const [row] = await removeContract(onPrimary(ctx), { ...byCaller(ctx), ...key });
+    const [row] = await removeContract(ctx, { ...byCaller(ctx), ...key });
     if (!row) throw new ContractNotFound();
     announceEvents(ctx);
     return row.json;
   });
 }
 
-interface ContractKey {
-  company: string;
-  id: string;
-}
-
-const lockContract = prepare((p: ContractKey) =>
+const lockContract = prepare((p: RowKey) =>
   db.selectFrom('contract').select('id').where('company', '=', p.company).where('id', '=', p.id).forUpdate(),
 );
 
-/** One contract; throws ContractNotFound. */
 export const getContract = (ctx: Context, input: { id: string }): Promise<Contract> =>
   readOne(ctx, contractRows, input, { company: authorizeContracts(ctx, 'contracts:read') });
 
-/** A page of a company's contracts, as `writer` writes them. A caller with a token may name its own company only: Forbidden. */
-export async function listContracts(
-  ctx: Context,
-  writer: RowWriter,
-  { company, page }: { company: string; page: Page },
-): Promise<TextPage> {
+/** A page of a company's contracts. Throws Forbidden where the token is of another company. */
+export async function listContracts(ctx: Context, writer: RowWriter, input: { company: string; page: Page }) {
   const own = authorizeContracts(ctx, 'contracts:read');
-  if (own !== null && own !== company) throw new Forbidden('The conditions name another company than the token.');
-  return readText(ctx, contractRows, writer, { company, page });
+  if (own !== null && own !== input.company) {
+    throw new Forbidden('The conditions name another company than the token.');
+  }
+  return readText(ctx, contractRows, writer, { company: input.company, page: input.page });
 }
 
 export const statusAt = (now: Date, from: Date, to: Date): ContractStatus =>
@@ -125,7 +113,7 @@ const namesOf = (company: string) =>
   db.selectFrom('vehicle').select(['company', 'id', 'vin']).where('company', '=', company).as('v');
 
 /** A contract that another transaction is deleting is reported by that transaction. */
-const removeContract = prepare((p: By & ContractKey) =>
+const removeContract = prepare((p: By & RowKey) =>
   db
     .with('c', (q) =>
       q
@@ -135,7 +123,7 @@ const removeContract = prepare((p: By & ContractKey) =>
         .where(ofFleetThatIsThere('c', p.company))
         .returningAll('c'),
     )
-    .with('told', (q) => recording(q, p, { 'contract.deleted': contractFacts(q, namesOf(p.company)) }))
+    .with('recorded', (q) => recording(q, p, { 'contract.deleted': contractFacts(q, namesOf(p.company)) }))
     .selectFrom('c')
     .innerJoin('vehicle as cv', (on) => on.onRef('cv.company', '=', 'c.company').onRef('cv.id', '=', 'c.vehicle_id'))
     .where('cv.company', '=', p.company)
@@ -145,7 +133,6 @@ const removeContract = prepare((p: By & ContractKey) =>
 
 const CONTRACTS_AT_ONCE = 500;
 
-/** Which companies have contracts that are to start or end. */
 export const contractSchedule = scheduleOf('contract', (company) =>
   contractsOf(company).select('c.due_at').where('c.due_at', 'is not', null).orderBy('c.due_at').limit(sql.lit(1)),
 );
@@ -177,11 +164,8 @@ const recordDue = prepare((p: By & { company: string }) => {
     .select('id');
 });
 
-/**
- * Records that contracts of a company have started or ended since, each once: `due_at` is a contract's start, then its end.
- * Some hundred at a time; those that another process is recording are left to it.
- */
+/** Records due starts and ends of a company's contracts; skips rows that another process is recording. */
 export async function recordContractPeriods(ctx: Context, company: string): Promise<void> {
-  await recordDue(onPrimary(ctx), { ...bySystem(ctx), company });
+  await recordDue(ctx, { ...bySystem(ctx), company });
   await contractSchedule.reschedule(ctx, company);
 }

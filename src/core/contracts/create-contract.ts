@@ -6,17 +6,14 @@ import { announceEvents, type By, byCaller, recording } from '../events/record-e
 import { companyOfFleet, needFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { scheduling } from '../schedule.ts';
-import { append, onPrimary, savepoint } from '../sql/send.ts';
-import { isId, newId, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { isId, newId } from '../sql/ids.ts';
+import { append, savepoint } from '../sql/send.ts';
+import { db, prepare } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
 import { contractFacts, statusAt } from './contracts.ts';
 
-/**
- * Ties a vehicle to a pack for a period. Throws FleetNotFound, VehicleNotFound (not in that fleet), ValidationFailed,
- * and ContractOverlap with the ids in the way.
- */
+/** Throws FleetNotFound, VehicleNotFound (not in that fleet), ValidationFailed, and ContractOverlap with the ids. */
 export async function createContract(ctx: Context, input: unknown): Promise<Contract> {
   const caller = authorizeContracts(ctx, 'contracts:write');
   const { fleetId, vin: vinAsGiven, from, to, ...terms } = readInput(createContractInput, input);
@@ -33,9 +30,9 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
   const given = { ...by, id: newId(), fleetId, ...shown };
   const [vehicle] = await savepoint(ctx, async () => (isId(fleetId) ? insert(append(ctx), given) : [])).catch(
     async (error) => {
-      // The database alone can tell of an overlap under a race; what it does not tell is with which contracts.
+      // Under a race, only the database sees an overlap; it does not name the contracts.
       if (brokenRule(error) !== 'contract_no_overlap') throw error;
-      const rows = await findOverlapping(onPrimary(ctx), given);
+      const rows = await findOverlapping(ctx, given);
       throw new ContractOverlap(rows.map(({ id }) => id));
     },
   );
@@ -50,10 +47,7 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
 type NewContract = By &
   Pick<Contract, 'id' | 'company' | 'fleetId' | 'vin' | 'name' | 'description' | 'pack' | 'from' | 'to'>;
 
-/**
- * Gives nothing where there is no such vehicle, which is locked after its fleet. One contract at a time for each vehicle: two
- * that overlap would wait for each other to commit, until one is cut off.
- */
+/** Locks the fleet, then the vehicle, which gets one contract at a time: two that overlap would wait for each other. */
 const insert = prepare((p: NewContract) =>
   db
     .with('v', (q) =>
@@ -107,7 +101,7 @@ const columns = [
   ...(['starts_at', 'ends_at', 'created_at', 'due_at'] as const),
 ] as const;
 
-/** Contracts of a vehicle for a pack that are in force within a period, though it has been moved meanwhile. */
+/** Contracts of a vehicle for a pack that are in force within a period, in any fleet. */
 const findOverlapping = prepare((p: NewContract) =>
   db
     .selectFrom('contract as c')

@@ -1,22 +1,20 @@
 import { z } from 'zod';
 import { eligibilityStatuses } from '../../entities/fleet.ts';
-import { field } from '../fields.ts';
+import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { reason, reasonMembers } from '../reason.ts';
-import type { UnionField, UnionMember } from '../sql/resource.ts';
+import type { UnionField, UnionMember, ValueField } from '../sql/resource.ts';
 import { json } from '../sql/selection.ts';
 
 const fleetName = field(z.string(), 'The name of the fleet.', 'Berlin');
-const fleetId = '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b';
-const importId = field(z.uuid(), 'The import of the file.', '019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d');
+const importId = uuidField('The import of the file.', exampleIds.import);
 const status = z.enum(eligibilityStatuses);
-const time = (description: string, example: string) => field(z.iso.datetime(), description, example);
 
 const contract = z
   .object({
     name: field(z.string(), 'Its name.', 'Driving log 2026'),
     pack: field(z.string(), 'Its pack.', 'driving-log'),
-    from: time('When it begins.', '2026-01-01T00:00:00.000Z'),
-    to: time('When it ends.', '2027-01-01T00:00:00.000Z'),
+    from: timeField('When it begins.', '2026-01-01T00:00:00.000Z'),
+    to: timeField('When it ends.', '2027-01-01T00:00:00.000Z'),
   })
   .describe('The contract.');
 
@@ -43,8 +41,8 @@ export const eventData = {
   'vehicle.added': z.object({ importId: importId.optional() }).describe('Where the vehicles came from.'),
   'vehicle.moved': z
     .object({
-      from: field(z.uuid(), 'The fleet that they were in.', fleetId),
-      to: field(z.uuid(), 'The fleet that they are in.', fleetId),
+      from: uuidField('The fleet that they were in.', exampleIds.fleet),
+      to: uuidField('The fleet that they are in.', exampleIds.fleet),
     })
     .describe('Between which fleets the vehicles moved.'),
   'vehicle.removed': z.object({}).describe('Nothing but the vehicles of the event.'),
@@ -70,28 +68,50 @@ export const eventData = {
   'contract.started': contract,
   'contract.ended': contract,
   'webhook.test': z
-    .object({ webhookId: field(z.uuid(), 'The webhook.', '019aa1b2-8d4e-7f50-9b7c-1d2e3f4a5b6c') })
+    .object({ webhookId: uuidField('The webhook.', exampleIds.webhook) })
     .describe('The webhook that was tested.'),
 } as const satisfies Record<string, z.ZodObject>;
 
 export type EventType = keyof typeof eventData;
 export const eventTypes = Object.keys(eventData) as [EventType, ...EventType[]];
 
+const OTHER = 'other';
+/** Types as an enumeration. Another version of the gateway may have recorded one that this version does not know. */
+export const eventType = z.enum([...eventTypes, OTHER]);
+export const eventTypeOf = (type: string) => eventType.catch(OTHER).parse(type);
+
+const known = eventTypes.map((type) => `'${type}'`);
+/** `FLEET_CREATED` for `fleet.created`. */
+const nameSql = (type: string) =>
+  `case when ${type} in (${known}) then upper(replace(${type}, '.', '_')) else '${OTHER.toUpperCase()}' end`;
+const typeOf = (name: string) => name.toLowerCase().replaceAll('_', '.');
+
+/** A type in a column, by its name in GraphQL. */
+export const typeField = (column: string): ValueField => ({
+  kind: 'value',
+  value: { sql: nameSql(column), bare: true },
+  make: typeOf,
+  isText: true,
+});
+
+export const typesField = (column: string): ValueField => ({
+  kind: 'value',
+  value: { sql: `(select coalesce(json_agg(${nameSql('t')}), '[]') from unnest(${column}) t)` },
+  make: (names: string[]) => names.map(typeOf),
+  isText: true,
+});
+
 type Recorded = { data: Readonly<Record<string, unknown>>; vehicleCount: number };
 
-/** An object type of GraphQL for the data of events. */
 interface EventDataType extends UnionMember {
   types: readonly EventType[];
   schema: z.ZodObject;
-  /** The object of an event that core has read. */
+  /** The object of an event in memory. */
   show(event: Recorded): object;
 }
 
-/** The type for events of these types, with other names for some members: a union has one type for fields of one name. */
-function dataOf(
-  types: readonly [EventType, ...EventType[]],
-  names: Readonly<Record<string, string>> = {},
-): EventDataType {
+/** The type for events of these types; `names` renames members, since a union has one type for fields of one name. */
+function dataOf(types: readonly [EventType, ...EventType[]], names: Record<string, string> = {}): EventDataType {
   const { shape, description = '' } = eventData[types[0]] as z.ZodObject;
   const members = Object.entries(shape as Record<string, z.ZodType>).map(([name, schema]) => ({
     name,
@@ -119,7 +139,7 @@ export const fleetChange = z
 
 const changed = (name: string) => ({ sql: `coalesce((c.change -> '${name}')::text, 'null')` });
 
-/** Types of GraphQL's union by their names; the first that fits an event is its own. */
+/** Types of GraphQL's union by name; the first that fits an event is used. */
 export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
   FleetCreatedData: dataOf(['fleet.created']),
   FleetUpdatedData: {
@@ -174,5 +194,4 @@ export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
   },
 };
 
-/** The data of an event `e`. */
 export const dataField: UnionField = { kind: 'union', types: eventDataTypes };

@@ -2,46 +2,36 @@ import type { NotNull } from 'kysely';
 import { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
-import { field } from '../fields.ts';
+import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { listSchema, time } from '../input.ts';
+import { isId } from '../sql/ids.ts';
 import { BY_CREATION, type FixedOrder } from '../sql/order.ts';
-import { cursorOf, type Page, readPage } from '../sql/page.ts';
-import { readOne, readSlice, type Slice } from '../sql/read.ts';
+import { cursorOf, type ListInput, type Page, readPage } from '../sql/page.ts';
+import { readOne, readSlice } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { json, jsonObject, jsonTable, jsonText, type ValueSql } from '../sql/selection.ts';
-import { onPrimary } from '../sql/send.ts';
-import { isId, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { db, prepare } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
-import { dataField, eventData, eventTypes } from './event-data.ts';
-import { typeField } from './event-types.ts';
+import { dataField, eventData, eventTypes, typeField } from './event-data.ts';
 import { MOST_TYPES } from './record-events.ts';
-
-const vehicleId = '019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c';
 
 export const eventVehicle = z
   .object({ id: z.uuid().describe('Its id.'), vin: z.string().describe('Its VIN.') })
   .describe('A vehicle that an event is about; it may be gone by now.');
 
-/** A fact as both interfaces and webhooks show it. Times are ISO 8601 UTC. */
 export const event = z
   .object({
-    id: field(
-      z.uuid(),
+    id: uuidField(
       'Identifies the event; also where to go on from, as `after`, and the `webhook-id` of its deliveries.',
-      '019aa1b2-9e5f-7061-8c8d-2e3f4a5b6c7d',
+      exampleIds.event,
     ),
     type: field(z.enum(eventTypes), 'What happened.', 'eligibility.changed'),
-    timestamp: field(z.iso.datetime(), 'When.', '2026-11-20T08:00:00.000Z'),
+    timestamp: timeField('When.'),
     company: field(z.string(), 'Whose event it is.', 'acme'),
-    fleetId: field(
-      z.uuid().nullable(),
-      'The fleet it is about, if any, which may be gone by now.',
-      '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b',
-    ),
+    fleetId: field(z.uuid().nullable(), 'The fleet it is about, if any, which may be gone by now.', exampleIds.fleet),
     contractId: field(z.uuid().nullable(), 'The contract it is about, if any, which may be gone by now.', null),
     vehicles: field(z.array(eventVehicle), 'The vehicles it is about, at most 1,000: more make several events.', [
-      { id: vehicleId, vin: 'WBA3A5C50CF256985' },
+      { id: exampleIds.vehicle, vin: 'WBA3A5C50CF256985' },
     ]),
     vehicleCount: field(z.int(), 'How many vehicles it is about.', 1),
     actor: field(z.string(), 'Who did it: the subject of the token, `anonymous` or `system`.', 'system'),
@@ -74,38 +64,30 @@ export const eventFilter = z
     until: time.nullish().describe('Before then.'),
   })
   .describe('Which events: those that fit everything that is given.');
-/** A filter as it came in. */
+/** An unparsed filter. */
 export type EventFilter = Omit<z.input<typeof eventFilter>, 'types'> & { types?: readonly string[] | null | undefined };
 
 // Events are read from the primary: the log must not be shorter on one page than it was on the last.
 
-/** One event of the caller's company; throws NotFound. */
 export const getEvent = (ctx: Context, input: { id: string }): Promise<Event> =>
   readOne(ctx, eventRows, input, { company: authorize(ctx, 'fleets:read') });
 
 /** A page of the events of the caller's company, in the order of the log. Throws ValidationFailed. */
-export async function listEvents(
-  ctx: Context,
-  { page, filter }: { page: Page; filter?: EventFilter | null | undefined },
-): Promise<Slice<Event>> {
+export async function listEvents(ctx: Context, { page, filter }: ListInput<EventFilter>) {
   const company = authorize(ctx, 'fleets:read');
   if (page.after !== null) await positionOf(ctx, page.after.id);
-  return readSlice(ctx, eventRows, { company, page, filter, on: PUBLISHED });
+  return readSlice<Event>(ctx, eventRows, { company, page, filter, on: PUBLISHED });
 }
 
 export const PUBLISHED = 'e.position is not null';
 
-/**
- * Where in the log an event stands, for reading on after it. `after` is its id or its cursor.
- * Throws ValidationFailed for an event that is not, or no longer, in the company's log: going on from anywhere else
- * would pass something over in silence.
- */
+/** The position of the event with this id or cursor; throws ValidationFailed for one that is not in the log. */
 export async function positionOf(ctx: Context, after: string): Promise<string> {
   const company = authorize(ctx, 'fleets:read');
-  const place = readPage({ after: eventCursor(after) }).after;
-  const [row] = place === null ? [] : await findPosition(onPrimary(ctx), { company, id: place.id });
-  if (row) return row.position;
-  throw notInLog('after');
+  const { after: position } = readPage({ after: eventCursor(after) });
+  const [row] = position === null ? [] : await findPosition(ctx, { company, id: position.id });
+  if (!row) throw notInLog('after');
+  return row.position;
 }
 
 const notInLog = (path: string) => {
@@ -123,16 +105,13 @@ const findPosition = prepare((p: { company: string; id: string }) =>
     .$narrowType<{ position: NotNull }>(),
 );
 
-/** The cursor for `after` or `before`: as it came, or of the event whose id came. Receivers of webhooks know ids. */
+/** The cursor for `after` or `before`, which may be the id of an event: receivers of webhooks know ids. */
 export const eventCursor = (value: string): string =>
   isId(value) ? cursorOf({ id: value, text: null }, BY_CREATION) : value;
 
 const readEventPage = ({ after, before, ...sizes }: EventPageInput): Page =>
   readPage({ ...sizes, after: after && eventCursor(after), before: before && eventCursor(before) });
-type EventPageInput = { after?: string | null | undefined; before?: string | null | undefined } & Record<
-  string,
-  unknown
->;
+type EventPageInput = Record<string, unknown> & Partial<Record<'after' | 'before', string | null>>;
 
 const vehicleMembers = { id: json.code('u.id'), vin: json.code('u.vin') };
 const vehicles = 'unnest(e.vehicle_ids, e.vins) with ordinality u(id, vin, n)';
@@ -146,7 +125,6 @@ const eventJson = jsonTable('event', 'e', event, {
   vehicles: eventVehicles,
   vehicleCount: json.number('cardinality(e.vehicle_ids)'),
 });
-/** The JSON object of an event `e`. */
 export const eventObject = jsonObject<Event>(eventJson);
 
 /** SQL for an event as text, with its vehicles unless there are more than `most`. */
@@ -156,13 +134,10 @@ export const eventWithFewVehicles = (most: number): string =>
     vehicles: { sql: `case when cardinality(e.vehicle_ids) > ${most} then '[]' else ${eventVehicles.sql} end` },
   });
 
-/**
- * Whether a list of an event has this element. The planner assumes so of one event in 200; written twice, the condition
- * looks rare enough for the inverted index alone.
- */
+/** Whether a list of an event has this element: written twice, so that the planner prefers the inverted index. */
 export const listing = (list: string, one: string): string => `${list} @> array[${one}] and ${list} @> array[${one}]`;
 
-/** Events of contracts are for those who may read contracts. */
+/** Only callers with this scope see events of contracts. */
 export const HIDDEN = { scope: 'contracts:read', where: `e.type not like 'contract.%'` } as const;
 
 const logOrder: FixedOrder = {
@@ -177,11 +152,8 @@ const logOrder: FixedOrder = {
 /** The order for the few events of a vehicle. The log's own index would be walked until it yields a page of them. */
 export const unindexedOrder: FixedOrder = { ...logOrder, columns: ['(e.position + 0)'], range: undefined };
 
-/**
- * The place in the log of the event that was written last an hour before a time, or first an hour after it: an event is written
- * at its time, or later by what a transaction takes. So what stands on the other side of it need not be looked at.
- */
-const placeAt = (
+/** A bound of the positions of events since (or before) a time: events are written at their time or within an hour. */
+const positionAt = (
   sign: '-' | '+',
   compared: '<' | '>=',
   direction: 'asc' | 'desc',
@@ -208,8 +180,8 @@ export const eventRows: Resource = {
     historyId: ['e.history_id is not null and e.history_id = ?::uuid', idOrNull],
     vehicleId: [listing('e.vehicle_ids', '?::uuid'), idOrNull],
     vin: [listing('e.vins', '?::text'), vinOrNull],
-    since: [`e.at >= ?::timestamptz and e.position >= coalesce(${placeAt('-', '<', 'desc')}, 0)`],
-    until: [`e.at < ?::timestamptz and e.position <= coalesce(${placeAt('+', '>=', 'asc')}, ${2n ** 63n - 1n})`],
+    since: [`e.at >= ?::timestamptz and e.position >= coalesce(${positionAt('-', '<', 'desc')}, 0)`],
+    until: [`e.at < ?::timestamptz and e.position <= coalesce(${positionAt('+', '>=', 'asc')}, ${2n ** 63n - 1n})`],
   },
   order: logOrder,
   leading: {

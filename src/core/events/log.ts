@@ -10,13 +10,12 @@ import {
 import { eligibilityStatuses } from '../../entities/fleet.ts';
 import type { Context } from '../context.ts';
 import { scheduling } from '../schedule.ts';
-import { onNewest, onPrimary, transaction } from '../sql/send.ts';
-import { anyOf, prepare } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { FIRST_ID } from '../sql/ids.ts';
+import { onNewest, transaction } from '../sql/send.ts';
+import { anyOf, db, prepare, type Tables } from '../sql/sql.ts';
 
 // Every company has a log of its own, whose end is counted in the company's row.
 
-/** The position of a company's last event: 0 before its first. */
 export const endOfLog = (company: string | RawBuilder<string>) =>
   sql<string>`coalesce((select position from company where company = ${company}), 0)`;
 
@@ -41,20 +40,13 @@ const lockLog = prepare((p: { company: string }) =>
   db.selectFrom('company').select('company').where('company', '=', p.company).forNoKeyUpdate(),
 );
 
-/**
- * Waits until nobody publishes events of a company, and lets nobody until the open transaction ends. Positions thereby
- * become visible in their order, and a webhook is created, halted or deleted, or has caught up with the log, between two
- * events. Companies are to be held in the order of their names.
- */
+/** Holds publishing until the transaction ends: positions become visible in order. Hold companies by name. */
 export async function holdPublishing(ctx: Context, company: string): Promise<void> {
-  await addCompany(onPrimary(ctx), { company });
-  await lockLog(onPrimary(ctx), { company });
+  await addCompany(ctx, { company });
+  await lockLog(ctx, { company });
 }
 
-/**
- * A `with` clause that makes deliveries of these events for the webhooks `w` of a company that want them; tests go to one webhook
- * alone.
- */
+/** A `with` clause with deliveries of these events for the webhooks `w` that want them. Tests have one webhook each. */
 export const delivering = (
   q: QueryCreator<Tables>,
   { company, now }: { company: string; now: Date | string },
@@ -80,17 +72,14 @@ export const delivering = (
     )
     .onConflict((conflict) => conflict.doNothing());
 
-/**
- * Events that get their place in the log in one transaction: few, since each may name 1,000 vehicles; and fewer where each goes to
- * many webhooks, so that the database does not work for one company for half a second.
- */
+/** Events of one transaction: few, since each may name 1,000 vehicles; fewer where each goes to many webhooks. */
 const MANY_EVENTS = 100;
 const FEW_EVENTS = 10;
 const MANY_WEBHOOKS = 10;
 
 const EVENTS_SEARCHED = 1000;
 
-/** Reads unpublished events alone, so that a company without any costs nothing. */
+/** Reads unpublished events only: a company without any costs nothing. */
 const findUnpublished = prepare((p: { after: string }) =>
   db
     .selectFrom('event')
@@ -101,12 +90,9 @@ const findUnpublished = prepare((p: { after: string }) =>
     .limit(EVENTS_SEARCHED),
 );
 
-/**
- * The next companies behind `after`, by name, that have something to publish; behind `last` there may be others, and there are
- * none where it is ''. Locks nothing.
- */
+/** The next companies after `after`, by name, with unpublished events, and the `last` of them: '' at the end. */
 export async function companiesToPublish(ctx: Context, after = ''): Promise<{ companies: string[]; last: string }> {
-  const events = await findUnpublished(onPrimary(ctx), { after });
+  const events = await findUnpublished(ctx, { after });
   const companies = [...new Set(events.map(({ company }) => company))];
   return { companies, last: events.length < EVENTS_SEARCHED ? '' : (companies.at(-1) ?? '') };
 }
@@ -128,12 +114,9 @@ const lockFreeLog = prepare((p: { company: string }) =>
     .skipLocked(),
 );
 
-/** No fleet, in the key of a row. */
-const NONE = '00000000-0000-0000-0000-000000000000';
-
 /**
- * The next events of a company, with their positions. `key` is what those have in common that are one item of the history: one
- * request, or else one type, of one actor about one fleet in one hour; those of contracts apart, since not everybody sees them.
+ * The next events of a company, with their positions. Events with one `key` are an item of the history: of one request,
+ * or of one type, actor, fleet and hour; events of contracts are apart, since not all callers see them.
  */
 const dueEvents = (p: { company: string; end: string }, most: number) => sql<{
   id: string;
@@ -157,7 +140,7 @@ const grown = counts.map((column) => sql`${column} = history.${column} + exclude
 const countOf = (status: string) =>
   sql`count(*) filter (where type = 'eligibility.changed' and status = ${sql.lit(status)})`;
 
-/** Types whose single event stands for many others of the same moment. */
+/** Types whose single event represents all others of the same moment. */
 const TELLING = sql.raw(`('import.completed', 'fleet.deleted')`);
 
 /** Adds the events `due` to the items of the history that they are parts of; gives these. */
@@ -176,11 +159,10 @@ const keepHistory = (p: { company: string }) => sql<{ id: string; key: string }>
     ${sql.join(grown)}
   returning id, key)`;
 
-/** Counts the events `due` by the hour. */
 const countActivity = (p: { company: string }) => sql<{ company: string }>`(
   insert into activity (company, hour, fleet_id, type, events, vehicles)
-  select ${p.company}, hour, coalesce(fleet_id, ${sql.lit(NONE)}), type, count(*), sum(vehicles)
-  from due group by hour, coalesce(fleet_id, ${sql.lit(NONE)}), type
+  select ${p.company}, hour, coalesce(fleet_id, ${sql.lit(FIRST_ID)}), type, count(*), sum(vehicles)
+  from due group by hour, coalesce(fleet_id, ${sql.lit(FIRST_ID)}), type
   on conflict (company, hour, fleet_id, type) do update set
     events = activity.events + excluded.events, vehicles = activity.vehicles + excluded.vehicles
   returning company)`;
@@ -224,18 +206,15 @@ const publishing = (most: number) =>
 const publishMany = publishing(MANY_EVENTS);
 const publishFew = publishing(FEW_EVENTS);
 
-/**
- * Gives recorded events of a company their places in its log, and a delivery to every webhook that wants them, in one
- * transaction: none where somebody else holds the company's log.
- */
+/** Publishes a company's next events in one transaction, with their deliveries, unless another process does. */
 export async function publishEventsOf(ctx: Context, company: string) {
   return transaction(ctx, async () => {
-    const [free] = await lockFreeLog(onPrimary(ctx), { company });
+    const [free] = await lockFreeLog(ctx, { company });
     if (!free) return { events: 0, more: false };
     const [publish, most] =
       (free.webhooks ?? 0) > MANY_WEBHOOKS ? [publishFew, FEW_EVENTS] : [publishMany, MANY_EVENTS];
-    // A statement of its own: only now does it see all that was published before.
-    const events = await publish(onPrimary(ctx), { company, end: free.position, now: ctx.now() });
+    // A later statement than the lock sees all that was published before.
+    const events = await publish(ctx, { company, end: free.position, now: ctx.now() });
     const { changes } = ctx.services;
     if (events.length > 0) changes.announce('event', company);
     if (events[0]?.isDelivered) changes.announce('due', 'delivery');

@@ -2,15 +2,11 @@ import { type AliasedExpression, type Expression, type QueryCreator, type Select
 import type { z } from 'zod';
 import type { Context } from '../context.ts';
 import { mended } from '../input.ts';
-import { onPrimary } from '../sql/send.ts';
-import { prepare } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { db, prepare, type Tables } from '../sql/sql.ts';
 import type { EventType, eventData } from './event-data.ts';
 
-/** A list of types may name some twice, but not for ever. */
 export const MOST_TYPES = 100;
 
-/** Something that became true in the open transaction. */
 export type Fact = { [Type in EventType]: FactOf<Type> }[EventType];
 interface FactOf<Type extends EventType> {
   type: Type;
@@ -23,7 +19,7 @@ interface FactOf<Type extends EventType> {
 /** The most vehicles that an event names; more vehicles make several events. */
 export const EVENT_VEHICLES = 1000;
 
-/** In whose name events are recorded, and when (ISO 8601): among a statement's values. */
+/** The actor, request and time (ISO 8601) of events, among a statement's values. */
 export interface By {
   actor: string;
   request_id: string | null;
@@ -36,10 +32,9 @@ export const byCaller = (ctx: Context): By => ({
   at: ctx.now().toISOString(),
 });
 
-/** The service itself as the actor of an event. */
 export const bySystem = (ctx: Context): By => ({ actor: 'system', request_id: null, at: ctx.now().toISOString() });
 
-/** Records facts, in one statement, and gives the events' ids; to be called in the transaction that makes them true. */
+/** Records facts of the open transaction in one statement, and gives the events' ids. */
 export async function record(ctx: Context, facts: readonly Fact[], by = byCaller(ctx)): Promise<string[]> {
   if (facts.length === 0) return [];
   const rows = facts.flatMap(({ type, data = {}, company, fleetId: fleet_id, vehicles = [] }) =>
@@ -49,7 +44,7 @@ export async function record(ctx: Context, facts: readonly Fact[], by = byCaller
       vins: batch.map(({ vin }) => vin),
     })),
   );
-  const events = await insertFacts(onPrimary(ctx), { rows: JSON.stringify(rows) });
+  const events = await insertFacts(ctx, { rows: JSON.stringify(rows) });
   announceEvents(ctx);
   return events.map(({ id }) => id);
 }
@@ -64,7 +59,6 @@ const eventColumns = ['type', 'actor', 'request_id', 'at', ...factColumns] as co
 
 type EventRow = Selectable<Tables['event']>;
 type FactRow = Omit<Pick<EventRow, (typeof factColumns)[number]>, 'data'> & { data: unknown };
-/** Rows of a statement, each of which becomes an event. */
 type FactRows = Expression<FactRow> & { as<A extends string>(alias: A): AliasedExpression<FactRow, A> };
 
 /** A `with` clause that records an event for each row, by type. */
@@ -117,5 +111,5 @@ const insertFacts = prepare((p: { rows: string }) =>
     .returning('id'),
 );
 
-/** Has what was recorded published; to be called after a prepared statement that records by itself. */
+/** Wakes the publishing job after a prepared statement that records events. */
 export const announceEvents = (ctx: Context): void => ctx.services.changes.announce('due', 'event');

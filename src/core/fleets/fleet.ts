@@ -1,22 +1,21 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
-import { asIn, field } from '../fields.ts';
+import { asIn, exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { email, id, storable, text } from '../input.ts';
 import type { Orders } from '../sql/order.ts';
 import type { Resource } from '../sql/resource.ts';
 
-/** A fleet as both interfaces show it. Times are ISO 8601 UTC. */
 export const fleet = z
   .object({
-    id: field(z.uuid(), 'Identifies the fleet: the same in both interfaces.', '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b'),
+    id: uuidField('Identifies the fleet: the same in both interfaces.', exampleIds.fleet),
     company: field(z.string(), 'The company it belongs to: the one of the token that created it.', 'acme'),
     name: field(z.string(), 'Any name; several fleets may share one.', 'Berlin vans'),
     companyAddress: field(z.string(), 'The postal address of the company.', '1 Main Street, 10115 Berlin'),
     email: field(z.email(), 'Who answers for the fleet: an e-mail address.', 'fleet@example.com'),
     vat: field(z.string(), 'The VAT number of the company.', 'DE123456789'),
     vehicleCount: field(z.int(), 'How many vehicles it has.', 2),
-    createdAt: field(z.iso.datetime(), 'When it was created.', '2026-11-20T08:00:00.000Z'),
-    updatedAt: field(z.iso.datetime(), 'When its own fields were last changed.', '2026-11-20T08:00:00.000Z'),
+    createdAt: timeField('When it was created.'),
+    updatedAt: timeField('When its own fields were last changed.'),
   })
   .meta({ id: 'Fleet', description: 'A group of vehicles of one company.' });
 export type Fleet = z.output<typeof fleet>;
@@ -56,33 +55,28 @@ export const fleetOrders = {
   NAME: { meaning: 'Their names, by code points: capitals come first.', by: { column: 'name', kind: 'text' } },
 } as const satisfies Orders;
 
-// A large fleet that was deleted is gone at once, though its rows go in steps (core/operations/delete-fleets.ts).
+// A large deleted fleet is hidden at once; its rows are deleted in steps (core/operations/delete-fleets.ts).
 
-/** The company's fleets that are being deleted; looked up once for a statement. */
+/** The company's deleted fleets, looked up once for a statement. */
 const deleted = (company: string) =>
   `array(select gone.id from fleet gone where gone.company = ${company} and gone.deletion is not null)`;
 
-/**
- * The condition that the fleet of a row (a vehicle, a contract, an import) is there. The planner assumes ten deleted
- * fleets, so hardly any remaining row in a company with two, and would avoid the index of the list. With `coalesce` it
- * assumes half of the rows.
- */
+/** The condition that a row's fleet is not deleted. Without `coalesce`, the planner expects hardly any such row. */
 const isThere = (row: string, company: string) => `coalesce(${row}.fleet_id <> all(${deleted(company)}), true)`;
 
-/** The condition for the rows of a resource. */
 export const fleetIsThere = (row: string): string => isThere(row, '$company');
 
-/** The condition for rows of this company. */
+/** The condition for rows of fleets that are not deleted, in statements of one company. */
 export function ofFleetThatIsThere(row: string, company: string | Expression<string>) {
   const [before, after] = isThere(row, '?').split('?') as [string, string];
   return sql<SqlBool>`${sql.raw(before)}${company}${sql.raw(after)}`;
 }
 
-/** The condition looked up for each row: where the company is not known. */
+/** The condition where the company is not known, looked up for each row. */
 const itsFleetIsThere = (row: string): string => `not exists (select from fleet gone
   where gone.company = ${row}.company and gone.id = ${row}.fleet_id and gone.deletion is not null)`;
 
-/** Which rows of a resource are there: those of fleets that are there. */
+/** The conditions of a resource for rows of fleets that are not deleted. */
 export const ofFleets = (row: string): Pick<Resource, 'where' | 'whereForAll' | 'whereOfAny'> => ({
   where: fleetIsThere(row),
   whereForAll: `${deleted('$company')} = '{}'`,

@@ -1,110 +1,85 @@
-import { sql } from 'kysely';
 import type { z } from 'zod';
 import { eligibilityStatuses, Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
 import { type Expected, FleetNotFound, needExpected, ValidationFailed } from '../errors.ts';
 import { knowCompany } from '../events/log.ts';
-import { announceEvents, type By, byCaller, record, recording } from '../events/record-events.ts';
+import { announceEvents, type By, byCaller, record } from '../events/record-events.ts';
 import { readInput } from '../input.ts';
-import type { Page } from '../sql/page.ts';
-import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
+import { isId, newId } from '../sql/ids.ts';
+import type { ListInput } from '../sql/page.ts';
+import { type RowWriter, readOne, readText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { type JsonTable, json, jsonObject, jsonTable } from '../sql/selection.ts';
-import { append, onPrimary, transaction } from '../sql/send.ts';
-import { anyId, anyOf, isId, newId, type Prepared, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { append, transaction } from '../sql/send.ts';
+import { anyId, anyOf, db, type Prepared, prepare, type RowKey } from '../sql/sql.ts';
 import { createFleetInput, type Fleet, fleet, fleetFilter, fleetOrders, updateFleetInput } from './fleet.ts';
 
-/** One fleet of the caller's company; throws FleetNotFound. */
 export const getFleet = (ctx: Context, input: { id: string }): Promise<Fleet> =>
   readOne(ctx, fleetRows, input, { company: authorize(ctx, 'fleets:read') });
 
-/** The fleet that the caller has just changed, as it is now; null if it was deleted since. */
+/** The fleet after its caller's change; null if it was deleted since. */
 export const fleetAfterChange = (ctx: Context, input: { id: string }): Promise<Fleet | null> =>
   readOne<Fleet>(ctx, fleetRows, input, { company: authorize(ctx, 'fleets:write'), newest: true }).catch((error) => {
     if (error instanceof FleetNotFound) return null;
     throw error;
   });
 
-/** A page of the caller's fleets, as `writer` writes them. */
-export const listFleets = (
-  ctx: Context,
-  writer: RowWriter,
-  asked: { page: Page; filter: z.input<typeof fleetFilter> },
-): Promise<TextPage> => readText(ctx, fleetRows, writer, { company: authorize(ctx, 'fleets:read'), ...asked });
+export const listFleets = (ctx: Context, writer: RowWriter, input: ListInput<z.input<typeof fleetFilter>>) =>
+  readText(ctx, fleetRows, writer, { company: authorize(ctx, 'fleets:read'), ...input });
 
-const findOwner = prepare((p: { id: string }) =>
+const findCompany = prepare((p: { id: string }) =>
   db.selectFrom('fleet').select('company').where('id', '=', p.id).where('deletion', 'is', null),
 );
 
-/** The company of a fleet, whosever it is; throws FleetNotFound. */
+/** The company of any fleet; throws FleetNotFound. */
 export async function companyOfFleet(ctx: Context, id: string): Promise<string> {
-  const [found] = isId(id) ? await findOwner(onPrimary(ctx), { id }) : [];
+  const [found] = isId(id) ? await findCompany(ctx, { id }) : [];
   if (!found) throw new FleetNotFound();
   return found.company;
 }
 
-export interface FleetKey {
-  company: string;
-  id: string;
-}
-
-/** The company's fleets that are there, for statements. */
+/** The company's fleets that are not deleted, for statements. */
 export const fleetsOf = (company: string) =>
   db.selectFrom('fleet').where('company', '=', company).where('deletion', 'is', null);
 
-const oneFleet = (p: FleetKey) => fleetsOf(p.company).select(['company', 'id']).where('id', '=', p.id);
+const oneFleet = (p: RowKey) => fleetsOf(p.company).select(['company', 'id']).where('id', '=', p.id);
 
 const needing =
-  (find: Prepared<FleetKey, FleetKey>) =>
+  (find: Prepared<RowKey, RowKey>) =>
   async (ctx: Context, company: string, id: string): Promise<void> => {
-    const found = isId(id) ? await find(onPrimary(ctx), { company, id }) : [];
+    const found = isId(id) ? await find(ctx, { company, id }) : [];
     if (found.length === 0) throw new FleetNotFound();
   };
 
 /** Throws FleetNotFound unless the company has the fleet. Locks nothing. */
 export const needFleet = needing(prepare(oneFleet));
 
-/** A `with` clause that holds a fleet: gives its company and id, or nothing. */
-export const holdingFleet = (p: FleetKey) => oneFleet(p).forKeyShare();
+/** A `with` clause that holds a fleet; gives its company and id, or nothing. */
+export const holdingFleet = (p: RowKey) => oneFleet(p).forKeyShare();
 
-/**
- * Like needFleet, and keeps the fleet from being deleted until the transaction ends. To be called before vehicles of it
- * are locked: its deletion locks in this order, and the opposite one would be a deadlock.
- */
+/** Like needFleet, and keeps the fleet until the transaction ends. Hold it before its vehicles: else, deadlocks. */
 export const holdFleet = needing(prepare(holdingFleet));
 
-/** Like needFleet, and keeps everybody else from the fleet until the transaction ends. */
-export const lockFleet = needing(prepare((p: FleetKey) => oneFleet(p).forUpdate()));
+/** Like needFleet, and locks the fleet until the transaction ends. */
+export const lockFleet = needing(prepare((p: RowKey) => oneFleet(p).forUpdate()));
 
-/** A `with` clause that holds the fleets of these vehicles; waits for nobody who deletes one. */
-export const holdingFleetsOf = (p: { company: string; ids: readonly string[] }) =>
-  fleetsOf(p.company)
-    .select('id')
-    .where(
-      'id',
-      '=',
-      anyOf(
-        db.selectFrom('vehicle').select('fleet_id').where('company', '=', p.company).where('id', '=', anyId(p.ids)),
-      ),
-    )
-    .forKeyShare()
-    .skipLocked();
+/** A `with` clause that holds the fleets of these vehicles, but those that are locked for deletion. */
+export const holdingFleetsOf = ({ company, ids }: { company: string; ids: readonly string[] }) => {
+  const theirs = db
+    .selectFrom('vehicle')
+    .select('fleet_id')
+    .where('company', '=', company)
+    .where('id', '=', anyId(ids));
+  return fleetsOf(company).select('id').where('id', '=', anyOf(theirs)).forKeyShare().skipLocked();
+};
 
 const findDeleted = prepare((p: { company: string }) =>
-  db
-    .selectFrom('fleet')
-    .select('id')
-    .where('company', '=', p.company)
-    .where('deletion', 'is not', null)
-    .limit(sql.lit(1)),
+  db.selectFrom('fleet').select('id').where('company', '=', p.company).where('deletion', 'is not', null).limit(1),
 );
 
-/** Whether any fleet of the company is being deleted. */
 export const isDeleting = async (ctx: Context, company: string): Promise<boolean> =>
-  (await findDeleted(onPrimary(ctx), { company })).length > 0;
+  (await findDeleted(ctx, { company })).length > 0;
 
-/** The tallies of the vehicles of a fleet `f`. */
 export const TALLY = 'vehicle_tally t where t.company = $company and t.fleet_id = f.id';
 
 const statuses = eligibilityStatuses.map((status) => [status.toLowerCase(), status] as const);
@@ -143,38 +118,26 @@ export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> 
   return made;
 }
 
-// One statement is a transaction by itself: a unit of work would take four round trips for the fleet and its event.
+// A unit of work would take four round trips for the fleet and its event.
 const insertFleet = prepare((p: Fleet & By & { data: string }) => {
   const texts = { name: p.name, company_address: p.companyAddress, email: p.email, vat: p.vat };
   const row = { id: p.id, company: p.company, ...texts, created_at: p.at, updated_at: p.at };
+  const event = { type: 'fleet.created', actor: p.actor, request_id: p.request_id, at: p.at };
   return db
-    .with('made', (q) => q.insertInto('fleet').values(row).returning(['company', 'id']))
+    .with('made', (q) => q.insertInto('fleet').values(row))
     .with('known', knowCompany(p.company))
-    .with('recorded', (q) => {
-      const facts = q
-        .selectFrom('made')
-        .select([
-          'company',
-          'id as fleet_id',
-          sql<null>`null::uuid`.as('contract_id'),
-          sql<string[]>`'{}'::uuid[]`.as('vehicle_ids'),
-          sql<string[]>`'{}'::text[]`.as('vins'),
-          sql`${p.data}::jsonb`.as('data'),
-        ]);
-      return recording(q, p, { 'fleet.created': facts });
-    })
+    .with('recorded', (q) =>
+      q.insertInto('event').values({ ...event, company: p.company, fleet_id: p.id, data: p.data }),
+    )
     .selectNoFrom([]);
 });
 
-/**
- * Changes the named fields of a fleet; one that stays as it was keeps its time of change. Throws FleetNotFound,
- * PreconditionFailed, or ValidationFailed when no field is named.
- */
+/** Changes the named fields of a fleet; throws FleetNotFound, PreconditionFailed, or ValidationFailed for no field. */
 export async function updateFleet(ctx: Context, input: unknown, expected?: Expected<Fleet>): Promise<Fleet> {
   const company = authorize(ctx, 'fleets:write');
   const { id, ...fields } = readInput(updateFleetInput, input);
   return transaction(ctx, async (em) => {
-    const [row] = isId(id) ? await lockToChange(onPrimary(ctx), { id, company }) : [];
+    const [row] = isId(id) ? await lockToChange(ctx, { id, company }) : [];
     if (!row) throw new FleetNotFound();
     const { json: before } = row;
     needExpected(before, expected);
@@ -195,8 +158,8 @@ export async function updateFleet(ctx: Context, input: unknown, expected?: Expec
 
 type FleetText = keyof z.output<typeof createFleetInput>;
 
-/** Locks a fleet against other changes, but not against new vehicles, which hold on to its id until they are committed. */
-const lockToChange = prepare((p: FleetKey) => {
+/** Locks a fleet against other changes, but not against new vehicles, which hold its id until their commit. */
+const lockToChange = prepare((p: RowKey) => {
   const count =
     '(select coalesce(sum(delta), 0) from vehicle_tally t where t.company = f.company and t.fleet_id = f.id)';
   const members = jsonTable('fleet', 'f', fleet, { vehicleCount: json.number(count) });

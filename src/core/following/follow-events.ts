@@ -5,29 +5,27 @@ import { type Event, type EventFilter, eventRows, positionOf } from '../events/e
 import { endOfLog, readEndOfLog } from '../events/log.ts';
 import { needFleet } from '../fleets/fleets.ts';
 import type { Source } from '../followers.ts';
+import { isId } from '../sql/ids.ts';
 import { isHidden, rowsOf, whereOf } from '../sql/list-rows.ts';
-import { filterOf } from '../sql/resource.ts';
+import { type Conditions, filterOf } from '../sql/resource.ts';
 import { jsonText } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
-import { isId, madeIn, numbered } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { db, madeIn } from '../sql/sql.ts';
+import { numbered } from '../sql/text-sql.ts';
 
 const READ_AT_ONCE = 100;
 
-/** Events after a position of a company's log; reading goes on from `end`, at once if there may be `more`. */
+type LogRow = { end: string; position: string | null; json: Event };
+
+/** Events after a position of a company's log; `end` is the next position, `more`: read again at once. */
 interface LogPage {
   events: readonly { position: string; event: Event }[];
   end: string;
   more: boolean;
 }
 
-/** Makes a function that reads on after a position, for events that meet conditions on values of these names. */
-function nextEvents(
-  company: string,
-  given: Readonly<Record<string, unknown>>,
-  names: readonly string[],
-  hidden: boolean,
-) {
+/** Makes a function that reads events after a position, by a filter. */
+function nextEvents(company: string, { names, values: given }: Conditions, hidden: boolean) {
   const where = whereOf(rowsOf(eventRows, { names, hidden }));
   const end = endOfLog(sql.raw('$company')).compile(db).sql;
   const statement = numbered(
@@ -38,19 +36,15 @@ function nextEvents(
   );
   return async (ctx: Context, after: string): Promise<LogPage> => {
     const values = statement.values({ ...given, company, position: after });
-    const rows = (await onPrimary(ctx)(statement.text, values)) as {
-      end: string;
-      position: string | null;
-      json: Event;
-    }[];
+    const rows = (await onPrimary(ctx)(statement.text, values)) as LogRow[];
     const events = rows.flatMap(({ position, json }) => (position === null ? [] : [{ position, event: json }]));
     const more = events.length === READ_AT_ONCE;
-    // Events that were not wanted need not be looked through again.
+    // Events that the filter left out need not be read again.
     return { events, end: (more ? events.at(-1)?.position : rows[0]?.end) ?? after, more };
   };
 }
 
-/** Events and their vehicles that are kept for followers that are a little behind. */
+/** Events and vehicles that are kept for slow followers. */
 const KEPT = 20_000;
 const sizeOf = ({ events }: LogPage): number => events.reduce((sum, { event }) => sum + 1 + event.vehicles.length, 0);
 
@@ -58,13 +52,13 @@ const sizeOf = ({ events }: LogPage): number => events.reduce((sum, { event }) =
 class CompanyLog implements Source {
   readonly listeners;
   readonly #read: (ctx: Context, after: string) => Promise<LogPage>;
-  /** The pages that were read last, by what they come after. */
+  /** The pages that were read last, by the position before them. */
   readonly #pages = new LRUCache<string, LogPage>({ maxSize: KEPT, sizeCalculation: sizeOf });
-  /** Reads since the last news, by what they come after, that are under way or have found nothing. */
+  /** Reads since the last news that are under way or found nothing, by the position before them. */
   readonly #latest = new Map<string, Promise<LogPage>>();
 
   constructor(company: string) {
-    this.#read = nextEvents(company, {}, [], false);
+    this.#read = nextEvents(company, { names: [], values: {} }, false);
     const grown = () => {
       this.#latest.clear();
       return true;
@@ -78,7 +72,7 @@ class CompanyLog implements Source {
     return true;
   }
 
-  /** Never passes over events that are there. */
+  /** The events after a position; never skips one. */
   async after(ctx: Context, position: string): Promise<LogPage> {
     return this.#kept(position) ?? madeIn(this.#latest, position, () => this.#readNew(ctx, position));
   }
@@ -105,16 +99,14 @@ class CompanyLog implements Source {
   }
 }
 
+type FollowInput = { after?: string | null | undefined; filter?: EventFilter | null | undefined };
+
 /**
- * Each event of the caller's company in the order of the log until the signal aborts: from the one after `after` (an
- * id or cursor), or else from now. Nothing is passed over, whatever happens to connections: news only wake the reader,
- * what it gives comes from the log. Throws ValidationFailed for an event that is no longer kept, and FleetNotFound.
+ * Each event of the caller's company in the order of the log until the signal aborts: after the event `after` (an id or
+ * cursor), or from now. News only wake the reader; events come from the log, so none is skipped when a connection is
+ * lost. Throws ValidationFailed for an event that is no longer kept, and FleetNotFound.
  */
-export async function followEvents(
-  ctx: Context,
-  input: { after?: string | null | undefined; filter?: EventFilter | null | undefined },
-  signal: AbortSignal,
-): Promise<AsyncGenerator<Event>> {
+export async function followEvents(ctx: Context, input: FollowInput, signal: AbortSignal) {
   const company = authorize(ctx, 'fleets:read');
   const { names, values } = filterOf(eventRows, input.filter);
   const hidden = isHidden(ctx, eventRows);
@@ -125,8 +117,8 @@ export async function followEvents(
   // Listening begins before the first look, so that an event in between is not missed.
   const open = () => new CompanyLog(company);
   const { source: log, follower, leave } = ctx.services.followers.join(['events', company], open, signal);
-  // The past may be long, and indexes know where the wanted events stand in it; at the end of the log all read the same.
-  const past = nextEvents(company, values, names, hidden);
+  // The past is long, and indexes find events in it; at the end of the log all followers read the same.
+  const past = nextEvents(company, { names, values }, hidden);
   const isJudged = names.every((name) => name in fits);
   let atEnd = isJudged && input.after == null;
 
@@ -151,10 +143,7 @@ export async function followEvents(
   return events();
 }
 
-/**
- * Conditions of `eventRows`, on an event that was read: null fits nothing. `historyId` is missing: events do not hold it,
- * so the log is read by SQL for it.
- */
+/** Conditions of `eventRows` on an event in memory; null fits nothing. `historyId`, which events lack, needs SQL. */
 const fits: Record<string, (event: Event, wanted: never) => boolean> = {
   types: ({ type }, wanted: readonly string[]) => wanted.includes(type),
   fleetId: ({ fleetId }, wanted: string) => fleetId === wanted.toLowerCase(),

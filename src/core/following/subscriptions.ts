@@ -7,21 +7,13 @@ import { needFleet } from '../fleets/fleets.ts';
 import type { Follower, Source } from '../followers.ts';
 import { getImport, type Import } from '../imports/imports.ts';
 import { isUnderWay } from '../imports/run.ts';
-import { onPrimary } from '../sql/send.ts';
-import { anyId, isId, madeIn, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { isId } from '../sql/ids.ts';
+import { asTime, db, madeIn, prepare } from '../sql/sql.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
-import { vehicleObject, vehiclesOf } from '../vehicles/vehicles.ts';
+import { findVehicles } from '../vehicles/vehicles.ts';
 
-/**
- * The vehicles of the caller's company (of one fleet, if named), each when it has a new answer, until the signal aborts.
- * Throws FleetNotFound now; Unavailable later for a reader so slow that answers would be lost.
- */
-export async function eligibilityChanges(
-  ctx: Context,
-  input: { fleetId?: string | null | undefined },
-  signal: AbortSignal,
-): Promise<AsyncGenerator<Vehicle>> {
+/** Vehicles with new answers until the signal aborts. Throws FleetNotFound; later Unavailable for too slow a reader. */
+export async function eligibilityChanges(ctx: Context, input: { fleetId?: string | null }, signal: AbortSignal) {
   const company = authorize(ctx, 'fleets:read');
   const fleetId = input.fleetId?.toLowerCase() ?? null;
   if (fleetId !== null) await needFleet(ctx, company, fleetId);
@@ -45,20 +37,20 @@ export async function eligibilityChanges(
   return answers();
 }
 
-/** Vehicles that may wait for a slow reader: each once, its latest answer counts. */
+/** Vehicles that may wait for a slow reader, each once. */
 const WAITING_MAX = 10_000;
 const BATCH = 100;
 const KEPT = 1_000;
-/** How far the clocks of two processes, and a transaction's beginning and end, may lie apart. */
+/** The greatest difference of two processes' clocks, and the longest transaction. */
 const MARGIN_MS = 60_000;
 
-/** The vehicles of a company that have new answers, in the order of the news, read once for all who follow them. */
+/** The vehicles of a company with new answers, in the order of the news, read once for all followers. */
 class CompanyAnswers implements Source {
   readonly listeners;
   last = 0;
   readonly #company: string;
   readonly #services: Services;
-  /** The number of each vehicle's last change, in the order of these numbers. */
+  /** The number of each vehicle's last change, in order. */
   readonly #changes = new Map<string, number>();
   /** Some changes up to this number are forgotten. */
   #forgotten = 0;
@@ -91,9 +83,9 @@ class CompanyAnswers implements Source {
     return false;
   }
 
-  /** Makes a function that reads the vehicles of the follower's next changes from now on; throws Unavailable if any is forgotten. */
+  /** Makes a function that reads the vehicles of the follower's next changes; throws Unavailable if any is lost. */
   readFrom(follower: Follower): (ctx: Context) => Promise<Vehicle[]> {
-    // An iterator of a map goes on to what is added behind it, unless it was asked once too often.
+    // An iterator of a map finds later additions, unless it has ended.
     const changes = this.#changes.entries();
     for (const _ of this.#changes) changes.next();
     follower.heard = this.last;
@@ -137,7 +129,7 @@ class CompanyAnswers implements Source {
 
   async #readMissed(ctx: Context, since: Date): Promise<void> {
     try {
-      for (const { id } of await findVerified(onPrimary(ctx), { company: this.#company, since })) this.#add(id);
+      for (const { id } of await findVerified(ctx, { company: this.#company, since })) this.#add(id);
       this.#missedSince = null;
     } finally {
       this.#missed = null;
@@ -156,18 +148,12 @@ class CompanyAnswers implements Source {
   }
 
   async #read(ctx: Context, ids: readonly string[]): Promise<Map<string, Vehicle>> {
-    const rows = ids.length > 0 ? await findVehicles(onPrimary(ctx), { company: this.#company, ids }) : [];
+    const rows = ids.length > 0 ? await findVehicles(ctx, { company: this.#company, ids }) : [];
     return new Map(rows.map(({ json }) => [json.id, this.#services.followers.share(json)]));
   }
 }
 
-// Both are sent to the primary: the news may be ahead of the replicas.
-
-const findVehicles = prepare((p: { company: string; ids: readonly string[] }) =>
-  vehiclesOf(p.company).select(vehicleObject.as('json')).where('v.id', '=', anyId(p.ids)),
-);
-
-/** Exactly as in the index vehicle_by_verified, or PostgreSQL would not use it. */
+/** As in the index vehicle_by_verified: PostgreSQL needs the same expression. */
 const verified = sql<string>`coalesce(verified_at, 'infinity'::timestamptz)`;
 
 const findVerified = prepare((p: { company: string; since: Date }) =>
@@ -176,23 +162,15 @@ const findVerified = prepare((p: { company: string; since: Date }) =>
     .select('id')
     .where('company', '=', p.company)
     .where('verified_at', 'is not', null)
-    .where(verified, '>=', sql<string>`${p.since}::timestamptz`)
+    .where(verified, '>=', asTime(p.since))
     .orderBy(verified)
     .limit(WAITING_MAX + 1),
 );
 
-/** Ten events a second at most. */
 const PAUSE_MS = 100;
 
-/**
- * An import of the caller's company each time it has moved on, until it has ended or the signal aborts. It need not
- * exist yet. Throws ImportNotFound for what cannot be an id.
- */
-export async function importChanges(
-  ctx: Context,
-  { importId }: { importId: string },
-  signal: AbortSignal,
-): Promise<AsyncGenerator<Import>> {
+/** An import after each change until it ends or the signal aborts. It need not exist yet; throws ImportNotFound. */
+export async function importChanges(ctx: Context, { importId }: { importId: string }, signal: AbortSignal) {
   const company = authorize(ctx, 'fleets:read');
   if (!isId(importId)) throw new ImportNotFound();
   const id = importId.toLowerCase();

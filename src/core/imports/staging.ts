@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { onPrimary } from '../sql/send.ts';
-import { prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { db, prepare } from '../sql/sql.ts';
 import type { ImportRow } from './imports.ts';
 import { endedEarly, type Start, stillRunning } from './run.ts';
 import type { Batch, GoodRows, RejectedRow } from './table.ts';

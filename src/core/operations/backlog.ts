@@ -2,24 +2,17 @@ import { type AliasedExpression, type Expression, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { companiesWithEntries } from '../schedule.ts';
-import { onPrimary } from '../sql/send.ts';
-import { prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { asTime, db, prepare } from '../sql/sql.ts';
 
 /** Rows of one kind that are due and have not been taken up; `oldestSeconds` is how long the first has been waiting. */
-export interface Backlog {
-  kind: string;
-  rows: number;
-  oldestSeconds: number;
-}
+export type Backlog = { kind: string; rows: number; oldestSeconds: number };
 
-/** Counting further would cost more than the number is worth. */
 export const BACKLOG_COUNTED_MOST = 100_000;
 
 type Time = Expression<string>;
 type DueRows = AliasedExpression<{ due_at: string | null }, 'due'>;
 
-/** `oldest` finds when the first row came due, where it may not be among the rows that are counted. */
+/** `oldest`: the time of the first due row, where it may not be among the counted rows. */
 const waiting = (kind: string, now: Time, due: DueRows, oldest?: Expression<{ due_at: string | null }>) =>
   db
     .selectFrom(due)
@@ -49,42 +42,30 @@ function waitingVehicles(now: Time) {
 }
 
 /** Counts waiting rows of tables that have an index by `due_at` over all companies. */
-const waitingRows = (table: 'import' | 'webhook', now: Time) =>
-  waiting(
-    table,
-    now,
-    db
-      .selectFrom(table)
-      .select('due_at')
-      .where('due_at', '<=', now)
-      .orderBy('due_at')
-      .limit(BACKLOG_COUNTED_MOST)
-      .as('due'),
-  );
+const waitingRows = (table: 'import' | 'webhook', now: Time) => {
+  const due = db.selectFrom(table).select('due_at').where('due_at', '<=', now).orderBy('due_at');
+  return waiting(table, now, due.limit(BACKLOG_COUNTED_MOST).as('due'));
+};
 
-/** Counts active webhooks only: deliveries of a halted one wait, except the few that somebody asked for. */
-const waitingDeliveries = (now: Time) =>
-  waiting(
-    'delivery',
-    now,
-    db
-      .selectFrom('delivery as d')
-      .innerJoin('webhook as w', (on) => on.onRef('w.id', '=', 'd.webhook_id').onRef('w.company', '=', 'd.company'))
-      .where('w.state', '=', sql.lit('ACTIVE'))
-      .select('d.due_at')
-      .where('d.due_at', '<=', now)
-      .orderBy('d.due_at')
-      .limit(BACKLOG_COUNTED_MOST)
-      .as('due'),
-  );
+/** Counts active webhooks only: deliveries of a halted one wait, except those that a person asked for. */
+const waitingDeliveries = (now: Time) => {
+  const due = db
+    .selectFrom('delivery as d')
+    .innerJoin('webhook as w', (on) => on.onRef('w.id', '=', 'd.webhook_id').onRef('w.company', '=', 'd.company'))
+    .where('w.state', '=', sql.lit('ACTIVE'))
+    .select('d.due_at')
+    .where('d.due_at', '<=', now)
+    .orderBy('d.due_at')
+    .limit(BACKLOG_COUNTED_MOST);
+  return waiting('delivery', now, due.as('due'));
+};
 
 const backlog = prepare((p: { now: Date }) => {
-  const now = sql<string>`${p.now}::timestamptz`;
+  const now = asTime(p.now);
   return waitingVehicles(now)
     .unionAll(waitingRows('import', now))
     .unionAll(waitingDeliveries(now))
     .unionAll(waitingRows('webhook', now));
 });
 
-/** The work of all companies that is waiting: for operators. */
-export const readBacklog = (ctx: Context): Promise<Backlog[]> => backlog(onPrimary(ctx), { now: ctx.now() });
+export const readBacklog = (ctx: Context): Promise<Backlog[]> => backlog(ctx, { now: ctx.now() });

@@ -3,26 +3,23 @@ import { authorize, type Context } from '../context.ts';
 import { type Expected, needExpected } from '../errors.ts';
 import { byCaller, bySystem, record } from '../events/record-events.ts';
 import type { Fleet } from '../fleets/fleet.ts';
-import { type FleetKey, fleetRows, lockFleet } from '../fleets/fleets.ts';
+import { fleetRows, lockFleet } from '../fleets/fleets.ts';
 import { forgetImportsOf } from '../imports/run.ts';
+import { FIRST_ID } from '../sql/ids.ts';
 import { readOne } from '../sql/read.ts';
-import { againAfterDeadlock, onPrimary, transaction } from '../sql/send.ts';
-import { FIRST_ID, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { againAfterDeadlock, transaction } from '../sql/send.ts';
+import { db, prepare, type RowKey } from '../sql/sql.ts';
 import { removeVehicles } from '../vehicles/delete-vehicles.ts';
 
-/** Vehicles that are deleted in one transaction at most: others may wait for so many to add one of their VINs. */
+/** Vehicles of one deletion: additions of their VINs wait for it. */
 const DELETED_AT_ONCE = 5000;
 
-/**
- * Deletes a fleet with its vehicles and contracts, and gives it back as it was; throws FleetNotFound and PreconditionFailed.
- * The rows of a large one are deleted by deleteSome, which then records their events.
- */
+/** Deletes a fleet and gives it back; throws FleetNotFound and PreconditionFailed. deleteSome deletes a large one. */
 export async function deleteFleet(caller: Context, input: { id: string }, expected?: Expected<Fleet>): Promise<Fleet> {
   const company = authorize(caller, 'fleets:write');
-  // Writers lock a fleet before its vehicles. If a deadlock happens nevertheless, the deletion begins again.
+  // Writers lock a fleet before its vehicles; after a deadlock nevertheless, the deletion begins again.
   return againAfterDeadlock(caller, async (ctx) => {
-    // Locked by a statement of its own: only the next one sees all that came before.
+    // A later statement than the lock sees all earlier changes.
     await lockFleet(ctx, company, input.id);
     const fleet = await readOne<Fleet>(ctx, fleetRows, input, { company, newest: true });
     needExpected(fleet, expected);
@@ -30,21 +27,20 @@ export async function deleteFleet(caller: Context, input: { id: string }, expect
     if (vehicleCount > 0) ctx.services.changes.announceRemoval(company, null);
     if (vehicleCount > DELETED_AT_ONCE) {
       const { actor, request_id } = byCaller(ctx);
-      await markDeleted(onPrimary(ctx), { company, id, deletion: JSON.stringify({ actor, request_id }) });
+      await markDeleted(ctx, { company, id, deletion: JSON.stringify({ actor, request_id }) });
       ctx.services.changes.announce('due', 'fleet');
     } else {
-      await removeVehicles(ctx, company, await lockAll(onPrimary(ctx), { company, id }));
-      // Its tallies cascade. A transaction that added vehicles which this one could not see then breaks their foreign key and
-      // is rolled back.
-      await remove(onPrimary(ctx), { company, id });
+      await removeVehicles(ctx, company, await lockAll(ctx, { company, id }));
+      // Its tallies cascade: a transaction that added vehicles meanwhile breaks their foreign key and rolls back.
+      await remove(ctx, { company, id });
     }
     await record(ctx, [{ type: 'fleet.deleted', company, fleetId: id, data: { name, vehicleCount } }]);
     return fleet;
   });
 }
 
-/** Its vehicles count no more, though they are still there. */
-const markDeleted = prepare((p: FleetKey & { deletion: string }) =>
+/** Deletes the tallies, while the vehicles remain. */
+const markDeleted = prepare((p: RowKey & { deletion: string }) =>
   db
     .with('uncounted', (q) =>
       q.deleteFrom('vehicle_tally').where('company', '=', p.company).where('fleet_id', '=', p.id),
@@ -55,22 +51,21 @@ const markDeleted = prepare((p: FleetKey & { deletion: string }) =>
     .where('id', '=', p.id),
 );
 
-const vehiclesIn = (p: FleetKey) =>
+const vehiclesIn = (p: RowKey) =>
   db.selectFrom('vehicle').select('id').where('company', '=', p.company).where('fleet_id', '=', p.id).forUpdate();
 
-/** In the order of the VINs, in which vehicles are locked to be asked about again: that holds no fleet. */
-const lockAll = prepare((p: FleetKey) => vehiclesIn(p).orderBy('vin'));
+/** In the order of the VINs, as makeDue locks them, which holds no fleet. */
+const lockAll = prepare((p: RowKey) => vehiclesIn(p).orderBy('vin'));
 
-const remove = prepare((p: FleetKey) => db.deleteFrom('fleet').where('company', '=', p.company).where('id', '=', p.id));
+const remove = prepare((p: RowKey) => db.deleteFrom('fleet').where('company', '=', p.company).where('id', '=', p.id));
 
 const find = prepare((_: object) =>
   db.selectFrom('fleet').select(['company', 'id']).where('deletion', 'is not', null).orderBy('company').orderBy('id'),
 );
 
-/** The fleets that are being deleted, of all companies. Locks nothing. */
-export const fleetsBeingDeleted = (ctx: Context): Promise<FleetKey[]> => find(onPrimary(ctx), {});
+export const fleetsBeingDeleted = (ctx: Context): Promise<RowKey[]> => find(ctx, {});
 
-const lock = prepare((p: FleetKey) =>
+const lock = prepare((p: RowKey) =>
   db
     .selectFrom('fleet')
     .select('deletion')
@@ -81,23 +76,22 @@ const lock = prepare((p: FleetKey) =>
     .skipLocked(),
 );
 
-/** Others wait for one step to add the VIN of such a vehicle anew. */
+/** Vehicles of a step: additions of their VINs wait for it. */
 const STEP_VEHICLES = 1000;
 
-const lockSome = prepare((p: FleetKey & { after: string }) =>
+const lockSome = prepare((p: RowKey & { after: string }) =>
   vehiclesIn(p).where('id', '>', p.after).orderBy('id').limit(sql.lit(STEP_VEHICLES)),
 );
 
 /**
- * Deletes some vehicles of a fleet that is being deleted, with their contracts, or the fleet itself when it has none left, in
- * a transaction of its own. A fleet that somebody else has locked is left to them. Gives the id behind which to go on, since
- * what was deleted before it stays in the index for a while and would be looked through again; null where nothing is left.
+ * Deletes some vehicles of a deleted fleet, or the empty fleet, in its own transaction. Gives the id to go on after,
+ * since deleted rows stay in the index for a while; null at the end.
  */
-export async function deleteSome(ctx: Context, place: FleetKey, after = FIRST_ID): Promise<string | null> {
+export async function deleteSome(ctx: Context, place: RowKey, after = FIRST_ID): Promise<string | null> {
   return transaction(ctx, async () => {
-    const [fleet] = await lock(onPrimary(ctx), place);
+    const [fleet] = await lock(ctx, place);
     if (!fleet) return null;
-    const vehicles = await lockSome(onPrimary(ctx), { ...place, after });
+    const vehicles = await lockSome(ctx, { ...place, after });
     const last = vehicles.at(-1);
     if (last) {
       await removeVehicles(ctx, place.company, vehicles, { ...bySystem(ctx), ...fleet.deletion });
@@ -105,7 +99,7 @@ export async function deleteSome(ctx: Context, place: FleetKey, after = FIRST_ID
     }
     if (after !== FIRST_ID) return FIRST_ID;
     if (await forgetImportsOf(ctx, place.company, place.id)) return after;
-    await remove(onPrimary(ctx), place);
+    await remove(ctx, place);
     return null;
   });
 }

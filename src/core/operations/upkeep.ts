@@ -1,33 +1,25 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { forgottenBefore } from '../idempotency.ts';
-import { onPrimary, transaction } from '../sql/send.ts';
-import { anyId, anyOf, firstIdOf, listRows, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { firstIdOf } from '../sql/ids.ts';
+import { transaction } from '../sql/send.ts';
+import { anyId, anyOf, db, listRows, prepare } from '../sql/sql.ts';
 import { countVehicles } from '../vehicles/tally.ts';
 
-/** A fleet's tally is folded together when it has grown past this many rows. */
+/** Tallies of a fleet with more rows are summed up. */
 const TALLY_ROWS = 16;
 
-/**
- * Every change of a count records an event: companies in the events of the last minute, at most so many, have changed
- * tallies.
- */
+// Every change of a count records an event, so companies in the events of the last minute have changed tallies.
 const ACTIVE_MINUTES = 1;
 const ACTIVE_EVENTS = 10_000;
 
-/** Companies that do nothing are not looked at, however many they are. */
+/** Looks at active companies only. */
 const findGrown = prepare((p: { since: string; rows: number }) => {
-  const latest = db
-    .selectFrom('event')
-    .select('company')
-    .where('id', '>=', p.since)
-    .orderBy('id', 'desc')
-    .limit(sql.lit(ACTIVE_EVENTS));
+  const latest = db.selectFrom('event').select('company').where('id', '>=', p.since).orderBy('id', 'desc');
   return db
     .selectFrom('vehicle_tally')
     .select(['company', 'fleet_id'])
-    .where('company', '=', anyOf(db.selectFrom(latest.as('latest')).select('company').distinct()))
+    .where('company', '=', anyOf(db.selectFrom(latest.limit(ACTIVE_EVENTS).as('latest')).select('company').distinct()))
     .groupBy(['company', 'fleet_id'])
     .having((t) => t.fn.countAll(), '>', p.rows)
     .limit(1000);
@@ -54,30 +46,27 @@ const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
         .forUpdate('t')
         .skipLocked(),
     )
-    .with('gone', (q) =>
+    .with('deleted', (q) =>
       q
         .deleteFrom('vehicle_tally as t')
         .where('t.company', '=', p.company)
-        // Not joined: where the planner takes the table for empty, it would compare each row with each.
+        // A join would compare each row with each where the planner takes the table for empty.
         .where('t.fleet_id', '=', anyId(p.fleets))
         .where(sql<boolean>`(t.id in (select id from folded)) is true`)
         .returning(['t.fleet_id', 't.status', 't.delta']),
     )
-    .selectFrom('gone')
+    .selectFrom('deleted')
     .select((t) => ['fleet_id', 'status', sql<number>`${t.fn.sum('delta')}::int`.as('delta')])
     .groupBy(['fleet_id', 'status']),
 );
 
-/**
- * Folds the tallies of companies with new events into one row per fleet and status. Sums stay the same throughout.
- * Fleets are held before their rows, as everywhere, since their deletion locks in this order.
- */
+/** Sums up tallies of companies with new events. Fleets are held before their rows, in the order of their deletion. */
 export async function foldTallies(ctx: Context): Promise<void> {
   const since = firstIdOf(ctx.now().getTime() - ACTIVE_MINUTES * 60_000);
-  const grown = await findGrown(onPrimary(ctx), { since, rows: TALLY_ROWS });
+  const grown = await findGrown(ctx, { since, rows: TALLY_ROWS });
   for (const [company, fleets] of Map.groupBy(grown, (one) => one.company)) {
     await transaction(ctx, async () => {
-      const sums = await takeAway(onPrimary(ctx), { company, fleets: fleets.map((one) => one.fleet_id) });
+      const sums = await takeAway(ctx, { company, fleets: fleets.map((one) => one.fleet_id) });
       const changes = sums.map((sum) => ({ company, ...sum }));
       await countVehicles(ctx, changes);
     });
@@ -102,9 +91,9 @@ const forget = prepare((p: { before: string }) =>
     .returning(({ lit }) => lit(1).as('one')),
 );
 
-/** Forgets remembered answers that are past their time, in small steps; gives whether there may be more. */
+/** Deletes expired answers in small steps; gives whether there may be more. */
 export async function forgetAnswers(ctx: Context): Promise<boolean> {
-  const rows = await forget(onPrimary(ctx), { before: forgottenBefore(ctx) });
+  const rows = await forget(ctx, { before: forgottenBefore(ctx) });
   return rows.length === FORGOTTEN_AT_ONCE;
 }
 
@@ -128,15 +117,11 @@ const addUse = prepare((p: { minute: Date; who: string[]; points: number[] }) =>
     .returning(['who', 'points']),
 );
 
-/** Adds to the sums of all processes in a minute (ms since 1970), and gives them. `counted` names at least one. */
-export async function shareRateUse(
-  ctx: Context,
-  minute: number,
-  counted: ReadonlyMap<string, number>,
-): Promise<Map<string, number>> {
-  // In the same order everywhere: two processes that add at once wait for each other, and not crosswise.
+/** Adds to the sums of all processes in a minute (ms since 1970), and gives them; `counted` is not empty. */
+export async function shareRateUse(ctx: Context, minute: number, counted: ReadonlyMap<string, number>) {
+  // One order everywhere, against deadlocks.
   const ordered = [...counted].sort(([a], [b]) => (a < b ? -1 : 1));
-  const rows = await addUse(onPrimary(ctx), {
+  const rows = await addUse(ctx, {
     minute: new Date(minute),
     who: ordered.map(([who]) => who),
     points: ordered.map(([, points]) => points),
@@ -146,7 +131,55 @@ export async function shareRateUse(
 
 const forgetUse = prepare((p: { before: string }) => db.deleteFrom('rate_use').where('minute', '<', p.before));
 
-/** Forgets minutes to which no process adds any more. */
 export async function forgetRateUse(ctx: Context): Promise<void> {
-  await forgetUse(onPrimary(ctx), { before: new Date(ctx.now().getTime() - KEPT_MINUTES * 60_000).toISOString() });
+  await forgetUse(ctx, { before: new Date(ctx.now().getTime() - KEPT_MINUTES * 60_000).toISOString() });
 }
+
+const TRIMMED_AT_ONCE = 1000;
+
+/** Deletes old events with their deliveries and history, in small steps; gives whether there may be more. */
+export async function trimEvents(ctx: Context): Promise<boolean> {
+  const oldest = ctx.now().getTime() - ctx.services.config.EVENTS_KEEP_DAYS * 86_400_000;
+  const { length } = await forgetEvents(ctx, { before: firstIdOf(oldest), time: new Date(oldest) });
+  return length === TRIMMED_AT_ONCE;
+}
+
+const forgetEvents = prepare((p: { before: string; time: Date }) =>
+  db
+    .with('old', (q) =>
+      q
+        .selectFrom('event')
+        .select(['company', 'id'])
+        .where('id', '<', p.before)
+        .where('position', 'is not', null)
+        .orderBy('id')
+        .limit(TRIMMED_AT_ONCE),
+    )
+    .with('companies', (q) => q.selectFrom('old').select('company').distinct())
+    .with('history_gone', (q) =>
+      q
+        .deleteFrom('history as h')
+        .using('companies as c')
+        .whereRef('h.company', '=', 'c.company')
+        .where('h.id', '=', (of) =>
+          anyOf(
+            of
+              .selectFrom('history')
+              .innerJoin('companies', 'companies.company', 'history.company')
+              .select('history.id')
+              .where('history.id', '<', p.before)
+              .limit(TRIMMED_AT_ONCE),
+          ),
+        ),
+    )
+    .with('activity_gone', (q) =>
+      q
+        .deleteFrom('activity as a')
+        .using('companies as c')
+        .whereRef('a.company', '=', 'c.company')
+        .where('a.hour', '<', sql<string>`date_trunc('hour', ${p.time}::timestamptz, 'UTC')`),
+    )
+    .deleteFrom('event')
+    .where('id', '=', (of) => anyOf(of.selectFrom('old').select('id')))
+    .returning('id'),
+);

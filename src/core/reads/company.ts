@@ -4,17 +4,16 @@ import { authorize, type Context, hasScope } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
 import { eventTypes } from '../events/event-data.ts';
 import { event, HIDDEN } from '../events/events.ts';
-import { field } from '../fields.ts';
+import { field, timeField } from '../fields.ts';
 import { eligibilitySummary, fleetIsThere } from '../fleets/fleet.ts';
 import { byStatus, sums } from '../fleets/fleets.ts';
 import { readInput, time } from '../input.ts';
-import { COUNTED_MOST } from '../sql/page-size.ts';
+import { COUNTED_MOST } from '../sql/page.ts';
 import { jsonWriter, readOneText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoOf, json } from '../sql/selection.ts';
-import { readRows } from '../sql/send.ts';
-import { prepareVariants, type Send } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { readRows, type Send } from '../sql/send.ts';
+import { asTime, db, prepareVariants } from '../sql/sql.ts';
 
 export const company = z
   .object({
@@ -55,7 +54,6 @@ const companyRows: Resource = {
 
 const asJson = jsonWriter(companyRows.members, company);
 
-/** The caller's company with its totals, counted in one of its own places. */
 export async function getCompany(ctx: Context): Promise<Company> {
   const asked = { company: authorize(ctx, 'fleets:read'), long: true };
   const found: Company = JSON.parse(await readOneText(ctx, companyRows, asJson, {}, asked));
@@ -73,14 +71,14 @@ export const activityInput = z.object({
   fleetId: z.string().nullish().describe('Only what is about this fleet or its vehicles.'),
 });
 
-/** When the first hour or day begins, and how many there are, the last one not whole. */
+/** The beginning of the first hour or day, and their number; the last one may be a part. */
 function unitsOf({ from, to, by }: z.output<typeof activityInput>, now: Date) {
   const start = Math.floor(from.getTime() / LENGTH_MS[by]) * LENGTH_MS[by];
   const until = to ?? now;
   return { start: new Date(start), until, units: Math.max(0, (until.getTime() - start) / LENGTH_MS[by]) };
 }
 
-/** How many objects an answer of companyActivity can have at most; 0 where it is refused. */
+/** The most objects of an answer of companyActivity; 0 where it is refused. */
 export function activityMost(input: unknown): number {
   const { data } = activityInput.safeParse(input);
   return data ? Math.ceil(Math.min(unitsOf(data, new Date()).units, MOST_UNITS)) * eventTypes.length : 0;
@@ -88,7 +86,7 @@ export function activityMost(input: unknown): number {
 
 export const activityCount = z
   .object({
-    from: field(z.iso.datetime(), 'When the hour or day began.', '2026-11-20T00:00:00.000Z'),
+    from: timeField('When the hour or day began.', '2026-11-20T00:00:00.000Z'),
     type: event.shape.type,
     count: field(z.int(), 'How many events of this type there were.', 4),
     vehicleCount: field(z.int(), 'How many vehicles these name, each event for itself.', 2970),
@@ -96,10 +94,7 @@ export const activityCount = z
   .meta({ id: 'ActivityCount', description: 'How many events of one type an hour or a day had.' });
 export type ActivityCount = z.output<typeof activityCount>;
 
-/**
- * How many events of each type the caller's company had in each hour or day; those without any are left out, and events of
- * contracts without the scope for them. At most 1,000 hours or days. Throws ValidationFailed.
- */
+/** The number of events of each type by hour or day, at most 1,000 of these; throws ValidationFailed. */
 export async function companyActivity(ctx: Context, input: unknown): Promise<ActivityCount[]> {
   const owner = authorize(ctx, 'fleets:read');
   const asked = readInput(activityInput, input);
@@ -115,17 +110,12 @@ export async function companyActivity(ctx: Context, input: unknown): Promise<Act
   return rows.filter(({ type }) => all || !type.startsWith('contract.'));
 }
 
-/** Counting may take long: it has one of the company's own places, as all slow reads. */
+/** A long read takes one of the company's places. */
 const inOwnPlace =
   (ctx: Context): Send =>
   async (text, values) => {
     const rows = await readRows(ctx, text, values, { long: true, newest: true });
-    return rows.map(([from, type, count, vehicleCount]) => ({
-      from,
-      type,
-      count: Number(count),
-      vehicleCount: Number(vehicleCount),
-    }));
+    return rows.map(([from, type, n, vehicles]) => ({ from, type, count: Number(n), vehicleCount: Number(vehicles) }));
   };
 
 const readActivity = prepareVariants<{
@@ -147,10 +137,10 @@ const readActivity = prepareVariants<{
         total('vehicles').as('vehicleCount'),
       ])
       .where('company', '=', p.company)
-      .where('hour', '>=', sql<string>`${p.start}::timestamptz`)
-      .where('hour', '<', sql<string>`${p.until}::timestamptz`)
+      .where('hour', '>=', asTime(p.start))
+      .where('hour', '<', asTime(p.until))
       .$if(has.fleetId, (of) => of.where('fleet_id', '=', p.fleetId))
-      // Columns are named by position: each `by` is a parameter of its own, which PostgreSQL takes for different values.
+      // By position: each `by` is another parameter, so PostgreSQL would see different expressions.
       .groupBy(sql`1, 2`)
       .orderBy(sql`1, 2`)
   );

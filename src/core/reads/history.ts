@@ -1,27 +1,26 @@
 import { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
-import { typeField } from '../events/event-types.ts';
+import { typeField } from '../events/event-data.ts';
 import { type EventFilter, event, eventFilter, HIDDEN } from '../events/events.ts';
-import { field } from '../fields.ts';
+import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { eligibilitySummary } from '../fleets/fleet.ts';
 import { byStatus } from '../fleets/fleets.ts';
-import type { Page } from '../sql/page.ts';
-import { type RowWriter, readText, type TextPage } from '../sql/read.ts';
+import type { ListInput } from '../sql/page.ts';
+import { type RowWriter, readText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { json, jsonTable, jsonText } from '../sql/selection.ts';
 
-/** What happened as people see it: events that belong together are one item. Times are ISO 8601 UTC. */
 export const historyItem = z
   .object({
-    id: field(z.uuid(), 'Identifies it: the same in both interfaces.', '019aa1b2-9e5f-7061-8c8d-2e3f4a5b6c7d'),
+    id: uuidField('Identifies it: the same in both interfaces.', exampleIds.event),
     type: field(
       event.shape.type,
       'What happened: of several types, `import.completed` or `fleet.deleted`, else that of the first event.',
       'import.completed',
     ),
-    from: field(z.iso.datetime(), 'When it began.', '2026-11-20T08:00:00.000Z'),
-    to: field(z.iso.datetime(), 'When its last event happened.', '2026-11-20T08:00:02.000Z'),
+    from: timeField('When it began.'),
+    to: timeField('When its last event happened.', '2026-11-20T08:00:02.000Z'),
     fleetId: event.shape.fleetId,
     importId: field(
       z.uuid().nullable(),
@@ -79,9 +78,7 @@ export const historyRows: Resource = {
   missing: () => new NotFound('There is nothing with this id in the history, or it is no longer kept.'),
 };
 
-/** A page of the history of the caller's company, the latest first, as `writer` writes it. Throws ValidationFailed. */
-export const listHistory = (
-  ctx: Context,
-  writer: RowWriter,
-  asked: { page: Page; filter: Pick<EventFilter, 'fleetId' | 'types'> },
-): Promise<TextPage> => readText(ctx, historyRows, writer, { company: authorize(ctx, 'fleets:read'), ...asked });
+type HistoryInput = ListInput<Pick<EventFilter, 'fleetId' | 'types'>>;
+
+export const listHistory = (ctx: Context, writer: RowWriter, input: HistoryInput) =>
+  readText(ctx, historyRows, writer, { company: authorize(ctx, 'fleets:read'), ...input });

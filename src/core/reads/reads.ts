@@ -13,40 +13,31 @@ import { historyRows } from './history.ts';
 // The graph of resources: the fields that lead from one to another, and the root fields.
 
 const one = (of: () => Resource, on?: string): OneField => ({ kind: 'one', of, ...(on && { on }) });
-const list = (of: () => Resource, under: Under, options: Partial<ListField> = {}): ListField => ({
-  kind: 'list',
-  of,
-  under,
-  ...options,
-});
+const list = (of: () => Resource, options: Partial<ListField> = {}): ListField => ({ kind: 'list', of, ...options });
 /** A list of events, read by a partial index of events that have this column. */
 const timeline = (under: Under, options: Partial<ListField> = {}) =>
-  list(() => eventRows, under, { on: `${PUBLISHED} and ${under[0]} is not null`, ...options });
+  list(() => eventRows, { under, on: `${PUBLISHED} and ${under[0]} is not null`, ...options });
 const fewEvents: Resource = { ...eventRows, order: unindexedOrder };
 
 const withFields = (rows: Resource, fields: Fields): Resource => ({ ...rows, fields: { ...rows.fields, ...fields } });
 
 const fleet: Resource = withFields(fleetRows, {
-  vehicles: list(() => vehicle, ['v.fleet_id', 'f.id'], {
+  vehicles: list(() => vehicle, {
+    under: ['v.fleet_id', 'f.id'],
     kept: { sum: 't.delta', from: TALLY, conditions: countedBy, all: 'counts.total' },
     indexed: ['eligibility', 'eligibilityAlone', 'manufacturer', 'vin'],
     within: true,
   }),
   eligibilitySummary: { kind: 'object', members: byStatus('counts') },
-  contracts: list(() => contract, ['c.fleet_id', 'f.id'], { within: true }),
-  imports: list(() => importOf, ['n.fleet_id', 'f.id'], { few: true, within: true }),
+  contracts: list(() => contract, { under: ['c.fleet_id', 'f.id'], within: true }),
+  imports: list(() => importOf, { under: ['n.fleet_id', 'f.id'], few: true, within: true }),
   timeline: timeline(['e.fleet_id', 'f.id']),
 });
 
 const vehicleFields: Fields = {
   fleet: one(() => fleet, 'f.id = v.fleet_id'),
-  contracts: list(() => contract, ['c.vehicle_id', 'v.id'], { few: true }),
-  timeline: {
-    kind: 'list',
-    of: () => fewEvents,
-    on: `${PUBLISHED} and ${listing('e.vehicle_ids', 'v.id')}`,
-    few: true,
-  },
+  contracts: list(() => contract, { under: ['c.vehicle_id', 'v.id'], few: true }),
+  timeline: list(() => fewEvents, { on: `${PUBLISHED} and ${listing('e.vehicle_ids', 'v.id')}`, few: true }),
 };
 const vehicle: Resource = withFields(vehicleRows, vehicleFields);
 
@@ -59,13 +50,13 @@ const contract: Resource = withFields(contractRows, {
 const importOf: Resource = {
   ...withFields(importRows, {
     fleet: one(() => fleet, 'f.id = n.fleet_id'),
-    rejected: list(() => rejectionRows, ['r.import_id', 'n.id']),
+    rejected: list(() => rejectionRows, { under: ['r.import_id', 'n.id'] }),
   }),
   members: { ...importRows.members, rejectedCount: json.number('n.rejected') },
 };
 
 const webhook: Resource = withFields(webhookRows, {
-  deliveries: list(() => deliveryRows, ['d.webhook_id', 'w.id']),
+  deliveries: list(() => deliveryRows, { under: ['d.webhook_id', 'w.id'] }),
 });
 
 const history: Resource = withFields(historyRows, {
@@ -86,22 +77,14 @@ export const nodes: Readonly<Record<string, Resource>> = {
   Import: importOf,
 };
 
-/** A node of this resource; `NODE` is the row that has the id. */
+/** A node by its id, from the row `NODE`. */
 export const NODE = 'node';
-export const nodeOf = (of: Resource): OneField => ({
-  kind: 'one',
-  of: () => of,
-  on: `${of.id} = ${NODE}.id`,
-  by: () => ({}),
-});
+export const nodeOf = (of: Resource): OneField => ({ ...one(() => of, `${of.id} = ${NODE}.id`), by: () => ({}) });
 
-const all = (of: Resource, options: Partial<ListField> = {}): ListField => ({ kind: 'list', of: () => of, ...options });
-
-/** Where reading begins. */
 export const queries: Readonly<Record<string, Field>> = {
-  fleets: all(fleet, { few: true }),
+  fleets: list(() => fleet, { few: true }),
   fleet: one(() => fleet),
-  vehicles: all(vehicle, {
+  vehicles: list(() => vehicle, {
     kept: {
       sum: 't.delta',
       from: `vehicle_tally t where t.company = $company and ${fleetIsThere('t')}`,
@@ -112,12 +95,12 @@ export const queries: Readonly<Record<string, Field>> = {
   vehicle: { kind: 'one', of: () => vehicle, by: ({ by }: { by: object }) => by },
   eligibility: one(() => eligibilityRows),
   manufacturers: { kind: 'manufacturer' },
-  contracts: all(contract),
+  contracts: list(() => contract),
   contract: one(() => contract),
   import: one(() => importOf),
-  events: all(eventRows, { on: PUBLISHED }),
+  events: list(() => eventRows, { on: PUBLISHED }),
   event: one(() => eventRows),
-  history: all(history),
-  webhooks: all(webhook, { few: true }),
+  history: list(() => history),
+  webhooks: list(() => webhook, { few: true }),
   webhook: one(() => webhook),
 };

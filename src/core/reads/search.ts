@@ -11,7 +11,7 @@ import { readSlice } from '../sql/read.ts';
 import { fromClause, type Resource } from '../sql/resource.ts';
 import { jsonText } from '../sql/selection.ts';
 import { readRows } from '../sql/send.ts';
-import { numbered } from '../sql/sql.ts';
+import { numbered } from '../sql/text-sql.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
 import { vehicleRows } from '../vehicles/vehicles.ts';
 import { isPartOfVin, vinCharacters } from '../vin.ts';
@@ -23,21 +23,20 @@ export const searchInput = z.object({
   first: z.int().min(1, 'is at least 1').max(FOUND_MOST, `is at most ${FOUND_MOST}`).default(10),
 });
 
-export type Found = ({ type: 'Fleet' } & Fleet) | ({ type: 'Vehicle' } & Vehicle) | ({ type: 'Contract' } & Contract);
+export type SearchResult =
+  | ({ type: 'Fleet' } & Fleet)
+  | ({ type: 'Vehicle' } & Vehicle)
+  | ({ type: 'Contract' } & Contract);
 
-/** How well something fits, the best first. */
+/** Ranks of results, the best first. */
 const [WHOLE, BEGINNING, ELSEWHERE] = [0, 1, 2];
-interface Fit {
-  fit: number;
-  found: Found;
-}
+type Fit = { fit: number; found: SearchResult };
 
 /**
- * Fleets and contracts of the caller's company by a part of their names, whatever its case and accents, and vehicles by their VIN,
- * its beginning or its end. First what is the text, then what begins with it; of these fleets, vehicles and contracts, by name.
- * Without the scope `contracts:read` there are no contracts among them. Throws ValidationFailed.
+ * Fleets and contracts by a part of their names, and vehicles by the beginning or end of their VIN: whole matches
+ * first, then beginnings, then the others, by name. Contracts need `contracts:read`.
  */
-export async function search(ctx: Context, input: unknown): Promise<Found[]> {
+export async function search(ctx: Context, input: unknown): Promise<SearchResult[]> {
   const company = authorize(ctx, 'fleets:read');
   const asked = { company, ...readInput(searchInput, input) };
   const found = await Promise.all([
@@ -49,9 +48,9 @@ export async function search(ctx: Context, input: unknown): Promise<Found[]> {
   return all.slice(0, asked.first).map((one) => one.found);
 }
 
-type Asked = z.output<typeof searchInput> & { company: string };
+type SearchTerms = z.output<typeof searchInput> & { company: string };
 
-async function byVin(ctx: Context, { company, text }: Asked): Promise<Fit[]> {
+async function byVin(ctx: Context, { company, text }: SearchTerms): Promise<Fit[]> {
   const vin = vinCharacters(text);
   if (!isPartOfVin(vin)) return [];
   const page = readPage({ first: FOUND_MOST, orderBy: { field: 'VIN' } }, vehicleRows.orders);
@@ -62,14 +61,8 @@ async function byVin(ctx: Context, { company, text }: Asked): Promise<Fit[]> {
   }));
 }
 
-/** `name` is SQL for the folded name. An index has it behind the company, or there are few. */
-async function byName(
-  ctx: Context,
-  type: 'Fleet' | 'Contract',
-  of: Resource,
-  name: string,
-  { company, text, first }: Asked,
-): Promise<Fit[]> {
+/** `name` is SQL for the folded name, for which there is an index, or few rows. */
+async function byName(ctx: Context, type: 'Fleet' | 'Contract', of: Resource, name: string, terms: SearchTerms) {
   const part = 'folded($text::text)';
   const fit = `case when ${name} = ${part} then ${WHOLE} when starts_with(${name}, ${part}) then ${BEGINNING} else ${ELSEWHERE} end`;
   const [alias = ''] = of.id.split('.');
@@ -79,7 +72,7 @@ async function byName(
   const best = `select ${alias}.*, ${fit} as fit from ${of.table} where ${where} ${order} limit $first`;
   const from = fromClause({ ...of, table: alias }, json);
   const statement = numbered(`select fit::text, ${json} from (${best}) ${from} ${order}`);
-  const values = statement.values({ company, text, first, now: ctx.now() });
+  const values = statement.values({ ...terms, now: ctx.now() });
   const rows = await readRows(ctx, statement.text, values, { long: true });
-  return rows.map(([fits, found]) => ({ fit: Number(fits), found: { type, ...JSON.parse(found ?? '') } }));
+  return rows.map(([fits, found]): Fit => ({ fit: Number(fits), found: { type, ...JSON.parse(found ?? '') } }));
 }

@@ -1,50 +1,47 @@
 import { type Context, callerOf, needScope } from '../context.ts';
 import { CostExceeded } from '../errors.ts';
 import { type Check, objectOf, Writer } from './json-answer.ts';
-import type { Members, Part, Read } from './json-parts.ts';
+import type { Members, Part, Read, Reads } from './json-parts.ts';
 import { isHidden } from './list-rows.ts';
-import { placesOf, readPage } from './page.ts';
-import { PAGE_MAX, plannedFor } from './page-size.ts';
+import { boundValues, PAGE_MAX, plannedFor, readPage } from './page.ts';
 import { filterOf, givenOf, joinsOf, type ListField, type OneField, type Resource } from './resource.ts';
 import { inLargeTurn, readRows } from './send.ts';
-import { madeIn, numbered } from './sql.ts';
+import { madeIn } from './sql.ts';
+import { numbered } from './text-sql.ts';
 import { rowsLookedAt } from './work.ts';
 
-/** Parts that are read together. Statements are written once for all that is given alike. */
+/** Parts that are read together. A statement is kept for each shape of their arguments. */
 export interface Plan {
   parts: Members;
   /** The fields that take arguments, in the order of `given`. */
   fields: readonly (OneField | ListField)[];
   /** Statements by the list of manufacturers whose texts are in them. */
   statements: WeakMap<object, Map<string, Statement>>;
-  /** Is told how long the text of a new statement is. */
+  /** Hears the length of each new statement. */
   onWritten?: (characters: number) => void;
 }
 
 interface Statement {
   text: string;
-  /** Which of its columns each part has; none for those that no row is read for. */
-  places: readonly (number | undefined)[];
+  /** The column of each part; none for a part that is not read. */
+  columns: readonly (number | undefined)[];
   /** The parameters: a fixed text, or a named value of a field's arguments (`read`) or of the request. */
   values: readonly (string | { read: number; name: string })[];
   checks: readonly (Omit<Check, 'sql'> & { column: number })[];
 }
 
 /** The JSON of each part (null without a row), and the arguments of all fields. */
-export interface Answer {
-  texts: readonly (string | null)[];
-  reads: readonly (Read | Error)[];
-}
+export type Answer = { texts: readonly (string | null)[]; reads: Reads };
 
-/** Objects that were read before, as columns of their ids. The statement gives one row for each of them. */
+/** Objects that were read before, as columns of their ids; the statement gives a row for each. */
 export interface Rows extends Pick<Resource, 'lookups'> {
   alias: string;
   columns: Readonly<Record<string, readonly unknown[]>>;
-  /** The one object that they are, which followers may share. */
+  /** A single object that followers may share. */
   object?: object | undefined;
 }
 
-/** Reads the arguments of a field; throws what is wrong with them. */
+/** Reads the arguments of a field; throws ValidationFailed. */
 export function readArguments(field: OneField | ListField, args: object): Read {
   const of = field.of();
   if (field.kind === 'one') {
@@ -53,33 +50,25 @@ export function readArguments(field: OneField | ListField, args: object): Read {
   }
   const page = of.readPage?.(args) ?? readPage(args, of.orders);
   const { limit, after, before, backward, order } = page;
-  // Some lists take what they are filtered by as arguments.
+  // Some lists take their filter as arguments.
   const { names, values } = filterOf(of, 'filter' in args ? (args.filter as object | null) : args);
   const shape = `${names}:${after !== null}${before !== null}${backward}${order.name}${plannedFor(limit)}`;
-  return { names, page, values: { ...values, ...placesOf(page), limit }, shape };
+  return { names, page, values: { ...values, ...boundValues(page), limit }, shape };
 }
 
 /** The largest text of an answer: it is made, sent and, where it has errors, parsed as a whole. */
 const MOST_BYTES = 16 * 1024 * 1024;
 const TOO_LARGE = '!';
 
-/**
- * Reads the parts of a plan in one statement; those whose arguments were refused are left out, for each row of `rows` if
- * these are given. Throws CostExceeded for too long a text.
- */
-export async function readAnswers(
-  ctx: Context,
-  plan: Plan,
-  given: readonly (Read | Error)[],
-  rows: Rows | null = null,
-): Promise<Answer[]> {
+/** Reads the parts of a plan, but refused ones, in one statement, for each row of `rows`. Throws CostExceeded. */
+export async function readAnswers(ctx: Context, plan: Plan, given: Reads, rows: Rows | null = null): Promise<Answer[]> {
   const { company } = callerOf(ctx);
   // The caller (graphql/execution/reads.ts) has checked the scopes of all other parts.
   if (plan.parts.some(([, { kind }]) => kind === 'manufacturer')) needScope(ctx, 'fleets:read');
   const count = rows ? (Object.values(rows.columns)[0]?.length ?? 0) : 1;
   const looked = await rowsLookedAt(ctx, plan.parts, given, count);
   const isLong = looked > PAGE_MAX;
-  const { text, values, places, checks } = statementOf(ctx, plan, given, { rows, isLong });
+  const { text, values, columns, checks } = statementOf(ctx, plan, given, { rows, isLong });
   const mostBytes = Math.floor(MOST_BYTES / Math.max(count, 1));
   const shared: Record<string, unknown> = { company, now: ctx.now(), most_bytes: mostBytes, ...rows?.columns };
   const taken = values.map((value) => {
@@ -99,7 +88,7 @@ export async function readAnswers(
     if (lost && order?.lost) reads[read] = order.lost(path);
   }
   return found.map((row) => ({
-    texts: plan.parts.map(([, part], at) => textOf(ctx, part, row[places[at] ?? -1])),
+    texts: plan.parts.map(([, part], at) => textOf(ctx, part, row[columns[at] ?? -1])),
     reads,
   }));
 }
@@ -113,18 +102,17 @@ export function ownText({ services }: Context, part: Part): string | null {
 
 function textOf(ctx: Context, part: Part, made: string | null | undefined): string | null {
   if (made !== TOO_LARGE) return made ?? ownText(ctx, part);
-  throw new CostExceeded(
-    `The answer holds more than ${MOST_BYTES.toLocaleString('en')} bytes: ask for less at a time.`,
-  );
+  const most = MOST_BYTES.toLocaleString('en');
+  throw new CostExceeded(`The answer holds more than ${most} bytes: ask for less at a time.`);
 }
 
 /** `now` is no part of the key: followers that read the same object at different times share the answer. */
 const isNow = (value: Statement['values'][number]) => typeof value === 'object' && value.name === 'now';
 
-/** Where the answer may be long, its length is looked at before it is sent. */
+/** The database checks the length of an answer that may be long. */
 type Form = { rows: Rows | null; isLong: boolean };
 
-function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[], form: Form): Statement {
+function statementOf(ctx: Context, plan: Plan, given: Reads, form: Form): Statement {
   const hidden = plan.fields.map((field) => isHidden(ctx, field.of()));
   const key = `${form.isLong}${hidden}${given.map((read) => (read instanceof Error ? '!' : read.shape))}`;
   const statements = madeIn(plan.statements, ctx.services.manufacturers, () => new Map<string, Statement>());
@@ -135,26 +123,28 @@ function statementOf(ctx: Context, plan: Plan, given: readonly (Read | Error)[],
 
 const MOST_STATEMENTS = 16;
 
-function write(ctx: Context, plan: Plan, given: readonly (Read | Error)[], form: Form): Statement {
+function write(ctx: Context, plan: Plan, given: Reads, form: Form): Statement {
   const good = given.map((read) => (read instanceof Error ? null : read));
   const writer = new Writer(ctx, good, { ofRows: form.rows !== null });
-  const columns: string[] = [];
-  const column = (sql: string): number => columns.push(`${sql} as f${columns.length}`) - 1;
-  const places = plan.parts.map(([, part]) => {
+  const selected: string[] = [];
+  const select = (sql: string): number => selected.push(`${sql} as f${selected.length}`) - 1;
+  const columns = plan.parts.map(([, part]) => {
     if (ownText(ctx, part) !== null) return undefined;
     const sql = writer.part(part);
-    return column(form.isLong ? guarded(sql) : sql);
+    return select(form.isLong ? guarded(sql) : sql);
   });
-  const checks = writer.checks.map(({ sql, ...check }) => ({ ...check, column: column(`(${sql})::text`) }));
-  if (columns.length === 0) return { text: '', values: [], places, checks };
-  const { text, names } = numbered(`select ${columns.join(', ')}${form.rows ? fromRows(form.rows, `${columns}`) : ''}`);
+  const checks = writer.checks.map(({ sql, ...check }) => ({ ...check, column: select(`(${sql})::text`) }));
+  if (selected.length === 0) return { text: '', values: [], columns, checks };
+  const { text, names } = numbered(
+    `select ${selected.join(', ')}${form.rows ? fromRows(form.rows, `${selected}`) : ''}`,
+  );
   const values = names.map((name) => {
     const [, kind, at = '', own = ''] = /^([an])(\d+)(?:_(\w+))?$/.exec(name) ?? [];
     if (kind === 'n') return writer.names[Number(at)] ?? '';
     return kind === 'a' ? { read: Number(at), name: own } : { read: -1, name };
   });
   plan.onWritten?.(text.length);
-  return { text, values, places, checks };
+  return { text, values, columns, checks };
 }
 
 const guarded = (sql: string): string =>

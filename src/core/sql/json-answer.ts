@@ -6,27 +6,22 @@ import { isHidden, listOf, rowsOf, rowsSql } from './list-rows.ts';
 import type { Resource, RowsField } from './resource.ts';
 import { TextSql } from './text-sql.ts';
 
-/** A column that says whether there is (still) a place for a cursor, the argument at `path` of a field. */
-export interface Check {
-  read: number;
-  path: 'after' | 'before';
-  sql: string;
-}
+/** A column with whether the row of a cursor, the argument at `path` of a field, still exists. */
+export type Check = { read: number; path: 'after' | 'before'; sql: string };
 
 /**
- * Writes parts as SQL for their JSON. Values are named: `$company`, `$now`, `$a<n>_<name>` for what
- * the field of `given[n]` was given, and `$n<n>` for one of `names`. Where `given[n]` is null the field was refused, and nothing
- * is read for it.
+ * Writes parts as SQL for their JSON. Values are named: `$company`, `$now`, `$a<n>_<name>` of the field `given[n]`, and
+ * `$n<n>` of `names`. Nothing is read for a field whose `given[n]` is null.
  */
 export class Writer {
   readonly checks: Check[] = [];
-  /** Names that callers chose. They are values, too, so that they make no other statement. */
+  /** Names that callers chose: values of the statement, so that they are no part of its text. */
   readonly names: string[] = [];
   readonly #ctx: Context;
   readonly #given: readonly (Read | null)[];
   readonly #ofRows: boolean;
 
-  /** `ofRows`: it hangs on rows that were read before, and may be there no more. */
+  /** `ofRows`: for rows that were read before, and may be deleted since. */
   constructor(ctx: Context, given: readonly (Read | null)[], { ofRows }: { ofRows: boolean }) {
     this.#ctx = ctx;
     this.#given = given;
@@ -124,10 +119,7 @@ export class Writer {
     return list.sql(object);
   }
 
-  /**
-   * The JSON text of a manufacturer. There are some forty, the same as long as the process runs; as a value they would be
-   * sent and parsed with each request. `$` would be taken for a value.
-   */
+  /** A manufacturer's JSON: a constant, since a parameter would be sent and parsed each time. `$` means a value. */
   #manufacturer(slug: string, members: Members): string {
     const all = this.#ctx.services.manufacturers.list();
     const texts = Object.fromEntries(all.map((one) => [one.id, objectOf(members, one)]));

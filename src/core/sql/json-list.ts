@@ -1,11 +1,9 @@
 import type { PageFact, Read } from './json-parts.ts';
 import { firstRows, type ListRows, rowsToCountSql } from './list-rows.ts';
 import { orderSql } from './order.ts';
-import type { Page } from './page.ts';
-import { COUNTED_MOST, plannedFor } from './page-size.ts';
+import { COUNTED_MOST, type Page, plannedFor } from './page.ts';
 import { conditionsSql, type ListField } from './resource.ts';
 
-/** Writes the SQL of one page of a list. */
 export class ListSql {
   readonly list: ListRows;
   readonly #page: Page;
@@ -27,7 +25,7 @@ export class ListSql {
     return `p.j${this.#items.push(object) - 1}`;
   }
 
-  /** How many rows the list has, or whether that is exact. */
+  /** The number of rows of the list, or whether it is exact. */
   count(of?: 'isExact'): string {
     if (this.#kept) return of ? `'true'` : this.#kept;
     this.#total = this.#rowsCounted();
@@ -42,7 +40,6 @@ export class ListSql {
     return `(case when ${of.whereForAll} then ${countedSql({ ...this.list, conditions: wherever })} else ${those} end)`;
   }
 
-  /** A fact of the page `p` as JSON. */
   fact(fact: PageFact): string {
     this.#aggregates.add('id');
     switch (fact) {
@@ -73,28 +70,25 @@ export class ListSql {
     return sort.placeOf(param(cursor), param(`${cursor}_text`));
   }
 
-  /** Whether the row that a cursor names still has a place in the list. */
+  /** Whether the row of a cursor still exists. */
   isThere(cursor: 'after' | 'before'): string {
     return `${this.#place(cursor)[0]} is not null`;
   }
 
-  /** Whether the list has rows beyond the page; of an empty one, at the cursor and beyond it. */
+  /** Whether the list has rows beyond the page; for an empty page, at the cursor or beyond. */
   #beyond(operator: '<' | '>', at: string, cursor: 'after' | 'before'): string {
     const isBounded = this.#page[cursor] !== null;
     if (!isBounded && this.#page.backward === (cursor === 'before')) return `'false'`;
     for (const key of this.#keys) this.#aggregates.add(key);
-    const rows = this.#exists(
-      operator,
-      this.#keys.map((key) => `p.${key}[${at}]`),
-    );
+    const end = this.#keys.map((key) => `p.${key}[${at}]`);
+    const rows = this.#exists(operator, end);
     const ofEmpty = isBounded ? this.#exists(`${operator}=`, this.#place(cursor)) : 'false';
     return `(case when p.id is null then ${ofEmpty} else ${rows} end)::text`;
   }
 
   #exists(operator: '<' | '>' | '<=' | '>=', place: readonly string[]): string {
     const first = { bounds: [{ operator, place }], backward: operator.startsWith('<'), limit: 1 };
-    // Not `exists`: it ignores the order, and the planner, expecting a row soon, would read rows of other lists from the
-    // start.
+    // `exists` ignores the order: the planner, expecting a row soon, would read other lists from the start.
     return `coalesce((${firstRows(this.list, 'true', first)}), false)`;
   }
 
@@ -112,10 +106,7 @@ export class ListSql {
     return from.length > 0 ? `(select ${object} from ${from.join(' cross join ')})` : object;
   }
 
-  /**
-   * PostgreSQL plans for a tenth of the table where it does not see a limit, so one of a few is written out. The page is
-   * put in its order before anything is aggregated, for an aggregate with an order of its own would change that of others.
-   */
+  /** The page is sorted before it is aggregated: the order of one aggregate would change that of others. */
   #rows(): string {
     const { limit, after, before, backward } = this.#page;
     const { of, sort, param } = this.list;

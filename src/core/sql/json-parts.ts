@@ -8,25 +8,28 @@ export type Members = readonly (readonly [name: string, part: Part, chosen?: boo
 /** Whether rows lie beyond a page, and the cursors of its ends. */
 export type PageFact = 'hasNext' | 'hasPrevious' | 'first' | 'last';
 
-/** A piece of an answer. `read` is the place of its arguments among those of the answer. */
+/** A piece of an answer. `read` is the index of its arguments. */
 export type Part =
   | { kind: 'text'; text: string }
   | { kind: 'value'; value: ValueSql; make?: ValueField['make'] }
-  /** An object of the row that is there; null where `unless` holds. */
+  /** An object of the current row; null where `unless` holds. */
   | { kind: 'object'; members: Members; unless?: string | undefined }
-  /** An object of the row that is there, of the first type that fits. */
+  /** An object of the current row, of the first type that fits. */
   | { kind: 'union'; types: readonly { name: string; when: string; members: Members }[] }
   | { kind: 'one'; field: OneField; read: number; members: Members }
   | { kind: 'rows'; field: RowsField; members: Members }
   | { kind: 'manufacturer'; field: LookupField; members: Members }
   | { kind: 'member'; name: string }
   | { kind: 'list'; field: ListField; read: number; members: Members }
-  /** In a list: its items, each an object; what is known of its page; how many it has in all; and whether that is exact. */
+  /** In a list: its items, a fact of its page, the cursor of a row, its count and whether that is exact. */
   | { kind: 'items'; members: Members }
   | { kind: 'fact'; fact: PageFact }
   | { kind: 'cursor' }
   | { kind: 'count'; of?: 'isExact' };
 export type ListPart = Extract<Part, { kind: 'list' }>;
+
+/** The arguments of all fields of an answer, or what is wrong with them. */
+export type Reads = readonly (Read | Error)[];
 
 /** The arguments of a field: the names of its conditions, its page, and the values of both. */
 export interface Read {

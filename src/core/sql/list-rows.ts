@@ -16,7 +16,7 @@ export interface Rows {
   prefix: Prefix;
   /** Conditions beside the prefix and the filter. */
   conditions: readonly string[];
-  /** The names of the filter's conditions that the prefix does not express, and how a statement calls their values. */
+  /** The filter's conditions that are not in the prefix, and the names of their values in a statement. */
   names: readonly string[];
   param(name: string): string;
 }
@@ -25,7 +25,7 @@ export interface ListRows extends Rows {
   sort: Sort;
 }
 
-interface Wanted {
+interface RowsSpec {
   /** The names of the conditions on the rows; by default statements call their values so. */
   names: readonly string[];
   param?(name: string): string;
@@ -38,9 +38,9 @@ interface Wanted {
   ofAnyCompany?: boolean;
 }
 
-/** The rows of the company, or of any, that a request or a field asks for. */
-export function rowsOf(of: Resource, wanted: Wanted): Rows {
-  const { names, param = (name) => `$${name}`, under, on, hidden, within, ofAnyCompany = false } = wanted;
+/** The rows of the company, or of any company, that a request or field reads. */
+export function rowsOf(of: Resource, spec: RowsSpec): Rows {
+  const { names, param = (name) => `$${name}`, under, on, hidden, within, ofAnyCompany = false } = spec;
   const { id, leading = {}, where, whereOfAny = where, lacking } = of;
   const led = under ? '' : (names.find((name) => name in leading) ?? '');
   const column = leading[led];
@@ -57,12 +57,12 @@ export function rowsOf(of: Resource, wanted: Wanted): Rows {
   };
 }
 
-/** Such rows as a list in this order; `few`: they are read all and sorted. */
-export function listOf(of: Resource, order: Order, wanted: Wanted & { few?: boolean | undefined }): ListRows {
+/** Rows as a list in this order; `few`: all are read and sorted. */
+export function listOf(of: Resource, order: Order, spec: RowsSpec & { few?: boolean | undefined }): ListRows {
   const { id, order: fixed, sparse } = of;
-  const isSparse = sparse && wanted.names.some((name) => sparse.names.includes(name));
+  const isSparse = sparse && spec.names.some((name) => sparse.names.includes(name));
   const sort = sortOf(order, id, isSparse ? sparse.order : fixed);
-  return { ...rowsOf(of, wanted), sort: wanted.few && wanted.under ? { ...sort, range: undefined } : sort };
+  return { ...rowsOf(of, spec), sort: spec.few && spec.under ? { ...sort, range: undefined } : sort };
 }
 
 export const isHidden = (ctx: Context, { lacking }: Resource): boolean =>
@@ -75,14 +75,10 @@ const equalities = (prefix: Prefix) => prefix.map(([column, value]) => `${column
 const allOf = (conditions: readonly string[]) => conditions.join(' and ') || 'true';
 
 /** The conditions beside the prefix, without those in `said`, which the statement expresses elsewhere. */
-const conditionsOf = ({ of, conditions, names, param }: Rows, said: readonly string[] = []): string[] => [
-  ...conditions,
-  ...conditionsSql(
-    of.conditions,
-    names.filter((name) => !said.includes(name)),
-    param,
-  ),
-];
+const conditionsOf = ({ of, conditions, names, param }: Rows, said: readonly string[] = []): string[] => {
+  const others = names.filter((name) => !said.includes(name));
+  return [...conditions, ...conditionsSql(of.conditions, others, param)];
+};
 
 export const whereOf = (rows: Rows): string => allOf([...equalities(rows.prefix), ...conditionsOf(rows)]);
 
@@ -92,13 +88,16 @@ export function rowsSql(rows: Rows, values: string): string {
   return `select ${values} from ${fromClause(rows.of, values + where)} where ${where}`;
 }
 
+interface RowSlice {
+  bounds: readonly RangeEnd[];
+  backward: boolean;
+  limit: string | number;
+}
+
 /** SQL for the first rows between two cursors (`backward`: the last ones). */
-export function firstRows(
-  list: ListRows,
-  values: string,
-  { bounds, backward, limit }: { bounds: readonly RangeEnd[]; backward: boolean; limit: string | number },
-): string {
+export function firstRows(list: ListRows, values: string, slice: RowSlice): string {
   const { of, prefix } = list;
+  const { bounds, backward, limit } = slice;
   const sort = narrowed(list);
   const range = rangeSql(sort, prefix, bounds);
   const order = orderSql(sort, sort.columns, backward, prefix);
@@ -126,7 +125,7 @@ export function rowsToCountSql(list: ListRows, most: number): string {
   return key ? soughtRows(list, key, most) : `${rowsSql(list, '')} limit ${most}`;
 }
 
-/** The order of the list, with its range narrowed to the bounds that the filter sets on the column of the order. */
+/** The order, its range narrowed to the filter's bounds on the same column. */
 function narrowed(list: ListRows): Sort {
   const { of, sort } = list;
   const own = of.seek?.keys.map(([first]) => first).find((first) => first?.column === sort.columns[0]);
@@ -143,11 +142,7 @@ const namesOf = ({ is, isOneOf, least, below }: IndexColumn) =>
   [is, isOneOf, least?.[0], below?.[0]].filter((name) => name !== undefined);
 
 /** The range of a key's values that a filter allows; `each` lists single values. */
-interface Ends {
-  least?: string;
-  most?: string;
-  each?: string;
-}
+type Ends = { least?: string; most?: string; each?: string };
 
 function endsOf(column: IndexColumn, { names, param }: ListRows, alias = ''): Ends {
   const { is, isOneOf, among } = column;

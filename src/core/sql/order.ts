@@ -30,7 +30,7 @@ const orderInput = z.object({
   orderBy: z.object({ field: z.string().default(BY_CREATION.name), direction: z.enum(directions).default('ASC') }),
 });
 
-/** Reads what `orderBy` is given as; throws ValidationFailed. */
+/** Reads `orderBy`; throws ValidationFailed. */
 export function readOrder(orderBy: unknown, orders: Orders): Order {
   const { field, direction } = readInput(orderInput, { orderBy }).orderBy;
   if (!Object.hasOwn(orders, field)) {
@@ -46,7 +46,7 @@ export function readOrder(orderBy: unknown, orders: Orders): Order {
 export const sortName = (field: string): string =>
   field.toLowerCase().replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** The values of REST's `sort`, such as `-verifiedAt`, with the `orderBy` of GraphQL that each stands for. */
+/** The values of REST's `sort`, such as `-verifiedAt`, each with its `orderBy` of GraphQL. */
 export const sortsOf = (orders: Orders): Readonly<Record<string, { field: string; direction: string }>> =>
   Object.fromEntries(
     Object.keys(orders).flatMap((field) => [
@@ -55,75 +55,63 @@ export const sortsOf = (orders: Orders): Readonly<Record<string, { field: string
     ]),
   );
 
-interface Kind {
-  /** The column as its index has it. */
-  place(column: string, nullable?: true): string;
-  /** The text that cursors have of a value; null for none. */
-  text(column: string): string;
-  bound(text: string): string;
-  isText(text: string): boolean;
-  range: Range;
-}
-
-/** SQL for a value that none is below, and one that none is above. */
+/** SQL for the least and the greatest value. */
 type Range = readonly [least: string, most: string];
 const ID_RANGE: Range = [`'${NIL}'::uuid`, `'${MAX}'::uuid`];
 
 /** 255 characters, each of which may be two of JavaScript's. */
 const MOST_TEXT = 510;
 
-const kinds: Readonly<Record<SortColumn['kind'], Kind>> = {
+/** The column as its index has it, the text of a cursor, that text as SQL, and the range of the values. */
+const kinds = {
   // Text is sorted by code points: the order is the same on every server.
   text: {
-    place: (column) => `${column} collate "C"`,
-    text: (column) => column,
-    bound: (text) => `${text}::text`,
-    isText: (text) => text.length <= MOST_TEXT && !text.includes('\0'),
-    range: [`''`, 'repeat(chr(1114111), 256)'],
+    place: (column: string, _nullable?: true) => `${column} collate "C"`,
+    text: (column: string) => column,
+    bound: (text: string) => `${text}::text`,
+    isText: (text: string) => text.length <= MOST_TEXT && !text.includes('\0'),
+    range: [`''`, 'repeat(chr(1114111), 256)'] as Range,
   },
   // To the microsecond, whatever the session's style of dates.
   time: {
-    place: (column, nullable) => (nullable ? `coalesce(${column}, 'infinity'::timestamptz)` : column),
-    text: (column) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
-    bound: (text) => `coalesce(${text}, 'infinity')::timestamptz`,
-    isText: (text) => /^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{6}Z$/.test(text) && readTime(text) !== null,
-    range: [`'-infinity'::timestamptz`, `'infinity'::timestamptz`],
+    place: (column: string, nullable?: true) => (nullable ? `coalesce(${column}, 'infinity'::timestamptz)` : column),
+    text: (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
+    bound: (text: string) => `coalesce(${text}, 'infinity')::timestamptz`,
+    isText: (text: string) => /^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{6}Z$/.test(text) && readTime(text) !== null,
+    range: [`'-infinity'::timestamptz`, `'infinity'::timestamptz`] as Range,
   },
 };
 
 export const isSortText = ({ kind, nullable }: SortColumn, text: string | null): boolean =>
   text === null ? nullable === true : kinds[kind].isText(text);
 
-/** Where in a list a row stands. */
-export interface Place {
+export interface ListPosition {
   id: string;
   /** The exact value by which the list is sorted; null if the row has none, or the id is that value. */
   text: string | null;
 }
 
-/** An order that callers have no choice of: its columns, of which the last tells any two rows apart. */
+/** The only order of a list: its columns, of which the last is unique. */
 export interface FixedOrder {
   columns: readonly string[];
   descending?: boolean;
-  /** SQL for the columns of the row with this id, from where a page goes on. */
+  /** SQL for the columns of the row with this id, where a page begins. */
   placeOf(id: string): readonly string[];
-  /** The range of the first column, where an index has the order after the columns of a list; else rows are found, then sorted. */
+  /** The range of the first column, if an index has the order; else rows are found, then sorted. */
   range?: Range | undefined;
-  /** The error for an id that no row has any more; without it, nothing stands before or after such a place. */
+  /** The error for the id of a deleted row; without it, no rows come before or after such a position. */
   lost?(path: string): DomainError;
 }
 
-/** An order as SQL: what makes a row's place, and what says where it is. */
 export interface Sort extends Pick<FixedOrder, 'columns' | 'lost' | 'range'> {
   descending: boolean;
-  /** The columns of the place whose id and text these parameters bring. */
+  /** The columns of the position with these parameters as its id and text. */
   placeOf(id: string, text: string): readonly string[];
-  /** The text that cursors have of the value in a row; null where the id alone is the place. */
+  /** The cursor's text of the value in a row; null where the id alone is the position. */
   text: string | null;
   cursor(id: string, text: string): string;
 }
 
-/** How rows with this column of ids are sorted. */
 export function sortOf({ name, by, descending }: Order, id: string, fixed?: FixedOrder): Sort {
   const cursor = (of: string, text: string) =>
     cursorSql(of, name === BY_CREATION.name ? null : sortedSql(name, by, text));
@@ -144,7 +132,6 @@ export function sortOf({ name, by, descending }: Order, id: string, fixed?: Fixe
   };
 }
 
-/** SQL for the part of a cursor after the id. */
 function sortedSql(name: string, by: SortColumn | null, text: string): string {
   if (!by) return `'${name}'`;
   const whole = `'${name}=' || ${text}`;
@@ -158,20 +145,17 @@ function cursorSql(id: string, sorted: string | null): string {
 }
 
 type Comparison = '<' | '>' | '<=' | '>=';
-export interface RangeEnd {
-  operator: Comparison;
-  place: readonly string[];
-}
+export type RangeEnd = { operator: Comparison; place: readonly string[] };
 
 const rowOf = (columns: readonly string[]) => (columns.length === 1 ? columns[0] : `(${columns.join(', ')})`);
 
-/** The columns in which all rows of a list are equal, with SQL for their values: its company, and what it hangs on. */
+/** The columns in which all rows of a list are equal, with SQL for their values: company and parent. */
 export type Prefix = readonly (readonly [column: string, value: string])[];
 
 /**
- * The conditions for the rows of a list between these places, as the list goes: `>` is what comes after. Where an index has the
- * order behind the prefix's columns, they are one range of it, and not equalities: of these PostgreSQL expects so few rows,
- * whatever there are, that it may read and sort all of them for a page (docs/decisions/lists.md).
+ * The conditions for the rows of a list between these positions; `>` comes after, in the list's order. Where an index
+ * has the order after the prefix's columns, they are one range of it: for equalities PostgreSQL expects so few rows
+ * that it may read and sort all of them for a page (docs/decisions/lists.md).
  */
 export function rangeSql(sort: Sort, prefix: Prefix, bounds: readonly RangeEnd[]): string[] {
   const { columns, descending, range } = sort;
@@ -193,13 +177,8 @@ export function rangeSql(sort: Sort, prefix: Prefix, bounds: readonly RangeEnd[]
   });
 }
 
-/** The `order by` clause for these columns; it has the prefix where the index begins with it. */
-export const orderSql = (
-  { descending, range }: Sort,
-  columns: readonly string[],
-  backward: boolean,
-  prefix: Prefix = [],
-): string =>
-  [...(range ? prefix.map(([column]) => column) : []), ...columns]
-    .map((column) => (descending === backward ? column : `${column} desc`))
+/** The `order by` clause for these columns, after the prefix where the index has it. */
+export const orderSql = (sort: Sort, columns: readonly string[], backward: boolean, prefix: Prefix = []): string =>
+  [...(sort.range ? prefix.map(([column]) => column) : []), ...columns]
+    .map((column) => (sort.descending === backward ? column : `${column} desc`))
     .join(', ');

@@ -2,9 +2,17 @@ import { parse } from 'uuid';
 import { z } from 'zod';
 import { ValidationFailed } from '../errors.ts';
 import { readInput } from '../input.ts';
-import { BY_CREATION, isSortText, type Order, type Orders, type Place, readOrder } from './order.ts';
-import { PAGE_DEFAULT, PAGE_MAX } from './page-size.ts';
-import { isId } from './sql.ts';
+import { isId } from './ids.ts';
+import { BY_CREATION, isSortText, type ListPosition, type Order, type Orders, readOrder } from './order.ts';
+
+/** Counting stops here where no count is stored. */
+export const COUNTED_MOST = 100_000;
+export const PAGE_DEFAULT = 50;
+export const PAGE_MAX = 1000;
+
+const PLANNED = [10, 100, PAGE_MAX];
+/** The size that a page's statement is planned for: sorting all rows can pay for 1,000 rows, but not for one. */
+export const plannedFor = (limit: number): number => PLANNED.find((size) => limit <= size) ?? PAGE_MAX;
 
 export const pageSize = z.number().int().min(1, 'is at least 1').max(PAGE_MAX, `is at most ${PAGE_MAX}`);
 
@@ -16,19 +24,18 @@ export const pageInput = z.object({
   orderBy: z.unknown().optional(),
 });
 
+export type ListInput<Filter = never> = { page: Page; filter?: Filter | null | undefined };
+
 export interface Page {
   limit: number;
   order: Order;
-  after: Place | null;
-  before: Place | null;
-  /** Counts from the end. */
+  after: ListPosition | null;
+  before: ListPosition | null;
+  /** From the end of the list. */
   backward: boolean;
 }
 
-/**
- * Reads connection arguments; `orders` are those of the list. Throws ValidationFailed for sizes out of range, orders that the
- * list does not have, and cursors that are none of it, or of another order of it.
- */
+/** Reads connection arguments; throws ValidationFailed for sizes, orders and cursors that the list does not have. */
 export function readPage(input: unknown, orders?: Orders): Page {
   const { first, after, last, before, orderBy } = readInput(pageInput, input);
   const order = orders && orderBy != null ? readOrder(orderBy, orders) : BY_CREATION;
@@ -40,14 +47,14 @@ export function readPage(input: unknown, orders?: Orders): Page {
   return {
     limit: first ?? last ?? PAGE_DEFAULT,
     order,
-    after: after == null ? null : placeOfCursor(after, order, 'after'),
-    before: before == null ? null : placeOfCursor(before, order, 'before'),
+    after: after == null ? null : readCursor(after, order, 'after'),
+    before: before == null ? null : readCursor(before, order, 'before'),
     backward: last != null,
   };
 }
 
-/** The values of a page's bounds, by the names that statements have for them. */
-export const placesOf = ({ after, before }: Page) => ({
+/** The values of a page's bounds by their names in statements. */
+export const boundValues = ({ after, before }: Page) => ({
   after: after?.id,
   after_text: after?.text,
   before: before?.id,
@@ -57,13 +64,13 @@ export const placesOf = ({ after, before }: Page) => ({
 const ID_BYTES = 16;
 
 /** A cursor marks the position of a row; it stays valid when rows around it are added, changed or deleted. */
-export function cursorOf({ id, text }: Place, order: Order): string {
+export function cursorOf({ id, text }: ListPosition, order: Order): string {
   if (order.name === BY_CREATION.name) return Buffer.from(parse(id)).toString('base64url');
   const sorted = text === null ? order.name : `${order.name}=${text}`;
   return Buffer.concat([parse(id), Buffer.from(sorted)]).toString('base64url');
 }
 
-function placeOfCursor(cursor: string, order: Order, path: string): Place {
+function readCursor(cursor: string, order: Order, path: string): ListPosition {
   const bytes = Buffer.from(cursor, 'base64url');
   const hex = bytes.subarray(0, ID_BYTES).toString('hex');
   const id = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');

@@ -2,53 +2,49 @@ import type { z } from 'zod';
 import type { Row } from '../../database/database.ts';
 import type { Context } from '../context.ts';
 import { firstRows, isHidden, listOf, rowsOf, rowsSql } from './list-rows.ts';
-import type { Place } from './order.ts';
-import { type Page, placesOf } from './page.ts';
+import type { ListPosition } from './order.ts';
+import { boundValues, type Page } from './page.ts';
 import { filterOf, givenOf, type Resource } from './resource.ts';
 import { type JsonTable, jsonText, type RowValue, type ValueSql, writeObject } from './selection.ts';
-import { ALL_ROWS, inLargeTurn, readRows } from './send.ts';
-import { madeIn, type Numbered, numbered } from './sql.ts';
+import { inLargeTurn, readRows } from './send.ts';
+import { madeIn } from './sql.ts';
+import { type Numbered, numbered } from './text-sql.ts';
 
 /** A page of a list; `company` is null for rows of all companies. */
-export interface AskedList {
+export interface PageRequest {
   company: string | null;
   page: Page;
   filter?: object | null | undefined;
   on?: string;
 }
 
-interface AskedOne {
+interface RowRequest {
   company: string | null;
-  /** Never of a replica, which may lag. */
+  /** Not from a replica, which may lag. */
   newest?: boolean | undefined;
-  /** It may look at many rows. */
   long?: boolean;
 }
 
-/**
- * Reads a page and has `writer` write it, outside of transactions where it writes other values than texts: PostgreSQL would take
- * twice as long for the same text.
- */
-export async function readText(
-  ctx: Context,
-  of: Resource,
-  writer: RowWriter,
-  { company, page, filter, on }: AskedList,
-): Promise<TextPage> {
+/** Reads a page outside of transactions. `writer` writes its JSON, in half the time that PostgreSQL would take. */
+export async function readText(ctx: Context, of: Resource, writer: RowWriter, request: PageRequest): Promise<TextPage> {
+  const { company, page, filter, on } = request;
   const { after, order, limit } = page;
   const given = filterOf(of, filter);
   const hidden = isHidden(ctx, of);
   const shape = `${order.name} ${after !== null} ${hidden} ${company === null} ${given.names} ${on}`;
   const { text, idAt, textAt, ...statement } = keptText(of, writer.select, shape, () => {
-    const wanted = { names: given.names, on, hidden, ofAnyCompany: company === null, few: false };
-    return listText(listOf(of, order, wanted), writer, after !== null);
+    const spec = { names: given.names, on, hidden, ofAnyCompany: company === null, few: false };
+    return listText(listOf(of, order, spec), writer, after !== null);
   });
-  const values = statement.values({ ...placesOf(page), ...given.values, company, now: ctx.now() });
-  // The limit is written out: PostgreSQL plans for a tenth of the table where it does not see the number.
+  const values = statement.values({ ...boundValues(page), ...given.values, company, now: ctx.now() });
+  // The limit is written out: the planner takes a parameter for a tenth of the table.
   const limited = text.replaceAll(LIMIT, String(limit + 1));
   const { isLong } = statement;
-  const written = await inLargeTurn(ctx, isLong ? 'search' : 'page', isLong ? ALL_ROWS : limit, async () =>
-    writeRows(await readRows(ctx, limited, values, { long: isLong, newest: of.primary }), writer, limit),
+  const written = await inLargeTurn(
+    ctx,
+    isLong ? 'search' : 'page',
+    isLong ? Number.POSITIVE_INFINITY : limit,
+    async () => writeRows(await readRows(ctx, limited, values, { long: isLong, newest: of.primary }), writer, limit),
   );
   const last = written.last && { id: written.last[idAt] ?? '', text: written.last[textAt] ?? null };
   return { text: written.text, last, hasNext: written.more };
@@ -76,37 +72,32 @@ function listText(list: ReturnType<typeof listOf>, { columns, select }: RowWrite
   return { ...statement, idAt, textAt, isLong: names.length > 0 };
 }
 
-export async function readSlice<T>(ctx: Context, of: Resource, asked: AskedList): Promise<Slice<T>> {
-  const { text, ...page } = await readText(ctx, of, wholeOf(of), asked);
+export async function readSlice<T>(ctx: Context, of: Resource, request: PageRequest): Promise<Slice<T>> {
+  const { text, ...page } = await readText(ctx, of, wholeOf(of), request);
   return { ...page, items: JSON.parse(text) };
 }
 
-/** Reads the one row that meets these conditions; throws what the resource says where there is none. */
-export const readOne = async <T>(ctx: Context, of: Resource, by: object, asked: AskedOne): Promise<T> =>
-  JSON.parse(await readOneText(ctx, of, wholeOf(of), by, asked));
+/** Reads the one row that meets these conditions; throws the resource's error where there is none. */
+export const readOne = async <T>(ctx: Context, of: Resource, by: object, request: RowRequest): Promise<T> =>
+  JSON.parse(await readOneText(ctx, of, wholeOf(of), by, request));
 
-/** readOne, as `writer` writes it: outside of transactions where it writes other values than texts. */
-export async function readOneText(
-  ctx: Context,
-  of: Resource,
-  writer: RowWriter,
-  by: object,
-  { company, newest = of.primary, long = false }: AskedOne,
-): Promise<string> {
+/** readOne, as `writer` writes it, outside of transactions. */
+export async function readOneText(ctx: Context, of: Resource, writer: RowWriter, by: object, request: RowRequest) {
+  const { company, newest = of.primary, long = false } = request;
   const { names, values } = givenOf(of.conditions, by);
   const hidden = isHidden(ctx, of);
   const statement = keptText(of, writer.select, `one ${names} ${company === null} ${hidden}`, () =>
     numbered(rowsSql(rowsOf(of, { names, hidden, ofAnyCompany: company === null }), writer.select)),
   );
   const taken = statement.values({ ...values, company, now: ctx.now() });
-  // What is malformed cannot exist.
+  // A malformed id or VIN cannot exist.
   const isMalformed = Object.values(values).includes(null);
   const [row] = isMalformed ? [] : await readRows(ctx, statement.text, taken, { long, newest });
   if (!row) throw of.missing(by);
   return writer.write(row);
 }
 
-/** Statements by resource, columns and the shape of the request, which allows few shapes. */
+/** Statements by resource, columns and the shape of the request; there are few shapes. */
 const kept = new WeakMap<Resource, Map<string, Map<string, object>>>();
 
 function keptText<T extends object>(of: Resource, select: string, shape: string, make: () => T): T {
@@ -125,8 +116,8 @@ export type { Row };
 
 export interface TextPage {
   text: string;
-  /** The place of the last item, behind which the next page begins; null for an empty page. */
-  last: Place | null;
+  /** The position of the last item; null for an empty page. */
+  last: ListPosition | null;
   hasNext: boolean;
 }
 
@@ -139,24 +130,20 @@ export interface RowWriter {
   columns: readonly string[];
   select: string;
   write(row: Row): string;
-  /** The texts of rows stand in a JSON array. */
+  /** The text is a JSON array of the rows. */
   isArray: boolean;
 }
 
-export interface WrittenRows {
-  text: string;
-  last: Row | null;
-  more: boolean;
-}
+export type WrittenRows = ReturnType<typeof writeRows>;
 
 /** Writes at most `limit` rows; gives the last of them, and whether there was one more. */
-export function writeRows(rows: readonly Row[], { write, isArray }: RowWriter, limit: number): WrittenRows {
+export function writeRows(rows: readonly Row[], { write, isArray }: RowWriter, limit: number) {
   const texts = rows.slice(0, limit).map(write);
   const text = isArray ? `[${texts.join()}]` : texts.join('');
   return { text, last: rows[texts.length - 1] ?? null, more: rows.length > limit };
 }
 
-/** Writes rows as JSON objects of this shape: in an array, or each with `behind` behind it. */
+/** Writes rows as JSON objects of this shape: in an array, or each followed by `behind`. */
 export function jsonWriter(table: JsonTable, schema: z.ZodObject, behind?: string): RowWriter {
   const pieces: Piece[] = [];
   let before = '';

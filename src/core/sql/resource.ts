@@ -2,26 +2,22 @@ import type { z } from 'zod';
 import type { Scope } from '../context.ts';
 import type { DomainError } from '../errors.ts';
 import { readInput } from '../input.ts';
+import { isId } from './ids.ts';
 import type { FixedOrder, Orders } from './order.ts';
 import type { Page } from './page.ts';
 import type { JsonTable, ValueSql } from './selection.ts';
-import { isId } from './sql.ts';
 
-/** A condition with `?` for its value, and a function that makes the value of the input; null fits no row. */
+/** A condition with `?` for its value, and a function that makes the value; null fits no row. */
 export type Condition = readonly [sql: string, readAs?: (given: never) => unknown];
 export type FilterConditions = Readonly<Record<string, Condition>>;
 
-/**
- * Rows of a table as both interfaces show them. Its SQL may use `$company` (the caller's) and `$now`. The alias of a join must
- * differ from the aliases of all resources, whose statements may enclose it.
- */
+/** A table's rows as interfaces show them. Its SQL may use `$company` and `$now`; aliases of joins are unique. */
 export interface Resource {
-  /** The table with its alias. */
   table: string;
   id: string;
-  /** The condition of rows that exist for callers; without it all rows do. */
+  /** The condition of visible rows. */
   where?: string;
-  /** Whether all rows of the company meet `where`: asked once, where rows are only counted. */
+  /** Whether all rows of the company meet `where`: evaluated once, for counts. */
   whereForAll?: string;
   /** `where` for rows of any company, if its SQL differs. */
   whereOfAny?: string;
@@ -39,7 +35,7 @@ export interface Resource {
   leading?: Readonly<Record<string, string>>;
   /** Indexes for conditions that only few rows meet. */
   seek?: Seek;
-  /** Conditions that few rows meet, but no index has in the order of the list: such a list is sorted by `order` instead. */
+  /** Conditions that few rows meet and no index has in the order of the list, which is sorted by `order` then. */
   sparse?: { names: readonly string[]; order: FixedOrder };
   /** The orders that lists offer, or their fixed order; by default the order of the ids. */
   orders?: Orders;
@@ -47,18 +43,17 @@ export interface Resource {
   readPage?(args: object): Page;
   /** The scope that reading needs; by default `fleets:read`. */
   scope?: Scope;
-  /** The condition of rows that callers without that scope may read. */
+  /** The condition of rows that callers without this scope see. */
   lacking?: { scope: Scope; where: string };
   /** Reads go to the primary, never to a replica. */
   primary?: true;
-  /** The error where there is no row. */
   missing(by: object): DomainError;
 }
 
 export type Fields = Readonly<Record<string, Field>>;
 export type Field = ValueField | ObjectField | UnionField | RowsField | LookupField | OneField | ListField;
 
-/** A value that `make` finishes; with `isText` only for graphql-js, since PostgreSQL writes the answer's text itself. */
+/** A value that `make` finishes; with `isText` only for graphql-js, since PostgreSQL writes the text itself. */
 export interface ValueField {
   kind: 'value';
   value: ValueSql;
@@ -73,37 +68,24 @@ export interface ObjectField {
   fields?: Fields;
 }
 /** An object of the same row whose type is the first that fits; one always fits. */
-export interface UnionField {
-  kind: 'union';
-  types: Readonly<Record<string, UnionMember>>;
-}
-export interface UnionMember {
-  when: string;
-  members: JsonTable;
-  fields?: Fields;
-}
+export type UnionField = { kind: 'union'; types: Readonly<Record<string, UnionMember>> };
+export type UnionMember = { when: string } & Pick<ObjectField, 'members' | 'fields'>;
 export interface RowsField {
   kind: 'rows';
   from: string;
   order: string;
   members: JsonTable;
 }
-/** The manufacturer whose slug is in the row, or all manufacturers. They are not in the database. */
-export interface LookupField {
-  kind: 'manufacturer';
-  slug?: string;
-}
-/** Another row. It always exists, unless the field's arguments name it, or `by` what is made of them. */
+/** The manufacturer of the row, or all manufacturers, which are not in the database. */
+export type LookupField = { kind: 'manufacturer'; slug?: string };
+/** Another row. It exists, unless the field's arguments, or `by`, name it. */
 export interface OneField {
   kind: 'one';
   of(): Resource;
   on?: string;
   by?(args: never): object;
 }
-/**
- * Indexes that begin with the parent (each fleet of the company) and have a key next. A condition that no row meets then
- * costs one lookup for each parent instead of one for each row.
- */
+/** Indexes by parent (each fleet of the company) and key: one lookup for each parent, where few rows meet a filter. */
 export interface Seek {
   /** The keys after company and parent: the first key whose column the filter names is used. */
   keys: readonly IndexKey[];
@@ -135,7 +117,6 @@ export interface IndexColumn {
 /** The column that refers to a list's parent, and SQL for its value. */
 export type Under = readonly [column: string, value: string];
 
-/** A list of other rows, read page by page. */
 export interface ListField {
   kind: 'list';
   of(): Resource;
@@ -157,25 +138,20 @@ export const idOrNull = (id: string): string | null => (isId(id) ? id : null);
 export const mentioned = (joins: Resource['joins'] = {}, text: string): string[] =>
   Object.entries(joins).flatMap(([alias, join]) => (new RegExp(`\\b${alias}\\.`).test(text) ? join : []));
 
-/** The joins and lookups that a text mentions. */
 export const joinsOf = ({ joins, lookups }: Pick<Resource, 'joins' | 'lookups'>, text: string): string[] => [
   ...mentioned(joins, text),
   ...mentioned(lookups, text),
 ];
 
-/** The `from` clause for a text that mentions aliases. */
 export const fromClause = (of: Resource, text: string): string => [of.table, ...joinsOf(of, text)].join(' ');
 
-interface Conditions {
-  names: string[];
-  values: Record<string, unknown>;
-}
+export type Conditions = { names: string[]; values: Record<string, unknown> };
 
-/** The conditions of a list's filter; throws ValidationFailed. */
+/** The conditions of a filter; throws ValidationFailed. */
 export const filterOf = ({ conditions, filter: schema }: Resource, filter: object | null | undefined): Conditions =>
   givenOf(conditions, schema && filter ? readInput(schema, filter) : {});
 
-/** The conditions for what is given. A list of one value may have a condition of its own. */
+/** The conditions for these values; a list of one may have its own condition. */
 export function givenOf(conditions: FilterConditions, given: object): Conditions {
   const names: string[] = [];
   const values: Record<string, unknown> = {};
@@ -193,13 +169,9 @@ export function givenOf(conditions: FilterConditions, given: object): Conditions
 }
 
 /** SQL for conditions, whose values `param` names. */
-export const conditionsSql = (
-  conditions: FilterConditions,
-  names: readonly string[],
-  param: (name: string) => string,
-) =>
+export const conditionsSql = (of: FilterConditions, names: readonly string[], param: (name: string) => string) =>
   names.map((name) => {
-    const [sql] = conditions[name] ?? [];
+    const [sql] = of[name] ?? [];
     if (sql === undefined) throw new Error(`there is no condition for ${name}`);
     return sql.replaceAll('?', param(name));
   });

@@ -1,15 +1,11 @@
 import type { SnakeCase } from '@mikro-orm/sql';
 import { type Expression, type RawBuilder, sql } from 'kysely';
-import pg from 'pg';
 import { z } from 'zod';
 import { bare, kindOf } from '../fields.ts';
-import type { Tables } from './tables.ts';
+import type { Tables } from './sql.ts';
 import { TextSql } from './text-sql.ts';
 
-/**
- * How a member is made in SQL: an expression whose text is JSON, never null. `bare`: its text goes between quotes as it
- * is, for it holds nothing that JSON would escape.
- */
+/** SQL for a member: its text is JSON, never null. `bare` text goes between quotes unescaped. */
 export interface ValueSql {
   readonly sql: string;
   /** The column for lists whose JSON Node writes, at less than half of PostgreSQL's cost. */
@@ -17,13 +13,10 @@ export interface ValueSql {
   readonly bare?: true;
 }
 
-/** A column, and what Node makes of PostgreSQL's text of its value: by default nothing else. */
-export interface RowValue {
-  readonly sql: string;
-  write?(value: string | null): string;
-}
+/** A column, and a function that writes the JSON of its text; by default the text is JSON. */
+export type RowValue = { readonly sql: string; write?(value: string | null): string };
 
-/** How each member of T is made: an expression, or such a table for an object. */
+/** For each member of T an expression, or another table for an object. */
 export type JsonSql<T> = { readonly [Name in keyof T]-?: MemberSql<NonNullable<T[Name]>> };
 type MemberSql<V> = V extends readonly unknown[] ? ValueSql : V extends object ? ValueSql | JsonSql<V> : ValueSql;
 
@@ -37,14 +30,9 @@ export const isoSql = (column: string): string => `to_char(${column} at time zon
 export const isoOf = <T extends string | null>(time: Expression<T>): RawBuilder<T> =>
   sql`to_char(${time} at time zone 'UTC', ${sql.lit(ISO)})`;
 
-const TEXT_ARRAY: number = 1009;
-const readTexts: (array: string) => unknown = pg.types.getTypeParser(TEXT_ARRAY);
-
 const plain = (value: string | null): string => `${value}`;
 const quoted = (value: string | null): string => `"${value}"`;
 const textJson = (value: string | null): string => JSON.stringify(value);
-const textsJson = (array: string | null): string =>
-  array === null || array === '{}' ? '[]' : JSON.stringify(readTexts(array));
 
 /** A time as a row value: `to_json` writes it alike in every session, with the digits that it has. */
 export const timeColumn = (column: string): string => `to_json(${column} at time zone 'UTC')`;
@@ -59,11 +47,8 @@ export const timeJson = (json: string | null): string => {
 /** The kinds of members. `column` may be any expression that is never null; orNull is for those that may be. */
 export const json = {
   /** Text from people or other services, which JSON must escape. */
-  text: (column: string): ValueSql => ({
-    sql: `to_json(${column})`,
-    row: { sql: column, write: textJson },
-  }),
-  /** VINs, ids and codes of our own. */
+  text: (column: string): ValueSql => ({ sql: `to_json(${column})`, row: { sql: column, write: textJson } }),
+  /** VINs, ids and the gateway's own codes. */
   code: (column: string): ValueSql => ({ sql: column, bare: true }),
   number: (column: string): ValueSql => ({ sql: column }),
   time: (column: string): ValueSql => ({
@@ -71,9 +56,9 @@ export const json = {
     bare: true,
     row: { sql: timeColumn(column), write: timeJson },
   }),
+  /** Lists of texts, most of which are empty: to_json would take its time for these, too. */
   texts: (column: string): ValueSql => ({
-    sql: `to_json(${column})`,
-    row: { sql: column, write: textsJson },
+    sql: `case ${column} when '{}' then '[]' else to_json(${column})::text end`,
   }),
   /** Arrays, and values that are JSON already. */
   value: (column: string): ValueSql => ({ sql: `to_json(${column})` }),
@@ -100,7 +85,6 @@ export const json = {
   },
 };
 
-/** An SQL expression for the JSON object of a row. */
 export const jsonObject = <T>(table: JsonSql<T>): RawBuilder<T> => sql.raw(`${jsonText(table as JsonTable)}::json`);
 
 /** An SQL expression for the JSON object of a row as text. */
@@ -110,10 +94,7 @@ export function jsonText(table: JsonTable): string {
   return text.sql();
 }
 
-interface Writer {
-  text(text: string): void;
-  value(value: ValueSql): void;
-}
+type Writer = { text(text: string): void; value(value: ValueSql): void };
 
 /** Writes a JSON object of all members, or of those that a schema has. */
 export function writeObject(to: Writer, table: JsonTable, schema?: z.ZodObject): void {
@@ -129,8 +110,8 @@ export function writeObject(to: Writer, table: JsonTable, schema?: z.ZodObject):
 
 export const isValue = (made: object): made is ValueSql => 'sql' in made && typeof made.sql === 'string';
 
-/** How the other members are made: at least those that no column of the table is called like. */
-type Made<Name extends keyof Tables, T> = Pick<JsonSql<T>, NotColumns<Name, T>> & Partial<JsonSql<T>>;
+/** At least the members that have no column of their name. */
+type OtherMembers<Name extends keyof Tables, T> = Pick<JsonSql<T>, NotColumns<Name, T>> & Partial<JsonSql<T>>;
 type NotColumns<Name extends keyof Tables, T> = {
   [Member in keyof T & string]: SnakeCase<Member> extends keyof Tables[Name] ? never : Member;
 }[keyof T & string];
@@ -143,15 +124,12 @@ const kinds: Readonly<Record<string, (column: string) => ValueSql>> = {
   time: json.time,
 };
 
-/**
- * How the members of a resource are made of a row of its table, called `alias` in the statement: each from the column of
- * its name, as its schema says, but for those that `made` makes.
- */
+/** The members of a resource, each from the column of its name in the table `alias`, unless `made` has it. */
 export function jsonTable<Name extends keyof Tables & string, Schema extends z.ZodObject>(
   _table: Name,
   alias: string,
   { shape }: Schema,
-  made: Made<Name, z.output<Schema>>,
+  made: OtherMembers<Name, z.output<Schema>>,
 ): JsonSql<z.output<Schema>> {
   const members = Object.entries(shape).map(([name, schema]) => {
     const column = `${alias}.${name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`;
@@ -161,7 +139,7 @@ export function jsonTable<Name extends keyof Tables & string, Schema extends z.Z
   return { ...Object.fromEntries(members), ...made };
 }
 
-/** A function that copies the schema's fields from a value that may have more; objects that may be null are copied whole. */
+/** Makes a function that copies the schema's fields of a value; nullable objects are copied whole. */
 export function shapeOf<Schema extends z.ZodObject>({ shape }: Schema): (value: z.output<Schema>) => object {
   const copies = Object.entries(shape).map(([name, schema]): [string, (member: never) => unknown] => [
     name,

@@ -1,26 +1,24 @@
 import { TransactionContext } from '@mikro-orm/core';
 import type { EntityManager } from '@mikro-orm/sql';
-import { CompiledQuery, type InsertResult } from 'kysely';
-import type { Database, Row } from '../../database/database.ts';
+import { CompiledQuery } from 'kysely';
+import type { Row } from '../../database/database.ts';
 import { Shares } from '../../fairness/shares.ts';
 import { type Context, renewed } from '../context.ts';
 import { CostExceeded, RateLimited, Unavailable } from '../errors.ts';
-import { PAGE_MAX } from './page-size.ts';
-import type { Prepared, Send } from './sql.ts';
+import { PAGE_MAX } from './page.ts';
 
-// Chooses the connection of a statement. Inside an open transaction every statement uses the transaction's connection.
+// Chooses the connection of a statement; in an open transaction always the transaction's.
 
-/** Connections for requests, of the fourteen in a pool; files and jobs take the others. Reserved ones go to companies that have none. */
+/** Sends a statement with its values and gives its rows. */
+export type Send = (text: string, values: readonly unknown[]) => Promise<unknown[]>;
+
+/** Connections of the pool for requests; the reserve is for companies without any. Files and jobs have the others. */
 const PLACES = { capacity: 8, reserve: 2 };
 export const openPlaces = (): Shares => new Shares(PLACES);
 
-/** Requests of one company that may wait for a connection. */
 const MOST_WAITING = 1000;
 
-/**
- * Runs work when its company has its turn; work outside requests runs at once. Throws RateLimited after
- * LIMIT_STATEMENT_SECONDS of waiting, and Unavailable when the client has left meanwhile.
- */
+/** Runs work in its company's turn, outside requests at once. Throws RateLimited, and Unavailable without a client. */
 async function inTurn<T>(ctx: Context, shares: Shares, work: () => Promise<T>): Promise<T> {
   const { caller, left, services } = ctx;
   if (!left) return work();
@@ -67,51 +65,38 @@ export function inLargeTurn<T>(
   return isFree ? work() : inTurn(ctx, large[kind], work);
 }
 
-/** On the primary's pool; with `replica`, on a replica's if there is one. */
 const onPool =
-  (ctx: Context, replica = false): Send =>
+  (ctx: Context): Send =>
   (text, values) =>
-    inTurn(ctx, ctx.services.places, () => ctx.services.database.send(text, values, { replica }));
+    inTurn(ctx, ctx.services.places, () => ctx.services.database.send(text, values));
 
 export const onPrimary = (ctx: Context): Send => inTransaction(ctx) ?? onPool(ctx);
 
-/** The number of rows for statements that search or count. */
-export const ALL_ROWS = Number.POSITIVE_INFINITY;
-
-/**
- * A replica if there is one, else the primary. `rows` is the largest number of rows read: reads of up to a page share a
- * few connections, longer reads get their own.
- */
-export const onReplica = (ctx: Context, rows = 1): Send =>
-  inTransaction(ctx) ?? (rows > PAGE_MAX ? onPool(ctx, true) : shared(ctx, ctx.services.database.read, true));
-
 /** The primary on shared connections, for short statements that add rows and wait for no lock. */
-export const append = (ctx: Context): Send => inTransaction(ctx) ?? shared(ctx, ctx.services.database.add, false);
+export const append = (ctx: Context): Send => inTransaction(ctx) ?? shared(ctx, ctx.services.database.add);
+
+/** The primary; for at most a page, its shared connections of reads, if there is no replica. */
+export const onNewest = (ctx: Context, rows = 1): Send =>
+  hasReplicas(ctx) || rows > PAGE_MAX
+    ? onPrimary(ctx)
+    : (inTransaction(ctx) ?? shared(ctx, ctx.services.database.read));
+
+type ReadOptions = { long?: boolean; newest?: boolean | undefined };
+
+const hasReplicas = ({ services }: Context): boolean => services.config.DATABASE_READ_URLS.length > 0;
 
 const shared =
-  (ctx: Context, short: Database['read'], replica: boolean): Send =>
+  (ctx: Context, short: (...statement: Parameters<Send>) => Promise<unknown[] | null>): Send =>
   async (text, values) =>
-    (await short(text, values)) ?? onPool(ctx, replica)(text, values);
+    (await short(text, values)) ?? onPool(ctx)(text, values);
 
-/** The primary, on the connections for short reads if there is no replica. */
-export const onNewest = (ctx: Context, rows = 1): Send =>
-  ctx.services.config.DATABASE_READ_URLS.length > 0 ? onPrimary(ctx) : onReplica(ctx, rows);
-
-/**
- * Reads rows of texts; in a transaction other values are not texts. What is `long`, or turns out to be, has a place among its
- * company's; the `newest` come from the primary.
- */
-export async function readRows(
-  ctx: Context,
-  text: string,
-  values: readonly unknown[],
-  { long = false, newest = false } = {},
-): Promise<readonly Row[]> {
+/** Reads rows of texts (in a transaction, of values). A `long` read takes one of its company's places. */
+export async function readRows(ctx: Context, text: string, values: readonly unknown[], options: ReadOptions = {}) {
+  const { long = false, newest = false } = options;
   const send = inTransaction(ctx);
-  if (send) return (await send(text, values)).map((row) => Object.values(row as Record<string, string | null>));
-  const { database, config } = ctx.services;
-  const isShort = !long && !(newest && config.DATABASE_READ_URLS.length > 0);
-  const short = isShort ? await database.rows(text, values) : null;
+  if (send) return (await send(text, values)).map((row): Row => Object.values(row as Record<string, string | null>));
+  const isShort = !long && !(newest && hasReplicas(ctx));
+  const short = isShort ? await ctx.services.database.rows(text, values) : null;
   return short ?? readSlowly(ctx, text, values, newest);
 }
 
@@ -135,20 +120,16 @@ const STATEMENT_TIMEOUT = '57014';
 
 export const isInTransaction = (): boolean => TransactionContext.currentTransactionContext() !== undefined;
 
-/** The open transaction's connection. */
 const inTransaction = (ctx: Context): Send | undefined =>
   isInTransaction() ? async (text, values) => (await run(ctx, text, values)).rows : undefined;
 
-/** Does `work` in a transaction of the unit of work, when it is its company's turn; within one, behind a savepoint. */
+/** Does `work` in a transaction of the unit of work, in its company's turn; in a transaction, after a savepoint. */
 export const transaction = <T>(ctx: Context, work: (em: EntityManager) => Promise<T>): Promise<T> =>
   isInTransaction()
     ? ctx.em.transactional(work)
     : inTurn(ctx, ctx.services.places, () => ctx.services.database.transaction(ctx.em, work));
 
-/**
- * Does work that is one statement, so that an open transaction can go on after an error of it. Where none is open the statement
- * is a transaction by itself.
- */
+/** Does work of one statement, after whose error an open transaction can go on. */
 export const savepoint = <T>(ctx: Context, work: () => Promise<T>): Promise<T> =>
   isInTransaction() ? ctx.em.transactional(work) : work();
 
@@ -159,13 +140,13 @@ const run = (ctx: Context, text: string, values: readonly unknown[]) =>
     .executeQuery(CompiledQuery.raw(text, [...values]));
 
 /** Runs a statement that returns no rows in the open transaction, and gives how many it wrote. */
-export async function countWritten<P>(ctx: Context, statement: Prepared<P, InsertResult>, given: P): Promise<number> {
+export async function countWritten<P>(ctx: Context, statement: (send: Send, values: P) => unknown, values: P) {
   let written = 0n;
   await statement(async (text, values) => {
     const { rows, numAffectedRows = 0n } = await run(ctx, text, values);
     written = numAffectedRows;
     return rows;
-  }, given);
+  }, values);
   return Number(written);
 }
 

@@ -1,34 +1,91 @@
-import { getRandomValues } from 'node:crypto';
+import type { InferEntityProperties, SnakeCase } from '@mikro-orm/sql';
 import {
+  type ColumnType,
   type CompiledQuery,
   type DeleteResult,
+  DummyDriver,
   type Expression,
   type InsertResult,
+  Kysely,
   type MergeResult,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
   type QueryExecutorProvider,
   type SelectQueryBuilder,
   sql,
   type UpdateResult,
 } from 'kysely';
-import { NIL, v7, validate } from 'uuid';
-import { db } from './tables.ts';
+import type { entities } from '../../entities/index.ts';
+import type { Context } from '../context.ts';
+import { onPrimary, type Send } from './send.ts';
 
-/** Sends a statement with its values and gives its rows: see send.ts. */
-export type Send = (text: string, values: readonly unknown[]) => Promise<unknown[]>;
+// MikroORM's own InferKyselyDB says Date where text comes, and is wrong for relations whose key has several columns.
 
-/** A typed query, or a text by `sql`. */
-interface Statement<Row> {
-  compile(executor: QueryExecutorProvider): CompiledQuery<Row>;
-}
+type Built<B> = B extends () => infer R ? R : B;
+type Options<B> = Built<B> extends { '~options': infer O } ? O : never;
+type Value<B> = Built<B> extends { '~type'?: { value: infer V } } ? V : never;
+
+/** Relations are no columns: the property beside each names and types its column. */
+type ColumnKeys<P> = { [K in keyof P]: Options<P[K]> extends { kind: string } ? never : K }[keyof P];
+
+type Null<O> = O extends { nullable: true } ? null : never;
+type Optional<O> = O extends
+  | { nullable: true }
+  | { default: unknown }
+  | { defaultRaw: unknown }
+  | { autoincrement: true }
+  ? undefined
+  : never;
+
+/** JSON is its value when read and its text when written. */
+type IsJson<V> = '__raw' extends keyof V ? true : false;
+type Read<V> =
+  IsJson<V> extends true ? (V extends { __runtime?: infer R } ? R : never) : V extends Date | bigint ? string : V;
+type Write<V> =
+  IsJson<V> extends true
+    ? string
+    : V extends Date
+      ? Date | string
+      : V extends bigint
+        ? string | number | bigint
+        : V extends readonly (infer E)[]
+          ? readonly E[]
+          : V;
+
+type Column<B> = ColumnType<
+  Read<Value<B>> | Null<Options<B>>,
+  Write<Value<B>> | Null<Options<B>> | Optional<Options<B>>,
+  Write<Value<B>> | Null<Options<B>>
+>;
+type Table<E> =
+  InferEntityProperties<E> extends infer P ? { [K in ColumnKeys<P> & string as SnakeCase<K>]: Column<P[K]> } : never;
+
+/** The tables as statements see them, from the entities: times and large numbers are text, enumerations unions. */
+export type Tables = {
+  [E in (typeof entities)[number] as E extends { tableName?: infer N }
+    ? Extract<NonNullable<N>, string>
+    : never]: Table<E>;
+};
+
+/** Writes SQL and runs none. */
+export const db = new Kysely<Tables>({
+  dialect: {
+    createAdapter: () => new PostgresAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: (kysely) => new PostgresIntrospector(kysely),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  },
+});
+
+type Statement<Row> = { compile(executor: QueryExecutorProvider): CompiledQuery<Row> };
 /** The row type of a result; a statement without `returning` has none. */
 type Returned<Row> = Row extends InsertResult | UpdateResult | DeleteResult | MergeResult ? never : Row;
-export type Prepared<P, Row> = (send: Send, given: P) => Promise<Returned<Row>[]>;
 
-/** A statement as it is sent, with what gives each of its values. */
-interface Compiled<P> {
-  text: string;
-  values: ((given: P) => unknown)[];
-}
+/** Sends a statement and gives its rows. A context means onPrimary of send.ts. */
+export type Prepared<P, Row> = (to: Context | Send, values: P) => Promise<Returned<Row>[]>;
+
+type Compiled<P> = { text: string; values: ((values: P) => unknown)[] };
 
 /** Stands for a value while the statement is built, and cannot be taken for one. */
 class Parameter {
@@ -52,7 +109,7 @@ const unnamed = (): never => {
 };
 const standIns = new Proxy({}, { get: (_, name) => new Parameter(String(name)), ownKeys: unnamed, has: unnamed });
 
-/** Constant numbers stand in the text: planned for any number, a limit would be taken for a tenth of the table. */
+/** Constant numbers are written into the text: for a parameter, the planner takes a limit for a tenth of the table. */
 function compile<P extends object>(statement: Statement<unknown>): Compiled<P> {
   const { sql, parameters } = statement.compile(db);
   const values: Compiled<P>['values'] = [];
@@ -67,95 +124,63 @@ function compile<P extends object>(statement: Statement<unknown>): Compiled<P> {
 
 const registered: (() => string[])[] = [];
 
-/** Every statement of the modules that are loaded, in each of its variants: for the test that has all of them planned. */
+/** Every statement of the loaded modules, in each of its variants: for the test that has all of them planned. */
 export const everyText = (): string[] => registered.flatMap((texts) => texts());
 
-/** The values as `build` sees them: those that may be missing are there where it asks for them. */
-type Given<P, Name extends keyof P> = { [K in keyof P]-?: K extends Name ? NonNullable<P[K]> : P[K] };
+/** The values as `build` sees them: it uses an optional one only where `has` says that it is there. */
+type Present<P, Name extends keyof P> = { [K in keyof P]-?: K extends Name ? NonNullable<P[K]> : P[K] };
 type Has<Name extends string> = Readonly<Record<Name, boolean>>;
 
-/**
- * Like `prepare`, for a statement that depends on which of the values of these names are given (neither null nor
- * undefined): one text is kept for each combination that occurs.
- */
+/** Like `prepare`, with a text for each combination of these optional values that is used; null counts as missing. */
 export const prepareVariants =
   <P extends object>() =>
   <const Name extends keyof P & string, Row>(
     names: readonly Name[],
-    build: (p: Given<P, Name>, has: Has<Name>) => Statement<Row>,
+    build: (p: Present<P, Name>, has: Has<Name>) => Statement<Row>,
   ): Prepared<P, Row> => {
     const kept: Compiled<P>[] = [];
     /** `variant` has a bit for each name. */
     const compiled = (variant: number) => {
       const has = () => names.map((name, at) => [name, (variant & (1 << at)) !== 0]);
-      kept[variant] ??= compile(build(standIns as Given<P, Name>, Object.fromEntries(has()) as Has<Name>));
+      kept[variant] ??= compile(build(standIns as Present<P, Name>, Object.fromEntries(has()) as Has<Name>));
       return kept[variant];
     };
     registered.push(() => Array.from({ length: 1 << names.length }, (_, variant) => compiled(variant).text));
-    return (send, given) => {
+    return (to, given) => {
       const variant = names.reduce((bits, name, at) => (given[name] == null ? bits : bits | (1 << at)), 0);
       const { text, values } = compiled(variant);
+      const send = typeof to === 'function' ? to : onPrimary(to);
       const taken = values.map((value) => value(given));
       return send(text, taken) as Promise<Returned<Row>[]>;
     };
   };
 
 /**
- * A statement that is written when it is first sent and kept as text; each call gives values only. `build` sees a
- * stand-in for each value, so it can neither look at them nor compute with them. What a call leaves out is null.
+ * A statement that is built when it is first sent and kept as text; each call gives values only. `build` sees a stand-
+ * in for each value, so it cannot look at values or compute with them. A value that a call leaves out is null.
  */
 export const prepare = <P extends object, Row>(build: (p: P) => Statement<Row>): Prepared<P, Row> =>
   prepareVariants<P>()([], (p) => build(p as P));
 
-/** A text with values by number, and the names of these. */
-export interface Numbered {
-  text: string;
-  names: readonly string[];
-  /** The values in their order. */
-  values(given: Readonly<Record<string, unknown>>): unknown[];
-}
-
-/** Numbers the values that a text names: `$company` becomes `$1`, wherever it stands. */
-export function numbered(named: string): Numbered {
-  const names: string[] = [];
-  const text = named.replaceAll(/\$([a-z]\w*)/g, (_, name: string) => {
-    const at = names.indexOf(name);
-    return `$${at < 0 ? names.push(name) : at + 1}`;
-  });
-  return { text, names, values: (given) => names.map((name) => given[name]) };
-}
-
-/** The map's value for a key, made and stored if there is none. */
-export function madeIn<Key, Value>(
-  map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
-  key: Key,
-  make: () => Value,
-): Value {
-  const known = map.get(key);
-  if (known !== undefined) return known;
-  const made = make();
-  map.set(key, made);
-  return made;
-}
-
-/** A number from 0 to 1 for each text, always the same: what is due is spread by it. */
+/** A number from 0 to 1 for each text, always the same: due times are spread by it. */
 export const spread = (of: Expression<string>) => sql<number>`((hashtextextended(${of}, 0) & 65535) / 65536.0)::float8`;
 
-/**
- * `any` of what a query of one column finds, which runs once. `in` would let the planner choose: where its statistics say that a
- * table is all but empty, it may look at all that the query looks at again for each row.
- */
+/** `any` of a query of one column, which runs once. `in` may run it again for each row of a table that seems empty. */
 export const anyOf = <DB, Table extends keyof DB, Value>(query: SelectQueryBuilder<DB, Table, Record<string, Value>>) =>
   sql<Value>`any(array(${query}))`;
+
+/** The company and the id of a row. */
+export type RowKey = { company: string; id: string };
+
+export const asTime = (time: Date | string) => sql<string>`${time}::timestamptz`;
 
 /** `any` of a list of ids, and of texts. */
 export const anyId = (ids: readonly string[]) => sql<string>`any(${ids}::uuid[])`;
 export const anyText = (texts: readonly string[]) => sql<string>`any(${texts}::text[])`;
 
-/** Lists by the names of columns, each with the type of its elements. */
 type Lists = Readonly<Record<string, readonly [values: readonly unknown[], type: string]>>;
 
-/** Rows of lists that lie side by side. */
+/** Rows of lists of equal length. */
 export function listRows<L extends Lists, const Alias extends string>(alias: Alias, lists: L) {
   const columns = Object.values(lists).map(([values, type]) => sql`${values}::${sql.raw(type)}[]`);
   const names = Object.keys(lists).join(', ');
@@ -164,44 +189,22 @@ export function listRows<L extends Lists, const Alias extends string>(alias: Ali
   );
 }
 
+/** Rows of a JSON list of objects, by the SQL of its columns. */
+export const jsonRows = <Row, const Alias extends string>(alias: Alias, list: string, columns: string) =>
+  sql<Row>`jsonb_to_recordset(${list}::jsonb)`.as<Alias>(sql.raw(`${alias}(${columns})`));
+
 /** Holds the lock of this name until the open transaction ends. */
 export const holdLock = prepare((p: { name: string }) =>
   db.selectNoFrom(sql`pg_advisory_xact_lock(hashtextextended(${p.name}::text, 0))`.as('locked')),
 );
 
-/** All ids come after it. */
-export const FIRST_ID: string = NIL;
+type Cache<Key, Value> = { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown };
 
-const ID_BYTES = 16;
-
-class Ids {
-  /** Asked of the system for many ids at once: asking costs more than making an id. */
-  readonly #random = new Uint8Array(4096);
-  #left = 0;
-  #msecs = 0;
-  #seq = 0;
-
-  next(): string {
-    if (this.#left === 0) this.#left = getRandomValues(this.#random).length;
-    this.#left -= ID_BYTES;
-    const random = this.#random.subarray(this.#left, this.#left + ID_BYTES);
-    const now = Date.now();
-    if (now > this.#msecs) {
-      this.#msecs = now;
-      this.#seq = new DataView(random.buffer, random.byteOffset).getUint32(6) >>> 1;
-    } else this.#seq += 1;
-    return v7({ msecs: this.#msecs, seq: this.#seq, random });
-  }
+/** The cache's value for a key, made and stored if there is none. */
+export function madeIn<Key, Value>(map: Cache<Key, Value>, key: Key, make: () => Value): Value {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
 }
-
-const ids = new Ids();
-
-/** A new UUIDv7; within one process later ids are greater. */
-export const newId = (): string => ids.next();
-
-/** The smallest UUIDv7 of a millisecond of the clock. */
-export const firstIdOf = (time: number): string =>
-  v7({ msecs: Math.max(0, time), seq: 0, random: new Uint8Array(ID_BYTES) });
-
-/** Whether the database would take this as an id. A row with another id cannot exist. */
-export const isId = (value: string): boolean => validate(value);

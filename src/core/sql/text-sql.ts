@@ -1,10 +1,7 @@
 /** PostgreSQL's parser makes a tree as deep as a chain of `||` is long. */
 const LONGEST_CHAIN = 100;
 
-/**
- * Writes an SQL expression that concatenates fixed pieces and values, none of which may be null. `||` takes a fifth to a
- * third less time than `format`, which parses its template for each row.
- */
+/** Concatenates texts and non-null values in SQL: `||` takes a fifth to a third less time than `format`. */
 export class TextSql {
   readonly #operands: string[] = [];
   #piece = '';
@@ -37,4 +34,20 @@ export class TextSql {
     this.#operands.push(`'${this.#piece.replaceAll("'", "''")}'`);
     this.#piece = '';
   }
+}
+
+export interface Numbered {
+  text: string;
+  names: readonly string[];
+  values(given: Readonly<Record<string, unknown>>): unknown[];
+}
+
+/** Numbers the values that a text names: `$company` becomes `$1`, wherever it is used. */
+export function numbered(named: string): Numbered {
+  const names: string[] = [];
+  const text = named.replaceAll(/\$([a-z]\w*)/g, (_, name: string) => {
+    const at = names.indexOf(name);
+    return `$${at < 0 ? names.push(name) : at + 1}`;
+  });
+  return { text, names, values: (given) => names.map((name) => given[name]) };
 }

@@ -1,27 +1,17 @@
 import { type Context, callerOf } from '../context.ts';
 import { CostExceeded } from '../errors.ts';
-import type { ListPart, Members, Part, Read } from './json-parts.ts';
-import { COUNTED_MOST } from './page-size.ts';
+import type { ListPart, Members, Part, Reads } from './json-parts.ts';
+import { COUNTED_MOST } from './page.ts';
 import type { Resource } from './resource.ts';
 import { readRows } from './send.ts';
 
-/** The arguments of the fields, or what is wrong with them. */
-type Given = readonly (Read | Error)[];
-
 /** A number of parents, and how often the same parent may be among them. */
-interface Parents {
-  count: number;
-  repeats: number;
-}
+type Parents = { count: number; repeats: number };
 
-/** Rows that an answer may look at: so many, and all that the company has of a resource so many times. */
-interface Looks {
-  rows: number;
-  all: Map<Resource, number>;
-}
+/** Rows that an answer may look at: a number, and all rows of the company of a resource a number of times. */
+type RowCounts = { rows: number; all: Map<Resource, number> };
 
-/** Adds what parts may look at below these parents. */
-function addLooks(looks: Looks, members: Members, given: Given, parents: Parents): void {
+function addLooks(looks: RowCounts, members: Members, given: Reads, parents: Parents): void {
   for (const [, part] of members) {
     if (part.kind === 'list') addList(looks, part, given, parents);
     // Many vehicles may have one fleet.
@@ -30,11 +20,8 @@ function addLooks(looks: Looks, members: Members, given: Given, parents: Parents
   }
 }
 
-/**
- * Counts that are not kept look at all rows, and so may a filter in another order than an index has. Together, parents have no
- * more rows than the company.
- */
-function addList(looks: Looks, part: ListPart, given: Given, { count, repeats }: Parents): void {
+/** Counts that are not stored look at all rows, and so may a filter without an index in the list's order. */
+function addList(looks: RowCounts, part: ListPart, given: Reads, { count, repeats }: Parents): void {
   const read = given[part.read];
   if (!read || read instanceof Error) return;
   const { few, indexed = [], kept } = part.field;
@@ -51,18 +38,15 @@ function addList(looks: Looks, part: ListPart, given: Given, { count, repeats }:
   addLooks(looks, part.members, given, { count: items, repeats });
 }
 
-const total = ({ rows, all }: Looks, sizeOf: (of: Resource) => number): number =>
+const total = ({ rows, all }: RowCounts, sizeOf: (of: Resource) => number): number =>
   all.entries().reduce((sum, [of, times]) => sum + times * sizeOf(of), rows);
 
 /** Looking at this many rows costs as much as one object in the answer. */
 const LOOKS_PER_OBJECT = 20;
 
-/**
- * How many rows the parts may look at below so many objects, in a company that has as many of each as are counted. Throws
- * CostExceeded where too many would be looked at for filters and counts, by what the company really has.
- */
-export async function rowsLookedAt(ctx: Context, parts: Members, given: Given, count: number): Promise<number> {
-  const looks: Looks = { rows: 0, all: new Map() };
+/** The most rows that the parts can look at; throws CostExceeded where this company has too many of them. */
+export async function rowsLookedAt(ctx: Context, parts: Members, given: Reads, count: number): Promise<number> {
+  const looks: RowCounts = { rows: 0, all: new Map() };
   addLooks(looks, parts, given, { count, repeats: 1 });
   const possible = total(looks, () => COUNTED_MOST);
   const most = ctx.services.config.LIMIT_GRAPHQL_COST * LOOKS_PER_OBJECT;

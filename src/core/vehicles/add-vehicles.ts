@@ -12,9 +12,9 @@ import { vehicleObject, vehiclesOf } from './vehicles.ts';
 import { type AddedVehicles, type AddMode, addVehiclesInput } from './vin-lists.ts';
 
 /**
- * Adds vehicles to a fleet; their verification is due with the same commit. A VIN that the fleet has counts as existing.
- * Throws FleetNotFound, PayloadTooLarge, and ValidationFailed (with the whole report in `details`) when every value is
- * rejected, or any in mode atomic. A dry run stores nothing, and reports rejected values instead of throwing.
+ * Adds vehicles to a fleet; their verification is due with the same commit. A VIN that the fleet has counts as
+ * existing. Throws FleetNotFound, PayloadTooLarge, and ValidationFailed (with the whole report in `details`) when every
+ * value is rejected, or any in mode atomic. A dry run stores nothing, and reports rejected values instead of throwing.
  */
 export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVehicles> {
   const company = authorize(ctx, 'fleets:write');
@@ -27,8 +27,8 @@ export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVe
 async function addList(ctx: Context, company: string, read: z.output<typeof addVehiclesInput>) {
   const { vins, fleetId, mode, dryRun } = read;
   const list = vins.map((value, index) => ({ index, value, reading: readVin(value) }));
-  const wanted = new Map(list.flatMap(({ reading }) => ('vin' in reading ? [[reading.vin, reading] as const] : [])));
-  const { made, known } = await (dryRun ? findKnown : addMissing)(ctx, company, fleetId, [...wanted.values()]);
+  const good = new Map(list.flatMap(({ reading }) => ('vin' in reading ? [[reading.vin, reading] as const] : [])));
+  const { made, known } = await (dryRun ? findKnown : addMissing)(ctx, company, fleetId, [...good.values()]);
   const report: AddedVehicles = {
     summary: { received: list.length, created: 0, existing: 0, rejected: 0 },
     vehicles: [],
@@ -76,29 +76,23 @@ function refuse(report: AddedVehicles, mode: AddMode): void {
   );
 }
 
-interface Found {
-  made: Vehicles;
-  /** Others of the company. */
-  known: Vehicles;
-}
+/** New vehicles and others of the company, by VIN. */
+type VehicleMaps = { made: Vehicles; known: Vehicles };
 
-/** Some VINs were there when they were to be added, and a moment later no more. */
+/** Some VINs were in the way of the insertion, but were deleted a moment later. */
 class Missing extends Error {
   vins: readonly Vin[] = [];
-  found: Found = { made: new Map(), known: new Map() };
+  found: VehicleMaps = { made: new Map(), known: new Map() };
 }
 
-/**
- * Adds VINs that the company does not have yet, and finds the others. A VIN that is neither added nor found was deleted just now,
- * or stands in a fleet that is being deleted and makes way: it is tried again. Throws FleetNotFound.
- */
+/** Adds missing VINs and finds the others; tries VINs that were just deleted again. Throws FleetNotFound. */
 async function addMissing(
   ctx: Context,
   company: string,
   fleetId: string,
   wanted: readonly Vin[],
   makingWay: readonly Vin[] = [],
-): Promise<Found> {
+): Promise<VehicleMaps> {
   const isNested = isInTransaction();
   try {
     return await savepoint(ctx, async () => {
@@ -117,7 +111,7 @@ async function addMissing(
   } catch (error) {
     if (!(error instanceof Missing)) throw error;
     const { vins, found } = error;
-    // A transaction that adds these behind others might wait for somebody who waits for the others: a deadlock.
+    // Adding these after others might wait for a transaction that waits for the others: a deadlock.
     if (isNested) return addMissing(ctx, company, fleetId, wanted, [...makingWay, ...vins]);
     const more = await transaction(ctx, () => addMissing(ctx, company, fleetId, vins, vins));
     return { made: new Map([...found.made, ...more.made]), known: new Map([...found.known, ...more.known]) };
@@ -130,8 +124,7 @@ const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
   vehiclesOf(p.company).select(vehicleObject.as('json')).where('v.vin', '=', anyText(p.vins)),
 );
 
-/** Throws FleetNotFound. */
-async function findKnown(ctx: Context, company: string, fleetId: string, vins: readonly Vin[]): Promise<Found> {
+async function findKnown(ctx: Context, company: string, fleetId: string, vins: readonly Vin[]): Promise<VehicleMaps> {
   await needFleet(ctx, company, fleetId);
   const rows = await withVins(onNewest(ctx, vins.length), { company, vins: vinsOf(vins) });
   return { made: new Map(), known: new Map(rows.map(({ json }) => [json.vin, json])) };

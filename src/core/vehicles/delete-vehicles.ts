@@ -6,58 +6,41 @@ import { announceEvents, type By, byCaller, bySystem, inBatches, recording } fro
 import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { fleetsOf, holdingFleet, needFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
+import { isId } from '../sql/ids.ts';
 import { readOne } from '../sql/read.ts';
-import { againAfterDeadlock, ChangedMeanwhile, onPrimary, transaction } from '../sql/send.ts';
-import { anyId, anyOf, anyText, isId, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { againAfterDeadlock, ChangedMeanwhile, transaction } from '../sql/send.ts';
+import { anyId, anyOf, anyText, db, prepare, type RowKey } from '../sql/sql.ts';
 import { counting } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { vehicleObject, vehicleRows } from './vehicles.ts';
 import {
   type DeletedVehicles,
   deleteVehiclesInput,
-  type Named,
   namedBy,
   notFoundOf,
+  type VehicleNames,
   vehiclesNamed,
 } from './vin-lists.ts';
 
-interface VehicleKey {
-  company: string;
-  id: string;
-}
-
-/** Locks the fleet before the vehicle, as all writers do: the opposite order would be a deadlock with the fleet's deletion. */
-const lockVehicle = prepare((p: VehicleKey) =>
-  db
-    .with('held', (q) =>
-      fleetsOf(p.company)
-        .select('id')
-        .where(
-          'id',
-          '=',
-          q.selectFrom('vehicle').select('fleet_id').where('company', '=', p.company).where('id', '=', p.id),
-        )
-        .forKeyShare(),
-    )
+/** Locks the fleet before the vehicle, in the order of the fleet's deletion: another order would be a deadlock. */
+const lockVehicle = prepare((p: RowKey) => {
+  const itsFleet = db.selectFrom('vehicle').select('fleet_id').where('company', '=', p.company).where('id', '=', p.id);
+  return db
+    .with('held', () => fleetsOf(p.company).select('id').where('id', '=', itsFleet).forKeyShare())
     .selectFrom('vehicle as v')
     .select(vehicleObject.as('json'))
     .where('v.company', '=', p.company)
     .where('v.fleet_id', '=', (of) => of.selectFrom('held').select('held.id'))
     .where('v.id', '=', p.id)
-    .forUpdate(),
-);
+    .forUpdate();
+});
 
-/** Deletes one vehicle with its contracts and gives it back as it was; throws VehicleNotFound and PreconditionFailed. */
-export async function deleteVehicle(
-  caller: Context,
-  input: { id: string },
-  expected?: Expected<Vehicle>,
-): Promise<Vehicle> {
+/** Deletes a vehicle with its contracts and gives it back as it was; throws VehicleNotFound and PreconditionFailed. */
+export async function deleteVehicle(caller: Context, input: { id: string }, expected?: Expected<Vehicle>) {
   const company = authorize(caller, 'fleets:write');
   if (!isId(input.id)) throw new VehicleNotFound();
   return againAfterDeadlock(caller, async (ctx) => {
-    const [row] = await lockVehicle(onPrimary(ctx), { company, id: input.id });
+    const [row] = await lockVehicle(ctx, { company, id: input.id });
     if (!row) {
       await readOne(ctx, vehicleRows, input, { company, newest: true });
       // The vehicle was moved meanwhile to a fleet that is not locked.
@@ -71,7 +54,7 @@ export async function deleteVehicle(
 }
 
 /** In the order of the VINs, as addVehicles writes them: opposite orders would wait for each other. */
-const lockVehicles = prepare((p: Named & { fleetId: string }) =>
+const lockVehicles = prepare((p: VehicleNames & { fleetId: string }) =>
   vehiclesNamed(p, db.with('held', holdingFleet({ company: p.company, id: p.fleetId })))
     .select(['v.id', 'v.vin'])
     .where('v.fleet_id', '=', sql<string>`(select id from held)`)
@@ -79,33 +62,28 @@ const lockVehicles = prepare((p: Named & { fleetId: string }) =>
     .forUpdate(),
 );
 
-/**
- * Deletes the vehicles of a fleet that `ids` or `vins` name, with their contracts.
- * Throws NothingToDelete when neither names any, PayloadTooLarge, and FleetNotFound.
- */
+/** Deletes vehicles of a fleet with their contracts; throws NothingToDelete, PayloadTooLarge and FleetNotFound. */
 export async function deleteVehicles(ctx: Context, input: unknown): Promise<DeletedVehicles> {
   const company = authorize(ctx, 'fleets:write');
   const { fleetId, ...lists } = readInput(deleteVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
   if (!lists.ids?.length && !lists.vins?.length) throw new NothingToDelete();
   return transaction(ctx, async () => {
     const named = { ...namedBy(company, lists), fleetId };
-    const deleted = isId(fleetId) ? await lockVehicles(onPrimary(ctx), named) : [];
+    const deleted = isId(fleetId) ? await lockVehicles(ctx, named) : [];
     if (deleted.length === 0) await needFleet(ctx, company, fleetId);
-    else {
-      await removeVehicles(ctx, company, deleted);
-      ctx.services.changes.announceRemoval(company, deleted);
-    }
+    else ctx.services.changes.announceRemoval(company, deleted);
+    await removeVehicles(ctx, company, deleted);
     return { deleted: deleted.toSorted((a, b) => (a.id < b.id ? -1 : 1)), notFound: notFoundOf(lists, deleted) };
   });
 }
 
-/** Vehicles of a fleet that is being deleted are counted no more. */
+/** Vehicles of a deleted fleet have no tallies. */
 const remove = prepare((p: By & { company: string; ids: readonly string[] }) =>
   db
     .with('c', (q) =>
       q.deleteFrom('contract').where('company', '=', p.company).where('vehicle_id', '=', anyId(p.ids)).returningAll(),
     )
-    .with('gone', (q) =>
+    .with('deleted', (q) =>
       q
         .deleteFrom('vehicle')
         .where('company', '=', p.company)
@@ -113,34 +91,32 @@ const remove = prepare((p: By & { company: string; ids: readonly string[] }) =>
         .returning(['company', 'fleet_id', 'id', 'vin', 'status']),
     )
     .with('counted', (q) => {
-      const counted = q.selectFrom('gone').select(['company', 'fleet_id', 'status']);
-      return counting(q, -1, counted.where(ofFleetThatIsThere('gone', p.company)).as('w'));
+      const counted = q.selectFrom('deleted').select(['company', 'fleet_id', 'status']);
+      return counting(q, -1, counted.where(ofFleetThatIsThere('deleted', p.company)).as('w'));
     })
-    .with('told', (q) => {
-      const gone = q.selectFrom('gone').select(['company', 'fleet_id', 'id', 'vin']).as('v');
-      return recording(q, p, { 'contract.deleted': contractFacts(q, gone), 'vehicle.removed': inBatches(gone) });
+    .with('recorded', (q) => {
+      const vehicles = q.selectFrom('deleted').select(['company', 'fleet_id', 'id', 'vin']).as('v');
+      return recording(q, p, {
+        'contract.deleted': contractFacts(q, vehicles),
+        'vehicle.removed': inBatches(vehicles),
+      });
     })
     .selectNoFrom([]),
 );
 
-/**
- * Deletes locked vehicles with their contracts, and records both; in a statement of its own, since only one that begins when the
- * vehicles are locked sees all of their contracts.
- */
+/** Deletes locked vehicles with their contracts: only a statement after the locking one sees all contracts. */
 export async function removeVehicles(
   ctx: Context,
   company: string,
   vehicles: readonly { id: string }[],
   by = byCaller(ctx),
-): Promise<void> {
-  await remove(onPrimary(ctx), { ...by, company, ids: vehicles.map(({ id }) => id) });
+) {
+  if (vehicles.length === 0) return;
+  await remove(ctx, { ...by, company, ids: vehicles.map(({ id }) => id) });
   announceEvents(ctx);
 }
 
-interface WithVins {
-  company: string;
-  vins: readonly string[];
-}
+type WithVins = { company: string; vins: readonly string[] };
 
 const withVins = (p: WithVins) =>
   db.selectFrom('vehicle').where('company', '=', p.company).where('vin', '=', anyText(p.vins));
@@ -160,11 +136,11 @@ const lockNamed = prepare((p: WithVins & { fleets: readonly string[] }) =>
   withVins(p).select(['id', 'fleet_id']).where('fleet_id', '=', anyId(p.fleets)).orderBy('vin').forUpdate(),
 );
 
-/** Deletes the vehicles with these VINs that stand in fleets that are being deleted. */
+/** Deletes the vehicles with these VINs that are in fleets that are being deleted. */
 export async function makeWay(ctx: Context, company: string, vins: readonly string[]): Promise<void> {
-  const fleets = await lockTheirs(onPrimary(ctx), { company, vins });
+  const fleets = await lockTheirs(ctx, { company, vins });
   if (fleets.length === 0) return;
-  const vehicles = await lockNamed(onPrimary(ctx), { company, vins, fleets: fleets.map(({ id }) => id) });
+  const vehicles = await lockNamed(ctx, { company, vins, fleets: fleets.map(({ id }) => id) });
   for (const { id, deletion } of fleets) {
     const own = vehicles.filter(({ fleet_id }) => fleet_id === id);
     await removeVehicles(ctx, company, own, { ...bySystem(ctx), ...deletion });

@@ -3,119 +3,97 @@ import type { Reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
 import { companiesWithEntries, scheduleOf, scheduling } from '../schedule.ts';
 import { isoOf } from '../sql/selection.ts';
-import { onPrimary } from '../sql/send.ts';
-import { anyId, anyOf, anyText, prepare, spread } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { anyId, anyOf, anyText, asTime, db, prepare, spread } from '../sql/sql.ts';
 import { vehiclesOf } from './vehicles.ts';
 
-/** Which companies have vehicles that await something; those of fleets that are being deleted await nothing. */
 export const vehicleSchedule = scheduleOf('vehicle', (company) =>
   vehiclesOf(company).select('v.due_at').where('v.due_at', 'is not', null).orderBy('v.due_at').limit(sql.lit(1)),
 );
 
-/** A claim outlives the wait for a place, a token, the question, and storing the answer: each at most one time-out long. */
+/** A claim outlives the wait for a place, a token, the question, and storing the answer, each of up to one time-out. */
 const LEASE_TIMEOUTS = 4;
 
 const timeoutMs = (ctx: Context): number => ctx.services.config.PROVIDER_TIMEOUT_SECONDS * 1000;
 
-/** When (ms since 1970) the asking about a claimed vehicle must be over. Storing comes after it. */
+/** The end (ms since 1970) of the question about a claimed vehicle, with time left for storing the answer. */
 export const deadlineOf = (ctx: Context, { until }: ClaimedVehicle): number => Date.parse(until) - timeoutMs(ctx);
 
-/** When claims that are made now end at the latest. */
+/** The latest end of a claim that begins now. */
 const claimsEnd = (ctx: Context): Date => new Date(ctx.now().getTime() + LEASE_TIMEOUTS * timeoutMs(ctx));
 
-interface Wanted {
+interface ClaimInput {
   company: string;
   /** Brands. */
   except: readonly string[];
   limit: number;
 }
 
-const claim = prepare((p: Wanted & { process: string; now: Date; until: string }) =>
-  db
-    .with('due', () =>
-      vehiclesOf(p.company)
-        .select('v.id')
-        .where('v.due_at', '<=', sql<string>`${p.now}::timestamptz`)
-        .where(({ ref }) => sql<boolean>`(${ref('v.manufacturer')} <> all(${p.except}::text[])) is not false`)
-        .orderBy('v.due_at')
-        .limit(p.limit)
-        .forUpdate()
-        .skipLocked(),
-    )
+const claim = prepare((p: ClaimInput & { process: string; now: Date; until: string }) => {
+  const due = vehiclesOf(p.company)
+    .select('v.id')
+    .where('v.due_at', '<=', asTime(p.now))
+    .where(({ ref }) => sql<boolean>`(${ref('v.manufacturer')} <> all(${p.except}::text[])) is not false`)
+    .orderBy('v.due_at')
+    .limit(p.limit)
+    .forUpdate()
+    .skipLocked();
+  return db
     .updateTable('vehicle as v')
-    .set({ due_at: sql<string>`${p.until}::timestamptz`, claimed_by: p.process })
+    .set({ due_at: asTime(p.until), claimed_by: p.process })
     .where('v.company', '=', p.company)
-    .where('v.id', '=', (of) => anyOf(of.selectFrom('due').select('id')))
-    .returning(['v.id', 'v.vin', 'v.company', 'v.manufacturer']),
-);
+    .where('v.id', '=', anyOf(due))
+    .returning(['v.id', 'v.vin', 'v.company', 'v.manufacturer']);
+});
 
-/**
- * Claims up to `limit` vehicles of a company that have come due, the longest waiting first; none of a fleet that is being
- * deleted. Rows that another process is claiming are skipped, so that any number of processes share the work.
- */
-export async function claimDueVehicles(ctx: Context, wanted: Wanted) {
+/** Claims up to `limit` due vehicles of a company, the longest waiting first; skips rows of other claims. */
+export async function claimDueVehicles(ctx: Context, wanted: ClaimInput) {
   const now = ctx.now();
   const until = claimsEnd(ctx).toISOString();
-  const claimed = await claim(onPrimary(ctx), { ...wanted, process: ctx.services.changes.process, now, until });
+  const claimed = await claim(ctx, { ...wanted, process: ctx.services.changes.process, now, until });
   return claimed.map((vehicle) => ({ ...vehicle, until }));
 }
 
-/** A vehicle whose manufacturer is to be asked. Whoever stores an answer shows by `until` that the claim is still theirs. */
+/** A vehicle to be verified; `until` shows that the claim is still held when the answer is stored. */
 export type ClaimedVehicle = Awaited<ReturnType<typeof claimDueVehicles>>[number];
 
 const POSTPONED_AT_ONCE = 1000;
 
-interface Hold {
-  company: string;
-  brands: readonly string[];
-  seconds: number;
-}
+type Hold = { company: string; brands: readonly string[]; seconds: number };
 
 const postpone = prepare((p: Hold & { reason: string; now: Date }) => {
-  const now = sql<string>`${p.now}::timestamptz`;
+  const now = asTime(p.now);
+  const first = vehiclesOf(p.company)
+    .select(['v.id', 'v.manufacturer'])
+    .where('v.due_at', '<=', now)
+    .orderBy('v.due_at')
+    .limit(POSTPONED_AT_ONCE);
+  const ofBrands = db.selectFrom(first.as('first')).select('id').where('manufacturer', '=', anyText(p.brands));
+  const due = db
+    .selectFrom('vehicle')
+    .select('id')
+    .where('company', '=', p.company)
+    .where('due_at', '<=', now)
+    .where('id', '=', anyOf(ofBrands))
+    .forUpdate()
+    .skipLocked();
   return db
-    .with('first', () =>
-      vehiclesOf(p.company)
-        .select(['v.id', 'v.manufacturer'])
-        .where('v.due_at', '<=', now)
-        .orderBy('v.due_at')
-        .limit(POSTPONED_AT_ONCE),
-    )
-    .with('due', (q) =>
-      q
-        .selectFrom('vehicle')
-        .select('id')
-        .where('company', '=', p.company)
-        .where('due_at', '<=', now)
-        .where('id', '=', anyOf(q.selectFrom('first').select('id').where('manufacturer', '=', anyText(p.brands))))
-        .forUpdate()
-        .skipLocked(),
-    )
     .updateTable('vehicle as v')
-    .set({
+    .set(({ ref }) => ({
       claimed_by: null,
-      due_at: ({ ref }) =>
-        // Not by an interval, which is added by the session's time zone.
-        sql<string>`to_timestamp(extract(epoch from ${now}) + ${p.seconds}::float8 * (1 + ${spread(ref('v.vin'))} / 4))`,
-      reason: ({ ref }) =>
-        sql<string>`case when ${ref('v.status')} = 'PENDING' then ${p.reason}::jsonb else ${ref('v.reason')} end`,
-    })
+      // Not by an interval, which is added by the session's time zone.
+      due_at: sql<string>`to_timestamp(extract(epoch from ${now}) + ${p.seconds}::float8 * (1 + ${spread(ref('v.vin'))} / 4))`,
+      reason: sql<string>`case when ${ref('v.status')} = 'PENDING' then ${p.reason}::jsonb else ${ref('v.reason')} end`,
+    }))
     .where('v.company', '=', p.company)
-    .where('v.id', '=', (of) => anyOf(of.selectFrom('due').select('id')));
+    .where('v.id', '=', anyOf(due));
 });
 
-/**
- * Lets due vehicles of these brands wait for about so many seconds, where they are among the company's first thousand,
- * since nobody can be asked about them; those that have no answer yet show why.
- */
+/** Postpones due vehicles of these brands, among the company's first 1,000; pending ones show the reason. */
 export async function postponeVehicles(ctx: Context, { reason, ...hold }: Hold & { reason: Reason }): Promise<void> {
-  await postpone(onPrimary(ctx), { ...hold, reason: JSON.stringify(reason), now: ctx.now() });
+  await postpone(ctx, { ...hold, reason: JSON.stringify(reason), now: ctx.now() });
 }
 
-// A process says that it is alive in one row of its own, however many vehicles it has claimed.
-
-/** A process whose last sign is so old is dead, and a living one gives a sign so often. */
+/** A process without a heartbeat for so long is dead. Its heartbeat is one row for all of its claims. */
 const ALIVE_SECONDS = 20;
 export const HEARTBEAT_SECONDS = 5;
 
@@ -126,22 +104,18 @@ const sendHeartbeat = prepare((p: { id: string; until: Date }) =>
     .onConflict((conflict) => conflict.column('id').doUpdateSet({ alive_until: p.until })),
 );
 
-/** Keeps what this process has claimed, and will claim, from other processes for a while. */
+/** Keeps the claims of this process from other processes for a while. */
 export async function stayAlive(ctx: Context): Promise<void> {
   const until = new Date(ctx.now().getTime() + ALIVE_SECONDS * 1000);
-  await sendHeartbeat(onPrimary(ctx), { id: ctx.services.changes.process, until });
+  await sendHeartbeat(ctx, { id: ctx.services.changes.process, until });
 }
 
 const forget = prepare((p: { ids: readonly string[]; last: Date | 'infinity' }) =>
-  db
-    .deleteFrom('worker')
-    .where('id', '=', anyId(p.ids))
-    .where('alive_until', '<=', sql<string>`${p.last}::timestamptz`),
+  db.deleteFrom('worker').where('id', '=', anyId(p.ids)).where('alive_until', '<=', asTime(p.last)),
 );
 
-/** Says that this process has no claims any more. */
 export async function retire(ctx: Context): Promise<void> {
-  await forget(onPrimary(ctx), { ids: [ctx.services.changes.process], last: 'infinity' });
+  await forget(ctx, { ids: [ctx.services.changes.process], last: 'infinity' });
 }
 
 const findOthers = prepare((p: { id: string; now: Date }) =>
@@ -150,56 +124,50 @@ const findOthers = prepare((p: { id: string; now: Date }) =>
     .select(({ eb, ref }) => [
       'id',
       isoOf(ref('alive_until')).as('until'),
-      eb('alive_until', '<=', sql<string>`${p.now}::timestamptz`).$castTo<boolean>().as('dead'),
+      eb('alive_until', '<=', asTime(p.now)).$castTo<boolean>().as('dead'),
     ])
     .where('id', '<>', p.id)
     .orderBy('alive_until'),
 );
 
 const findCompanies = prepare((p: { last: Date }) =>
-  db.selectFrom(companiesWithEntries('vehicle', sql<string>`${p.last}::timestamptz`)).select('c.company'),
+  db.selectFrom(companiesWithEntries('vehicle', asTime(p.last))).select('c.company'),
 );
 
-const release = prepare((p: { company: string; dead: readonly string[]; now: Date; last: Date }) =>
-  db
-    .with('held', (q) =>
-      q
-        .selectFrom('vehicle')
-        .select('id')
-        .where('company', '=', p.company)
-        .where('due_at', '>', sql<string>`${p.now}::timestamptz`)
-        .where('due_at', '<=', sql<string>`${p.last}::timestamptz`)
-        .where('claimed_by', '=', anyId(p.dead))
-        .forUpdate()
-        .skipLocked(),
-    )
+const release = prepare((p: { company: string; dead: readonly string[]; now: Date; last: Date }) => {
+  const held = db
+    .selectFrom('vehicle')
+    .select('id')
+    .where('company', '=', p.company)
+    .where('due_at', '>', asTime(p.now))
+    .where('due_at', '<=', asTime(p.last))
+    .where('claimed_by', '=', anyId(p.dead))
+    .forUpdate()
+    .skipLocked();
+  return db
     .with('released', (q) =>
       q
         .updateTable('vehicle')
         .set({ due_at: p.now, claimed_by: null })
         .where('company', '=', p.company)
-        .where('id', '=', anyOf(q.selectFrom('held').select('id')))
+        .where('id', '=', anyOf(held))
         .returning(['company', 'due_at']),
     )
     .with('scheduled', (q) => scheduling(q, 'vehicle', q.selectFrom('released').select(['company', 'due_at']).as('r')))
     .selectFrom('released')
-    .select('company'),
-);
+    .select('company');
+});
 
-/**
- * Makes the vehicles due that dead processes have claimed; gives when (ISO 8601) another process will be
- * dead unless it gives a sign, null where there is none.
- */
+/** Makes vehicles due that dead processes have claimed; gives when (ISO 8601) the next process may be dead. */
 export async function takeOverClaims(ctx: Context): Promise<string | null> {
   const now = ctx.now();
   const last = claimsEnd(ctx);
-  const others = await findOthers(onPrimary(ctx), { id: ctx.services.changes.process, now });
+  const others = await findOthers(ctx, { id: ctx.services.changes.process, now });
   const dead = others.filter((one) => one.dead).map(({ id }) => id);
   if (dead.length > 0) {
-    // A claim is a row that comes due when it ends.
-    for (const { company } of await findCompanies(onPrimary(ctx), { last }))
-      await release(onPrimary(ctx), { company, dead, now, last });
-    await forget(onPrimary(ctx), { ids: dead, last: now });
+    // A claimed row comes due when its claim ends.
+    for (const { company } of await findCompanies(ctx, { last })) await release(ctx, { company, dead, now, last });
+    await forget(ctx, { ids: dead, last: now });
   }
   return others.find((one) => !one.dead)?.until ?? null;
 }

@@ -6,25 +6,17 @@ import { Signal } from '../followers.ts';
 import { readInput } from '../input.ts';
 import { comesDue } from '../schedule.ts';
 import { type RowWriter, readOneText } from '../sql/read.ts';
-import { onPrimary, onReplica, transaction } from '../sql/send.ts';
-import { anyText, prepare, spread } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { onNewest, transaction } from '../sql/send.ts';
+import { anyOf, anyText, asTime, db, prepare, spread } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import type { Eligibility, EligibilityStatus } from './vehicle.ts';
 import { eligibilityRows, getEligibility, vehicleObject, vehiclesOf } from './vehicles.ts';
 import { requestVerificationInput } from './vin-lists.ts';
 
-interface Wanted {
-  vin: string;
-  wait?: number;
-  signal?: AbortSignal;
-}
+type AnswerInput = { vin: string; wait?: number; signal?: AbortSignal };
 
-/**
- * The manufacturer's answer about a vehicle. Throws VehicleNotFound, ManufacturerNotSupported where nobody can be asked,
- * and EligibilityInProgress while there is none; waits up to `wait` seconds for one before that.
- */
-export async function getAnswer(ctx: Context, input: Wanted): Promise<Eligibility> {
+/** Waits up to `wait` seconds. Throws VehicleNotFound, ManufacturerNotSupported and EligibilityInProgress. */
+export async function getAnswer(ctx: Context, input: AnswerInput): Promise<Eligibility> {
   const eligibility = await waitForAnswer(ctx, input);
   await needAnswer(ctx, eligibility);
   return eligibility;
@@ -34,7 +26,7 @@ export async function getAnswer(ctx: Context, input: Wanted): Promise<Eligibilit
 export async function getAnswerText(ctx: Context, writer: RowWriter, { vin }: { vin: string }): Promise<string> {
   const company = authorize(ctx, 'fleets:read');
   const text = await readOneText(ctx, eligibilityRows, writer, { vin }, { company });
-  // Only these need the object.
+  // Only these answers need parsing.
   if (NO_ANSWER.some((status) => text.includes(status))) await needAnswer(ctx, JSON.parse(text));
   return text;
 }
@@ -51,15 +43,15 @@ async function needAnswer(ctx: Context, eligibility: Eligibility): Promise<void>
   }
 }
 
-async function waitForAnswer(ctx: Context, input: Wanted): Promise<Eligibility> {
+async function waitForAnswer(ctx: Context, input: AnswerInput): Promise<Eligibility> {
   const company = authorize(ctx, 'fleets:read');
   if (!input.wait) return getEligibility(ctx, input);
   const end = new AbortController();
   const signal = input.signal ? AbortSignal.any([end.signal, input.signal]) : end.signal;
   const answered = new Signal();
   const vin = vinOrNull(input.vin) ?? '';
-  const hear = ({ company: whose, vehicles }: EligibilityNews) => {
-    if (whose === company && (vehicles?.some(([, changed]) => changed === vin) ?? true)) answered.ring();
+  const hear = ({ company: changed, vehicles }: EligibilityNews) => {
+    if (changed === company && (vehicles?.some(([, one]) => one === vin) ?? true)) answered.ring();
   };
   // Listening begins before the first look, so that an answer in between is not missed.
   ctx.services.changes.follow({ eligibility: hear, missed: () => answered.ring() }, signal);
@@ -76,19 +68,16 @@ async function waitForAnswer(ctx: Context, input: Wanted): Promise<Eligibility> 
   }
 }
 
-/** Callers are told to look again after a quarter of an hour at most: more places, or another's end, may change it all. */
+/** The longest Retry-After: the queue may become shorter meanwhile. */
 const LONGEST_WAIT_SECONDS = 900;
 /** The longest Retry-After while no answers show a pace. */
 const UNKNOWN_SECONDS = 60;
-/** The answers of a company that its pace is taken from. */
+/** The seconds of answers that show the pace of a company. */
 const PACE_SECONDS = 60;
 const ANSWERS_LOOKED_AT = 100;
 const VEHICLES_LOOKED_AT = 10_000;
 
-/**
- * In how many seconds an answer may be there: after the next attempt, and after what stands before it in the company's
- * line, at the pace of the latest answers. Never 0, so that nobody asks in a tight loop.
- */
+/** The likely seconds until an answer, by the next attempt, the company's queue and its pace; never 0. */
 async function secondsToAnswer(ctx: Context, nextAttemptAt: string | null): Promise<number> {
   if (nextAttemptAt === null) return 1;
   const away = (Date.parse(nextAttemptAt) - ctx.now().getTime()) / 1000;
@@ -96,7 +85,7 @@ async function secondsToAnswer(ctx: Context, nextAttemptAt: string | null): Prom
   return Math.min(Math.max(Math.ceil(seconds), 1), LONGEST_WAIT_SECONDS);
 }
 
-/** The company's answers after `since`, the seconds that they took, and the vehicles that stand before `dueAt`. */
+/** The company's answers after `since`, the seconds that they took, and the vehicles that are due before `dueAt`. */
 const paceOfAnswers = prepare((p: { company: string; dueAt: string; now: Date; since: Date }) =>
   db
     .selectFrom((q) =>
@@ -110,17 +99,12 @@ const paceOfAnswers = prepare((p: { company: string; dueAt: string; now: Date; s
         .limit(ANSWERS_LOOKED_AT)
         .as('latest'),
     )
-    .where('at', '>', sql<string>`${p.since}::timestamptz`)
+    .where('at', '>', asTime(p.since))
     .select((q) => [
       sql<number>`count(*)::int`.as('answers'),
       sql<number | null>`extract(epoch from ${p.now}::timestamptz - min(${q.ref('at')}))::float8`.as('seconds'),
       q
-        .selectFrom(
-          vehiclesOf(p.company)
-            .where('v.due_at', '<', sql<string>`${p.dueAt}::timestamptz`)
-            .limit(VEHICLES_LOOKED_AT)
-            .as('first'),
-        )
+        .selectFrom(vehiclesOf(p.company).where('v.due_at', '<', asTime(p.dueAt)).limit(VEHICLES_LOOKED_AT).as('first'))
         .select(sql<number>`count(*)::int`.as('count'))
         .$asScalar()
         .$notNull()
@@ -132,62 +116,53 @@ async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
   const company = authorize(ctx, 'fleets:read');
   const now = ctx.now();
   const since = Math.max(Date.parse(dueAt), now.getTime() - PACE_SECONDS * 1000);
-  const [line] = await paceOfAnswers(onReplica(ctx), { company, dueAt, now, since: new Date(since) });
+  const [line] = await paceOfAnswers(onNewest(ctx), { company, dueAt, now, since: new Date(since) });
   const { before = 0, answers = 0 } = line ?? {};
   if (answers === 0) return Math.min(before, UNKNOWN_SECONDS);
-  // Where not all of them were looked at, the time since the first of them counts.
+  // If there were more answers, the time since the first of these counts.
   const seconds = answers < ANSWERS_LOOKED_AT ? (now.getTime() - since) / 1000 : (line?.seconds ?? 0);
   return (before * seconds) / answers;
 }
 
-/** A claimed row is being asked about right now: its answer will be new enough. */
-const makeDue = prepare((p: { company: string; vins: readonly string[]; now: Date }) =>
-  db
-    .with('wanted', () =>
-      vehiclesOf(p.company).select('v.id').where('v.vin', '=', anyText(p.vins)).orderBy('v.vin').forUpdate(),
-    )
+/** A claimed vehicle is being verified right now. */
+const makeDue = prepare((p: { company: string; vins: readonly string[]; now: Date }) => {
+  const named = vehiclesOf(p.company).select('v.id').where('v.vin', '=', anyText(p.vins)).orderBy('v.vin').forUpdate();
+  const now = asTime(p.now);
+  return db
     .with('v', (q) =>
       q
         .updateTable('vehicle')
-        .from('wanted')
-        .set({
-          due_at({ eb, and, ref }) {
-            const now = sql<string>`${p.now}::timestamptz`;
-            const asked = and([eb('vehicle.claimed_by', 'is not', null), eb('vehicle.due_at', '>', now)]);
-            return eb.case().when(asked).then(ref('vehicle.due_at')).else(now).end();
-          },
-        })
-        .where('vehicle.company', '=', p.company)
-        .whereRef('vehicle.id', '=', 'wanted.id')
-        .returningAll('vehicle'),
+        .set(({ ref }) => ({
+          due_at: sql<string>`case when ${ref('claimed_by')} is not null and ${ref('due_at')} > ${now}
+            then ${ref('due_at')} else ${now} end`,
+        }))
+        .where('company', '=', p.company)
+        .where('id', '=', anyOf(named))
+        .returningAll(),
     )
     .selectFrom('v')
-    .select(vehicleObject.as('json')),
-);
+    .select(vehicleObject.as('json'));
+});
 
-/**
- * Asks the manufacturers again about these vehicles, in the background. What is known stays visible until the new
- * answer is there. Throws VehicleNotFound when any VIN is in no fleet of the company, and PayloadTooLarge.
- */
+/** Has vehicles verified again, later. Throws VehicleNotFound for a VIN of no fleet, and PayloadTooLarge. */
 export async function requestVerification(ctx: Context, input: unknown): Promise<Eligibility[]> {
   const company = authorize(ctx, 'fleets:write');
   const { vins } = readInput(requestVerificationInput, input, { longest: ctx.services.config.LIMIT_VINS });
   const wanted = vins.map(vinOrNull);
   return transaction(ctx, async () => {
     const known = wanted.filter((vin) => vin !== null);
-    const rows = await makeDue(onPrimary(ctx), { company, vins: known, now: ctx.now() });
+    const rows = await makeDue(ctx, { company, vins: known, now: ctx.now() });
     const byVin = new Map(rows.map(({ json }) => [json.vin, json.eligibility]));
-    const found = wanted.map((vin, index) => {
+    const answers = wanted.map((vin, index) => {
       const eligibility = vin === null ? undefined : byVin.get(vin);
       if (!eligibility) throw new VehicleNotFound(`No fleet has a vehicle with the VIN ${vins[index]}.`);
       return eligibility;
     });
     await comesDue(ctx, 'vehicle', company);
-    return found;
+    return answers;
   });
 }
 
-/** The hours until an answer is checked again. */
 export function recheckHours(ctx: Context): Record<Exclude<EligibilityStatus, 'PENDING'>, number> {
   const { RECHECK_ELIGIBLE_DAYS, RECHECK_INELIGIBLE_DAYS, RECHECK_FAILED_DAYS } = ctx.services.config;
   return {
@@ -198,6 +173,6 @@ export function recheckHours(ctx: Context): Record<Exclude<EligibilityStatus, 'P
   };
 }
 
-/** The time after which a vehicle is asked about again; spread over a tenth, so that a big upload does not come due at once. */
+/** The time until the next verification, spread over a tenth, so that a big upload does not come due at once. */
 export const recheckAfter = (hours: number | Expression<number>, vin: Expression<string>) =>
   sql`make_interval(hours => ${hours}) * (1 + ${spread(vin)} / 10)`;

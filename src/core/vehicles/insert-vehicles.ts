@@ -3,23 +3,19 @@ import type { Context } from '../context.ts';
 import { announceEvents, type By, byCaller, inBatches, recording } from '../events/record-events.ts';
 import { holdingFleet } from '../fleets/fleets.ts';
 import { scheduling } from '../schedule.ts';
+import { isId, newId } from '../sql/ids.ts';
 import { isoOf } from '../sql/selection.ts';
 import { append, onPrimary } from '../sql/send.ts';
-import { isId, newId, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { db, jsonRows, prepare } from '../sql/sql.ts';
 import { type Vin, warningsText } from '../vin.ts';
 import { recheckAfter, recheckHours } from './eligibility.ts';
 import { counting } from './tally.ts';
 import type { EligibilityStatus, Vehicle } from './vehicle.ts';
 
-/**
- * One statement for the whole list, with its count and its events: nothing where the company has no such fleet. Sorted, so that
- * two lists in opposite order cannot wait for each other.
- */
+/** Adds vehicles with their count and events, in the order of VINs: two lists cannot wait for each other. */
 const insertNew = prepare((p: NewVehicles & By & { rows: string }) => {
-  const rows = sql<ReadVin & { id: string }>`jsonb_to_recordset(${p.rows}::jsonb)`.as<'r'>(
-    sql`r(id uuid, vin text, manufacturer text, warnings text, supported boolean)`,
-  );
+  const columns = 'id uuid, vin text, manufacturer text, warnings text, supported boolean';
+  const rows = jsonRows<ReadVin & { id: string }, 'r'>('r', p.rows, columns);
   return db
     .with('held', holdingFleet({ company: p.company, id: p.fleetId }))
     .with('made', (q) =>
@@ -32,7 +28,7 @@ const insertNew = prepare((p: NewVehicles & By & { rows: string }) => {
     )
     .with('scheduled', (q) => scheduling(q, 'vehicle', q.selectFrom('made').select(['company', 'due_at']).as('r')))
     .with('counted', (q) => counting(q, 1, q.selectFrom('made').select(['company', 'fleet_id', 'status']).as('w')))
-    .with('told', (q) => {
+    .with('recorded', (q) => {
       const facts = inBatches(q.selectFrom('made').select(['company', 'fleet_id', 'id', 'vin']).as('v'));
       return recording(q, p, { 'vehicle.added': facts });
     })
@@ -40,12 +36,12 @@ const insertNew = prepare((p: NewVehicles & By & { rows: string }) => {
     .select(({ ref }) => ['vin', isoOf(ref('due_at')).as('due')]);
 });
 
-/** Vehicles of a statement on shared connections: more would hold up those behind it. */
+/** Vehicles of a statement on shared connections: more would hold up the next statements. */
 const MOST_SHARED = 50;
 
 export type Vehicles = ReadonlyMap<string, Vehicle>;
 
-/** Adds what the company does not have yet, in one statement; nothing where it has no such fleet. Gives what it has added. */
+/** Adds vehicles that the company lacks to a fleet, if it has the fleet, and gives them. */
 export async function insertVehicles(ctx: Context, company: string, fleetId: string, wanted: readonly Vin[]) {
   if (wanted.length === 0 || !isId(fleetId)) return new Map();
   const { manufacturers } = ctx.services;
@@ -68,7 +64,6 @@ export async function insertVehicles(ctx: Context, company: string, fleetId: str
   return new Map(made.map((one) => [one.vin, shownNew(ctx, one, { fleetId, at, due: dueTimes.get(one.vin) ?? at })]));
 }
 
-/** A VIN that was read, as a row of a statement. */
 export interface ReadVin {
   vin: string;
   manufacturer: string | null;
@@ -76,7 +71,6 @@ export interface ReadVin {
   warnings: string | null;
 }
 
-/** Values that all new vehicles of a fleet share. */
 export const newVehiclesOf = (ctx: Context, company: string, fleetId: string) => ({
   company,
   fleetId,
@@ -87,13 +81,12 @@ export const newVehiclesOf = (ctx: Context, company: string, fleetId: string) =>
 });
 export type NewVehicles = ReturnType<typeof newVehiclesOf>;
 
-/** The id, and the columns of newVehicle. */
 export const newVehicleColumns = [
   ...(['id', 'company', 'fleet_id', 'vin', 'manufacturer'] as const),
   ...(['warnings', 'created_at', 'status', 'reason', 'due_at'] as const),
 ];
 
-/** A vehicle without its id, from a row `r` of ReadVin; asked about at once, or where nobody can be, looked at again in time. */
+/** The columns of a vehicle but its id, from a row `r` of ReadVin; an unsupported one is due for its re-check. */
 export function newVehicle(p: NewVehicles) {
   const { ref } = expressionBuilder<{ r: ReadVin }, 'r'>();
   const supported = ref('r.supported');
@@ -114,12 +107,15 @@ export function newVehicle(p: NewVehicles) {
   ];
 }
 
-/** A new vehicle as it is shown; `due` is when it is asked about, in ISO 8601. */
+type NewVehicle = Omit<ReadVin, 'warnings'> & Pick<Vehicle, 'id' | 'warnings'>;
+
+/** A new vehicle as clients see it; `due` is the time of its verification in ISO 8601. */
 function shownNew(
   ctx: Context,
-  { id, vin, manufacturer, supported, warnings }: Omit<ReadVin, 'warnings'> & Pick<Vehicle, 'id' | 'warnings'>,
-  { fleetId, at, due }: { fleetId: string; at: string; due: string },
+  vehicle: NewVehicle,
+  { fleetId, at, due }: Record<'fleetId' | 'at' | 'due', string>,
 ): Vehicle {
+  const { id, vin, manufacturer, supported, warnings } = vehicle;
   const eligibility: Vehicle['eligibility'] = {
     vin,
     status: supported ? 'PENDING' : 'UNSUPPORTED',

@@ -3,29 +3,32 @@ import { NothingToMove } from '../errors.ts';
 import { type Fact, record } from '../events/record-events.ts';
 import { fleetsOf, holdFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { onNewest, onPrimary, transaction } from '../sql/send.ts';
-import { anyId, anyOf, holdLock, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { onNewest, transaction } from '../sql/send.ts';
+import { anyId, anyOf, db, holdLock, prepare } from '../sql/sql.ts';
 import { countVehicles } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
-import { vehicleObject } from './vehicles.ts';
-import { type MovedVehicles, moveVehiclesInput, type Named, namedBy, notFoundOf, vehiclesNamed } from './vin-lists.ts';
+import { findVehicles } from './vehicles.ts';
+import {
+  type MovedVehicles,
+  moveVehiclesInput,
+  namedBy,
+  notFoundOf,
+  type VehicleNames,
+  vehiclesNamed,
+} from './vin-lists.ts';
 
-/**
- * Moves the vehicles of the company that `ids` or `vins` name to a fleet, with their contracts and their answers.
- * Throws NothingToMove when neither names any, PayloadTooLarge, and FleetNotFound.
- */
+/** Moves vehicles with their contracts and answers; throws NothingToMove, PayloadTooLarge and FleetNotFound. */
 export async function moveVehicles(ctx: Context, input: unknown): Promise<MovedVehicles> {
   const company = authorize(ctx, 'fleets:write');
   const { fleetId, ...lists } = readInput(moveVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
   if (!lists.ids?.length && !lists.vins?.length) throw new NothingToMove();
   return transaction(ctx, async () => {
     // Moves of a company take turns, so the vehicles cannot leave the fleets that are locked below.
-    await holdLock(onPrimary(ctx), { name: JSON.stringify(['move', company]) });
+    await holdLock(ctx, { name: JSON.stringify(['move', company]) });
     await holdFleet(ctx, company, fleetId);
     const named = namedBy(company, lists);
-    const held = await holdTheirFleets(onPrimary(ctx), named);
-    const found = await lockVehicles(onPrimary(ctx), { ...named, fleets: held.map(({ id }) => id) });
+    const held = await holdTheirFleets(ctx, named);
+    const found = await lockVehicles(ctx, { ...named, fleets: held.map(({ id }) => id) });
     await move(ctx, company, fleetId.toLowerCase(), found);
     return {
       moved: found.map(({ id, vin, fleet_id: from }) => ({ id, vin, from })).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
@@ -34,7 +37,7 @@ export async function moveVehicles(ctx: Context, input: unknown): Promise<MovedV
   });
 }
 
-const holdTheirFleets = prepare((p: Named) =>
+const holdTheirFleets = prepare((p: VehicleNames) =>
   fleetsOf(p.company)
     .select('id')
     .where('id', '=', anyOf(vehiclesNamed(p).select('v.fleet_id')))
@@ -42,8 +45,8 @@ const holdTheirFleets = prepare((p: Named) =>
     .forKeyShare(),
 );
 
-/** In the order of the VINs, as others add and delete them. Vehicles of other fleets were added just now. */
-const lockVehicles = prepare((p: Named & { fleets: readonly string[] }) =>
+/** In the order of the VINs, as others add and delete them. Vehicles of other fleets are new. */
+const lockVehicles = prepare((p: VehicleNames & { fleets: readonly string[] }) =>
   vehiclesNamed(p)
     .select(['v.id', 'v.vin', 'v.fleet_id', 'v.status'])
     .where('v.fleet_id', '=', anyId(p.fleets))
@@ -52,7 +55,7 @@ const lockVehicles = prepare((p: Named & { fleets: readonly string[] }) =>
 );
 type LockedVehicle = Awaited<ReturnType<typeof lockVehicles>>[number];
 
-/** In a statement of its own: only one that begins when the vehicles are locked sees all of their contracts. */
+/** A later statement than the lock sees all contracts. */
 const moveThem = prepare((p: { company: string; fleetId: string; ids: readonly string[] }) =>
   db
     .with('contracts', (q) =>
@@ -68,11 +71,11 @@ const moveThem = prepare((p: { company: string; fleetId: string; ids: readonly s
     .where('id', '=', anyId(p.ids)),
 );
 
-/** Moves those locked vehicles that are elsewhere, with an event of the fleet that each leaves and of the one that it joins. */
+/** Moves locked vehicles, with an event for each fleet that they leave or join. */
 async function move(ctx: Context, company: string, to: string, found: readonly LockedVehicle[]): Promise<void> {
   const moving = found.filter(({ fleet_id: from }) => from !== to);
   if (moving.length === 0) return;
-  await moveThem(onPrimary(ctx), { company, fleetId: to, ids: moving.map(({ id }) => id) });
+  await moveThem(ctx, { company, fleetId: to, ids: moving.map(({ id }) => id) });
   const changes = moving.flatMap(({ fleet_id, status }) => [
     { company, fleet_id, status, delta: -1 },
     { company, fleet_id: to, status, delta: 1 },
@@ -84,18 +87,9 @@ async function move(ctx: Context, company: string, to: string, found: readonly L
   await record(ctx, facts);
 }
 
-const withIds = prepare((p: { company: string; ids: readonly string[] }) =>
-  db
-    .selectFrom('vehicle as v')
-    .select(vehicleObject.as('json'))
-    .where('v.company', '=', p.company)
-    .where('v.id', '=', anyId(p.ids))
-    .orderBy('v.id'),
-);
-
-/** The vehicles that were moved just now, in the order of their ids; those that have been deleted since are missing. */
+/** The moved vehicles, in the order of their ids, unless they were deleted since. */
 export async function readMoved(ctx: Context, { moved }: MovedVehicles): Promise<Vehicle[]> {
   const company = authorize(ctx, 'fleets:write');
-  const rows = await withIds(onNewest(ctx, moved.length), { company, ids: moved.map(({ id }) => id) });
+  const rows = await findVehicles(onNewest(ctx, moved.length), { company, ids: moved.map(({ id }) => id) });
   return rows.map(({ json }) => json);
 }

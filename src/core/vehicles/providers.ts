@@ -5,15 +5,12 @@ import { authorize, type Context } from '../context.ts';
 import { field } from '../fields.ts';
 import { companiesWithEntries } from '../schedule.ts';
 import { isoOf } from '../sql/selection.ts';
-import { ALL_ROWS, onReplica } from '../sql/send.ts';
-import { prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { asTime, db, prepare } from '../sql/sql.ts';
 
-/** How often a process reports on its providers, and how long the others believe a report. */
-export const TOLD_EVERY_SECONDS = 10;
-const BELIEVED_SECONDS = 3 * TOLD_EVERY_SECONDS;
+/** The time between two reports of a process on its providers, and the time for which a report is valid. */
+export const REPORT_SECONDS = 10;
+const VALID_SECONDS = 3 * REPORT_SECONDS;
 
-/** How every provider fares, in all processes: the same for every caller. */
 export async function listProviders(ctx: Context): Promise<ProviderStatus[]> {
   authorize(ctx, 'fleets:read');
   const { manufacturers } = ctx.services;
@@ -44,10 +41,9 @@ const stateOf = (since: string | null) => (since === null ? 'OK' : 'HELD_BACK');
 const earliest = (times: readonly (string | null)[]): string | null =>
   times.filter((time) => time !== null).toSorted()[0] ?? null;
 
-/** The report of this process, and those that others have sent of late. */
 function reportsOf(ctx: Context): ProviderReport[] {
   const { changes } = ctx.services;
-  const from = ctx.now().getTime() - BELIEVED_SECONDS * 1000;
+  const from = ctx.now().getTime() - VALID_SECONDS * 1000;
   const others = [...changes.providerReports.values()];
   return [ownReport(ctx), ...others.filter(({ process, at }) => process !== changes.process && at > from)];
 }
@@ -64,31 +60,28 @@ function ownReport(ctx: Context): ProviderReport {
 
 const isoOrNull = (time: Date | null): string | null => time?.toISOString() ?? null;
 
-/**
- * Tells other processes how the providers fare, unless there is nothing to tell, and gives whether there was. Where the last call
- * told something (`before`), they also hear that it is over.
- */
-export function tellOfProviders(ctx: Context, before: boolean): boolean {
+/** Reports on providers to other processes, and once more after the last (`before`); gives whether any is in use. */
+export function reportProviders(ctx: Context, before: boolean): boolean {
   const report = ownReport(ctx);
   const isQuiet = report.providers.every((one) => one.asked === 0 && !one.heldSince && one.brands.length === 0);
   if (!isQuiet || before) ctx.services.changes.announce('provider', report);
   return !isQuiet;
 }
 
-/** Vehicles of a company that are looked at: those whose turn comes first. */
+/** Vehicles of a company that are read: those that are due first. */
 const LOOKED_AT = 1000;
-/** Retries come after at most 19 minutes (RETRY_CAP_SECONDS, spread by a quarter), unless a provider named a longer time. */
+/** Retries come after at most 19 minutes (RETRY_CAP_SECONDS plus a quarter), unless a provider asked for longer. */
 const SOON_MINUTES = 19;
 
 const oldestWaiting = prepare((p: { soon: Date }) =>
   db
-    .selectFrom(companiesWithEntries('vehicle', sql<string>`${p.soon}::timestamptz`))
+    .selectFrom(companiesWithEntries('vehicle', asTime(p.soon)))
     .crossJoinLateral((of) =>
       of
         .selectFrom('vehicle')
         .select(['manufacturer', 'created_at', 'status'])
         .whereRef('vehicle.company', '=', 'c.company')
-        .where('due_at', '<=', sql<string>`${p.soon}::timestamptz`)
+        .where('due_at', '<=', asTime(p.soon))
         .orderBy('due_at')
         .limit(sql.lit(LOOKED_AT))
         .as('v'),
@@ -102,7 +95,7 @@ const oldestWaiting = prepare((p: { soon: Date }) =>
     ]),
 );
 
-/** All companies are looked through, so callers get the same for a while. */
+/** The statement looks at all companies, so its answer is kept for a while. */
 const KEPT_SECONDS = 5;
 const kept = new WeakMap<object, { until: number; waiting: Promise<Map<string, string | null>> }>();
 
@@ -112,9 +105,7 @@ function waitingOf(ctx: Context): Promise<Map<string, string | null>> {
   const before = kept.get(database);
   if (before && now < before.until) return before.waiting;
   const soon = new Date(now + SOON_MINUTES * 60_000);
-  const waiting = oldestWaiting(onReplica(ctx, ALL_ROWS), { soon }).then(
-    (rows) => new Map(rows.map(({ brand, since }) => [brand, since])),
-  );
+  const waiting = oldestWaiting(ctx, { soon }).then((rows) => new Map(rows.map(({ brand, since }) => [brand, since])));
   kept.set(database, { until: now + KEPT_SECONDS * 1000, waiting });
   waiting.catch(() => kept.delete(database));
   return waiting;

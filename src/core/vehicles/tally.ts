@@ -1,10 +1,7 @@
 import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { onPrimary } from '../sql/send.ts';
-import { prepare } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { db, jsonRows, prepare, type Tables } from '../sql/sql.ts';
 
-/** A change of the number of vehicles of a status in a fleet. */
 interface Change {
   company: string;
   fleet_id: string;
@@ -12,27 +9,22 @@ interface Change {
   delta: number;
 }
 
-/**
- * Counts vehicles that the open transaction has added, changed or deleted; to be called after that, and before it records
- * events. A fleet that is gone breaks a foreign key, which undoes the transaction (docs/decisions/imports.md).
- */
+/** Counts changes of the open transaction, before it records events. A deleted fleet breaks a foreign key. */
 export async function countVehicles(ctx: Context, changes: readonly Change[]): Promise<void> {
   const sums = [...Map.groupBy(changes, ({ fleet_id, status }) => `${fleet_id} ${status}`).values()]
     .map((same) => ({ ...same[0], delta: same.reduce((sum, { delta }) => sum + delta, 0) }))
     .filter(({ delta }) => delta !== 0);
-  if (sums.length > 0) await insertCounts(onPrimary(ctx), { sums: JSON.stringify(sums) });
+  if (sums.length > 0) await insertCounts(ctx, { sums: JSON.stringify(sums) });
 }
 
 const columns = ['company', 'fleet_id', 'status', 'delta'] as const;
 
 const insertCounts = prepare((p: { sums: string }) => {
-  const rows = sql<Change>`jsonb_to_recordset(${p.sums}::jsonb)`;
+  const rows = jsonRows<Change, 'r'>('r', p.sums, 'company text, fleet_id uuid, status text, delta int');
   return db
     .insertInto('vehicle_tally')
     .columns(columns)
-    .expression((q) =>
-      q.selectFrom(rows.as<'r'>(sql`r(company text, fleet_id uuid, status text, delta int)`)).select(columns),
-    );
+    .expression((q) => q.selectFrom(rows).select(columns));
 });
 
 /** A `with` clause that counts the vehicles which another clause adds (1) or deletes (-1). */

@@ -6,7 +6,7 @@ import { ELIGIBLE } from './vehicles.ts';
 const DELIMITER = ',';
 const eligible: Readonly<Record<string, string>> = ELIGIBLE;
 
-/** Codes of our own need no quotes and are no formulas. */
+/** The gateway's own codes need no quotes and are no formulas. */
 const code = (sql: string): RowValue => ({ sql, write: (value) => value ?? '' });
 const text = (sql: string): RowValue => ({ sql, write: (value) => csvCell(value ?? '', DELIMITER) });
 const time = (column: string): RowValue => ({
@@ -29,7 +29,6 @@ const columns: Readonly<Record<string, RowValue>> = {
   created_at: time('v.created_at'),
 };
 
-/** The first line of the file. */
 export const vehicleCsvHeader = `${Object.keys(columns).join(DELIMITER)}\n`;
 
 /** Writes vehicles as lines of it; no cell is a formula to any spreadsheet. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { connectivityStatuses, dataDeliveries, eligibilityStatuses } from '../../entities/fleet.ts';
-import { field } from '../fields.ts';
+import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { listSchema, storable, time } from '../input.ts';
 import { actor, reason } from '../reason.ts';
 import type { Orders } from '../sql/order.ts';
@@ -13,7 +13,6 @@ export const connectivityStatus = z.enum(connectivityStatuses);
 
 const vin = field(z.string(), 'The VIN: 17 characters, upper case.', 'WBA3A5C50CF256985');
 
-/** The manufacturer's answer about a vehicle. Times are ISO 8601 UTC. */
 export const eligibility = z
   .object({
     vin,
@@ -64,8 +63,8 @@ export type Eligibility = z.output<typeof eligibility>;
 
 export const vehicle = z
   .object({
-    id: field(z.uuid(), 'Identifies the vehicle: the same in both interfaces.', '019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c'),
-    fleetId: field(z.uuid(), 'The fleet it belongs to.', '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b'),
+    id: uuidField('Identifies the vehicle: the same in both interfaces.', exampleIds.vehicle),
+    fleetId: uuidField('The fleet it belongs to.', exampleIds.fleet),
     vin,
     manufacturer: field(
       z.string().nullable(),
@@ -78,7 +77,7 @@ export const vehicle = z
       'Codes of what is odd but no error. `VIN_CHECK_DIGIT`: the check digit is wrong; a typing error is likely.',
       [],
     ),
-    createdAt: field(z.iso.datetime(), 'When it was added.', '2026-11-20T08:00:00.000Z'),
+    createdAt: timeField('When it was added.'),
   })
   .describe('A vehicle of a fleet. A company has each VIN once.');
 export type Vehicle = z.output<typeof vehicle>;

@@ -4,12 +4,12 @@ import { VehicleNotFound } from '../errors.ts';
 import { ofFleets, ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { needFleet } from '../fleets/fleets.ts';
 import { reasonMembers } from '../reason.ts';
-import type { Page } from '../sql/page.ts';
-import { type RowWriter, readOne, readText, type TextPage } from '../sql/read.ts';
+import { isId } from '../sql/ids.ts';
+import type { ListInput } from '../sql/page.ts';
+import { type RowWriter, readOne, readText } from '../sql/read.ts';
 import { type Fields, type FilterConditions, idOrNull, type Resource, type Seek } from '../sql/resource.ts';
 import { json, jsonObject, jsonTable } from '../sql/selection.ts';
-import { isId } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { anyId, db, prepare } from '../sql/sql.ts';
 import { isWholeVin, vinOrNull } from '../vin.ts';
 import {
   type Eligibility,
@@ -21,7 +21,6 @@ import {
   vehicleOrders,
 } from './vehicle.ts';
 
-/** One vehicle of the caller's company by its id or its VIN; throws VehicleNotFound. */
 export const getVehicle = (ctx: Context, by: { id: string } | { vin: string }): Promise<Vehicle> =>
   readOne(ctx, vehicleRows, by, { company: authorize(ctx, 'fleets:read') });
 
@@ -29,27 +28,21 @@ export const getVehicle = (ctx: Context, by: { id: string } | { vin: string }): 
 export const getEligibility = (ctx: Context, { vin }: { vin: string }, { newest = false } = {}) =>
   readOne<Eligibility>(ctx, eligibilityRows, { vin }, { company: authorize(ctx, 'fleets:read'), newest });
 
-interface AskedVehicles {
-  page: Page;
-  filter?: VehicleFilter | null | undefined;
-}
-
 /** A page of one fleet's vehicles, as `writer` writes them; throws FleetNotFound. */
-export async function listVehicles(
-  ctx: Context,
-  writer: RowWriter,
-  { fleetId, page, filter }: AskedVehicles & { fleetId: string },
-): Promise<TextPage> {
+export async function listVehicles(ctx: Context, writer: RowWriter, input: VehiclesInput & { fleetId: string }) {
   const company = authorize(ctx, 'fleets:read');
-  const found = await readText(ctx, vehicleRows, writer, { company, page, filter: { ...filter, fleetIds: [fleetId] } });
+  const { fleetId, page } = input;
+  const filter = { ...input.filter, fleetIds: [fleetId] };
+  const found = await readText(ctx, vehicleRows, writer, { company, page, filter });
   // Only an empty page leaves open whether there is such a fleet.
   if (found.last === null) await needFleet(ctx, company, fleetId);
   return found;
 }
 
-/** A page of the vehicles of all fleets of the caller's company, as `writer` writes them. */
-export const listAllVehicles = async (ctx: Context, writer: RowWriter, asked: AskedVehicles): Promise<TextPage> =>
-  readText(ctx, vehicleRows, writer, { company: authorize(ctx, 'fleets:read'), ...asked });
+type VehiclesInput = ListInput<VehicleFilter>;
+
+export const listAllVehicles = async (ctx: Context, writer: RowWriter, input: VehiclesInput) =>
+  readText(ctx, vehicleRows, writer, { company: authorize(ctx, 'fleets:read'), ...input });
 
 export const ELIGIBLE = { ELIGIBLE: 'true', INELIGIBLE: 'false' } as const;
 
@@ -68,12 +61,16 @@ const vehicleJson = jsonTable('vehicle', 'v', vehicle, {
   warnings: json.texts('v.warnings'),
 });
 
-/** A Vehicle, from a row of a table named `v`. */
 export const vehicleObject = jsonObject<Vehicle>(vehicleJson);
 
-/** The company's vehicles `v` that are there, for statements. */
+/** The company's vehicles `v` of fleets that are not deleted, for statements. */
 export const vehiclesOf = (company: string) =>
   db.selectFrom('vehicle as v').where('v.company', '=', company).where(ofFleetThatIsThere('v', company));
+
+/** These vehicles by their ids: on the primary, since news may be ahead of replicas. */
+export const findVehicles = prepare((p: { company: string; ids: readonly string[] }) =>
+  vehiclesOf(p.company).select(vehicleObject.as('json')).where('v.id', '=', anyId(p.ids)).orderBy('v.id'),
+);
 
 const manufacturer = { kind: 'manufacturer', slug: 'v.manufacturer' } as const;
 const eligibilityFields: Fields = {
@@ -157,7 +154,7 @@ export const vehicleRows: Resource = {
 
 export const eligibilityRows: Resource = { ...vehicleRows, members: eligibilityJson, fields: eligibilityFields };
 
-/** Conditions of the same names for tallies `t`. */
+/** Filters of vehicles as conditions on tallies `t`. */
 export const countedBy: FilterConditions = {
   eligibility: ['t.status = any(?::text[])'],
   eligibilityAlone: ['t.status = ?::text'],

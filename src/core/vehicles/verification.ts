@@ -6,9 +6,8 @@ import { bySystem, type Fact, record } from '../events/record-events.ts';
 import { holdingFleetsOf } from '../fleets/fleets.ts';
 import { mendedJson } from '../input.ts';
 import { scheduling } from '../schedule.ts';
-import { onPrimary, transaction } from '../sql/send.ts';
-import { anyId, anyOf, prepare, spread } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { transaction } from '../sql/send.ts';
+import { anyId, anyOf, db, jsonRows, prepare, spread, type Tables } from '../sql/sql.ts';
 import { type ClaimedVehicle, deadlineOf } from './due-vehicles.ts';
 import { recheckAfter, recheckHours } from './eligibility.ts';
 import { countVehicles } from './tally.ts';
@@ -20,23 +19,16 @@ export async function askManufacturer(ctx: Context, vehicle: ClaimedVehicle): Pr
   return ctx.services.manufacturers.verify(vin, manufacturer, { company, deadline: deadlineOf(ctx, vehicle) });
 }
 
-export interface Verified {
-  vehicle: ClaimedVehicle;
-  verification: Verification;
-}
+export type Verified = { vehicle: ClaimedVehicle; verification: Verification };
 
-/**
- * Stores what the manufacturers said, in one transaction, and once more for vehicles that moved meanwhile. An answer stands until
- * it has aged. Without one, only the attempts, the reason of a pending vehicle and the next time change. Vehicles deleted
- * meanwhile, and claims that have run out, are passed over.
- */
+/** Stores answers in one transaction; skips deleted vehicles and lost claims. Failures change attempts and times. */
 export async function storeVerifications(ctx: Context, done: readonly Verified[]): Promise<void> {
   const left = await storeOnce(ctx, done);
-  // One that has just moved is in a fleet that was not held.
+  // A vehicle that has just moved is in a fleet that was not held.
   if (left.length > 0) await storeOnce(ctx, left);
 }
 
-/** Gives those that were passed over. */
+/** Gives the skipped ones. */
 async function storeOnce(ctx: Context, done: readonly Verified[]): Promise<Verified[]> {
   const { changes } = ctx.services;
   const all = await transaction(ctx, async () => {
@@ -58,7 +50,7 @@ async function storeOnce(ctx: Context, done: readonly Verified[]): Promise<Verif
 async function updateVehicles(ctx: Context, done: readonly Verified[]): Promise<StoredVehicle[]> {
   const stored: StoredVehicle[] = [];
   for (const [company, own] of Map.groupBy(done, ({ vehicle }) => vehicle.company)) {
-    const rows = await storeFacts(onPrimary(ctx), {
+    const rows = await storeFacts(ctx, {
       company,
       process: ctx.services.changes.process,
       // Facts contain text of a provider.
@@ -101,10 +93,8 @@ interface FactRow {
   connectivityStatus: ConnectivityStatus | null;
   primaryUserAssigned: boolean | null;
 }
-const factRows = (facts: string) =>
-  sql<FactRow>`jsonb_to_recordset(${facts}::jsonb)`.as<'f'>(sql`f(
-    id uuid, until timestamptz, status text, reason jsonb, raw jsonb, asked boolean, "retryAfter" real, manufacturer text,
-    "dataDelivery" text[], "connectivityStatus" text, "primaryUserAssigned" boolean)`);
+const factColumns = `id uuid, until timestamptz, status text, reason jsonb, raw jsonb, asked boolean, "retryAfter" real,
+  manufacturer text, "dataDelivery" text[], "connectivityStatus" text, "primaryUserAssigned" boolean`;
 
 interface Facts {
   company: string;
@@ -120,15 +110,14 @@ interface Facts {
 const heldClaims = (p: Facts) =>
   db
     .with('held', holdingFleetsOf(p))
-    .with('fact', (q) => q.selectFrom(factRows(p.facts)).selectAll())
-    .with('mine', (q) =>
+    .with('fact', (q) => q.selectFrom(jsonRows<FactRow, 'f'>('f', p.facts, factColumns)).selectAll())
+    .with('claim', (q) =>
       q
         .selectFrom('vehicle as v')
         .innerJoin('fact', 'fact.id', 'v.id')
         .select(['v.id', 'v.status as was'])
         .where('v.company', '=', p.company)
-        // The ids alone may choose an index. With other indexed columns the planner, expecting few claimed rows, would
-        // walk the fleet or the table instead of looking up each id.
+        // With other indexed columns the planner, expecting few rows, would walk the fleet instead of using ids.
         .where('v.id', '=', anyId(p.ids))
         .where('v.claimed_by', '=', p.process)
         .whereRef('v.due_at', 'is not distinct from', 'fact.until')
@@ -140,65 +129,60 @@ const heldClaims = (p: Facts) =>
         .forUpdate('v'),
     );
 
-/** Delays grow as 1, 2, 4 … seconds, to a quarter of an hour, each spread by half so that retries do not march in step. */
+/** Delays grow as 1, 2, 4 … seconds, up to a quarter of an hour, each spread by half, so that retries come apart. */
 const RETRY_CAP_SECONDS = 900;
 
-type WithClaims = Tables & {
-  fact: FactRow;
-  mine: { id: string; was: EligibilityStatus };
-};
+type WithClaims = Tables & { fact: FactRow; claim: { id: string; was: EligibilityStatus } };
 
-const told = expressionBuilder<{ v: Tables['vehicle']; fact: FactRow }, 'v' | 'fact'>();
+const of = expressionBuilder<{ v: Tables['vehicle']; fact: FactRow }, 'v' | 'fact'>();
 
 const storing = (q: QueryCreator<WithClaims>, p: Facts) =>
   q
     .updateTable('vehicle as v')
-    .from(['fact', 'mine'])
+    .from(['fact', 'claim'])
     .whereRef('fact.id', '=', 'v.id')
-    .whereRef('mine.id', '=', 'v.id')
+    .whereRef('claim.id', '=', 'v.id')
     .where('v.company', '=', p.company)
-    .returning(['v.id', 'v.vin', 'v.company', 'v.fleet_id', 'v.manufacturer', 'mine.was', 'v.status', 'v.reason']);
+    .returning(['v.id', 'v.vin', 'v.company', 'v.fleet_id', 'v.manufacturer', 'claim.was', 'v.status', 'v.reason']);
 
 function answered(q: QueryCreator<WithClaims>, p: Facts) {
   const now = sql<Date>`${p.now}::timestamptz`;
-  const hours = sql<number>`(${p.hours}::jsonb ->> ${told.ref('fact.status')})::int`;
+  const hours = sql<number>`(${p.hours}::jsonb ->> ${of.ref('fact.status')})::int`;
   return storing(q, p)
     .set({
-      status: ({ ref }) => ref('fact.status'),
-      reason: ({ ref }) => ref('fact.reason'),
-      raw_answer: ({ ref }) => ref('fact.raw'),
-      manufacturer: ({ fn }) => fn.coalesce('fact.manufacturer', 'v.manufacturer'),
-      data_delivery: ({ ref }) => ref('fact.dataDelivery'),
-      connectivity_status: ({ ref }) => ref('fact.connectivityStatus'),
-      primary_user_assigned: ({ ref }) => ref('fact.primaryUserAssigned'),
-      attempts: (eb) => eb('v.faults', '+', sql.lit(1)),
+      status: of.ref('fact.status'),
+      reason: of.ref('fact.reason'),
+      raw_answer: of.ref('fact.raw'),
+      manufacturer: of.fn.coalesce('fact.manufacturer', 'v.manufacturer'),
+      data_delivery: of.ref('fact.dataDelivery'),
+      connectivity_status: of.ref('fact.connectivityStatus'),
+      primary_user_assigned: of.ref('fact.primaryUserAssigned'),
+      attempts: of('v.faults', '+', sql.lit(1)),
       faults: 0,
       verified_at: now,
       claimed_by: null,
-      due_at: sql<Date>`${now} + ${recheckAfter(hours, told.ref('v.vin'))}`,
+      due_at: sql<Date>`${now} + ${recheckAfter(hours, of.ref('v.vin'))}`,
     })
     .where('fact.status', '<>', sql.lit('PENDING'))
     .returning(['v.due_at', sql.lit(true).as('answered')]);
 }
 
-const faults = sql<number>`${told.ref('v.faults')} + ${told.ref('fact.asked')}::int`;
+const faults = sql<number>`${of.ref('v.faults')} + ${of.ref('fact.asked')}::int`;
 
 const whilePending = <T>(pending: Expression<T>, answered: Expression<T>) =>
-  told.case().when('v.status', '=', sql.lit('PENDING')).then(pending).else(answered).end();
+  of.case().when('v.status', '=', sql.lit('PENDING')).then(pending).else(answered).end();
 
 function unanswered(q: QueryCreator<WithClaims>, p: Facts) {
-  const [vin, retryAfter] = [told.ref('v.vin'), sql`coalesce(${told.ref('fact.retryAfter')}, 0)`];
-  const backoff = sql`least(${RETRY_CAP_SECONDS}, power(2, least(${told.ref('v.faults')}, 20))) * (0.75 + ${spread(vin)} / 2)`;
+  const before = of.ref('v.reason').$castTo<string | null>();
+  const [vin, retryAfter] = [of.ref('v.vin'), sql`coalesce(${of.ref('fact.retryAfter')}, 0)`];
+  const backoff = sql`least(${RETRY_CAP_SECONDS}, power(2, least(${of.ref('v.faults')}, 20))) * (0.75 + ${spread(vin)} / 2)`;
   return storing(q, p)
     .set({
       faults,
       claimed_by: null,
-      attempts: ({ ref }) => whilePending(faults, ref('v.attempts')),
-      reason: ({ fn, ref }) => {
-        const before = ref('v.reason').$castTo<string | null>();
-        return whilePending(fn.coalesce('fact.reason', before), before);
-      },
-      due_at: sql<Date>`${p.now}::timestamptz + make_interval(secs => case when ${told.ref('fact.asked')}
+      attempts: whilePending(faults, of.ref('v.attempts')),
+      reason: whilePending(of.fn.coalesce('fact.reason', before), before),
+      due_at: sql<Date>`${p.now}::timestamptz + make_interval(secs => case when ${of.ref('fact.asked')}
         then greatest(${retryAfter}, ${backoff}) else ${retryAfter} * (1 + ${spread(vin)} / 4) end)`,
     })
     .where('fact.status', '=', sql.lit('PENDING'))

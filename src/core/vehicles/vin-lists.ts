@@ -1,10 +1,10 @@
 import type { QueryCreator } from 'kysely';
 import { z } from 'zod';
 import { addModes } from '../../entities/import.ts';
-import { field } from '../fields.ts';
+import { exampleIds, field, uuidField } from '../fields.ts';
 import { id, mustBe } from '../input.ts';
-import { anyId, anyText, isId } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { isId } from '../sql/ids.ts';
+import { anyId, anyText, db, type Tables } from '../sql/sql.ts';
 import { vinErrorCodes, vinOrNull } from '../vin.ts';
 import { vehicle } from './vehicle.ts';
 
@@ -84,7 +84,7 @@ export const addedVehicles = z
 export type AddedVehicles = z.output<typeof addedVehicles>;
 
 const names = z.array(z.string('must be a string'), 'must be a list of strings').nullish();
-const idsMeaning = { description: 'Ids of vehicles.', examples: [['019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c']] };
+const idsMeaning = { description: 'Ids of vehicles.', examples: [[exampleIds.vehicle]] };
 const namedOf = (fleet: string) =>
   z.object({
     fleetId: id.meta({ ...vehicle.shape.fleetId.meta(), description: fleet }),
@@ -115,8 +115,7 @@ export const moveVehiclesInput = namedOf('The fleet that they are to belong to.'
 export const movedVehicle = vehicle
   .pick({ id: true, vin: true })
   .extend({
-    from: field(
-      z.uuid(),
+    from: uuidField(
       'The fleet that it was in; where it is now, if it was there already.',
       '019aa1b2-4b2c-7d3e-8f5a-0b1c2d3e4f50',
     ),
@@ -134,32 +133,29 @@ export const requestVerificationInput = addVehiclesInput
   .pick({ vins: true })
   .describe('Which vehicles to verify again.');
 
-interface Lists {
-  ids?: readonly string[] | null | undefined;
-  vins?: readonly string[] | null | undefined;
-}
+type Lists = { ids?: readonly string[] | null | undefined; vins?: readonly string[] | null | undefined };
 
-/** The names among these that can be ids or VINs. */
-export interface Named {
+/** The valid ids and VINs of a list. */
+export interface VehicleNames {
   company: string;
   ids: readonly string[];
   vins: readonly string[];
 }
 
-export const namedBy = (company: string, { ids, vins }: Lists): Named => ({
+export const namedBy = (company: string, { ids, vins }: Lists): VehicleNames => ({
   company,
   ids: (ids ?? []).filter(isId),
   vins: (vins ?? []).map(vinOrNull).filter((vin) => vin !== null),
 });
 
-/** The company's vehicles `v` that are named, also those of deleted fleets. */
-export const vehiclesNamed = ({ company, ids, vins }: Named, q: QueryCreator<Tables> = db) =>
+/** The named vehicles `v` of the company, also those of deleted fleets. */
+export const vehiclesNamed = ({ company, ids, vins }: VehicleNames, q: QueryCreator<Tables> = db) =>
   q
     .selectFrom('vehicle as v')
     .where('v.company', '=', company)
     .where(({ eb, or }) => or([eb('v.id', '=', anyId(ids)), eb('v.vin', '=', anyText(vins))]));
 
-/** The ids and VINs that name none of the vehicles that were found, as the caller wrote them. */
+/** The ids and VINs without a vehicle, as the caller wrote them. */
 export function notFoundOf({ ids, vins }: Lists, found: readonly { id: string; vin: string }[]) {
   const foundIds = new Set(found.map(({ id }) => id));
   const foundVins = new Set(found.map(({ vin }) => vin));

@@ -2,37 +2,30 @@ import { type Expression, expressionBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type Event, eventObject } from '../events/events.ts';
 import { scheduleOf } from '../schedule.ts';
-import { onPrimary } from '../sql/send.ts';
-import { anyText, listRows, prepare } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { anyText, db, listRows, prepare, type Tables } from '../sql/sql.ts';
 import { payloadOf, type Sender, signedHeaders } from './sender.ts';
 
-/** Longer than an attempt may take; a killed process's deliveries come due again after it. */
+/** Longer than an attempt; deliveries of a killed process come due again after it. */
 const LEASE_SECONDS = 30;
 
-/**
- * Deliveries of a company that are taken up together. Those of webhooks whose last attempt failed are apart, so that they
- * hold up no others, and so are those that somebody asked for although their webhook is halted.
- */
-export interface Party {
-  company: string;
-  kind: keyof typeof kinds;
-}
+/** Deliveries of a company that are claimed together: failing and halted webhooks do not hold up others. */
+export type DeliveryGroup = { company: string; kind: keyof typeof kinds };
 
-/** How many deliveries of each webhook are under way in this process. */
+/** Deliveries of each webhook that this process is sending. */
 type Busy = ReadonlyMap<string, number>;
+type ClaimLimits = { limit: number; busy: Busy };
 const listsOf = (busy: Busy) => ({ busy: [...busy.keys()], counts: [...busy.values()] });
 type BusyLists = ReturnType<typeof listsOf>;
 
 const w = expressionBuilder<{ w: Tables['webhook'] }, 'w'>();
 const d = expressionBuilder<{ d: Tables['delivery'] }, 'd'>();
-const active = w('w.state', '=', sql.lit('ACTIVE'));
+const isActive = w('w.state', '=', sql.lit('ACTIVE'));
 
 /** Conditions on webhooks `w` and their deliveries `d`, and how many of one webhook are under way at a time. */
 const kinds = {
-  sound: { webhooks: w.and([active, w.not(w.ref('w.failing'))]), deliveries: d.lit(true), perWebhook: 4 },
-  failing: { webhooks: w.and([active, w.ref('w.failing')]), deliveries: d.lit(true), perWebhook: 1 },
-  asked: { webhooks: w.not(active), deliveries: d.ref('d.asked'), perWebhook: 1 },
+  sound: { webhooks: w.and([isActive, w.not(w.ref('w.failing'))]), deliveries: d.lit(true), perWebhook: 4 },
+  failing: { webhooks: w.and([isActive, w.ref('w.failing')]), deliveries: d.lit(true), perWebhook: 1 },
+  asked: { webhooks: w.not(isActive), deliveries: d.ref('d.asked'), perWebhook: 1 },
 };
 type Kind = keyof typeof kinds;
 
@@ -55,16 +48,16 @@ const busyRows = ({ busy, counts }: BusyLists) => listRows('busy', { id: [busy, 
 const roomOf = (kind: Kind) =>
   sql<number>`greatest(0, ${sql.lit(kinds[kind].perWebhook)} - coalesce(${sql.ref('busy.count')}, 0))`;
 
-type Looked = BusyLists & { companies: readonly string[]; now: string };
+type GroupSearch = BusyLists & { companies: readonly string[]; now: string };
 
-const firstDue = (kind: Kind, p: Looked) =>
+const firstDue = (kind: Kind, p: GroupSearch) =>
   webhooksOf(kind, anyText(p.companies))
     .leftJoin(busyRows(p), 'busy.id', 'w.id')
     .crossJoinLateral(nextOf(kind))
     .where('next.due_at', '<=', p.now)
     .select(['w.company', sql<Kind>`${sql.lit(kind)}::text`.as('kind'), 'next.due_at', roomOf(kind).as('room')]);
 
-const findParties = prepare((p: Looked) =>
+const findGroups = prepare((p: GroupSearch) =>
   db
     .selectFrom(firstDue('sound', p).unionAll(firstDue('failing', p)).unionAll(firstDue('asked', p)).as('due'))
     .select(({ eb, fn }) => ['company', 'kind', eb(fn.max('room'), '>', 0).$castTo<boolean>().as('room')])
@@ -83,20 +76,17 @@ const { companiesDue, reschedule } = scheduleOf('delivery', (company) =>
     .select(({ fn }) => fn.min('all.due_at').as('due_at')),
 );
 
-/**
- * Finds whose deliveries are due, the longest waiting first, and whether any webhook of theirs has room. Locks nothing. `next` is
- * when (ISO 8601) another delivery will be due, if that is known.
- */
-export async function partiesDue(ctx: Context, busy: Busy) {
+/** Groups with due deliveries, the longest waiting first, and the time (ISO 8601) of the next ones, if known. */
+export async function groupsDue(ctx: Context, busy: Busy) {
   const { companies, next } = await companiesDue(ctx);
-  if (companies.length === 0) return { parties: [], next };
+  if (companies.length === 0) return { groups: [], next };
   const now = ctx.now().toISOString();
-  const parties = await findParties(onPrimary(ctx), { ...listsOf(busy), companies, now });
-  const due = new Set(parties.map(({ company }) => company));
+  const groups = await findGroups(ctx, { ...listsOf(busy), companies, now });
+  const due = new Set(groups.map(({ company }) => company));
   const done = companies.filter((company) => !due.has(company));
   for (const company of done) await reschedule(ctx, company);
   // A company that was rescheduled may have a delivery due before `next`, so look again at once.
-  return { parties, next: done.length > 0 ? now : next };
+  return { groups, next: done.length > 0 ? now : next };
 }
 
 const claiming = (kind: Kind) =>
@@ -151,15 +141,10 @@ const claims = { sound: claiming('sound'), failing: claiming('failing'), asked: 
 /** A delivery that this process has claimed until `until`. */
 export type ClaimedDelivery = Awaited<ReturnType<typeof claims.sound>>[number];
 
-/** Claims up to `limit` deliveries of a party that have come due, the longest waiting first. */
-export async function claimDeliveries(
-  ctx: Context,
-  { company, kind }: Party,
-  { limit, busy }: { limit: number; busy: Busy },
-): Promise<ClaimedDelivery[]> {
+export async function claimDeliveries(ctx: Context, { company, kind }: DeliveryGroup, { limit, busy }: ClaimLimits) {
   const now = ctx.now();
   const until = new Date(now.getTime() + LEASE_SECONDS * 1000).toISOString();
-  return claims[kind](onPrimary(ctx), { ...listsOf(busy), company, limit, now: now.toISOString(), until });
+  return claims[kind](ctx, { ...listsOf(busy), company, limit, now: now.toISOString(), until });
 }
 
 export type Sent = Awaited<ReturnType<typeof sendDelivery>>;

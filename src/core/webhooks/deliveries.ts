@@ -3,26 +3,24 @@ import { z } from 'zod';
 import { deliveryStates } from '../../entities/event.ts';
 import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
-import { eventTypes } from '../events/event-data.ts';
-import { typeField } from '../events/event-types.ts';
+import { eventTypes, typeField } from '../events/event-data.ts';
 import { type Event, eventWithFewVehicles, HIDDEN } from '../events/events.ts';
 import { record } from '../events/record-events.ts';
-import { field } from '../fields.ts';
+import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { comesDue } from '../schedule.ts';
 import type { Page } from '../sql/page.ts';
-import { readOne, readSlice, type Slice } from '../sql/read.ts';
+import { readOne, readSlice } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoSql, json, jsonTable } from '../sql/selection.ts';
-import { onPrimary, transaction } from '../sql/send.ts';
-import { prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { transaction } from '../sql/send.ts';
+import { db, prepare } from '../sql/sql.ts';
 import { PAYLOAD_VEHICLES, payloadOf } from './sender.ts';
 import { getWebhook, isOfContract, lockWebhook, needContracts } from './webhooks.ts';
 
 export const deliveryState = z.enum(deliveryStates);
 export type DeliveryState = z.output<typeof deliveryState>;
 
-const eventId = '019aa1b2-9e5f-7061-8c8d-2e3f4a5b6c7d';
+const eventId = exampleIds.event;
 
 export const deliveryRequest = z
   .object({
@@ -32,15 +30,10 @@ export const deliveryRequest = z
   })
   .describe('What was sent.');
 
-/** One event on its way to one webhook. Times are ISO 8601 UTC. */
 export const delivery = z
   .object({
-    id: field(
-      z.uuid(),
-      'Identifies the delivery: the same in both interfaces.',
-      '019aa1b2-af60-7172-9d9e-3f4a5b6c7d8e',
-    ),
-    webhookId: field(z.uuid(), 'Where it goes.', '019aa1b2-8d4e-7f50-9b7c-1d2e3f4a5b6c'),
+    id: uuidField('Identifies the delivery: the same in both interfaces.', '019aa1b2-af60-7172-9d9e-3f4a5b6c7d8e'),
+    webhookId: uuidField('Where it goes.', exampleIds.webhook),
     eventId: field(z.uuid(), 'The event that it brings; the header `webhook-id`.', eventId),
     type: field(z.enum(eventTypes), 'The type of the event.', 'eligibility.changed'),
     state: field(deliveryState, '`PENDING` until it has succeeded or will not be tried again.', 'SUCCEEDED'),
@@ -50,7 +43,7 @@ export const delivery = z
       'When it is tried next; null: not by itself, or not before the webhook is active again.',
       null,
     ),
-    createdAt: field(z.iso.datetime(), 'When it became due.', '2026-11-20T08:00:00.000Z'),
+    createdAt: timeField('When it became due.'),
     attemptedAt: field(z.iso.datetime().nullable(), 'When it was last tried.', '2026-11-20T08:00:00.000Z'),
     request: field(deliveryRequest.nullable(), 'What was last sent.', {
       url: 'https://example.com/fleet-events',
@@ -69,16 +62,14 @@ export const delivery = z
 export type Delivery = z.output<typeof delivery>;
 
 /** A page of a webhook's deliveries, oldest first: of the events that the caller may read. Throws WebhookNotFound. */
-export async function listDeliveries(
-  ctx: Context,
-  input: { webhookId: string; page: Page; state?: DeliveryState | null | undefined },
-): Promise<Slice<Delivery>> {
+export async function listDeliveries(ctx: Context, input: DeliveriesInput) {
+  const company = authorize(ctx, 'fleets:read');
   const { id: webhookId } = await getWebhook(ctx, { id: input.webhookId });
-  const { page, state } = input;
-  const asked = { company: authorize(ctx, 'fleets:read'), page, filter: { webhookId, state } };
-  const { items, ...rest } = await readSlice<Row>(ctx, deliveryRows, asked);
+  const filter = { webhookId, state: input.state };
+  const { items, ...rest } = await readSlice<Row>(ctx, deliveryRows, { company, page: input.page, filter });
   return { ...rest, items: items.map(toDelivery) };
 }
+type DeliveriesInput = { webhookId: string; page: Page; state?: DeliveryState | null | undefined };
 
 /** Sends a webhook an event of type webhook.test, whatever its state and types: one attempt. Throws WebhookNotFound. */
 export async function testWebhook(ctx: Context, input: { id: string }): Promise<Delivery> {
@@ -86,31 +77,28 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
   return transaction(ctx, async () => {
     const webhook = await lockWebhook(ctx, company, input.id);
     const [event = ''] = await record(ctx, [{ type: 'webhook.test', company, data: { webhookId: webhook.id } }]);
-    const place = { company, webhook_id: webhook.id };
-    const [row] = await insertTest(onPrimary(ctx), { ...place, event_id: event, now: ctx.now() });
+    const key = { company, webhook_id: webhook.id };
+    const [row] = await insertTest(ctx, { ...key, event_id: event, now: ctx.now() });
     await comesDue(ctx, 'delivery', company);
-    return deliveryOf(ctx, { ...place, id: row?.id ?? '' });
+    return deliveryOf(ctx, { ...key, id: row?.id ?? '' });
   });
 }
 
-/**
- * Sends a delivery again, at once and whatever the state of its webhook. One that is still under way is brought
- * forward; one that has ended gets one more attempt. Throws WebhookNotFound, NotFound and Forbidden.
- */
+/** Sends a delivery once more, at once, whatever its state. Throws WebhookNotFound, NotFound and Forbidden. */
 export async function redeliver(ctx: Context, input: { webhookId: string; deliveryId: string }): Promise<Delivery> {
   const company = authorize(ctx, 'fleets:write');
   return transaction(ctx, async () => {
     const webhook = await lockWebhook(ctx, company, input.webhookId);
-    const place = { company, webhook_id: webhook.id, id: input.deliveryId };
-    const { type } = await deliveryOf(ctx, place);
+    const key = { company, webhook_id: webhook.id, id: input.deliveryId };
+    const { type } = await deliveryOf(ctx, key);
     if (isOfContract(type)) needContracts(ctx);
-    await bringForward(onPrimary(ctx), { ...place, now: ctx.now() });
+    await bringForward(ctx, { ...key, now: ctx.now() });
     await comesDue(ctx, 'delivery', company);
-    return deliveryOf(ctx, place);
+    return deliveryOf(ctx, key);
   });
 }
 
-const deliveryOf = async (ctx: Context, { company, webhook_id: webhookId, id }: Place): Promise<Delivery> =>
+const deliveryOf = async (ctx: Context, { company, webhook_id: webhookId, id }: DeliveryKey): Promise<Delivery> =>
   toDelivery(await readOne<Row>(ctx, anyRows, { webhookId, id }, { company }));
 
 const sent = delivery
@@ -118,7 +106,7 @@ const sent = delivery
   .extend({ url: z.string().nullable(), headers: z.record(z.string(), z.string()).nullable() });
 type Row = z.output<typeof sent> & { event: Event };
 
-// Looked up for what is shown alone: a join would read them of all deliveries, to sort them.
+// Subqueries of the rows of a page: joins would read events and webhooks of all deliveries, to sort them.
 const EVENT = 'event e where e.company = $company and e.id = d.event_id';
 const TYPE = `(select e.type from ${EVENT})`;
 const WEBHOOK = 'webhook dw where dw.company = $company and dw.id = d.webhook_id';
@@ -157,31 +145,30 @@ const anyRows: Resource = {
   missing: () => new NotFound('There is no delivery with this id.'),
 };
 
-/** Deliveries of the events that the caller may read. */
 export const deliveryRows: Resource = {
   ...anyRows,
   lacking: { scope: HIDDEN.scope, where: `exists (select from ${EVENT} and ${HIDDEN.where})` },
 };
 
-type Place = Record<'company' | 'webhook_id' | 'id', string>;
+type DeliveryKey = Record<'company' | 'webhook_id' | 'id', string>;
 
-const insertTest = prepare(
-  ({ company, webhook_id, event_id, now }: Omit<Place, 'id'> & { event_id: string; now: Date }) =>
-    db
-      .insertInto('delivery')
-      .values({ company, webhook_id, event_id, once: true, asked: true, due_at: now, created_at: now })
-      .returning('id'),
+type NewTest = Omit<DeliveryKey, 'id'> & { event_id: string; now: Date };
+const insertTest = prepare(({ company, webhook_id, event_id, now }: NewTest) =>
+  db
+    .insertInto('delivery')
+    .values({ company, webhook_id, event_id, once: true, asked: true, due_at: now, created_at: now })
+    .returning('id'),
 );
 
-const bringForward = prepare((p: Place & { now: Date }) =>
+const bringForward = prepare((p: DeliveryKey & { now: Date }) =>
   db
     .updateTable('delivery')
     .set({
-      // A claim that its process leaves behind ends by itself.
-      due_at: ({ eb, ref }) =>
-        eb.case().when(ref('claimed')).then(ref('due_at')).else(sql<string>`${p.now}::timestamptz`).end(),
+      // The claim of a dead process ends by itself.
+      due_at: ({ ref }) =>
+        sql<string>`case when ${ref('claimed')} then ${ref('due_at')} else ${p.now}::timestamptz end`,
       asked: true,
-      once: ({ eb, or, ref }) => or([ref('once'), eb('state', '<>', sql.lit('PENDING'))]).$castTo<boolean>(),
+      once: ({ ref }) => sql<boolean>`${ref('once')} or ${ref('state')} <> 'PENDING'`,
       state: 'PENDING',
     })
     .where('company', '=', p.company)

@@ -1,50 +1,45 @@
 import { type SqlBool, sql } from 'kysely';
+import { Webhook } from '../../entities/event.ts';
 import type { Context } from '../context.ts';
 import { delivering, holdPublishing } from '../events/log.ts';
 import { comesDue } from '../schedule.ts';
-import { onPrimary, transaction } from '../sql/send.ts';
-import { prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
-import type { WebhookKey } from './webhook.ts';
+import { transaction } from '../sql/send.ts';
+import { anyOf, db, prepare, type RowKey } from '../sql/sql.ts';
 
-/** Rows of a step: few, since pausing the webhook waits for one, and at the end its company's publishing. */
+/** Rows of a step: few, since pausing the webhook waits for a step, and publishing for the last one. */
 const ROWS_AT_ONCE = 1000;
 
 const findToResume = prepare((p: { now: string }) =>
   db.selectFrom('webhook').select(['company', 'id']).where('due_at', '<=', p.now).orderBy('due_at').limit(100),
 );
 
-/** Webhooks that are active again and for which something has waited, the longest waiting first. */
-export const webhooksToResume = (ctx: Context): Promise<WebhookKey[]> =>
-  findToResume(onPrimary(ctx), { now: ctx.now().toISOString() });
+/** Webhooks that were activated and have waiting deliveries or events, the longest waiting first. */
+export const webhooksToResume = (ctx: Context): Promise<RowKey[]> =>
+  findToResume(ctx, { now: ctx.now().toISOString() });
 
-/**
- * Makes some of what has waited for a webhook due, in a transaction of its own; gives whether there may be more. First
- * come attempts that failed before, then events, in the order of the log. Whoever pauses or deletes it, or dies, does so
- * between two steps: the webhook's row says how far it is.
- */
-export async function resumeStep(ctx: Context, webhook: WebhookKey): Promise<boolean> {
-  // Events that are being published now are in no snapshot yet: only who holds publishing knows that there are no more.
+/** Makes failed attempts, then waiting events due, step by step; gives whether there may be more. */
+export async function resumeStep(ctx: Context, webhook: RowKey): Promise<boolean> {
+  // A snapshot lacks events that are being published now, so the last step holds publishing.
   return (await step(ctx, webhook, { last: false })) || step(ctx, webhook, { last: true });
 }
 
-async function step(ctx: Context, { company, id }: WebhookKey, { last }: { last: boolean }): Promise<boolean> {
-  return transaction(ctx, async () => {
-    const given = { company, id, now: ctx.now().toISOString() };
+async function step(ctx: Context, { company, id }: RowKey, { last }: { last: boolean }): Promise<boolean> {
+  return transaction(ctx, async (em) => {
+    const values = { company, id, now: ctx.now().toISOString() };
     if (last) await holdPublishing(ctx, company);
-    const [webhook] = await lockResuming(onPrimary(ctx), given);
+    const [webhook] = await lockResuming(ctx, { company, id });
     if (!webhook) return false;
-    const { length: forwarded } = await bringForward(onPrimary(ctx), given);
-    const [looked] = forwarded < ROWS_AT_ONCE ? await deliverWaiting(onPrimary(ctx), given) : [];
+    const { length: forwarded } = await bringForward(ctx, values);
+    const [looked] = forwarded < ROWS_AT_ONCE ? await deliverWaiting(ctx, values) : [];
     const count = looked?.count ?? 0;
     if (forwarded + count > 0) await comesDue(ctx, 'delivery', company);
     const more = forwarded === ROWS_AT_ONCE || count === ROWS_AT_ONCE;
-    if (last && !more) await endResuming(onPrimary(ctx), given);
+    if (last && !more) await em.nativeUpdate(Webhook, { company, id }, { heldFrom: null, dueAt: null });
     return more;
   });
 }
 
-const lockResuming = prepare((p: WebhookKey) =>
+const lockResuming = prepare((p: RowKey) =>
   db
     .selectFrom('webhook')
     .select('id')
@@ -54,43 +49,32 @@ const lockResuming = prepare((p: WebhookKey) =>
     .forNoKeyUpdate(),
 );
 
-const endResuming = prepare((p: WebhookKey) =>
-  db
-    .updateTable('webhook')
-    .set({ held_from: null, due_at: null })
-    .where('company', '=', p.company)
-    .where('id', '=', p.id),
-);
-
-/** Makes attempts due now that would have come later; not those that have failed since the webhook is active again. */
-const bringForward = prepare((p: WebhookKey & { now: string }) =>
-  db
-    .with('later', (q) =>
-      q
-        .selectFrom('delivery as d')
-        .innerJoin('webhook as w', 'w.id', 'd.webhook_id')
-        .select('d.id')
-        .where('w.company', '=', p.company)
-        .where('d.company', '=', p.company)
-        .where('d.webhook_id', '=', p.id)
-        .where('d.due_at', '>', p.now)
-        .whereRef('d.attempted_at', '<', 'w.due_at')
-        .where('d.claimed', '=', false)
-        .orderBy('d.due_at')
-        .limit(ROWS_AT_ONCE)
-        .forUpdate(['d'])
-        .skipLocked(),
-    )
-    .updateTable('delivery as d')
-    .from('later')
-    .set({ due_at: p.now })
+/** Makes attempts due now that would have come later, except those that failed after the webhook was activated. */
+const bringForward = prepare((p: RowKey & { now: string }) => {
+  const later = db
+    .selectFrom('delivery as d')
+    .innerJoin('webhook as w', 'w.id', 'd.webhook_id')
+    .select('d.id')
+    .where('w.company', '=', p.company)
     .where('d.company', '=', p.company)
-    .whereRef('d.id', '=', 'later.id')
-    .returning('d.id'),
-);
+    .where('d.webhook_id', '=', p.id)
+    .where('d.due_at', '>', p.now)
+    .whereRef('d.attempted_at', '<', 'w.due_at')
+    .where('d.claimed', '=', false)
+    .orderBy('d.due_at')
+    .limit(ROWS_AT_ONCE)
+    .forUpdate(['d'])
+    .skipLocked();
+  return db
+    .updateTable('delivery')
+    .set({ due_at: p.now })
+    .where('company', '=', p.company)
+    .where('id', '=', anyOf(later))
+    .returning('id');
+});
 
-/** Looks at the next events that wait, and makes deliveries of those that the webhook wants; gives how many it looked at. */
-const deliverWaiting = prepare((p: WebhookKey & { now: string }) =>
+/** Makes deliveries of the next waiting events that the webhook wants; gives how many it looked at. */
+const deliverWaiting = prepare((p: RowKey & { now: string }) =>
   db
     .with(
       (cte) => cte('next').materialized(),

@@ -22,12 +22,11 @@ interface Options {
   lookup?: Lookup;
 }
 
-/** More of an answer is not read. */
+/** Bytes of an answer that are read, and characters of it that are kept. */
 const ANSWER_BYTES = 64 * 1024;
-/** More of an answer is not kept. */
 const KEPT_CHARACTERS = 1000;
 
-/** Sends webhooks to public addresses only, as they are resolved for the very connection that is used. */
+/** Sends webhooks to public addresses only, checked as resolved for the connection in use. */
 export function openSender({ loopback, timeoutMs = 15_000, lookup = lookupName }: Options) {
   const agent = new Agent({
     connect: { lookup: publicOnly(lookup, loopback), timeout: timeoutMs },
@@ -38,7 +37,7 @@ export function openSender({ loopback, timeoutMs = 15_000, lookup = lookupName }
   });
 
   async function attempt(url: string, headers: Record<string, string>, body: string) {
-    // The agent looks up no literal address, so it is checked here; publicOnly checks names on each connection.
+    // The agent resolves no literal address, so it is checked here; publicOnly checks names.
     const fault = faultOf(new URL(url), { loopback });
     if (fault) throw new Refused(`The URL ${fault}.`);
     const signal = AbortSignal.timeout(timeoutMs);
@@ -49,7 +48,7 @@ export function openSender({ loopback, timeoutMs = 15_000, lookup = lookupName }
   }
 
   return {
-    /** Posts once and follows nothing; never throws. `error` says why there was no answer; `retryAfter` is in seconds. */
+    /** Posts once, follows nothing, never throws. `error`: why there was no answer; `retryAfter` is in seconds. */
     async send(url: string, headers: Record<string, string>, body: string) {
       const start = performance.now();
       const outcome = await attempt(url, headers, body).catch((error) => {
@@ -61,10 +60,10 @@ export function openSender({ loopback, timeoutMs = 15_000, lookup = lookupName }
   };
 }
 
-/** Its message gives nothing away of where names lead to. */
+/** Its message reveals no address. */
 class Refused extends Error {}
 
-/** Resolves a name and rejects it if any of its addresses may not be reached; the connection uses what was checked. */
+/** Resolves a name, and rejects it if an address may not be reached; the connection uses the checked ones. */
 const publicOnly =
   (lookup: Lookup, loopback: boolean): LookupFunction =>
   (hostname, options, callback) => {
@@ -111,10 +110,7 @@ const LARGEST_BYTES = 20_000;
 /** More vehicles than these take more than LARGEST_BYTES. */
 export const PAYLOAD_VEHICLES = 300;
 
-/**
- * The body of an event's deliveries: the event as REST shows it. One that is too large, or lacks its many vehicles, comes without
- * vehicles and data, marked `truncated`, with the address where the whole of it can be read.
- */
+/** An event's body, as REST shows it; too large or without its vehicles, it is `truncated` and has an address. */
 export function payloadOf(event: Event): string {
   const whole = JSON.stringify(event);
   const hasAll = event.vehicles.length === event.vehicleCount;
@@ -124,10 +120,9 @@ export function payloadOf(event: Event): string {
 
 const PREFIX = 'whsec_';
 
-/** A new signing secret, as Standard Webhooks writes it. */
 export const newSecret = (): string => `${PREFIX}${randomBytes(32).toString('base64')}`;
 
-/** The headers of Standard Webhooks: one signature for each secret, so that receivers can change theirs in peace. */
+/** The headers of Standard Webhooks, with a signature for each secret, so that receivers can change theirs. */
 export function signedHeaders(id: string, body: string, secrets: readonly string[], now: Date): Record<string, string> {
   const timestamp = Math.floor(now.getTime() / 1000);
   const signatures = secrets.map((secret) => {

@@ -2,38 +2,31 @@ import { type QueryCreator, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { holdPublishing } from '../events/log.ts';
 import { scheduling } from '../schedule.ts';
-import { onPrimary, transaction } from '../sql/send.ts';
-import { prepare } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
+import { transaction } from '../sql/send.ts';
+import { db, jsonRows, prepare, type Tables } from '../sql/sql.ts';
 import type { ClaimedDelivery, Sent } from './deliver-webhooks.ts';
 import type { DeliveryState } from './deliveries.ts';
 import { haltWebhook } from './webhook.ts';
 
-/** Seconds after each failed attempt until the next; after the last there is none. */
+/** Seconds from each failed attempt to the next. */
 const RETRY_SECONDS = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
-/** Each delay is up to so much longer, so that what failed together does not come back together. */
+/** The greatest share by which a delay is longer, so that failures do not return together. */
 const JITTER = 0.1;
 
-export interface Attempted {
-  claimed: ClaimedDelivery;
-  sent: Sent;
-}
+export type Attempted = { claimed: ClaimedDelivery; sent: Sent };
 
 /**
- * Stores what came of attempts of a company's deliveries, in one statement. 2xx alone is success. A failure comes due
- * again by the schedule, or when the receiver asked for it if that is later; the last one pauses the webhook, and 410
- * disables it. Deliveries that are no longer there, and claims that have run out, are passed over.
+ * Stores a company's attempts. 2xx alone is success; a failure comes due again by the schedule or `Retry-After`; the
+ * last one pauses the webhook, 410 disables it. Skips deleted deliveries and lost claims.
  */
 export async function storeAttempts(ctx: Context, company: string, attempted: readonly Attempted[]): Promise<void> {
   const outcomes = attempted.map(outcomeOf);
-  if (!outcomes.some(({ last }) => last)) await store(ctx, company, outcomes);
-  else {
-    await transaction(ctx, async () => {
-      // Halting a webhook locks publishing first and the webhook second, everywhere in this order.
-      await holdPublishing(ctx, company);
-      await store(ctx, company, outcomes);
-    });
-  }
+  const storeAndHalt = async () => {
+    // Halting a webhook locks publishing first and the webhook second, everywhere in this order.
+    await holdPublishing(ctx, company);
+    await store(ctx, company, outcomes);
+  };
+  await (outcomes.some(({ last }) => last) ? transaction(ctx, storeAndHalt) : store(ctx, company, outcomes));
   const { changes } = ctx.services;
   for (const { succeeded } of outcomes) changes.emit('outcome', 'delivery', succeeded ? 'SUCCEEDED' : 'FAILED', 1);
 }
@@ -43,58 +36,39 @@ type Outcome = ReturnType<typeof outcomeOf>;
 function outcomeOf({ claimed, sent }: Attempted) {
   const { status, headers, answer, error, at } = sent;
   const succeeded = status !== null && status >= 200 && status < 300;
-  const gone = status === 410;
-  const delay = gone ? undefined : RETRY_SECONDS[claimed.attempts];
+  const isDisabled = status === 410;
+  const delay = isDisabled ? undefined : RETRY_SECONDS[claimed.attempts];
   const { id, webhook_id, until, url } = claimed;
   return {
     ...{ id, webhook_id, until, url, status, headers, answer, error, attempted_at: at, duration_ms: sent.durationMs },
     succeeded,
     last: !succeeded && delay === undefined,
     seconds: Math.max((delay ?? 0) * (1 + Math.random() * JITTER), sent.retryAfter ?? 0),
-    reason: gone ? 'The receiver answered 410 (Gone).' : exhausted(claimed, sent),
-    halted: gone ? ('DISABLED' as const) : ('PAUSED' as const),
+    reason: isDisabled ? 'The receiver answered 410 (Gone).' : exhausted(claimed, sent),
+    halted: isDisabled ? ('DISABLED' as const) : ('PAUSED' as const),
   };
 }
 
-const outcomeColumns = sql`o(id uuid, webhook_id uuid, until timestamptz, url text, status int, headers jsonb,
-  answer text, error text, attempted_at timestamptz, duration_ms int, succeeded boolean, last boolean, due_at timestamptz)`;
-type OutcomeRow = Pick<Outcome, 'id' | 'webhook_id' | 'until' | 'url' | 'status' | 'answer' | 'error'> &
-  Pick<Outcome, 'duration_ms' | 'succeeded' | 'last'> & { headers: string; attempted_at: string; due_at: string };
-
-const is = (state: DeliveryState) => sql.lit(state);
+/** An outcome in a statement; `due_at` is the time of another attempt. */
+type OutcomeRow = Omit<Outcome, 'headers' | 'attempted_at' | 'seconds' | 'reason' | 'halted'> &
+  Record<'headers' | 'attempted_at' | 'due_at', string>;
+const outcomeColumns = `id uuid, webhook_id uuid, until timestamptz, url text, status int, headers jsonb, answer text,
+  error text, attempted_at timestamptz, duration_ms int, succeeded boolean, last boolean, due_at timestamptz`;
 
 const storeEach = (q: QueryCreator<Tables & { o: OutcomeRow; held: { id: string } }>, company: string) =>
   q
     .updateTable('delivery as d')
     .from('o')
     .innerJoin('held', 'held.id', 'o.webhook_id')
-    .set({
-      claimed: false,
-      asked: false,
-      attempts: (eb) => eb('d.attempts', '+', 1),
-      attempted_at: ({ ref }) => ref('o.attempted_at'),
-      url: ({ ref }) => ref('o.url'),
-      headers: ({ ref }) => ref('o.headers'),
-      status: ({ ref }) => ref('o.status'),
-      answer: ({ ref }) => ref('o.answer'),
-      error: ({ ref }) => ref('o.error'),
-      duration_ms: ({ ref }) => ref('o.duration_ms'),
-      state: (eb) =>
-        eb
-          .case()
-          .when(eb.ref('o.succeeded'))
-          .then(is('SUCCEEDED'))
-          .when(eb.or([eb.ref('d.once'), eb.ref('o.last')]))
-          .then(is('FAILED'))
-          .else(is('PENDING'))
-          .end(),
-      due_at: (eb) =>
-        eb
-          .case()
-          .when(eb.not(eb.or([eb.ref('o.succeeded'), eb.ref('d.once'), eb.ref('o.last')])))
-          .then(eb.ref('o.due_at'))
-          .end(),
-    })
+    .set(({ eb, ref }) => ({
+      ...{ claimed: false, asked: false, attempts: eb('d.attempts', '+', 1), attempted_at: ref('o.attempted_at') },
+      ...{ url: ref('o.url'), headers: ref('o.headers'), status: ref('o.status'), answer: ref('o.answer') },
+      ...{ error: ref('o.error'), duration_ms: ref('o.duration_ms') },
+      state: sql<DeliveryState>`case when ${ref('o.succeeded')} then 'SUCCEEDED'
+        when ${ref('d.once')} or ${ref('o.last')} then 'FAILED' else 'PENDING' end`,
+      due_at: sql<string | null>`case when not (${ref('o.succeeded')} or ${ref('d.once')} or ${ref('o.last')})
+        then ${ref('o.due_at')} end`,
+    }))
     .where('d.company', '=', company)
     .whereRef('d.id', '=', 'o.id')
     .where('d.claimed', '=', sql.lit(true))
@@ -106,8 +80,7 @@ const storeAll = prepare((p: { company: string; outcomes: string }) =>
   db
     .with(
       (cte) => cte('o').materialized(),
-      (q) =>
-        q.selectFrom(sql<OutcomeRow>`jsonb_to_recordset(${p.outcomes}::jsonb)`.as<'o'>(outcomeColumns)).selectAll(),
+      (q) => q.selectFrom(jsonRows<OutcomeRow, 'o'>('o', p.outcomes, outcomeColumns)).selectAll(),
     )
     .with(
       (cte) => cte('held').materialized(),
@@ -122,7 +95,7 @@ const storeAll = prepare((p: { company: string; outcomes: string }) =>
     )
     .with('stored', (q) => storeEach(q, p.company))
     .with('scheduled', (q) => scheduling(q, 'delivery', q.selectFrom('stored').select(['company', 'due_at']).as('r')))
-    .with('told', (q) =>
+    .with('judged', (q) =>
       q
         .updateTable('webhook as w')
         .from((of) =>
@@ -141,17 +114,17 @@ const storeAll = prepare((p: { company: string; outcomes: string }) =>
     .select(['id', 'state', 'once']),
 );
 
-async function store(ctx: Context, company: string, outcomes: readonly Outcome[]): Promise<void> {
+async function store(ctx: Context, company: string, outcomes: readonly Outcome[]) {
   const now = ctx.now();
   const rows = outcomes.map((one) => ({ ...one, due_at: new Date(now.getTime() + one.seconds * 1000) }));
-  const stored = await storeAll(onPrimary(ctx), { company, outcomes: JSON.stringify(rows) });
+  const stored = await storeAll(ctx, { company, outcomes: JSON.stringify(rows) });
   // A delivery may now be due earlier than the jobs of other processes expect.
   if (stored.some(({ state }) => state === 'PENDING')) ctx.services.changes.announce('due', 'delivery');
   const ended = new Map(stored.flatMap((row) => (row.state === 'FAILED' ? [[row.id, row]] : [])));
   for (const { id, webhook_id, halted: state, reason } of outcomes) {
     const row = ended.get(id);
     if (row && (state === 'DISABLED' || !row.once))
-      await haltWebhook(onPrimary(ctx), { company, id: webhook_id, state, reason, now });
+      await haltWebhook(ctx, { company, id: webhook_id, state, reason, now });
   }
 }
 

@@ -1,9 +1,7 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { onPrimary } from '../sql/send.ts';
-import { anyOf, FIRST_ID, firstIdOf, prepare } from '../sql/sql.ts';
-import { db, type Tables } from '../sql/tables.ts';
-import type { WebhookKey } from './webhook.ts';
+import { FIRST_ID, firstIdOf } from '../sql/ids.ts';
+import { anyOf, db, prepare, type RowKey, type Tables } from '../sql/sql.ts';
 
 const DELIVERIES_KEPT_DAYS = 30;
 const TRIMMED_AT_ONCE = 5000;
@@ -27,19 +25,19 @@ const forgetOld = prepare((p: { before: string }) => forgetting(d('d.id', '<', p
 /** Forgets finished deliveries past their time, in small steps; gives whether there may be more. */
 export async function trimDeliveries(ctx: Context): Promise<boolean> {
   const before = firstIdOf(ctx.now().getTime() - DELIVERIES_KEPT_DAYS * 86_400_000);
-  const { length } = await forgetOld(onPrimary(ctx), { before });
+  const { length } = await forgetOld(ctx, { before });
   return length === TRIMMED_AT_ONCE;
 }
 
-const forgetOf = prepare((p: WebhookKey & { after: string }) =>
+const forgetOf = prepare((p: RowKey & { after: string }) =>
   forgetting(d.and([d('d.company', '=', p.company), d('d.webhook_id', '=', p.id), d('d.id', '>', p.after)])),
 );
 
 /** Forgets a webhook's finished deliveries, in small steps. */
-export async function forgetEnded(ctx: Context, webhook: WebhookKey): Promise<void> {
-  // What was deleted before the last id stays in the index for a while, and would be looked through again.
+export async function forgetEnded(ctx: Context, webhook: RowKey): Promise<void> {
+  // Deleted rows stay in the index for a while, so each step begins after the last id.
   for (let after: string | undefined = FIRST_ID; after; ) {
-    const forgotten = await forgetOf(onPrimary(ctx), { ...webhook, after });
+    const forgotten = await forgetOf(ctx, { ...webhook, after });
     after = forgotten.map(({ id }) => id).toSorted()[TRIMMED_AT_ONCE - 1];
   }
 }

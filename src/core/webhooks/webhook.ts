@@ -6,20 +6,18 @@ import { ValidationFailed } from '../errors.ts';
 import { eventTypes } from '../events/event-data.ts';
 import { endOfLog } from '../events/log.ts';
 import { MOST_TYPES } from '../events/record-events.ts';
-import { asIn, field } from '../fields.ts';
+import { asIn, exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { id, listSchema, mustBe, storable } from '../input.ts';
-import { prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { db, prepare, type RowKey } from '../sql/sql.ts';
 
-/** Types that can be subscribed to; a test is sent to whom it is for. */
+/** Types for subscription; a test goes to its webhook only. */
 export const subscribableTypes = eventTypes.filter((type) => type !== 'webhook.test');
 
 export const webhookState = z.enum(webhookStates);
 
-/** An address that events are sent to, as both interfaces show it. Times are ISO 8601 UTC. */
 export const webhook = z
   .object({
-    id: field(z.uuid(), 'Identifies the webhook: the same in both interfaces.', '019aa1b2-8d4e-7f50-9b7c-1d2e3f4a5b6c'),
+    id: uuidField('Identifies the webhook: the same in both interfaces.', exampleIds.webhook),
     url: field(
       z.url(),
       'Where events are posted to: https, on the public internet, without credentials.',
@@ -36,8 +34,8 @@ export const webhook = z
     ),
     reason: field(z.string().nullable(), 'Why it was paused or disabled by itself.', null),
     oldSecretUntil: field(z.iso.datetime().nullable(), 'Until then, the secret before this one signs, too.', null),
-    createdAt: field(z.iso.datetime(), 'When it was created.', '2026-11-20T08:00:00.000Z'),
-    updatedAt: field(z.iso.datetime(), 'When it last changed.', '2026-11-20T08:00:00.000Z'),
+    createdAt: timeField('When it was created.'),
+    updatedAt: timeField('When it last changed.'),
   })
   .meta({
     id: 'Webhook',
@@ -77,10 +75,7 @@ export const updateWebhookInput = z
 
 const LONGEST = 2048;
 
-/**
- * A webhook's address in its normal form; throws ValidationFailed for one that deliveries must not go to. A name is
- * not looked up here: what it resolves to is checked when a connection is made, each time.
- */
+/** A webhook's address in its normal form; throws ValidationFailed. The name is resolved later, for each connection. */
 export function readWebhookUrl(value: string, settings: { loopback: boolean }): string {
   const url = URL.parse(value);
   const fault = url ? faultOf(url, settings) : 'is not a URL';
@@ -104,18 +99,9 @@ export function faultOf(url: URL, { loopback }: { loopback: boolean }): string |
   return null;
 }
 
-export interface WebhookKey {
-  company: string;
-  id: string;
-}
+type Halt = RowKey & { state: 'PAUSED' | 'DISABLED'; reason: string | null; now: Date };
 
-type Halt = WebhookKey & { state: 'PAUSED' | 'DISABLED'; reason: string | null; now: Date };
-
-/**
- * Sends a webhook nothing more, and remembers from where its events wait for it. To be called in a transaction that holds
- * its company's publishing: while events are published, webhooks are not halted. Its deliveries stay as they are; only
- * those that somebody asks for are taken up.
- */
+/** Halts a webhook, while the transaction holds publishing; stores the position from which its events wait. */
 export const haltWebhook = prepare(({ company, id, state, reason, now }: Halt) =>
   db
     .updateTable('webhook')
@@ -130,13 +116,10 @@ export const haltWebhook = prepare(({ company, id, state, reason, now }: Halt) =
 
 /** Azure's own services for machines inside it. */
 const INSIDE = new Set(['168.63.129.16']);
-/** The whole of the IPv6 internet; what lies outside is reserved, local, or an IPv4 address in disguise. */
+/** The IPv6 internet; other addresses are reserved, local, or IPv4 in disguise. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
-/**
- * Whether anybody on the internet could reach this address: no private, loopback, link-local, shared (CGNAT),
- * multicast, metadata or translated one. With `loopback`, this machine itself counts too.
- */
+/** Whether an address is on the public internet; with `loopback`, this machine itself counts too. */
 export function mayBeReached(address: string, { loopback }: { loopback: boolean }): boolean {
   if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.parse(address);

@@ -4,17 +4,17 @@ import { sql } from 'kysely';
 import { Webhook as WebhookEntity } from '../../entities/event.ts';
 import { authorize, type Context, needScope } from '../context.ts';
 import { type Expected, needExpected, ValidationFailed, WebhookNotFound } from '../errors.ts';
-import { typesField } from '../events/event-types.ts';
+import { typesField } from '../events/event-data.ts';
 import { holdPublishing } from '../events/log.ts';
 import { readInput } from '../input.ts';
 import { comesDue } from '../schedule.ts';
+import { isId, newId } from '../sql/ids.ts';
 import type { Page } from '../sql/page.ts';
 import { readOne, readSlice, type Slice } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoSql, json, jsonObject, jsonTable } from '../sql/selection.ts';
-import { onPrimary, transaction } from '../sql/send.ts';
-import { isId, newId, prepare } from '../sql/sql.ts';
-import { db } from '../sql/tables.ts';
+import { transaction } from '../sql/send.ts';
+import { db, prepare, type RowKey } from '../sql/sql.ts';
 import { newSecret } from './sender.ts';
 import { forgetEnded } from './trim-deliveries.ts';
 import {
@@ -23,7 +23,6 @@ import {
   readWebhookUrl,
   updateWebhookInput,
   type Webhook,
-  type WebhookKey,
   type WebhookWithSecret,
   webhook,
 } from './webhook.ts';
@@ -31,14 +30,14 @@ import {
 /** Every event is matched against all of them. */
 const WEBHOOKS_MAX = 100;
 
-/** Has the company's events sent to an address from now on; throws ValidationFailed. */
+/** Creates a webhook for later events; throws ValidationFailed. */
 export async function createWebhook(ctx: Context, input: unknown): Promise<WebhookWithSecret> {
   const company = authorize(ctx, 'fleets:write');
   const fields = readInput(createWebhookInput, input);
   if (haveContracts(fields.types ?? [])) needContracts(ctx);
   const secret = newSecret();
   return transaction(ctx, async (em) => {
-    // One after another, else two at once would both be the last.
+    // In turn, else two creations could both be the last.
     await holdPublishing(ctx, company);
     if ((await em.count(WebhookEntity, { company })) >= WEBHOOKS_MAX)
       throw new ValidationFailed([], `A company has at most ${WEBHOOKS_MAX} webhooks.`);
@@ -50,10 +49,7 @@ export async function createWebhook(ctx: Context, input: unknown): Promise<Webho
   });
 }
 
-/**
- * Changes a webhook. Pausing keeps its events for it; activating sends what has waited. Throws WebhookNotFound,
- * PreconditionFailed, ValidationFailed, and Forbidden for whoever changes where events go that it may not read.
- */
+/** Changes, pauses or activates a webhook; throws WebhookNotFound, PreconditionFailed, ValidationFailed, Forbidden. */
 export async function updateWebhook(ctx: Context, input: unknown, expected?: Expected<Webhook>): Promise<Webhook> {
   const company = authorize(ctx, 'fleets:write');
   const { id: webhookId, state, ...fields } = readInput(updateWebhookInput, input);
@@ -72,9 +68,9 @@ export async function updateWebhook(ctx: Context, input: unknown, expected?: Exp
     if (!isDeepStrictEqual([url, description, types], [before.url, before.description, before.types])) {
       await em.nativeUpdate(WebhookEntity, { company, id }, { url, description, types, updatedAt: now });
     }
-    if (state === 'PAUSED') await haltWebhook(onPrimary(ctx), { company, id, state, reason: null, now });
+    if (state === 'PAUSED') await haltWebhook(ctx, { company, id, state, reason: null, now });
     if (state === 'ACTIVE' && before.state !== 'ACTIVE') {
-      // What has waited is sent in steps (core/webhooks/resume-webhooks.ts).
+      // core/webhooks/resume-webhooks.ts sends what has waited, in steps.
       const resumed = { state, reason: null, failing: false, dueAt: now, updatedAt: now };
       await em.nativeUpdate(WebhookEntity, { company, id }, resumed);
       await comesDue(ctx, 'delivery', company);
@@ -84,15 +80,8 @@ export async function updateWebhook(ctx: Context, input: unknown, expected?: Exp
   });
 }
 
-/**
- * Deletes a webhook with its deliveries and gives it back as it was; throws WebhookNotFound and PreconditionFailed. Deliveries
- * that have ended go first, in small steps: the webhook gets its events until the rest goes, even if that fails.
- */
-export async function deleteWebhook(
-  ctx: Context,
-  input: { id: string },
-  expected?: Expected<Webhook>,
-): Promise<Webhook> {
+/** Deletes a webhook; throws WebhookNotFound and PreconditionFailed. Ended deliveries go first, in small steps. */
+export async function deleteWebhook(ctx: Context, input: { id: string }, expected?: Expected<Webhook>) {
   const company = authorize(ctx, 'fleets:write');
   const before = await readOne<Webhook>(ctx, webhookRows, input, { company });
   needExpected(before, expected);
@@ -123,17 +112,15 @@ export async function rotateWebhookSecret(ctx: Context, input: { id: string }): 
   });
 }
 
-/** One webhook of the caller's company; throws WebhookNotFound. */
 export const getWebhook = (ctx: Context, input: { id: string }): Promise<Webhook> =>
   readOne(ctx, webhookRows, input, { company: authorize(ctx, 'fleets:read') });
 
-/** A page of the company's webhooks, oldest first. */
 export const listWebhooks = (ctx: Context, { page }: { page: Page }): Promise<Slice<Webhook>> =>
   readSlice(ctx, webhookRows, { company: authorize(ctx, 'fleets:read'), page });
 
 /** A webhook of the company, locked until the transaction ends; throws WebhookNotFound. */
 export async function lockWebhook(ctx: Context, company: string, id: string): Promise<Webhook> {
-  const [row] = isId(id) ? await lockOne(onPrimary(ctx), { company, id }) : [];
+  const [row] = isId(id) ? await lockOne(ctx, { company, id }) : [];
   if (!row) throw new WebhookNotFound();
   return row.json;
 }
@@ -146,14 +133,14 @@ function withSecret(ctx: Context, webhook: Webhook, secret: string): WebhookWith
 export const isOfContract = (type: string): boolean => type.startsWith('contract.');
 const haveContracts = (types: readonly string[]) => types.length === 0 || types.some(isOfContract);
 
-/** A token must not send to an address of its choice what it may not read. */
+/** A token must not redirect events that it may not read. */
 export const needContracts = (ctx: Context): void =>
   needScope(ctx, 'contracts:read', 'Events of contracts (and so all events) need the scope contracts:read.');
 
 /** Throws Forbidden unless the caller may read all events of the webhook's types, and those that wait for it. */
 async function needEventsOf(ctx: Context, company: string, webhook: Webhook, types = webhook.types): Promise<void> {
   const wanted = haveContracts(webhook.types) || haveContracts(types);
-  const [waiting] = wanted ? [] : await contractsWaiting(onPrimary(ctx), { company, id: webhook.id });
+  const [waiting] = wanted ? [] : await contractsWaiting(ctx, { company, id: webhook.id });
   if (wanted || waiting) needContracts(ctx);
 }
 
@@ -176,7 +163,7 @@ export const webhookRows: Resource = {
   missing: () => new WebhookNotFound(),
 };
 
-const lockOne = prepare((p: WebhookKey) =>
+const lockOne = prepare((p: RowKey) =>
   db
     .selectFrom('webhook as w')
     .select(jsonObject<Webhook>(webhookJson).as('json'))
@@ -185,7 +172,7 @@ const lockOne = prepare((p: WebhookKey) =>
     .forNoKeyUpdate(),
 );
 
-const contractsWaiting = prepare((p: WebhookKey) =>
+const contractsWaiting = prepare((p: RowKey) =>
   db
     .selectFrom('delivery as d')
     .innerJoin('event as e', 'e.id', 'd.event_id')
@@ -193,7 +180,7 @@ const contractsWaiting = prepare((p: WebhookKey) =>
     .where('d.company', '=', p.company)
     .where('d.webhook_id', '=', p.id)
     .where('d.state', '=', sql.lit('PENDING'))
-    // An index has these alone; those that have ended are kept for a month.
+    // An index has due deliveries only; ended ones stay for a month.
     .where('d.due_at', 'is not', null)
     .where('e.company', '=', p.company)
     .where('e.type', 'like', sql.lit('contract.%'))

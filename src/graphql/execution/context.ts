@@ -1,7 +1,7 @@
 import type { GraphQLField, GraphQLFieldResolver, GraphQLSchema, OperationTypeNode } from 'graphql';
 import { type Context, needScope, type Scope } from '../../core/context.ts';
 import { CostExceeded, type DomainError, Unavailable } from '../../core/errors.ts';
-import { PAGE_MAX } from '../../core/sql/page-size.ts';
+import { PAGE_MAX } from '../../core/sql/page.ts';
 import { type AnswerHead, limitRate, localsOf, type RateLimit } from '../../http/request-context.ts';
 import type { Shown } from './errors.ts';
 import type { Reads } from './reads.ts';

@@ -18,7 +18,7 @@ import {
   typeFromAST,
   type ValueNode,
 } from 'graphql';
-import { PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page-size.ts';
+import { PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page.ts';
 import { fragmentOf } from './guards.ts';
 
 /** The cost of a field, in its `extensions`. */

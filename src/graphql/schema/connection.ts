@@ -1,6 +1,6 @@
 import type { InputFieldMap, InputRef } from '@pothos/core';
 import { BY_CREATION, directions, type Orders } from '../../core/sql/order.ts';
-import { COUNTED_MOST, PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page-size.ts';
+import { COUNTED_MOST, PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page.ts';
 import type { Needs } from '../execution/context.ts';
 import type { Cost } from '../execution/cost.ts';
 import { type Planned, read } from '../execution/reads.ts';

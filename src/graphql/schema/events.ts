@@ -1,5 +1,4 @@
-import { eventDataTypes, fleetChange } from '../../core/events/event-data.ts';
-import { eventType, eventTypeOf } from '../../core/events/event-types.ts';
+import { eventDataTypes, eventType, eventTypeOf, fleetChange } from '../../core/events/event-data.ts';
 import { type Event, event, eventFilter, eventVehicle } from '../../core/events/events.ts';
 import { EVENT_VEHICLES } from '../../core/events/record-events.ts';
 import { descriptionOf } from '../../core/fields.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { eventTypeOf } from '../../core/events/event-types.ts';
+import { eventTypeOf } from '../../core/events/event-data.ts';
 import { id } from '../../core/input.ts';
 import { delivery, deliveryRequest, deliveryState, redeliver, testWebhook } from '../../core/webhooks/deliveries.ts';
 import {

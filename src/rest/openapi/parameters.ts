@@ -6,7 +6,7 @@ import { activityInput, activityUnit } from '../../core/reads/company.ts';
 import { FOUND_MOST, searchInput } from '../../core/reads/search.ts';
 import { actor } from '../../core/reason.ts';
 import { type Orders, sortName, sortsOf } from '../../core/sql/order.ts';
-import { PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page-size.ts';
+import { PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page.ts';
 import { eligibilityStatus, vehicleFilter, vehicleOrders } from '../../core/vehicles/vehicle.ts';
 import { addMode } from '../../core/vehicles/vin-lists.ts';
 import { deliveryState } from '../../core/webhooks/deliveries.ts';
