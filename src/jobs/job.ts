@@ -103,18 +103,16 @@ export class Backoff {
 
   #pause(took: number, longest: number): number {
     const now = performance.now();
-    if (now - this.#lookedAt >= LOOK_MS) this.#look(now);
+    if (now - this.#lookedAt >= LOOK_MS) {
+      this.#lookedAt = now;
+      this.#utilisation = this.#activity.utilisation();
+      const requests = this.#activity.requests();
+      if (requests !== this.#requests) this.#requestAt = now;
+      this.#requests = requests;
+    }
     if (now - this.#requestAt > REMEMBERED_MS) return 0;
     const busy = (this.#utilisation - BUSY.from) / (BUSY.to - BUSY.from);
     return Math.min(longest, Math.max(took, busy * longest));
-  }
-
-  #look(now: number): void {
-    this.#lookedAt = now;
-    this.#utilisation = this.#activity.utilisation();
-    const requests = this.#activity.requests();
-    if (requests !== this.#requests) this.#requestAt = now;
-    this.#requests = requests;
   }
 }
 

@@ -65,7 +65,11 @@ export abstract class Upstream {
         });
       });
     } catch (error) {
-      return this.#noAnswer(error, brand);
+      if (!(error instanceof ProviderError)) throw error;
+      const { answer } = error;
+      const hold = answer.asked ? this.#breakers.hold(brand) : null;
+      if (!hold) return answer;
+      return { ...answer, retryAfter: Math.max(answer.retryAfter ?? 0, hold.seconds * BEHIND_OTHERS) };
     }
   }
 
@@ -141,12 +145,5 @@ export abstract class Upstream {
       }
       await sleep(left);
     }
-  }
-
-  #noAnswer(error: unknown, brand: string): NoAnswer {
-    if (!(error instanceof ProviderError)) throw error;
-    const hold = error.answer.asked ? this.#breakers.hold(brand) : null;
-    if (!hold) return error.answer;
-    return { ...error.answer, retryAfter: Math.max(error.answer.retryAfter ?? 0, hold.seconds * BEHIND_OTHERS) };
   }
 }

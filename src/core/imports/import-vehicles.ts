@@ -67,7 +67,7 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
   const staging = new ImportStaging(ctx, run);
   const store = async () => {
     await staging.beginStoring();
-    return storeImport(own, run, staging, hash.digest('hex'));
+    return storeImport(own, { ...run, digest: hash.digest('hex') }, staging);
   };
   try {
     await ctx.services.files.read(bytes, {

@@ -92,14 +92,14 @@ const forgetUnowned = prepare(() =>
 export const forgetBatches = prepare((p: ImportKey) =>
   db.deleteFrom('import_batch').where('company', '=', p.company).where('import_id', '=', p.id),
 );
-const forgetImport = prepare((p: ImportKey) =>
-  db.deleteFrom('import').where('company', '=', p.company).where('id', '=', p.id),
+const forgetImports = prepare((p: { company: string; ids: readonly string[] }) =>
+  db.deleteFrom('import').where('company', '=', p.company).where('id', '=', anyId(p.ids)),
 );
 
 /** Deletes an import with its batches and, by their foreign key, its rejected rows. */
 export async function forgetRun(ctx: Context, { company, id }: ImportKey): Promise<void> {
   await forgetBatches(onPrimary(ctx), { company, id });
-  await forgetImport(onPrimary(ctx), { company, id });
+  await forgetImports(onPrimary(ctx), { company, ids: [id] });
 }
 
 /** The error of an import that cannot go on: FleetNotFound where it was deleted with its fleet, else Unavailable. */
@@ -150,22 +150,6 @@ const forgetRejections = prepare((p: ImportKey & { offset: number }) =>
     .returning('row'),
 );
 
-const forgetEmptied = prepare((p: { company: string; ids: readonly string[] }) =>
-  db
-    .deleteFrom('import')
-    .where('import.company', '=', p.company)
-    .where('import.id', '=', anyId(p.ids))
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('import_rejection as r')
-            .where('r.company', '=', p.company)
-            .whereRef('r.import_id', '=', 'import.id'),
-        ),
-      ),
-    ),
-);
-
 /** Deletes imports that are past IMPORTS_KEEP_DAYS with their rejected rows, in small steps; gives whether more are left. */
 export async function trimImports(ctx: Context): Promise<boolean> {
   const before = new Date(ctx.now().getTime() - ctx.services.config.IMPORTS_KEEP_DAYS * 86_400_000);
@@ -175,12 +159,15 @@ export async function trimImports(ctx: Context): Promise<boolean> {
 /** Deletes a first part of these imports and their rejected rows; gives whether more are left. */
 async function forgetSome(ctx: Context, imports: readonly ImportKey[]): Promise<boolean> {
   let room = REJECTIONS_AT_ONCE;
-  for (const { company, id } of imports) {
-    room -= (await forgetRejections(onPrimary(ctx), { company, id, offset: room - 1 })).length;
+  const emptied = new Set<ImportKey>();
+  for (const one of imports) {
+    room -= (await forgetRejections(onPrimary(ctx), { ...one, offset: room - 1 })).length;
     if (room === 0) break;
+    emptied.add(one);
   }
   for (const [company, own] of Map.groupBy(imports, (one) => one.company)) {
-    await forgetEmptied(onPrimary(ctx), { company, ids: own.map(({ id }) => id) });
+    const ids = own.filter((one) => emptied.has(one)).map(({ id }) => id);
+    await forgetImports(onPrimary(ctx), { company, ids });
   }
   return room === 0 || imports.length === IMPORTS_AT_ONCE;
 }

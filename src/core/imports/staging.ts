@@ -54,17 +54,14 @@ export class ImportStaging {
       const [staged] = await stage(onPrimary(this.#ctx), { ...this.#run, ...good });
       if (!staged) throw await endedEarly(this.#ctx, this.#run);
     }
-    await this.#keep(rejected);
-    this.#timer ??= setTimeout(() => void this.#show('RUNNING').catch(() => {}), PROGRESS_EVERY_MS);
-  }
-
-  async #keep(rejected: readonly RejectedRow[]): Promise<void> {
     const rows = rejected.slice(0, this.#ctx.services.config.LIMIT_REJECTED_ROWS - this.kept);
-    if (rows.length === 0) return;
-    this.kept += rows.length;
-    const { company, id: import_id } = this.#run;
-    const json = JSON.stringify(rows.map((row) => ({ company, import_id, ...row })));
-    await keepRejected(onPrimary(this.#ctx), { rows: json });
+    if (rows.length > 0) {
+      this.kept += rows.length;
+      const { company, id: import_id } = this.#run;
+      const json = JSON.stringify(rows.map((row) => ({ company, import_id, ...row })));
+      await keepRejected(onPrimary(this.#ctx), { rows: json });
+    }
+    this.#timer ??= setTimeout(() => void this.#show('RUNNING').catch(() => {}), PROGRESS_EVERY_MS);
   }
 
   /** Shows the rows so far; false where the import has ended or was started anew. */

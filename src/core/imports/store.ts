@@ -36,16 +36,11 @@ class AtomicRejection extends Error {}
  * Stores what was set aside, in one transaction, and ends the import; in mode atomic with a rejected row it stores none. Throws
  * Unavailable if the database has lost some of it.
  */
-export async function storeImport(
-  ctx: Context,
-  run: ImportRow,
-  staging: ImportStaging,
-  digest: string,
-): Promise<ImportRow> {
+export async function storeImport(ctx: Context, run: ImportRow, staging: ImportStaging): Promise<ImportRow> {
   let mode: StoreMode = run.dryRun ? 'count' : run.mode === 'atomic' && staging.rejected > 0 ? 'refuse' : 'insert';
   for (;;) {
     try {
-      const done = await store(ctx, run, staging, digest, mode);
+      const done = await store(ctx, run, staging, mode);
       const { changes } = ctx.services;
       changes.emit('outcome', 'import', done.state, 1);
       for (const outcome of ['created', 'existing', 'rejected'] as const)
@@ -70,9 +65,9 @@ const takeTime = prepare(() =>
   ),
 );
 
-type Result = Pick<ImportRow, 'state' | 'received' | 'created' | 'existing' | 'rejected' | 'failure'>;
+type Result = Pick<ImportRow, 'state' | 'digest' | 'received' | 'created' | 'existing' | 'rejected' | 'failure'>;
 
-const endImport = changeRunning((p: Result & { digest: string; duplicates: string; now: Date }) => ({
+const endImport = changeRunning((p: Result & { duplicates: string; now: Date }) => ({
   state: p.state,
   digest: p.digest,
   due_at: null,
@@ -85,13 +80,7 @@ const endImport = changeRunning((p: Result & { digest: string; duplicates: strin
   finished_at: p.now,
 }));
 
-async function store(
-  ctx: Context,
-  run: ImportRow,
-  staging: ImportStaging,
-  digest: string,
-  mode: StoreMode,
-): Promise<ImportRow> {
+async function store(ctx: Context, run: ImportRow, staging: ImportStaging, mode: StoreMode): Promise<ImportRow> {
   return transaction(ctx, async () => {
     // The statements below are about the whole file: they may take long, sort in memory, and gain nothing from a compiler.
     // Each VIN is looked up in the index, even where the planner takes the table for empty, since it fills meanwhile.
@@ -119,7 +108,6 @@ async function store(
     const [ended] = await endImport(onPrimary(ctx), {
       ...run,
       state: succeeds ? 'COMPLETED' : 'FAILED',
-      digest,
       received: staging.received,
       created: succeeds ? created : 0,
       existing: succeeds ? existing : 0,

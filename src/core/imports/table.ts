@@ -4,7 +4,7 @@ import { textOf } from './csv/decode.ts';
 import { isPlain, parseRecords, scanRecords } from './csv/head.ts';
 import { type CsvLayout, readStart, type Start, unmarked } from './csv/layout.ts';
 import { type CsvLimits, tooManyRows, unreadableFile, unreadableRow } from './csv/limits.ts';
-import { openVinSheet, type VinSheet } from './spreadsheet/vin-sheet.ts';
+import { openVinSheet } from './spreadsheet/vin-sheet.ts';
 
 /** `sheet` is the one that is read of a workbook. */
 export type TableLayout = CsvLayout & { sheet: string | null };
@@ -15,16 +15,8 @@ type Table = TableLayout & { rows: AsyncIterable<CsvRow[]> };
 /** Opens a file of VINs: CSV text, or a workbook by its descriptor, whose rows are those of its sheet saved as CSV. */
 export async function readTable(file: AsyncIterable<Buffer> | number, limits: CsvLimits): Promise<Table> {
   if (typeof file !== 'number') return readCsv(file, limits);
-  const sheet = await openVinSheet(file, limits);
-  return { ...sheet.start.layout, sheet: sheet.name, rows: rowsOfSheet(sheet, limits) };
-}
-
-async function* rowsOfSheet({ start, text, errorOf }: VinSheet, limits: CsvLimits) {
-  try {
-    yield* rowsOf(start, text, limits);
-  } catch (error) {
-    throw errorOf(error);
-  }
+  const { name, start, text, errorOf } = await openVinSheet(file, limits);
+  return { ...start.layout, sheet: name, rows: rowsOf(start, text, limits, errorOf) };
 }
 
 /**
@@ -53,7 +45,12 @@ export interface CsvRow {
 const BATCH_ROWS = 5_000;
 
 /** Batches of at most 5,000 rows, read on demand; a row that cannot be read, or no rows at all, ends them with an error. */
-async function* rowsOf(start: Start, pieces: AsyncGenerator<string, void>, limits: CsvLimits) {
+async function* rowsOf(
+  start: Start,
+  pieces: AsyncGenerator<string, void>,
+  limits: CsvLimits,
+  errorOf = (error: unknown) => error,
+) {
   let held = '';
   let { row } = start;
   let total = 0;
@@ -69,6 +66,8 @@ async function* rowsOf(start: Start, pieces: AsyncGenerator<string, void>, limit
     }
     if (held) throw unreadableRow(row, 'QUOTE_NOT_CLOSED');
     if (total === 0) throw unreadableFile('NO_ROWS', 'The file holds no rows, only a header.');
+  } catch (error) {
+    throw errorOf(error);
   } finally {
     await pieces.return();
   }

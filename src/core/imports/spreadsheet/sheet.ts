@@ -110,14 +110,12 @@ class SheetReader implements Handler {
       this.#style = s;
       this.#text = '';
       this.#formula = null;
-    } else if (PARTS_OF_CELLS.has(name)) this.#openPart(name);
-  }
-
-  #openPart(name: string): void {
-    this.#within ||= name;
-    if (name === 'f') this.#formula = '';
-    // Only texts can be stored and empty.
-    if (name === 'v' && this.#type === 'str') this.#formula = null;
+    } else if (PARTS_OF_CELLS.has(name)) {
+      this.#within ||= name;
+      if (name === 'f') this.#formula = '';
+      // Only texts can be stored and empty.
+      if (name === 'v' && this.#type === 'str') this.#formula = null;
+    }
   }
 
   text(more: string): void {

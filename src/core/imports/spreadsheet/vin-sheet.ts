@@ -3,11 +3,8 @@ import { readStart } from '../csv/layout.ts';
 import { type CsvLimits, listed, unreadableFile, vinColumnMissing } from '../csv/limits.ts';
 import { openWorkbook, type Sheet, type Workbook } from './workbook.ts';
 
-/** A sheet with its beginning and the rest of its text; `errorOf` names the sheet in an error, if the workbook has others. */
-export type VinSheet = Exclude<Awaited<ReturnType<typeof open>>, DomainError>;
-
 /** Finds the first sheet with a column of VINs, else the one that looks most like a list of wrong ones. */
-export async function openVinSheet(fd: number, limits: CsvLimits): Promise<VinSheet> {
+export async function openVinSheet(fd: number, limits: CsvLimits) {
   const workbook = await openWorkbook(fd, limits);
   const failures: DomainError[] = [];
   let likeliest: { sheet: Sheet; doubt: number } | undefined;
@@ -30,7 +27,7 @@ export async function openVinSheet(fd: number, limits: CsvLimits): Promise<VinSh
   throw noVinSheet(workbook, failures);
 }
 
-/** Reads a sheet's beginning; gives the error of one without rows, or without VINs. */
+/** Reads a sheet's beginning; gives the error of one without rows, or without VINs. `errorOf` names the sheet in errors. */
 async function open({ name, text: read }: Sheet, limits: CsvLimits, errorOf: typeof inSheet) {
   const text = read();
   try {
