@@ -22,30 +22,23 @@ const LONGEST_PAUSE_SECONDS = 30;
 /** The longest pause before a claim: the asking and storing that follow it are what loads a busy process. */
 const CLAIM_PAUSE_MS = 1000;
 
+const byKind: Record<DueKind, (tools: Tools) => Job> = {
+  vehicle: (tools) => new VerifyEligibility(tools),
+  event: publish,
+  delivery: (tools) => new DeliverWebhooks(tools),
+  webhook: resumeWebhooks,
+  fleet: deleteFleets,
+  upkeep,
+  provider: reportProviders,
+};
+
 /** Runs every job whenever some of it is due, until stopped. */
 export function startRunner({ open, changes, log, activity }: Options) {
   const end = new AbortController();
   const backoff = new Backoff(activity);
-  const toolsOf = (job: DueKind, longestPause?: number): Tools => ({
-    open,
-    onError(error) {
-      if (isLockTimeout(error)) {
-        log.info({ job }, 'a job left rows that somebody else has locked for long; they come due again');
-      } else log.warn({ err: error, job }, 'a job failed; what it left undone will come due again');
-    },
-    withBackoff: backoff.steps(longestPause),
-  });
-  const byKind: Record<DueKind, (tools: Tools) => Job> = {
-    vehicle: (tools) => new VerifyEligibility(tools),
-    event: publish,
-    delivery: (tools) => new DeliverWebhooks(tools),
-    webhook: resumeWebhooks,
-    fleet: deleteFleets,
-    upkeep,
-    provider: reportProviders,
-  };
   const running = (Object.keys(byKind) as DueKind[]).map((kind) => {
-    const tools = toolsOf(kind, kind === 'vehicle' ? CLAIM_PAUSE_MS : undefined);
+    const withBackoff = backoff.steps(kind === 'vehicle' ? CLAIM_PAUSE_MS : undefined);
+    const tools: Tools = { open, withBackoff, onError: (error) => logFailure(log, kind, error) };
     const job = byKind[kind](tools);
     const due = new Signal();
     changes.follow({ due: (come) => come === kind && due.ring(), missed: () => due.ring() }, end.signal);
@@ -60,8 +53,12 @@ export function startRunner({ open, changes, log, activity }: Options) {
   };
 }
 
-/** A long transaction, such as the storing of a large file, held a lock for longer than statements wait. */
-const isLockTimeout = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === '55P03';
+function logFailure(log: Logger, job: DueKind, error: unknown): void {
+  // A long transaction, such as the storing of a large file, held a lock for longer than statements wait.
+  const isLocked = error instanceof Error && 'code' in error && error.code === '55P03';
+  if (isLocked) log.info({ job }, 'a job left rows that somebody else has locked for long; they come due again');
+  else log.warn({ err: error, job }, 'a job failed; what it left undone will come due again');
+}
 
 async function keepRunning(kind: DueKind, job: Job, { open, onError }: Tools, due: Signal, signal: AbortSignal) {
   const labels = { 'fleet_gateway.job': kind };

@@ -133,18 +133,16 @@ export class VerifyEligibility implements Job {
     const except = [...channel.elsewhere, ...holds.flatMap(({ brands }) => brands)];
     await this.#stayAlive(ctx);
     const claimed = await claimDueVehicles(ctx, { company, except, limit });
-    for (const vehicle of claimed) this.#begin(ctx, vehicle);
+    for (const vehicle of claimed) {
+      // A vehicle that could not be stored comes due again when its claim ends.
+      const one = this.#ask(ctx, vehicle).catch(this.#tools.onError);
+      this.#asking.add(one);
+      void one.then(() => this.#asking.delete(one));
+    }
     if (claimed.length === limit) return true;
     await vehicleSchedule.reschedule(ctx, company);
     if (claimed.length === 0) this.#spent(start);
     return false;
-  }
-
-  #begin(ctx: Context, vehicle: ClaimedVehicle): void {
-    // A vehicle that could not be stored comes due again when its claim ends.
-    const one = this.#ask(ctx, vehicle).catch(this.#tools.onError);
-    this.#asking.add(one);
-    void one.then(() => this.#asking.delete(one));
   }
 
   async #ask(ctx: Context, vehicle: ClaimedVehicle): Promise<void> {

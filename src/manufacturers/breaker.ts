@@ -1,13 +1,14 @@
 import { type CircuitState, ProviderError, type ProviderErrorKind, type ProviderState, reasonOf } from './provider.ts';
 
-export interface BreakerOptions {
+export const breakerDefaults = {
   /** Errors in a row that open the circuit. */
-  breakAfter: number;
+  breakAfter: 5,
   /** The first break, in ms; each probe that fails doubles the next, up to a minute. */
-  probeAfterMs: number;
+  probeAfterMs: 2_000,
   /** In ms since 1970. */
-  clock: () => number;
-}
+  clock: () => Date.now(),
+};
+type BreakerOptions = typeof breakerDefaults;
 
 const LONGEST_BREAK_MS = 60_000;
 

@@ -30,7 +30,7 @@ export async function openSandbox(
   const failed = new Map<string, number>();
 
   async function answer(request: IncomingMessage): Promise<Answer> {
-    const body = await readJson(request);
+    const body = await readJson(request).catch(() => null);
     if (request.method === 'POST' && request.url === '/v1/access_tokens') {
       if (!credentials.safeParse(body).success) return [400, { error: 'invalid_request' }];
       return [200, { access_token: token, token_type: 'bearer', expires_in: 300 }];
@@ -90,9 +90,5 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
     text += chunk;
     if (text.length > LARGEST_BODY) throw new Error('The body is too large.');
   }
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
+  return JSON.parse(text);
 }

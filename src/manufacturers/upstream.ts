@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'undici';
-import { Breakers, secondsUntil } from './breaker.ts';
+import { Breakers, breakerDefaults, secondsUntil } from './breaker.ts';
 import { exchange, type IssuedToken, issuedToken, type Reply, sharedToken, type UpstreamRequest } from './exchange.ts';
 import { type Asker, type NoAnswer, ProviderError, type ProviderState, reasonOf } from './provider.ts';
 import { Slots } from './slots.ts';
@@ -12,9 +12,7 @@ const defaults = {
   timeoutMs: 30_000,
   /** Calls wait out a pause up to this long; a longer one is their answer at once. */
   patienceMs: 2_000,
-  breakAfter: 5,
-  probeAfterMs: 2_000,
-  clock: () => Date.now(),
+  ...breakerDefaults,
 };
 export type UpstreamOptions = Partial<typeof defaults>;
 

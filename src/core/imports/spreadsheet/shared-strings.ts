@@ -48,7 +48,11 @@ class SharedStrings {
 
   add(text: string): void {
     const length = Buffer.byteLength(text);
-    if (this.#used + LENGTH_BYTES + length > BLOCK_BYTES) this.#addBlock();
+    if (this.#used + LENGTH_BYTES + length > BLOCK_BYTES) {
+      if ((this.#blocks.length + 1) * BLOCK_BYTES + this.#count * PLACE_BYTES > MOST_BYTES) throw tooManyTexts();
+      this.#blocks.push(Buffer.allocUnsafe(BLOCK_BYTES));
+      this.#used = 0;
+    }
     const block = this.#blocks.at(-1) as Buffer;
     if (this.#count === this.#places.length)
       this.#places = new Uint32Array(this.#places.buffer.transfer(this.#count * PLACE_BYTES * 2));
@@ -56,12 +60,6 @@ class SharedStrings {
     block.writeUInt16LE(length, this.#used);
     block.write(text, this.#used + LENGTH_BYTES);
     this.#used += LENGTH_BYTES + length;
-  }
-
-  #addBlock(): void {
-    if ((this.#blocks.length + 1) * BLOCK_BYTES + this.#count * PLACE_BYTES > MOST_BYTES) throw tooManyTexts();
-    this.#blocks.push(Buffer.allocUnsafe(BLOCK_BYTES));
-    this.#used = 0;
   }
 }
 
