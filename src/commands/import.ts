@@ -1,10 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { join, parse } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import type { ReadableStream } from 'node:stream/web';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SingleBar } from 'cli-progress';
 import { z } from 'zod';
@@ -19,7 +15,7 @@ Address and token may also stand in FLEET_GATEWAY_URL and FLEET_GATEWAY_TOKEN. E
 const options = { fleet: { type: 'string' }, file: { type: 'string' }, ...gatewayOptions } as const;
 const exitCodes = { done: 0, rejectedRows: 1, failed: 2, interrupted: 130 };
 
-/** A gateway notices within a moment that the file will not come to its end. */
+/** A gateway notices within this time that the rest of the file will not come. */
 const NOTICED_MS = 3_000;
 
 const BAR = 40;
@@ -72,7 +68,7 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   if (rejected === 0) return exitCodes.done;
   const report = join(parse(file).dir, `${parse(file).name}.rejected.csv`);
   const { body } = await gateway.send('GET', `/imports/${importId}/rejected.csv`);
-  await pipeline(Readable.fromWeb(body as ReadableStream), createWriteStream(report));
+  await writeFile(report, body ?? '');
   console.log(`The rejected rows are in ${report}, each with its reason: mend them and import that file.`);
   return exitCodes.rejectedRows;
 }
