@@ -132,9 +132,6 @@ function missing(given: NodeJS.ProcessEnv): string[] {
 /** Values that hold a password or a token are not repeated. */
 const SECRET = /^DATABASE_|SECRET$|TOKEN$/;
 
-const givenIn = (env: NodeJS.ProcessEnv) =>
-  Object.fromEntries(Object.entries(env).filter(([name, value]) => name in settings.shape && value));
-
 /** A sentence for each setting that is wrong. */
 function wrong(error: z.ZodError, given: NodeJS.ProcessEnv): string[] {
   const sentences = error.issues.map(({ path: [name], message }) => {
@@ -150,7 +147,7 @@ export function readSettings<Part extends z.ZodType>(
   part: Part,
   missing = (_: NodeJS.ProcessEnv): string[] => [],
 ): z.output<Part> {
-  const given = givenIn(env);
+  const given = Object.fromEntries(Object.entries(env).filter(([name, value]) => name in settings.shape && value));
   const { success, data, error } = part.safeParse(given);
   const errors = [...(success ? [] : wrong(error, given)), ...missing(given)];
   if (!success || errors.length > 0) throw new ConfigError(errors);

@@ -65,12 +65,8 @@ async function sendForm(gateway: Gateway, { fleetId, importId, path, signal }: U
   form.append('fleetId', fleetId);
   form.append('vins', await openAsBlob(path, { type: 'text/csv' }), 'vins.csv');
   const { headers, body } = new Response(form);
-  const init = {
-    body: PieceStream.from(piecesOf(body, progress)),
-    duplex: 'half',
-    headers: Object.fromEntries(headers),
-    signal,
-  };
+  const pieces = PieceStream.from(piecesOf(body, progress));
+  const init = { body: pieces, duplex: 'half', headers: Object.fromEntries(headers), signal };
   try {
     await gateway.send('POST', `/vehicles/file?importId=${importId}`, init as RequestInit);
   } catch (error) {
@@ -78,7 +74,7 @@ async function sendForm(gateway: Gateway, { fleetId, importId, path, signal }: U
   }
 }
 
-/** The pieces of a form. Its stream is never cancelled: Node's fetch would go on to write to it, with an error nothing catches. */
+/** The pieces of a form, whose stream is never cancelled: Node's fetch would go on to write to it, and fail uncaught. */
 async function* piecesOf(form: ReadableStream<Uint8Array> | null, progress: Progress): AsyncGenerator<Uint8Array> {
   for await (const piece of form?.values({ preventCancel: true }) ?? []) {
     progress.sent(piece.length);

@@ -31,8 +31,8 @@ export async function inTurns<T>(
 }
 
 /**
- * Does `work` for batches, one after another: items that come during a batch, or its `pause`, are the next one. Each call resolves
- * or fails with the batch of its item.
+ * Does `work` for batches, one after another: items that come during a batch, or its `pause`, are the next one. Each call
+ * resolves or fails with the batch of its item.
  */
 export function batched<T>(
   work: (items: readonly T[]) => Promise<void>,

@@ -50,7 +50,8 @@ async function send(dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: nu
   const { status, headers, text } = await request(call.url, { dispatcher, signal, ...encoded(call) })
     .then(async ({ statusCode, headers, body }) => ({ status: statusCode, headers, text: await body.text() }))
     .catch((error) => {
-      const code = codeOf(error);
+      // The code alone: messages of the network stack may quote what was sent.
+      const code = typeof error.code === 'string' ? error.code : error.name;
       const kind = code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE' ? 'BAD_ANSWER' : 'UNREACHABLE';
       throw new ProviderError(signal.aborted ? 'TIMEOUT' : kind, { raw: { fault: code } });
     });
@@ -89,11 +90,6 @@ function parse(text: string): unknown {
 
 const hasLevels = (value: unknown, most: number): boolean =>
   !(value instanceof Object) || (most > 0 && Object.values(value).every((one) => hasLevels(one, most - 1)));
-
-/** The code alone: messages of the network stack may quote what was sent. */
-function codeOf(error: Error & { code?: unknown }): string {
-  return typeof error.code === 'string' ? error.code : error.name;
-}
 
 /** A token as an OAuth token endpoint issues it; `expires_in` is in seconds. */
 export const issuedToken = z.object({ access_token: z.string().min(1), expires_in: z.number().positive() });

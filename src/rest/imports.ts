@@ -76,9 +76,8 @@ const progressEvent = (run: Import) =>
   `${isUnderWay(run.state) ? '' : `id: ${ENDED}\n`}event: progress\ndata: ${JSON.stringify(shape(run))}\n\n`;
 
 async function followImport(ctx: Context, request: RestRequest): Promise<Answer> {
-  const { params } = request;
   const signal = request.closed();
-  const changes = await importChanges(ctx, { importId: params.id }, signal);
+  const changes = await importChanges(ctx, { importId: request.params.id }, signal);
   if (request.header('Last-Event-ID') !== ENDED) return eventStream(request, changes, signal, progressEvent);
   return { status: 204 };
 }

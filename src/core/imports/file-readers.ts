@@ -48,7 +48,7 @@ export class FileReaders {
     this.#supported = supportedBrands;
   }
 
-  /** Throws UnsupportedMediaType, PayloadTooLarge, RateLimited, ValidationFailed (also when `signal` aborts), and what `file` throws. */
+  /** Throws UnsupportedMediaType, PayloadTooLarge, RateLimited, ValidationFailed (also on an abort), and as `file` does. */
   async read(file: AsyncIterable<Buffer>, reading: Reading): Promise<void> {
     const source = await openSource(file, this.disk, reading.company);
     try {

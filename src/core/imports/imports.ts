@@ -100,14 +100,12 @@ export const firstRejections = prepare((p: { company: string; importId: string }
     .limit(ROWS_SHOWN),
 );
 
-const columnsOfRejection = ['company', 'import_id', 'row', 'value', 'code', 'message'].map(
-  (name) => `x.${name} as ${name}`,
-);
+export const rejectionColumns = ['company', 'import_id', 'row', 'value', 'code', 'message', 'cells'] as const;
 /** Cursors need ids, so each row has one that is made of its number. */
 const ROW_ID = `('00000000-0000-8000-8000-' || lpad(to_hex(x.row), 12, '0'))::uuid`;
 
 export const rejectionRows: Resource = {
-  table: `(select ${columnsOfRejection}, ${ROW_ID} as id from import_rejection x) r`,
+  table: `(select ${rejectionColumns.map((name) => `x.${name} as ${name}`)}, ${ROW_ID} as id from import_rejection x) r`,
   id: 'r.id',
   members: jsonTable('import_rejection', 'r', rejectedRow, { code: json.known('r.code', rejectionCodes) }),
   conditions: {},

@@ -5,8 +5,7 @@ import { prepare, prepareVariants } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
 import { inAnotherFleet } from '../vehicles/add-vehicles.ts';
 import { type NewVehicles, newVehicle, newVehicleColumns, type ReadVin } from '../vehicles/insert-vehicles.ts';
-import { ROWS_SHOWN } from './imports.ts';
-import { rejectionColumns } from './staging.ts';
+import { ROWS_SHOWN, rejectionColumns } from './imports.ts';
 
 const batch = expressionBuilder<{ b: Tables['import_batch'] }, 'b'>();
 const row = expressionBuilder<{ r: ReadVin }, 'r'>();

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { onPrimary } from '../sql/send.ts';
 import { prepare } from '../sql/sql.ts';
 import { db, type Tables } from '../sql/tables.ts';
-import type { ImportRow } from './imports.ts';
+import { type ImportRow, rejectionColumns } from './imports.ts';
 import { endedEarly, type Start, stillRunning } from './run.ts';
 import type { Batch, GoodRows, RejectedRow } from './table.ts';
 
@@ -96,8 +96,6 @@ const stage = prepare((p: Start & GoodRows) =>
     )
     .returning('first_row'),
 );
-
-export const rejectionColumns = ['company', 'import_id', 'row', 'value', 'code', 'message', 'cells'] as const;
 
 const keepRejected = prepare((p: { rows: string }) => {
   const rows = sql<Selectable<Tables['import_rejection']>>`jsonb_populate_recordset(null::import_rejection,

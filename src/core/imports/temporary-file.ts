@@ -12,13 +12,7 @@ const MOST_FILES = 8;
 const RETRY_SECONDS = 30;
 
 /** A file without a name: no other process can open it, and it ends with this process, however that ends. */
-export interface TemporaryFile {
-  /** Its descriptor, good until it is discarded. */
-  fd: number;
-  bytes: number;
-  content(): AsyncGenerator<Buffer>;
-  discard(): Promise<void>;
-}
+export type TemporaryFile = Awaited<ReturnType<Disk['keep']>>;
 
 /** The room for files that wait, which companies share. */
 export class Disk {
@@ -31,7 +25,7 @@ export class Disk {
   }
 
   /** Writes the input to a temporary file. Throws PayloadTooLarge, and RateLimited without room for the company. */
-  async keep(input: AsyncIterable<Buffer>, company: string): Promise<TemporaryFile> {
+  async keep(input: AsyncIterable<Buffer>, company: string) {
     let bytes = 0;
     const free = () => {
       this.#add(company, -bytes);
@@ -57,10 +51,11 @@ export class Disk {
     }
     const file = await written(bounded(counted(), this.#largest));
     return {
+      /** Good until the file is discarded. */
       fd: file.fd,
       bytes,
       content: () => contentOf(file),
-      async discard() {
+      async discard(): Promise<void> {
         free();
         await file.close();
       },
