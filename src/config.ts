@@ -33,7 +33,7 @@ function whole(min: number, max = Number.MAX_SAFE_INTEGER) {
   return z.coerce.number(error).int(error).min(min, error).max(max, error);
 }
 
-/** Every setting there is, with its default. A test compares the table in docs/reference.md with it. */
+/** Every setting, with its default. A test compares the table in docs/reference.md with it. */
 export const settings = z.object({
   PORT: whole(0, 65_535).default(4000),
   HOST: z.string().default('127.0.0.1'),
@@ -100,19 +100,6 @@ function isProxy(value: string): boolean {
   return longest > 0 && rest.length === 0 && (bits === undefined || (/^[1-9]\d*$/.test(bits) && +bits <= longest));
 }
 
-type Settings = z.output<typeof settings>;
-
-export interface Config extends Settings {
-  /** Lines for people where somebody looks on, JSON for programs otherwise. */
-  LOG_FORMAT: 'json' | 'pretty';
-  /** Whether there is a page at /console. */
-  CONSOLE: boolean;
-  /** Whether webhooks may go to this machine itself, and there over plain http: for trying them out. */
-  WEBHOOK_LOOPBACK: boolean;
-  /** No database and no issuer were named: the gateway issues its own tokens. */
-  developmentIdentity: boolean;
-}
-
 /** All errors of the environment at once, one line each. */
 export class ConfigError extends Error {
   constructor(errors: readonly string[]) {
@@ -120,11 +107,11 @@ export class ConfigError extends Error {
   }
 }
 
-type Name = keyof Settings;
+type Name = keyof typeof settings.shape;
 const highMobility: Name[] = ['HIGH_MOBILITY_URL', 'HIGH_MOBILITY_CLIENT_ID', 'HIGH_MOBILITY_CLIENT_SECRET'];
 const mercedes: Name[] = ['MERCEDES_URL', 'MERCEDES_TOKEN_URL', 'MERCEDES_CLIENT_ID', 'MERCEDES_CLIENT_SECRET'];
 
-/** Where one of the causes is set, all of the others are required. */
+/** With one of the causes set, all of the others are required. */
 const requirements: [causes: Name[], required: Name[]][] = [
   [highMobility, highMobility],
   [mercedes, mercedes],
@@ -145,9 +132,6 @@ function missing(given: NodeJS.ProcessEnv): string[] {
 /** Values that hold a password or a token are not repeated. */
 const SECRET = /^DATABASE_|SECRET$|TOKEN$/;
 
-const givenIn = (env: NodeJS.ProcessEnv) =>
-  Object.fromEntries(Object.entries(env).filter(([name, value]) => name in settings.shape && value));
-
 /** A sentence for each setting that is wrong. */
 function wrong(error: z.ZodError, given: NodeJS.ProcessEnv): string[] {
   const sentences = error.issues.map(({ path: [name], message }) => {
@@ -157,25 +141,32 @@ function wrong(error: z.ZodError, given: NodeJS.ProcessEnv): string[] {
   return [...new Set(sentences)];
 }
 
-/** Reads the settings of a part of the schema alone. Throws ConfigError naming every error. */
-export function readSettings<Part extends z.ZodType>(env: NodeJS.ProcessEnv, part: Part): z.output<Part> {
-  const given = givenIn(env);
+/** Reads the settings of a part of the schema; an empty value counts as unset. Throws ConfigError naming every error. */
+export function readSettings<Part extends z.ZodType>(
+  env: NodeJS.ProcessEnv,
+  part: Part,
+  missing = (_: NodeJS.ProcessEnv): string[] => [],
+): z.output<Part> {
+  const given = Object.fromEntries(Object.entries(env).filter(([name, value]) => name in settings.shape && value));
   const { success, data, error } = part.safeParse(given);
-  if (!success) throw new ConfigError(wrong(error, given));
+  const errors = [...(success ? [] : wrong(error, given)), ...missing(given)];
+  if (!success || errors.length > 0) throw new ConfigError(errors);
   return data;
 }
 
-/** Reads the environment; an empty value counts as unset. Throws ConfigError naming every error. */
-export function readConfig(env: NodeJS.ProcessEnv): Config {
-  const given = givenIn(env);
-  const { success, data, error } = settings.safeParse(given);
-  const errors = [...(success ? [] : wrong(error, given)), ...missing(given)];
-  if (!success || errors.length > 0) throw new ConfigError(errors);
+export type Config = ReturnType<typeof readConfig>;
+
+/** Reads all settings. Throws ConfigError naming every error. */
+export function readConfig(env: NodeJS.ProcessEnv) {
+  const data = readSettings(env, settings, missing);
+  /** Without a database and an issuer, the gateway issues its own tokens. */
   const developmentIdentity = !data.DATABASE_URL && !data.AUTH_ISSUER;
   return {
     ...data,
+    /** Lines for people at a terminal, JSON for programs. */
     LOG_FORMAT: data.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
     CONSOLE: data.CONSOLE ?? developmentIdentity,
+    /** Webhooks may go to this machine itself, and there over plain http: for trying them out. */
     WEBHOOK_LOOPBACK: data.WEBHOOK_LOOPBACK ?? developmentIdentity,
     developmentIdentity,
   };

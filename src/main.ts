@@ -23,13 +23,12 @@ import { startRunner } from './jobs/runner.ts';
 import { openManufacturers } from './manufacturers/open.ts';
 import { openTelemetry, telemetry } from './telemetry/telemetry.ts';
 
-/** The time that questions to manufacturers get when the process ends. */
+// The time at the process' end for questions to manufacturers, for requests, and for everything together. Ending in the middle
+// loses nothing, as kill -9 loses nothing.
 const LONGEST_QUESTION_MS = 3_000;
-/** The time that requests get. */
 const LONGEST_REQUEST_MS = 8_000;
-/** The time for everything together. Ending in the middle loses nothing, as kill -9 loses nothing. */
 const LONGEST_STOP_MS = 9_500;
-/** How long others go on sending requests here, at SIGTERM. Ctrl-C has nobody to wait for. */
+/** Load balancers may send requests here for so long after SIGTERM. */
 const GRACE_MS = 1_000;
 
 const usage = `Usage: npm start
@@ -39,7 +38,7 @@ Environment variables are its settings, such as PORT=4001 npm start; docs/refere
 async function main(): Promise<void> {
   if (parseArgs({ options: { help: { type: 'boolean', short: 'h' } } }).values.help) return console.log(usage);
   const config = readConfig(process.env);
-  // What there is to stop is known only at the end. Process 1 of a container hears of a signal only if it listens.
+  // Replaced below, when there is something to stop. Process 1 of a container gets a signal only if it listens.
   let stop = async (_reason: string, _graceMs: number): Promise<void> => process.exit(0);
   process.once('SIGTERM', () => void stop('SIGTERM', GRACE_MS));
   process.once('SIGINT', () => void stop('SIGINT', 0));
@@ -88,19 +87,18 @@ async function main(): Promise<void> {
     process.exit(0);
   };
   giveBackAfterStart();
-  // Last of all: whoever reads that it is ready may also end it.
+  // Last of all, since the process may be ended as soon as this is read.
   console.log(await welcome(services, (server.address() as AddressInfo).port));
 }
 
-/** The time after the start at which its work is done. */
+/** The work of the start is done after so long. */
 const STARTED_MS = 5_000;
-/** A process that was at work for more of the time is needed already. */
+/** The utilisation above which the process has work already. */
 const BUSY = 0.2;
 
 /**
- * Gives the room that only the start needed back to the system, unless there is work already: V8 keeps it otherwise until memory
- * is short, a quarter of what an idle process holds. It takes some 50 ms, once: later it would also drop compiled code that is
- * about to be needed. Node offers it where it was started with `--expose-gc`.
+ * Gives memory that only the start needed back, a quarter of an idle process, which V8 would keep. It takes some 50 ms; later it
+ * would drop compiled code that is needed soon. Node offers it with `--expose-gc`.
  */
 function giveBackAfterStart(): void {
   const start = performance.eventLoopUtilization();
@@ -110,7 +108,6 @@ function giveBackAfterStart(): void {
   }, STARTED_MS).unref();
 }
 
-/** What an operator may have forgotten to set. */
 function warningsOf({ DATABASE_URL, AUTH_ISSUER, HIGH_MOBILITY_CLIENT_ID, MERCEDES_CLIENT_ID }: Config): string[] {
   const own = AUTH_ISSUER && !DATABASE_URL;
   const invented = (AUTH_ISSUER || DATABASE_URL) && !HIGH_MOBILITY_CLIENT_ID && !MERCEDES_CLIENT_ID;
@@ -120,11 +117,10 @@ function warningsOf({ DATABASE_URL, AUTH_ISSUER, HIGH_MOBILITY_CLIENT_ID, MERCED
   ];
 }
 
-/** The text for the time until the process is ready. */
 const starting = ({ DATABASE_URL, DATA_DIR }: Config): string =>
   `Fleet Gateway is starting: it opens ${DATABASE_URL ? `the database at ${URL.parse(DATABASE_URL)?.host}` : `its database in ${DATA_DIR}`} …`;
 
-/** npm's shell ends on SIGTERM without passing it on; that its parent has changed is how the process learns of it. */
+/** npm's shell ends on SIGTERM without passing it on; the process then has another parent. */
 function whenNpmEnds(onEnd: () => void): void {
   if (process.env.npm_lifecycle_event === undefined) return;
   const parent = process.ppid;

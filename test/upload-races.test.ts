@@ -31,7 +31,7 @@ test.each(Object.entries(deletions))('a file is refused if its fleet %s after it
   const { id: other } = await createFleet(acme);
   expect((await acme.post('/vehicles/file', uploadForm(other, 'SHORT'))).status).toBe(400);
   await gateway.execute(`delete from import_batch where import_id = '${run.id}'`);
-  await expect(storeImport(ctx, run, staging, 'digest')).rejects.toBeInstanceOf(FleetNotFound);
+  await expect(storeImport(ctx, { ...run, digest: 'digest' }, staging)).rejects.toBeInstanceOf(FleetNotFound);
 });
 
 test('uploads beside the deletion of their fleet are stored or refused without an internal error', async () => {

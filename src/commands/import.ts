@@ -1,10 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { join, parse } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import type { ReadableStream } from 'node:stream/web';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SingleBar } from 'cli-progress';
 import { z } from 'zod';
@@ -17,11 +13,9 @@ Address and token may also stand in FLEET_GATEWAY_URL and FLEET_GATEWAY_TOKEN. E
 1: some were rejected, and stand beside the file in <name>.rejected.csv; 2: it failed; 130: Ctrl-C.`;
 
 const options = { fleet: { type: 'string' }, file: { type: 'string' }, ...gatewayOptions } as const;
+const exitCodes = { done: 0, rejectedRows: 1, failed: 2, interrupted: 130 };
 
-/** Exit codes. */
-const exit = { done: 0, rejectedRows: 1, failed: 2, interrupted: 130 };
-
-/** A gateway notices within a moment that the file will not come to its end. */
+/** A gateway notices within this time that the rest of the file will not come. */
 const NOTICED_MS = 3_000;
 
 const BAR = 40;
@@ -33,7 +27,7 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   if (!fleet || !file) throw new Error(`Name the fleet and the file.\n${usage}`);
   const { size } = await stat(file);
   const gateway = await Gateway.open({ url, token }, env);
-  // Says at once what would otherwise be said after the upload: no such fleet, or not with this token.
+  // Fails at once, and not after the upload, where there is no such fleet, or not with this token.
   const { name } = await gateway.get(`/fleets/${encodeURIComponent(fleet)}`, z.object({ name: z.string() }));
   console.log(`${file} goes to the fleet "${name}" on ${gateway.url}.`);
 
@@ -51,58 +45,50 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
     clearOnComplete: true,
   });
   progress.start(size, 0);
-  const ended = await uploadFile(
-    gateway,
-    { fleetId: fleet, importId, path: file, signal: interrupted.signal },
-    {
-      sent: (bytes) => progress.increment(bytes),
-      retrying(reason) {
-        progress.stop();
-        console.error(`${reason} Trying again.`);
-        progress.start(size, 0);
-      },
+  const upload = { fleetId: fleet, importId, path: file, signal: interrupted.signal };
+  const ended = await uploadFile(gateway, upload, {
+    sent: (bytes) => progress.increment(bytes),
+    retrying(reason) {
+      progress.stop();
+      console.error(`${reason} Trying again.`);
+      progress.start(size, 0);
     },
-  )
+  })
     .catch((error: unknown) => {
       if (!interrupted.signal.aborted) throw error;
-      return null;
     })
     .finally(() => progress.stop());
   if (!ended) {
     console.log(await afterInterruption(gateway, importId));
-    return exit.interrupted;
+    return exitCodes.interrupted;
   }
   const { received, created, existing, rejected } = ended;
-  const seconds = (performance.now() - startedAt) / 1000;
-  console.log(
-    `${received} rows in ${seconds.toFixed(1)} s: ${created} created, ${existing} existing, ${rejected} rejected.`,
-  );
-  if (rejected === 0) return exit.done;
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  console.log(`${received} rows in ${seconds} s: ${created} created, ${existing} existing, ${rejected} rejected.`);
+  if (rejected === 0) return exitCodes.done;
   const report = join(parse(file).dir, `${parse(file).name}.rejected.csv`);
   const { body } = await gateway.send('GET', `/imports/${importId}/rejected.csv`);
-  await pipeline(Readable.fromWeb(body as ReadableStream), createWriteStream(report));
+  await writeFile(report, body ?? '');
   console.log(`The rejected rows are in ${report}, each with its reason: mend them and import that file.`);
-  return exit.rejectedRows;
+  return exitCodes.rejectedRows;
 }
 
 /** The text after an interruption: the upload was stored as a whole or not at all. */
 async function afterInterruption(gateway: Gateway, importId: string): Promise<string> {
   const read = () => gateway.get(`/imports/${importId}`, importShape).catch(() => null);
-  const isUnderWay = (run: { state: string }) => ['RUNNING', 'STORING'].includes(run.state);
+  const isUnderWay = (state = '') => ['RUNNING', 'STORING'].includes(state);
+  const end = performance.now() + NOTICED_MS;
   let run = await read();
-  for (
-    const end = performance.now() + NOTICED_MS;
-    run && isUnderWay(run) && performance.now() < end;
-    run = await read()
-  ) {
+  while (isUnderWay(run?.state) && performance.now() < end) {
     await delay(100);
+    run = await read();
   }
   if (run?.state === 'COMPLETED')
     return `Stopped too late: the file had arrived. ${run.created} vehicles were created.`;
-  if (run && isUnderWay(run)) {
+  if (isUnderWay(run?.state)) {
     return 'Stopped, but the whole file has arrived and is being stored. Repeat the command to see what became of it: nothing is stored twice.';
   }
   return 'Stopped. Nothing was stored: the fleet is as it was. To import the file, repeat the command.';
 }
 
-await runCommand({ usage, failed: exit.failed }, main);
+await runCommand({ usage, failed: exitCodes.failed }, main);

@@ -1,6 +1,5 @@
 import { parseArgs } from 'node:util';
 import { readSettings, settings } from '../config.ts';
-import type { Database } from '../database/database.ts';
 import { connectDatabase } from '../database/open.ts';
 import { runCommand } from './command.ts';
 
@@ -16,26 +15,23 @@ const needed = settings.pick({
   DATA_DIR: true,
 });
 
-/** Each prints what it did or found, and gives the exit code. */
-const commands: Record<string, (database: Database) => Promise<number>> = {
-  async up(database) {
-    const applied = await database.migrate(console.error);
-    console.log(applied.length > 0 ? `Applied ${applied.join(', ')}.` : 'Nothing was pending.');
-    return 0;
-  },
-  async status(database) {
+async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const { positionals } = parseArgs({ args, allowPositionals: true });
+  const [command = 'up', ...others] = positionals;
+  if (!['up', 'status'].includes(command) || others.length > 0) throw new Error(usage);
+  const database = await connectDatabase(readSettings(env, needed));
+  try {
+    if (command === 'up') {
+      const applied = await database.migrate(console.error);
+      console.log(applied.length > 0 ? `Applied ${applied.join(', ')}.` : 'Nothing was pending.');
+      return 0;
+    }
     const pending = await database.pendingMigrations();
     console.log(pending.length > 0 ? `Pending: ${pending.join(', ')}.` : 'Nothing is pending.');
     return pending.length > 0 ? 1 : 0;
-  },
-};
-
-async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { positionals } = parseArgs({ args, allowPositionals: true });
-  const command = commands[positionals[0] ?? 'up'];
-  if (!command || positionals.length > 1) throw new Error(usage);
-  const database = await connectDatabase(readSettings(env, needed));
-  return command(database).finally(() => database.close());
+  } finally {
+    await database.close();
+  }
 }
 
 await runCommand({ usage, failed: 2 }, main);

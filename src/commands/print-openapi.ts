@@ -2,7 +2,6 @@ import { writeFile } from 'node:fs/promises';
 import { openApiDocument } from '../rest/openapi/document.ts';
 import { readOptions, runCommand } from './command.ts';
 
-/** The document as it is committed. */
 export const openApiFile = new URL('../../docs/openapi.json', import.meta.url);
 
 export const openApiText = (): string => `${JSON.stringify(openApiDocument(), null, 2)}\n`;

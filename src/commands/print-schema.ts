@@ -3,7 +3,6 @@ import { lexicographicSortSchema, printSchema } from 'graphql';
 import { schema } from '../graphql/schema/schema.ts';
 import { readOptions, runCommand } from './command.ts';
 
-/** The committed schema, for readers, linters and code generators. */
 export const schemaFile = new URL('../../schema.graphql', import.meta.url);
 
 /** The schema in GraphQL's own language, sorted, so that a change shows as what it is. */

@@ -2,13 +2,13 @@ import { openAsBlob } from 'node:fs';
 import { ReadableStream as PieceStream } from 'node:stream/web';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import { type Gateway, Rejected, Unreachable } from './gateway.ts';
+import { CallFailed, type Gateway } from './gateway.ts';
 
 const ATTEMPTS = 10;
 const LONGEST_PAUSE_SECONDS = 30;
 
-/** Statuses that a later attempt may mend: too many requests, or a restart. */
-const passing = [429, 502, 503, 504];
+/** Statuses that a later attempt may mend: no answer, too many requests, or a restart. */
+const passing = [undefined, 429, 502, 503, 504];
 
 export const importShape = z.object({
   state: z.enum(['RUNNING', 'STORING', 'COMPLETED', 'FAILED']),
@@ -17,75 +17,67 @@ export const importShape = z.object({
   existing: z.number(),
   rejected: z.number(),
 });
-const answerShape = z.object({ summary: importShape.omit({ state: true }) });
-export type Summary = z.output<typeof answerShape>['summary'];
 
-export interface Upload {
+interface Upload {
   fleetId: string;
-  /** Chosen by us, so that sending the same file again is the same import. */
+  /** Chosen here, so that sending the same file again is the same import. */
   importId: string;
   path: string;
-  /** Aborts when somebody wants it to stop. */
+  /** Aborts to stop the upload. */
   signal: AbortSignal;
 }
 
-export interface Told {
+interface Progress {
   /** Called with the number of bytes that were sent. */
   sent(bytes: number): void;
   /** The attempt failed, and another one follows. */
   retrying(reason: string): void;
 }
 
-/**
- * Sends a file and gives what became of its rows. A broken connection or a gateway that restarts is tried again under the same
- * importId: nothing is stored twice. Throws Rejected for what trying again will not mend.
- */
-export async function uploadFile(gateway: Gateway, upload: Upload, told: Told): Promise<Summary> {
+/** Sends a file, again after a failure that may pass, and gives its import: one, since the attempts share its importId. */
+export async function uploadFile(
+  gateway: Gateway,
+  upload: Upload,
+  progress: Progress,
+): Promise<z.output<typeof importShape>> {
   const { importId, signal } = upload;
   for (let failures = 0; ; ) {
     try {
-      return await sendForm(gateway, upload, told);
+      await sendForm(gateway, upload, progress);
+      return await gateway.get(`/imports/${importId}`, importShape);
     } catch (error) {
-      // A report that rejects every row is an answer, too.
-      if (error instanceof Rejected && error.importId) return gateway.get(`/imports/${importId}`, importShape);
-      if (signal.aborted || !mayPass(error)) throw error;
+      if (!(error instanceof CallFailed) || signal.aborted) throw error;
+      const { answer, problem, message } = error;
       // The first attempt may be under way, and take as long as it needs.
-      if (!isRunning(error)) failures += 1;
-      if (failures === ATTEMPTS) throw error;
-      told.retrying(error.message);
-      const pause = Math.min(2 ** failures, LONGEST_PAUSE_SECONDS);
-      await delay(1_000 * ((error instanceof Rejected && error.retryAfter) || pause), undefined, { signal });
+      const isRunning = problem?.code === 'IDEMPOTENCY_IN_PROGRESS';
+      if (!isRunning) failures += 1;
+      if (failures === ATTEMPTS || !(isRunning || passing.includes(answer?.status))) throw error;
+      progress.retrying(message);
+      const pause = Number(answer?.headers.get('Retry-After')) || Math.min(2 ** failures, LONGEST_PAUSE_SECONDS);
+      await delay(1_000 * pause, undefined, { signal });
     }
   }
 }
 
-function mayPass(error: unknown): error is Unreachable | Rejected {
-  if (error instanceof Rejected) return passing.includes(error.status) || isRunning(error);
-  return error instanceof Unreachable;
-}
-
-const isRunning = (error: unknown) => error instanceof Rejected && error.code === 'IDEMPOTENCY_IN_PROGRESS';
-
-/** Sends the file as it is read, in constant memory. */
-async function sendForm(gateway: Gateway, { fleetId, importId, path, signal }: Upload, told: Told): Promise<Summary> {
+/** Sends the file as it is read, in constant memory. A report that rejects every row is an answer, too. */
+async function sendForm(gateway: Gateway, { fleetId, importId, path, signal }: Upload, progress: Progress) {
   const form = new FormData();
   form.append('fleetId', fleetId);
   form.append('vins', await openAsBlob(path, { type: 'text/csv' }), 'vins.csv');
   const { headers, body } = new Response(form);
-  const init = {
-    body: PieceStream.from(piecesOf(body, told)),
-    duplex: 'half',
-    headers: Object.fromEntries(headers),
-    signal,
-  };
-  const answer = await gateway.send('POST', `/vehicles/file?importId=${importId}`, init as RequestInit);
-  return answerShape.parse(await answer.json()).summary;
+  const pieces = PieceStream.from(piecesOf(body, progress));
+  const init = { body: pieces, duplex: 'half', headers: Object.fromEntries(headers), signal };
+  try {
+    await gateway.send('POST', `/vehicles/file?importId=${importId}`, init as RequestInit);
+  } catch (error) {
+    if (!(error instanceof CallFailed && error.problem?.importId)) throw error;
+  }
 }
 
-/** The pieces of a form. Its stream is never cancelled: Node's fetch would go on to write to it, which nobody could catch. */
-async function* piecesOf(form: ReadableStream<Uint8Array> | null, told: Told): AsyncGenerator<Uint8Array> {
+/** The pieces of a form, whose stream is never cancelled: Node's fetch would go on to write to it, and fail uncaught. */
+async function* piecesOf(form: ReadableStream<Uint8Array> | null, progress: Progress): AsyncGenerator<Uint8Array> {
   for await (const piece of form?.values({ preventCancel: true }) ?? []) {
-    told.sent(piece.length);
+    progress.sent(piece.length);
     yield piece;
   }
 }

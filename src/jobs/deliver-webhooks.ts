@@ -29,7 +29,7 @@ export class DeliverWebhooks implements Job {
   readonly #tools: Tools;
   readonly #sender: ReturnType<typeof openSender>;
   readonly #shares = new Shares(PLACES);
-  /** How many each webhook has under way. */
+  /** Deliveries under way of each webhook. */
   readonly #busy = new Map<string, number>();
   readonly #sending = new Set<Promise<void>>();
   /** Attempts of a group gather while a statement stores others. */
@@ -105,15 +105,11 @@ export class DeliverWebhooks implements Job {
 }
 
 /** Gives webhooks that are active again what has waited for them. */
-export function resumeWebhooks({ open, withBackoff }: Tools): Job {
-  return {
-    run(signal) {
-      const ctx = open();
-      return inTurns(
-        signal,
-        () => webhooksToResume(ctx),
-        (webhook) => withBackoff(() => resumeStep(ctx, webhook)),
-      );
-    },
-  };
-}
+export const resumeWebhooks = ({ open, withBackoff }: Tools): Job => ({
+  run: (signal) =>
+    inTurns(
+      signal,
+      () => webhooksToResume(open()),
+      (webhook) => withBackoff(() => resumeStep(open(), webhook)),
+    ),
+});

@@ -2,15 +2,15 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
 
-/** Work that comes due by itself. What it does may be done twice: a killed process's share is done again. */
+/** Work that comes due by itself. It may be done twice: what a killed process has claimed is done again. */
 export interface Job {
-  /** Does what is due, until there is no more or the signal aborts; gives when more comes due (ISO 8601), if it knows. */
+  /** Does what is due, until no more is or the signal aborts; gives when more comes due (ISO 8601), if it knows. */
   run(signal: AbortSignal): Promise<string | null>;
   /** Resolves when nothing is under way any more; a job that leaves nothing behind its runs has none. */
   stop?(): Promise<void>;
 }
 
-/** What a job works with: `withBackoff` lets requests go first. */
+/** `withBackoff` lets requests go first. */
 export interface Tools {
   open: () => Context;
   onError: (error: unknown) => void;
@@ -31,8 +31,8 @@ export async function inTurns<T>(
 }
 
 /**
- * A function that does `work` for batches, one after another: items that come while a batch is worked on, or during its `pause`
- * (by the items so far), make the next one. Each call resolves, or fails, with the batch of its item.
+ * Does `work` for batches, one after another: items that come during a batch, or its `pause`, are the next one. Each call
+ * resolves or fails with the batch of its item.
  */
 export function batched<T>(
   work: (items: readonly T[]) => Promise<void>,
@@ -60,11 +60,11 @@ export function batched<T>(
 
 export interface Activity {
   requests(): number;
-  /** The part of the time since it was last asked in which the process was at work, 0 to 1. */
+  /** The part of the time since the last call in which the process was at work, 0 to 1. */
   utilisation(): number;
 }
 
-/** From so much on, requests begin to wait for each other; at so much, most of them do. */
+/** The utilisation from which requests begin to wait for each other, and at which most of them do. */
 const BUSY = { from: 0.4, to: 0.8 };
 const LOOK_MS = 25;
 const REMEMBERED_MS = 250;
@@ -72,10 +72,7 @@ const LONGEST_PAUSE_MS = 50;
 
 export type Steps = <T>(step: () => Promise<T>) => Promise<T>;
 
-/**
- * Background work yields to requests. While there are any, a step waits before it begins: the longer the busier the process is,
- * and as long as the step before it took, which is longer the busier the database is. Without requests it waits for nothing.
- */
+/** While there are requests, a step waits as long as the last one took, or longer if the process is busy. */
 export class Backoff {
   readonly #activity: Activity;
   readonly #wait: (ms: number) => Promise<unknown>;
@@ -106,18 +103,16 @@ export class Backoff {
 
   #pause(took: number, longest: number): number {
     const now = performance.now();
-    if (now - this.#lookedAt >= LOOK_MS) this.#look(now);
+    if (now - this.#lookedAt >= LOOK_MS) {
+      this.#lookedAt = now;
+      this.#utilisation = this.#activity.utilisation();
+      const requests = this.#activity.requests();
+      if (requests !== this.#requests) this.#requestAt = now;
+      this.#requests = requests;
+    }
     if (now - this.#requestAt > REMEMBERED_MS) return 0;
     const busy = (this.#utilisation - BUSY.from) / (BUSY.to - BUSY.from);
     return Math.min(longest, Math.max(took, busy * longest));
-  }
-
-  #look(now: number): void {
-    this.#lookedAt = now;
-    this.#utilisation = this.#activity.utilisation();
-    const requests = this.#activity.requests();
-    if (requests !== this.#requests) this.#requestAt = now;
-    this.#requests = requests;
   }
 }
 

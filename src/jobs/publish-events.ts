@@ -23,7 +23,7 @@ export function publish({ open, withBackoff }: Pick<Tools, 'open' | 'withBackoff
     async run(signal) {
       const ctx = open();
       for (let more = false; ; ) {
-        // A share of each company, so that nobody's events wait for all contracts that start with the year.
+        // A share of each company, so that no company's events wait for all contracts that start with the year.
         const periods = await contractSchedule.companiesDue(ctx);
         for (const company of periods.companies) {
           if (signal.aborted) break;

@@ -7,7 +7,7 @@ import { DeliverWebhooks, resumeWebhooks } from './deliver-webhooks.ts';
 import { type Activity, Backoff, type Job, type Tools } from './job.ts';
 import { publish } from './publish-events.ts';
 import { deleteFleets, upkeep } from './upkeep.ts';
-import { tellProviders, VerifyEligibility } from './verify-eligibility.ts';
+import { providerReports, VerifyEligibility } from './verify-eligibility.ts';
 
 interface Options {
   open: () => Context;
@@ -16,63 +16,53 @@ interface Options {
   activity: Activity;
 }
 
-/** A look for due work even when nothing was announced: announcements may be lost, rows come due by the clock. */
+/** Jobs look for due work even without an announcement, since announcements may be lost and rows come due by the clock. */
 const LOOK_SECONDS = 20;
 const LONGEST_PAUSE_SECONDS = 30;
 /** The longest pause before a claim: the asking and storing that follow it are what loads a busy process. */
 const CLAIM_PAUSE_MS = 1000;
 
+const byKind: Record<DueKind, (tools: Tools) => Job> = {
+  vehicle: (tools) => new VerifyEligibility(tools),
+  event: publish,
+  delivery: (tools) => new DeliverWebhooks(tools),
+  webhook: resumeWebhooks,
+  fleet: deleteFleets,
+  upkeep,
+  provider: providerReports,
+};
+
 /** Runs every job whenever some of it is due, until stopped. */
 export function startRunner({ open, changes, log, activity }: Options) {
   const end = new AbortController();
   const backoff = new Backoff(activity);
-  const toolsOf = (job: DueKind, longestPause?: number): Tools => ({
-    open,
-    onError(error) {
-      if (waitedInVain(error)) {
-        log.info({ job }, 'a job left rows that somebody else has locked for long; they come due again');
-      } else log.warn({ err: error, job }, 'a job failed; what it left undone will come due again');
-    },
-    withBackoff: backoff.steps(longestPause),
-  });
-  const byKind: Record<DueKind, (tools: Tools) => Job> = {
-    vehicle: (tools) => new VerifyEligibility(tools),
-    event: publish,
-    delivery: (tools) => new DeliverWebhooks(tools),
-    webhook: resumeWebhooks,
-    fleet: deleteFleets,
-    upkeep,
-    provider: tellProviders,
-  };
   const running = (Object.keys(byKind) as DueKind[]).map((kind) => {
-    const tools = toolsOf(kind, kind === 'vehicle' ? CLAIM_PAUSE_MS : undefined);
+    const withBackoff = backoff.steps(kind === 'vehicle' ? CLAIM_PAUSE_MS : undefined);
+    const tools: Tools = { open, withBackoff, onError: (error) => logFailure(log, kind, error) };
     const job = byKind[kind](tools);
-    return { job, loop: keepRunning(kind, job, tools, changes, end.signal) };
+    const due = new Signal();
+    changes.follow({ due: (come) => come === kind && due.ring(), missed: () => due.ring() }, end.signal);
+    return { job, loop: keepRunning(kind, job, tools, due, end.signal) };
   });
   return {
     /** Takes no new work, and resolves when what is under way has ended. */
     async stop(): Promise<void> {
       end.abort();
-      // Work that a job began in its last turn is waited for, too.
       await Promise.all(running.map(({ job, loop }) => loop.then(() => job.stop?.())));
     },
   };
 }
 
-/** Somebody's long transaction, such as the storing of a large file, held a lock for longer than statements wait (lock_not_available). */
-const waitedInVain = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === '55P03';
+function logFailure(log: Logger, job: DueKind, error: unknown): void {
+  // A long transaction, such as the storing of a large file, held a lock for longer than statements wait.
+  const isLocked = error instanceof Error && 'code' in error && error.code === '55P03';
+  if (isLocked) log.info({ job }, 'a job left rows that somebody else has locked for long; they come due again');
+  else log.warn({ err: error, job }, 'a job failed; what it left undone will come due again');
+}
 
-async function keepRunning(
-  kind: DueKind,
-  job: Job,
-  { open, onError }: Tools,
-  changes: ChangeFeed,
-  signal: AbortSignal,
-): Promise<void> {
-  const due = new Signal();
+async function keepRunning(kind: DueKind, job: Job, { open, onError }: Tools, due: Signal, signal: AbortSignal) {
   const labels = { 'fleet_gateway.job': kind };
   const measured = { metric: 'fleet_gateway.job.duration', labels };
-  changes.follow({ due: (come) => come === kind && due.ring(), missed: () => due.ring() }, signal);
   for (let failures = 0; !signal.aborted; ) {
     try {
       const next = await traced(

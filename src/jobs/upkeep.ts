@@ -6,7 +6,7 @@ import { refreshStatistics } from '../core/statistics.ts';
 import { trimDeliveries } from '../core/webhooks/trim-deliveries.ts';
 import { inTurns, type Job, type Tools } from './job.ts';
 
-/** Each gives whether there is more to do. */
+/** Each gives whether more is left to do. */
 const steps: readonly ((ctx: Context) => Promise<unknown>)[] = [
   failAbandonedImports,
   foldTallies,
@@ -18,21 +18,21 @@ const steps: readonly ((ctx: Context) => Promise<unknown>)[] = [
   (ctx) => refreshStatistics(ctx),
 ];
 
-/** Ends uploads whose process has gone, keeps statistics and tallies, and forgets all that is past its time. */
+/** Ends uploads whose process has ended, keeps statistics and tallies, and deletes what is past its time. */
 export function upkeep({ open }: Pick<Tools, 'open'>): Job {
   return {
     async run(signal) {
       const ctx = open();
-      const failures: unknown[] = [];
+      let failure: unknown = null;
       for (const step of steps) {
         try {
           while (!signal.aborted && (await step(ctx)));
         } catch (error) {
-          // The others have nothing to do with it.
-          failures.push(error);
+          // The other steps do not depend on this one.
+          failure ??= error;
         }
       }
-      if (failures.length > 0) throw failures[0];
+      if (failure !== null) throw failure;
       return null;
     },
   };

@@ -15,11 +15,11 @@ import { REPORT_SECONDS, reportProviders } from '../core/vehicles/providers.ts';
 import { askManufacturer, storeVerifications, type Verified } from '../core/vehicles/verification.ts';
 import { batched, type Job, type Tools } from './job.ts';
 
-type Lane = Context['services']['manufacturers']['lanes'][number];
+type Channel = Context['services']['manufacturers']['channels'][number];
 
 /** An answer waits so long for others, if any are under way: stored together they cost a fraction, of the database too. */
 const GATHERED_MS = 50;
-/** A limit, as one statement holds their fleets and writes their rows. */
+/** Limited, since one statement locks their fleets and writes their rows. */
 const STORED_AT_ONCE = 250;
 /** A company's share of the places in one turn: one by one, each vehicle would cost statements of its own. */
 const LEAST_SHARE = 16;
@@ -28,17 +28,14 @@ const LOOK_MS = 50;
 const LOOK_SHARE = 10;
 const LOOK_CREDIT_MS = 1000;
 
-/** The companies that have work, as the database last said. */
+/** The companies that had work at the last look at the database. */
 interface Look extends CompaniesDue {
   /** For each provider, the companies without further due vehicles for it. */
-  done: Map<Lane, Set<string>>;
+  done: Map<Channel, Set<string>>;
   at: number;
 }
 
-/**
- * Asks the manufacturers about vehicles that have come due. No more are claimed than can be asked about at once; companies
- * take turns, those with the fewest under way first. Answers are stored as they come, so a slow one holds up none.
- */
+/** Asks the manufacturers about due vehicles, as many as they take at once; companies with the fewest under way go first. */
 export class VerifyEligibility implements Job {
   readonly #tools: Tools;
   readonly #asking = new Set<Promise<void>>();
@@ -49,9 +46,9 @@ export class VerifyEligibility implements Job {
   #look: Look | null = null;
   /** Each scan moves this on by LOOK_SHARE times its duration; the next may start LOOK_CREDIT_MS before it. */
   #paidUntil = 0;
-  /** When this process has to say again that it is alive; null while it has claimed nothing. */
+  /** The time of the next sign of life; null while this process has claimed nothing. */
   #heartbeatAt: number | null = null;
-  /** Something is due for which there was no place. */
+  /** Whether something was due for which there was no place. */
   #waiting = false;
 
   constructor(tools: Tools) {
@@ -61,12 +58,16 @@ export class VerifyEligibility implements Job {
   async run(signal: AbortSignal): Promise<string | null> {
     const ctx = this.#tools.open();
     this.#waiting = false;
-    if (this.#heartbeatAt !== null && performance.now() >= this.#heartbeatAt) await this.#renewOrRetire(ctx);
+    if (this.#asking.size > 0) await this.#stayAlive(ctx);
+    else if (this.#heartbeatAt !== null && performance.now() >= this.#heartbeatAt) {
+      this.#heartbeatAt = null;
+      await retire(ctx);
+    }
     const known = this.#look;
     const fresh = known === null || performance.now() >= this.#goodUntil(known);
     const look = fresh ? await this.#lookAround(ctx) : known;
     this.#look = look;
-    for (const lane of ctx.services.manufacturers.lanes) await this.#fill(ctx, lane, look, signal);
+    for (const channel of ctx.services.manufacturers.channels) await this.#fill(ctx, channel, look, signal);
     // Companies in `done` may get vehicles later, and a kept look may be older than the row whose news woke this run.
     const again = !fresh || [...look.done.values()].some(({ size }) => size > 0);
     const next = again ? inTime(ctx, this.#goodUntil(look)) : look.next;
@@ -76,13 +77,6 @@ export class VerifyEligibility implements Job {
   async stop(): Promise<void> {
     await Promise.all(this.#asking);
     if (this.#heartbeatAt !== null) await retire(this.#tools.open()).catch(this.#tools.onError);
-  }
-
-  async #renewOrRetire(ctx: Context): Promise<void> {
-    if (this.#asking.size === 0) {
-      this.#heartbeatAt = null;
-      await retire(ctx);
-    } else await this.#stayAlive(ctx);
   }
 
   async #stayAlive(ctx: Context): Promise<void> {
@@ -109,54 +103,52 @@ export class VerifyEligibility implements Job {
   }
 
   /** A share for each company that has work for this provider, in turns, until there is no place or no work left. */
-  async #fill(ctx: Context, lane: Lane, found: Look, signal: AbortSignal): Promise<void> {
-    const done = found.done.get(lane) ?? new Set();
-    found.done.set(lane, done);
+  async #fill(ctx: Context, channel: Channel, found: Look, signal: AbortSignal): Promise<void> {
+    const done = found.done.get(channel) ?? new Set();
+    found.done.set(channel, done);
     let turn = found.companies.filter((one) => !done.has(one));
     while (turn.length > 0 && !signal.aborted)
-      turn = await this.#tools.withBackoff(() => this.#take(ctx, lane, turn, done));
+      turn = await this.#tools.withBackoff(() => this.#take(ctx, channel, turn, done));
   }
 
   /** One turn: a share for each of these companies; gives those that may have more. */
-  async #take(ctx: Context, lane: Lane, turn: readonly string[], done: Set<string>): Promise<string[]> {
-    const { capacity } = lane;
+  async #take(ctx: Context, channel: Channel, turn: readonly string[], done: Set<string>): Promise<string[]> {
+    const { capacity } = channel;
     const share = Math.max(LEAST_SHARE, Math.floor(capacity.room('') / turn.length));
     const again: string[] = [];
     for (const company of capacity.inTurn(turn, String)) {
       const limit = Math.min(share, capacity.room(company));
       this.#waiting ||= limit === 0;
-      if (limit > 0 && (await this.#claim(ctx, lane, company, limit))) again.push(company);
+      if (limit > 0 && (await this.#claim(ctx, channel, company, limit))) again.push(company);
       else if (limit > 0) done.add(company);
     }
     return again;
   }
 
   /** Starts up to `limit` vehicles of a company; false when there were fewer. */
-  async #claim(ctx: Context, lane: Lane, company: string, limit: number): Promise<boolean> {
+  async #claim(ctx: Context, channel: Channel, company: string, limit: number): Promise<boolean> {
     const start = performance.now();
-    const holds = lane.holds();
+    const holds = channel.holds();
     for (const hold of holds) await postponeVehicles(ctx, { company, ...hold });
-    const except = [...lane.elsewhere, ...holds.flatMap(({ brands }) => brands)];
+    const except = [...channel.elsewhere, ...holds.flatMap(({ brands }) => brands)];
     await this.#stayAlive(ctx);
     const claimed = await claimDueVehicles(ctx, { company, except, limit });
-    for (const vehicle of claimed) this.#begin(ctx, vehicle);
+    for (const vehicle of claimed) {
+      // A vehicle that could not be stored comes due again when its claim ends.
+      const one = this.#ask(ctx, vehicle).catch(this.#tools.onError);
+      this.#asking.add(one);
+      void one.then(() => this.#asking.delete(one));
+    }
     if (claimed.length === limit) return true;
     await vehicleSchedule.reschedule(ctx, company);
     if (claimed.length === 0) this.#spent(start);
     return false;
   }
 
-  #begin(ctx: Context, vehicle: ClaimedVehicle): void {
-    // A vehicle that could not be stored comes due again when its claim ends.
-    const one = this.#ask(ctx, vehicle).catch(this.#tools.onError);
-    this.#asking.add(one);
-    void one.then(() => this.#asking.delete(one));
-  }
-
   async #ask(ctx: Context, vehicle: ClaimedVehicle): Promise<void> {
     const verification = await askManufacturer(ctx, vehicle);
     const { changes, manufacturers } = ctx.services;
-    if (this.#waiting && manufacturers.lanes.some(({ capacity }) => capacity.wanting)) {
+    if (this.#waiting && manufacturers.channels.some(({ capacity }) => capacity.wanting)) {
       this.#waiting = false;
       changes.emit('due', 'vehicle');
     }
@@ -169,13 +161,13 @@ const earlier = (one: string | null, other: string): string => (one !== null && 
 const inTime = (ctx: Context, at: number): string =>
   new Date(ctx.now().getTime() + Math.max(0, at - performance.now())).toISOString();
 
-/** Lets processes that ask nobody know how the providers fare. */
-export function tellProviders({ open }: Pick<Tools, 'open'>): Job {
-  let told = false;
+/** Reports the state of the providers to processes that ask none. */
+export function providerReports({ open }: Pick<Tools, 'open'>): Job {
+  let reported = false;
   return {
     async run() {
       const ctx = open();
-      told = reportProviders(ctx, told);
+      reported = reportProviders(ctx, reported);
       return new Date(ctx.now().getTime() + REPORT_SECONDS * 1000).toISOString();
     },
   };

@@ -1,4 +1,4 @@
-/** Every brand the gateway can tell from a VIN: slug → name. The slugs are wire names and, where it serves them, High Mobility's. */
+/** The brands that VINs name: slug → name. The slugs are wire names and, for brands that it serves, High Mobility's. */
 export const brands = {
   alfaromeo: 'Alfa Romeo',
   alpine: 'Alpine',
@@ -44,22 +44,8 @@ export type BrandId = keyof typeof brands;
 export const brandIds = Object.keys(brands) as [BrandId, ...BrandId[]];
 
 export const highMobilityBrands = [
-  'alfaromeo',
-  'bmw',
-  'citroen',
-  'ds',
-  'fiat',
-  'ford',
-  'jeep',
-  'lexus',
-  'mercedes-benz',
-  'mini',
-  'opel',
-  'peugeot',
-  'renault',
-  'toyota',
-  'vauxhall',
-  'volvo-cars',
+  ...(['alfaromeo', 'bmw', 'citroen', 'ds', 'fiat', 'ford', 'jeep', 'lexus'] as const),
+  ...(['mercedes-benz', 'mini', 'opel', 'peugeot', 'renault', 'toyota', 'vauxhall', 'volvo-cars'] as const),
 ] as const satisfies readonly BrandId[];
 
 /** Public lists the rows were taken from. */
@@ -69,7 +55,7 @@ const sources = {
   vininfo: 'vininfo, dicts/wmi.py',
 } as const;
 
-/** One World Manufacturer Identifier (ISO 3780) and the brands it may stand for, the likeliest first. */
+/** A World Manufacturer Identifier (ISO 3780) and the brands it may mean, the likeliest first. */
 interface WmiRow {
   /** Three characters; for makers of small series, whose third is 9, followed by the VIN's characters 12–14. */
   wmi: string;

@@ -1,19 +1,14 @@
 import { type CircuitState, ProviderError, type ProviderErrorKind, type ProviderState, reasonOf } from './provider.ts';
 
-export interface BreakerOptions {
+export const breakerDefaults = {
   /** Errors in a row that open the circuit. */
-  breakAfter: number;
-  /** How long the circuit stays open at first, in ms; doubles with every probe that fails, up to a minute. */
-  probeAfterMs: number;
+  breakAfter: 5,
+  /** The first break, in ms; each probe that fails doubles the next, up to a minute. */
+  probeAfterMs: 2_000,
   /** In ms since 1970. */
-  clock: () => number;
-}
-
-/** Why and until when (ms since 1970) nothing is sent. */
-interface Hold {
-  until: number;
-  kind: ProviderErrorKind;
-}
+  clock: () => Date.now(),
+};
+type BreakerOptions = typeof breakerDefaults;
 
 const LONGEST_BREAK_MS = 60_000;
 
@@ -29,11 +24,12 @@ export class Breaker {
     this.#options = options;
   }
 
-  /** null where a call may go through now. */
-  hold(now = this.#options.clock()): Hold | null {
+  /** Until when (ms since 1970) nothing is sent, and why; null where a call may go through now. */
+  hold(): { until: number; kind: ProviderErrorKind } | null {
+    const now = this.#options.clock();
     if (!this.#open || (!this.#probing && now >= this.#open.probeAt)) return null;
     const { probeAt, breakMs, kind } = this.#open;
-    // While the probe is under way nobody knows; what it may lead to is another break.
+    // The probe under way may lead to another break.
     return { until: this.#probing ? now + breakMs : probeAt, kind };
   }
 
@@ -59,7 +55,7 @@ export class Breaker {
     this.#probing = false;
   }
 
-  /** A probe that found out nothing: the next call is one. */
+  /** After a probe that found out nothing, the next call is one. */
   inconclusive(probe: boolean): void {
     if (probe) this.#probing = false;
   }
@@ -77,7 +73,7 @@ export class Breaker {
   }
 }
 
-/** Whether a provider, and each brand at it, answers: each brand that fails is held back, and probed, by itself. */
+/** The circuits of a provider and of each brand at it: each brand that fails is held back, and probed, by itself. */
 export class Breakers {
   readonly #options: BreakerOptions;
   readonly #provider: Breaker;
@@ -94,7 +90,7 @@ export class Breakers {
     return hold ? { seconds: secondsUntil(hold.until, this.#options.clock()), kind: hold.kind } : null;
   }
 
-  /** Does `work` unless the brand is held back, and learns from what comes of it. Throws the error that opened the circuit. */
+  /** Does `work` unless the brand is held back, and learns from the outcome. Throws the error that opened the circuit. */
   async watch<T>(brand: string, work: () => Promise<T>): Promise<T> {
     const hold = this.hold(brand);
     if (hold) throw new ProviderError(hold.kind, { retryAfter: hold.seconds, asked: false });
@@ -142,9 +138,9 @@ export class Breakers {
     const { concerns, kind } = error instanceof ProviderError ? error : UNKNOWN;
     if (concerns === 'BRAND') this.#of(brand).failed(kind, probes.brand);
     else this.#of(brand).inconclusive(probes.brand);
-    if (concerns === 'PROVIDER' || (concerns === 'BRAND' && probes.provider)) {
-      this.#provider.failed(kind, probes.provider);
-    } else this.#provider.inconclusive(probes.provider);
+    const failsProvider = concerns === 'PROVIDER' || (concerns === 'BRAND' && probes.provider);
+    if (failsProvider) this.#provider.failed(kind, probes.provider);
+    else this.#provider.inconclusive(probes.provider);
     // The provider's faults are not held against a brand.
     if (this.#provider.state.breaker !== 'CLOSED') this.#brands.clear();
   }

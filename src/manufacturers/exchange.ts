@@ -21,10 +21,7 @@ export interface Reply {
 /** Characters of a body that is not JSON. */
 const KEPT_TEXT = 1000;
 
-/**
- * Sends one request and reads its whole answer within `timeoutMs`. Throws ProviderError for everything that is no answer:
- * time-out, broken connection, 429, 5xx, a 2xx that is not JSON.
- */
+/** Sends one request. Throws ProviderError for a time-out, a broken connection, 429, 5xx, and a 2xx that is not JSON. */
 export const exchange = (dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: number) =>
   traced(
     () => stepOf(call),
@@ -53,7 +50,8 @@ async function send(dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: nu
   const { status, headers, text } = await request(call.url, { dispatcher, signal, ...encoded(call) })
     .then(async ({ statusCode, headers, body }) => ({ status: statusCode, headers, text: await body.text() }))
     .catch((error) => {
-      const code = codeOf(error);
+      // The code alone: messages of the network stack may quote what was sent.
+      const code = typeof error.code === 'string' ? error.code : error.name;
       const kind = code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE' ? 'BAD_ANSWER' : 'UNREACHABLE';
       throw new ProviderError(signal.aborted ? 'TIMEOUT' : kind, { raw: { fault: code } });
     });
@@ -93,12 +91,6 @@ function parse(text: string): unknown {
 const hasLevels = (value: unknown, most: number): boolean =>
   !(value instanceof Object) || (most > 0 && Object.values(value).every((one) => hasLevels(one, most - 1)));
 
-/** The code alone: messages of the network stack may quote what was sent. */
-function codeOf(error: unknown): string {
-  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
-  return error instanceof Error ? error.name : 'unknown';
-}
-
 /** A token as an OAuth token endpoint issues it; `expires_in` is in seconds. */
 export const issuedToken = z.object({ access_token: z.string().min(1), expires_in: z.number().positive() });
 export type IssuedToken = z.output<typeof issuedToken>;
@@ -106,46 +98,36 @@ export type IssuedToken = z.output<typeof issuedToken>;
 const RENEW_EARLY_MS = 30_000;
 
 /** One token shared by all calls: renewed 30 s before it runs out, by one caller while the others wait for the same renewal. */
-export class AccessToken {
-  readonly #issue: () => Promise<IssuedToken>;
-  readonly #clock: () => number;
-  #current: { value: string; renewAt: number } | null = null;
-  #renewal: Promise<string> | null = null;
+export function sharedToken(issue: () => Promise<IssuedToken>, clock: () => number) {
+  let current: { value: string; renewAt: number } | null = null;
+  let renewal: Promise<string> | null = null;
 
-  constructor(issue: () => Promise<IssuedToken>, clock: () => number) {
-    this.#issue = issue;
-    this.#clock = clock;
-  }
-
-  async get(): Promise<string> {
-    if (this.#current && this.#clock() < this.#current.renewAt) return this.#current.value;
-    this.#renewal ??= this.#renew().finally(() => {
-      this.#renewal = null;
-    });
-    return this.#renewal;
-  }
-
-  drop(value: string): void {
-    if (this.#current?.value === value) this.#current = null;
-  }
-
-  async #renew(): Promise<string> {
-    const askedAt = this.#clock();
-    const { access_token: value, expires_in: seconds } = await this.#issue();
+  async function renew(): Promise<string> {
+    const askedAt = clock();
+    const { access_token: value, expires_in: seconds } = await issue();
     const lifetime = seconds * 1000;
     // A token too short-lived for 30 s of margin is used for half its life.
-    this.#current = { value, renewAt: askedAt + lifetime - Math.min(RENEW_EARLY_MS, lifetime / 2) };
+    current = { value, renewAt: askedAt + lifetime - Math.min(RENEW_EARLY_MS, lifetime / 2) };
     return value;
   }
+  return {
+    async get(): Promise<string> {
+      if (current && clock() < current.renewAt) return current.value;
+      renewal ??= renew().finally(() => {
+        renewal = null;
+      });
+      return renewal;
+    },
+    drop(value: string): void {
+      if (current?.value === value) current = null;
+    },
+  };
 }
 
-/** A service that names more than an hour is asked again after an hour. */
+/** Seconds after which a service that names a longer time is asked again. */
 const LONGEST_WAIT = 3600;
 
-/**
- * Seconds named by a Retry-After header, given as seconds or as an HTTP date; undefined when it is absent or neither.
- * A date that has passed is 0.
- */
+/** Seconds of a Retry-After header, which names seconds or an HTTP date (0 if it has passed); undefined if it does neither. */
 export function secondsToWait(header: string | string[] | undefined, now = Date.now()): number | undefined {
   const value = (Array.isArray(header) ? header[0] : header)?.trim();
   if (!value) return undefined;

@@ -3,11 +3,11 @@ import type { BrandId } from './brands.ts';
 import {
   type Asker,
   type ConnectivityStatus,
-  isAbout,
   type Provider,
   type ProviderAnswer,
   ProviderError,
   type Reason,
+  readAnswer,
   reason,
 } from './provider.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
@@ -28,25 +28,18 @@ const eligibility = z.object({
   primary_user_assigned: z.boolean().nullish(),
 });
 
+const text = z.string().nullish();
 /** An error of a 422 points at a field by its name or as JSON:API does. */
-const rejection = z.object({
-  source: z
-    .union([
-      z.string(),
-      z
-        .object({ pointer: z.string().nullish(), parameter: z.string().nullish() })
-        .transform(({ pointer, parameter }) => pointer ?? parameter),
-    ])
-    .nullish()
-    .catch(null),
-  title: z.string().nullish().catch(null),
-  detail: z.string().nullish().catch(null),
-});
+const source = z.union([
+  text,
+  z.object({ pointer: text, parameter: text }).transform(({ pointer, parameter }) => pointer ?? parameter),
+]);
+const rejection = z.object({ source: source.catch(null), title: text.catch(null), detail: text.catch(null) });
 const rejections = z.object({ errors: z.array(rejection.catch({})) });
 
 const deliveries = { pull: 'PULL', push: 'PUSH' } as const;
 
-/** Reasons we can tell for a vehicle that is not eligible: High Mobility itself gives none. */
+/** Reasons of a vehicle that is not eligible: High Mobility itself gives none. */
 const ineligible = {
   deactivated: reason(
     'CONNECTIVITY_DEACTIVATED',
@@ -85,28 +78,22 @@ export class HighMobility extends Upstream implements Provider {
     const reply = await this.ask(brand, question, asker);
     if (reply.outcome === 'NO_ANSWER') return reply;
     const { status, body } = reply;
-    if (status === 200) return answered(body, vin);
+    if (status === 200) return readAnswer(eligibility, body, vin, answered);
     if (status === 422) return rejectedBy(body);
     return new ProviderError('UNEXPECTED', { raw: { status, body } }).answer;
   }
 }
 
-function answered(body: unknown, vin: string): ProviderAnswer {
-  // An answer about another vehicle is not kept with this one.
-  if (!isAbout(body, vin)) return new ProviderError('BAD_ANSWER', { raw: { fault: 'about another VIN' } }).answer;
-  const read = eligibility.safeParse(body);
-  if (!read.success) return new ProviderError('BAD_ANSWER', { raw: body }).answer;
-  const { eligible, data_delivery, connectivity_status, primary_user_assigned } = read.data;
+function answered(facts: z.output<typeof eligibility>) {
+  const { eligible, data_delivery, connectivity_status, primary_user_assigned } = facts;
   const connectivityStatus = connectivityOf(connectivity_status);
   return {
-    outcome: 'ANSWERED',
     eligible,
-    // A way of delivery we do not know does not spoil the answer.
+    // An unknown way of delivery does not spoil the answer.
     dataDelivery: Object.entries(deliveries).flatMap(([wire, ours]) => (data_delivery.includes(wire) ? [ours] : [])),
     connectivityStatus,
     primaryUserAssigned: primary_user_assigned ?? null,
     reason: eligible ? null : reasonFor(connectivityStatus, primary_user_assigned),
-    raw: body,
   };
 }
 
@@ -122,15 +109,14 @@ function reasonFor(connectivity: ConnectivityStatus | null, userAssigned: boolea
 
 /** A 422 names a field by its `source`, or by the words of its text where there is none. */
 function rejectedBy(body: unknown): ProviderAnswer {
-  const read = rejections.safeParse(body);
-  const errors = read.success ? read.data.errors : [];
+  const errors = rejections.safeParse(body).data?.errors ?? [];
   const named = errors.map(({ source, title, detail }) => source ?? `${title ?? ''} ${detail ?? ''}`).join(' ');
   // "Invalid VIN and brand" may be right for another brand, so the brand is looked for first.
   if (hasWord(named, /^brands?$/)) return { outcome: 'BRAND_REFUSED', raw: body };
   return { outcome: 'FAILED', reason: hasWord(named, /^vins?$/) ? vinRejected : rejected, raw: body };
 }
 
-/** Whether one of the words is it: `/data/vin`, `vehicle_vin` and `vehicleVin` name the VIN, `province` does not. */
+/** Whether a text has the word: `/data/vin`, `vehicle_vin` and `vehicleVin` have `vin`, `province` does not. */
 const hasWord = (text: string, word: RegExp): boolean =>
   text
     .replaceAll(/([a-z])([A-Z])/g, '$1 $2')

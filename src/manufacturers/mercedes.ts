@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { UpstreamRequest } from './exchange.ts';
-import { type Asker, isAbout, type Provider, type ProviderAnswer, ProviderError, reason } from './provider.ts';
+import { type Asker, type Provider, type ProviderAnswer, ProviderError, readAnswer, reason } from './provider.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 
 interface MercedesOptions extends UpstreamOptions {
@@ -29,7 +29,7 @@ const notSettled = reason(
   'The vehicle was added to the Mercedes-Benz account and is not known there yet.',
 );
 
-/** Mercedes-Benz Connect Your Fleet: a vehicle must stand in the account before its compatibility can be asked for. */
+/** Mercedes-Benz Connect Your Fleet: a vehicle must be in the account before its compatibility can be asked for. */
 export class Mercedes extends Upstream implements Provider {
   readonly id = 'connect-your-fleet';
   readonly brands: ReadonlySet<string> = new Set(['mercedes-benz']);
@@ -70,20 +70,10 @@ function read(reply: Awaited<ReturnType<Upstream['ask']>>, vin: string): Provide
   const { status, body } = reply;
   if (status === 400) return { outcome: 'FAILED', reason: vinRejected, raw: body };
   if (status !== 200) return new ProviderError('UNEXPECTED', { raw: { status, body } }).answer;
-  if (!isAbout(body, vin)) return new ProviderError('BAD_ANSWER', { raw: { fault: 'about another VIN' } }).answer;
-  const answer = compatibility.safeParse(body);
-  if (!answer.success) return new ProviderError('BAD_ANSWER', { raw: body }).answer;
-  const { vehicleProvidesConnectivity, services } = answer.data;
-  // An empty list says nothing about services; one in which all are missing does.
-  const served = !services?.length || services.some((service) => service.available);
-  const eligible = vehicleProvidesConnectivity && served;
-  return {
-    outcome: 'ANSWERED',
-    eligible,
-    dataDelivery: eligible ? ['PUSH'] : [],
-    connectivityStatus: null,
-    primaryUserAssigned: null,
-    reason: eligible ? null : vehicleProvidesConnectivity ? noService : notConnected,
-    raw: body,
-  };
+  return readAnswer(compatibility, body, vin, ({ vehicleProvidesConnectivity, services }) => {
+    if (!vehicleProvidesConnectivity) return { eligible: false, reason: notConnected };
+    // An empty list says nothing about services; one in which all are missing does.
+    const isServed = !services?.length || services.some((service) => service.available);
+    return isServed ? { eligible: true, reason: null, dataDelivery: ['PUSH'] } : { eligible: false, reason: noService };
+  });
 }

@@ -6,15 +6,15 @@ import type { Provider } from './provider.ts';
 import { type Manufacturers, manufacturersOf } from './registry.ts';
 import { openSandbox, sandboxBrands } from './sandbox.ts';
 
-/** The providers the settings name; where they name none, the sandbox, on a port of its own of this machine. */
-export async function openManufacturers(
-  config: Config,
-  clock: () => number = () => Date.now(),
-): Promise<Manufacturers> {
+/** The providers that the settings name; without any, the sandbox, on a port of its own of this machine. */
+export async function openManufacturers(config: Config, clock = () => Date.now()): Promise<Manufacturers> {
   const narrowed = (served: readonly BrandId[]) =>
     served.filter((id) => config.HIGH_MOBILITY_BRANDS?.some((named) => named === id) ?? true);
-  const timeoutMs = config.PROVIDER_TIMEOUT_SECONDS * 1000;
-  const care = { concurrency: config.PROVIDER_CONCURRENCY, timeoutMs, clock };
+  const options = {
+    concurrency: config.PROVIDER_CONCURRENCY,
+    timeoutMs: config.PROVIDER_TIMEOUT_SECONDS * 1000,
+    clock,
+  };
   const providers: Provider[] = [];
   if (config.HIGH_MOBILITY_URL && config.HIGH_MOBILITY_CLIENT_ID && config.HIGH_MOBILITY_CLIENT_SECRET) {
     providers.push(
@@ -23,7 +23,7 @@ export async function openManufacturers(
         clientId: config.HIGH_MOBILITY_CLIENT_ID,
         clientSecret: config.HIGH_MOBILITY_CLIENT_SECRET,
         brands: narrowed(highMobilityBrands),
-        ...care,
+        ...options,
       }),
     );
   }
@@ -34,20 +34,14 @@ export async function openManufacturers(
         tokenUrl: config.MERCEDES_TOKEN_URL,
         clientId: config.MERCEDES_CLIENT_ID,
         clientSecret: config.MERCEDES_CLIENT_SECRET,
-        ...care,
+        ...options,
       }),
     );
   }
   if (providers.length > 0) return manufacturersOf(providers);
   const sandbox = await openSandbox();
+  const brands = narrowed(sandboxBrands);
   // Slow answers take 10 s of a place each: there are enough places for the others not to notice.
-  const client = new HighMobility({
-    ...sandbox,
-    id: 'sandbox',
-    brands: narrowed(sandboxBrands),
-    concurrency: 256,
-    timeoutMs,
-    clock,
-  });
+  const client = new HighMobility({ ...options, ...sandbox, id: 'sandbox', brands, concurrency: 256 });
   return manufacturersOf([client], () => sandbox.close());
 }

@@ -1,6 +1,7 @@
+import type { z } from 'zod';
 import type { Slots } from './slots.ts';
 
-/** Subscribers branch on them, so they never change; what they mean stands in GraphQL's schema. */
+/** Subscribers branch on them, so they never change; GraphQL's schema says what they mean. */
 export const reasonCodes = [
   ...(['CONNECTIVITY_DEACTIVATED', 'PRIMARY_USER_MISSING', 'NOT_ELIGIBLE', 'NO_SERVICE_AVAILABLE'] as const),
   ...(['VIN_REFUSED', 'REFUSED', 'MANUFACTURER_UNKNOWN', 'MANUFACTURER_NOT_SUPPORTED'] as const),
@@ -47,7 +48,7 @@ export interface Answered {
 /** No answer, but there may be one later. `retryAfter` is in seconds: what the provider named, or what we know. */
 export interface NoAnswer {
   outcome: 'NO_ANSWER';
-  /** null: its turn did not come, and what was known of the vehicle still holds. */
+  /** null: its turn did not come, and the vehicle keeps its reason. */
   reason: Reason | null;
   retryAfter?: number | undefined;
   /** false: nothing was sent (a pause, an open circuit, too little time left), so no attempt was spent. */
@@ -63,7 +64,7 @@ export type ProviderAnswer =
   | { outcome: 'FAILED'; reason: Reason; raw: unknown }
   | NoAnswer;
 
-/** How calls to a provider, or about one of its brands, fare; times are null when there is nothing to wait for. */
+/** The state of calls to a provider, or about one of its brands; times are null when there is nothing to wait for. */
 export interface CircuitState {
   /** CLOSED: calls go through. OPEN: they fail at once until `probeAt`. PROBING: one call is finding out. */
   breaker: 'CLOSED' | 'OPEN' | 'PROBING';
@@ -87,14 +88,11 @@ export interface Asker {
   deadline: number;
 }
 
-/**
- * Someone who knows whether a vehicle may join its manufacturer's connected-data program.
- * `verify` never throws for what the provider said or failed to say: that is its answer.
- */
+/** Knows whether vehicles may join the connected-data program of their manufacturer. `verify` never throws: it answers. */
 export interface Provider {
   readonly id: string;
   readonly brands: ReadonlySet<string>;
-  /** The highest among the providers of a brand answers for it: 1 for a manufacturer's own service, 0 for one of several. */
+  /** The provider of a brand with the highest answers for it: 1 for a manufacturer's own service, 0 for one of several. */
   readonly preference: number;
   readonly capacity: Slots;
   verify(vin: string, brand: string, asker?: Asker): Promise<ProviderAnswer>;
@@ -103,18 +101,27 @@ export interface Provider {
   close(): Promise<void>;
 }
 
-/** Whether an answer is about the VIN that was asked; one that names none is taken for it. */
-export function isAbout(body: unknown, vin: string): boolean {
+/** Reads an answer about this VIN; an answer that names none counts. Gives BAD_ANSWER for one that cannot be read. */
+export function readAnswer<T>(
+  schema: z.ZodType<T>,
+  body: unknown,
+  vin: string,
+  answered: (facts: T) => Pick<Answered, 'eligible' | 'reason'> & Partial<Answered>,
+): ProviderAnswer {
   const named = typeof body === 'object' && body !== null && 'vin' in body ? body.vin : null;
-  return named === null || (typeof named === 'string' && named.trim().toUpperCase() === vin);
+  const isAbout = named === null || (typeof named === 'string' && named.trim().toUpperCase() === vin);
+  // An answer about another vehicle is not kept with this one.
+  if (!isAbout) return new ProviderError('BAD_ANSWER', { raw: { fault: 'about another VIN' } }).answer;
+  const { data } = schema.safeParse(body);
+  if (!data) return new ProviderError('BAD_ANSWER', { raw: body }).answer;
+  return { ...unknowns, outcome: 'ANSWERED', raw: body, ...answered(data) };
 }
+
+export const unknowns = { dataDelivery: [], connectivityStatus: null, primaryUserAssigned: null };
 
 type Concern = 'CALL' | 'BRAND' | 'PROVIDER';
 
-/**
- * Every way an upstream can fail to answer, and whom it concerns: a row of errors that concern the brand, or the whole
- * provider, opens its circuit breaker.
- */
+/** The ways in which an upstream fails, and whose circuit breaker they open: that of the brand or of the whole provider. */
 const kinds = {
   TIMEOUT: ['BRAND', 'did not answer in time.'],
   UNREACHABLE: ['BRAND', 'could not be reached.'],

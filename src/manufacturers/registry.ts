@@ -9,9 +9,10 @@ import {
   type ProviderAnswer,
   type Reason,
   reason,
+  unknowns,
 } from './provider.ts';
 
-/** An answer that stands until it is asked for again. `reason` is null only where the vehicle is eligible. */
+/** An answer that holds until the next question. `reason` is null only where the vehicle is eligible. */
 type Verified = Omit<Answered, 'outcome' | 'eligible'> & {
   status: 'ELIGIBLE' | 'INELIGIBLE' | 'UNSUPPORTED' | 'FAILED';
   /** The brand that answered; the likeliest one where none did. */
@@ -22,13 +23,16 @@ export type Verification = Verified | (Omit<NoAnswer, 'outcome'> & { status: 'PE
 
 export type Manufacturers = ReturnType<typeof manufacturersOf>;
 
-/**
- * Tells who makes a vehicle, and which of these providers can be asked about it. VINs are normalised already. `onClose` runs
- * after the providers' connections are closed.
- */
+/** Finds a vehicle's manufacturer, and the provider that answers for it. VINs are normalised already. */
 export function manufacturersOf(providers: readonly Provider[], onClose = async (): Promise<void> => {}) {
   const byBrand = providerOfEach(providers);
-  const all = brandsWith(byBrand);
+  const all = brandIds.map((id) => ({
+    id,
+    name: brands[id],
+    provider: byBrand.get(id)?.id ?? null,
+    supported: byBrand.has(id),
+    wmis: wmiTable.filter((row) => row.brands.includes(id)).map((row) => row.wmi),
+  }));
   const asked = new Map(providers.map((provider) => [provider, new LastMinute()]));
 
   /** One attempt. `remembered` is the brand that answered last time; it is asked first. */
@@ -56,8 +60,8 @@ export function manufacturersOf(providers: readonly Provider[], onClose = async 
     manufacturerOf: (vin: string) => candidateBrands(vin)[0] ?? null,
     unsupported,
     verify,
-    lanes: lanesOf(providers, byBrand),
-    /** How each provider fares here, and how many questions it was asked within the last minute. */
+    channels: channelsOf(providers, byBrand),
+    /** The state of each provider here, with the number of questions within the last minute. */
     state: () =>
       providers.map((provider) => ({ id: provider.id, asked: asked.get(provider)?.count ?? 0, ...provider.state() })),
     async close() {
@@ -69,22 +73,19 @@ export function manufacturersOf(providers: readonly Provider[], onClose = async 
 
 const SECONDS = 60;
 
-/** How often something happened within the last minute, to the second. */
+/** Counts events of the last minute, to the second. */
 class LastMinute {
-  readonly #counts = new LRUCache<number, number>({ max: SECONDS });
+  readonly #counts = new LRUCache<number, number>({ max: SECONDS, ttl: SECONDS * 1000, noUpdateTTL: true });
 
   add(): void {
-    const second = currentSecond();
+    const second = Math.floor(performance.now() / 1000);
     this.#counts.set(second, (this.#counts.get(second) ?? 0) + 1);
   }
 
   get count(): number {
-    const before = currentSecond() - SECONDS;
-    return [...this.#counts.entries()].reduce((sum, [second, count]) => (second > before ? sum + count : sum), 0);
+    return this.#counts.values().reduce((sum, count) => sum + count, 0);
   }
 }
-
-const currentSecond = () => Math.floor(performance.now() / 1000);
 
 function providerOfEach(providers: readonly Provider[]): Map<BrandId, Provider> {
   const byPreference = providers.toSorted((a, b) => b.preference - a.preference);
@@ -96,16 +97,7 @@ function providerOfEach(providers: readonly Provider[]): Map<BrandId, Provider> 
   );
 }
 
-const brandsWith = (byBrand: ReadonlyMap<BrandId, Provider>) =>
-  brandIds.map((id) => ({
-    id,
-    name: brands[id],
-    provider: byBrand.get(id)?.id ?? null,
-    supported: byBrand.has(id),
-    wmis: wmiTable.filter((row) => row.brands.includes(id)).map((row) => row.wmi),
-  }));
-
-/** Why nobody can be asked about a vehicle of this brand (null: unknown). */
+/** The reason of a vehicle of this brand (null: unknown) that no provider answers for. */
 const unsupported = (brand: string | null): Reason => (brand === null ? makerUnknown : noProvider);
 
 /** Asks as a trace of its own: one turn of a job may ask about thousands of vehicles. */
@@ -130,8 +122,6 @@ function ask(provider: Provider, vin: string, brand: BrandId, asker?: Asker): Pr
   );
 }
 
-const unknowns = { dataDelivery: [], connectivityStatus: null, primaryUserAssigned: null };
-
 const makerUnknown = reason('MANUFACTURER_UNKNOWN', 'The manufacturer cannot be told from this VIN.');
 const noProvider = reason('MANUFACTURER_NOT_SUPPORTED', 'No configured provider answers for this manufacturer.');
 const brandsRejected = reason(
@@ -151,9 +141,9 @@ function verification(answer: Exclude<ProviderAnswer, { outcome: 'BRAND_REFUSED'
   return { ...answered, status: eligible ? 'ELIGIBLE' : 'INELIGIBLE', manufacturer: brand };
 }
 
-/** Each provider as who chooses the vehicles to ask about next sees it. Brands here are those that VINs tell first. */
-function lanesOf(providers: readonly Provider[], byBrand: ReadonlyMap<BrandId, Provider>) {
-  /** The brand that is asked about first where a vehicle's likeliest brand is this one, if any is. */
+/** For each provider, its free places and the brands whose vehicles to claim. Brands here are the likeliest of their VINs. */
+function channelsOf(providers: readonly Provider[], byBrand: ReadonlyMap<BrandId, Provider>) {
+  /** By likeliest brand, the brand that is asked about first. */
   const askedFirst = new Map(
     brandIds.flatMap((id) => {
       const candidates = [id, ...wmiTable.filter((row) => row.brands[0] === id).flatMap((row) => row.brands)];
@@ -164,9 +154,9 @@ function lanesOf(providers: readonly Provider[], byBrand: ReadonlyMap<BrandId, P
   const providerOf = (id: BrandId) => byBrand.get(askedFirst.get(id) ?? id);
   return providers.map((provider) => ({
     capacity: provider.capacity,
-    /** Brands of vehicles that another provider is asked about. */
+    /** Brands of vehicles that other providers answer for. */
     elsewhere: brandIds.filter((id) => (providerOf(id) ?? provider) !== provider),
-    /** Brands that nothing is sent about for so many seconds, and why. */
+    /** Brands that are held back for so many seconds, and why. */
     holds: () =>
       provider.state().holds.map(({ brand, ...hold }) => ({
         ...hold,

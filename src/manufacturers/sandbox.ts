@@ -21,23 +21,49 @@ export type Sandbox = Awaited<ReturnType<typeof openSandbox>>;
 
 const SLOW_MS = 10_000;
 
-/**
- * A local server that speaks High Mobility's protocol. A vehicle whose VIN ends in 7 is ineligible, the others are eligible:
- * 8 is slow, 9 fails twice before.
- */
+/** A local server with High Mobility's protocol. By the VIN's end, a vehicle is ineligible (7), slow (8) or fails twice (9). */
 export async function openSandbox(
   beSlow = (signal: AbortSignal): Promise<unknown> => sleep(SLOW_MS, null, { signal }),
 ) {
   const stop = new AbortController();
-  const answer = answersOf(() => beSlow(stop.signal));
+  const token = randomUUID();
+  const failed = new Map<string, number>();
+
+  async function answer(request: IncomingMessage): Promise<Answer> {
+    const body = await readJson(request).catch(() => null);
+    if (request.method === 'POST' && request.url === '/v1/access_tokens') {
+      if (!credentials.safeParse(body).success) return [400, { error: 'invalid_request' }];
+      return [200, { access_token: token, token_type: 'bearer', expires_in: 300 }];
+    }
+    if (request.method !== 'POST' || request.url !== '/v1/eligibility') return [404, rejection('Not found')];
+    if (request.headers.authorization !== `Bearer ${token}`) return [401, rejection('Not authorized', 'Authorization')];
+    const { data } = question.safeParse(body);
+    if (!data) return [422, rejection('Invalid request')];
+    if (!sandboxBrands.some((id) => id === data.brand)) return [422, rejection('The brand is invalid', 'brand')];
+    return eligibility(data.vin);
+  }
+
+  async function eligibility(vin: string): Promise<Answer> {
+    if (vin.endsWith('8')) await beSlow(stop.signal);
+    const times = failed.get(vin) ?? 0;
+    const status = vin.endsWith('9') ? failures[times] : undefined;
+    if (status) {
+      failed.set(vin, times + 1);
+      return [status, rejection('Try again'), { 'retry-after': '0' }];
+    }
+    failed.delete(vin);
+    if (vin.endsWith('7')) return [200, { vin, eligible: false, data_delivery: [] }];
+    const connected = { connectivity_status: 'activated', primary_user_assigned: true };
+    return [200, { vin, eligible: true, data_delivery: ['pull', 'push'], ...connected }];
+  }
+
   const server = createServer((request, response) => {
     answer(request).then(
       ([status, body, headers]) =>
         response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body)),
       () => response.destroy(),
     );
-  });
-  server.listen(0, '127.0.0.1');
+  }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
@@ -54,42 +80,6 @@ export async function openSandbox(
   };
 }
 
-function answersOf(beSlow: () => Promise<unknown>): (request: IncomingMessage) => Promise<Answer> {
-  const token = randomUUID();
-  const failed = new Map<string, number>();
-
-  async function answer(request: IncomingMessage): Promise<Answer> {
-    const body = await readJson(request);
-    if (request.method === 'POST' && request.url === '/v1/access_tokens') {
-      if (!credentials.safeParse(body).success) return [400, { error: 'invalid_request' }];
-      return [200, { access_token: token, token_type: 'bearer', expires_in: 300 }];
-    }
-    if (request.method !== 'POST' || request.url !== '/v1/eligibility') return [404, rejection('Not found')];
-    if (request.headers.authorization !== `Bearer ${token}`) return [401, rejection('Not authorized', 'Authorization')];
-    const asked = question.safeParse(body);
-    if (!asked.success) return [422, rejection('Invalid request')];
-    const { vin, brand } = asked.data;
-    if (!sandboxBrands.some((id) => id === brand)) return [422, rejection('The brand is invalid', 'brand')];
-    return eligibility(vin);
-  }
-
-  async function eligibility(vin: string): Promise<Answer> {
-    if (vin.endsWith('8')) await beSlow();
-    const times = failed.get(vin) ?? 0;
-    const status = vin.endsWith('9') ? failures[times] : undefined;
-    if (status) {
-      failed.set(vin, times + 1);
-      return [status, rejection('Try again'), { 'retry-after': '0' }];
-    }
-    failed.delete(vin);
-    if (vin.endsWith('7')) return [200, { vin, eligible: false, data_delivery: [] }];
-    const connected = { connectivity_status: 'activated', primary_user_assigned: true };
-    return [200, { vin, eligible: true, data_delivery: ['pull', 'push'], ...connected }];
-  }
-
-  return answer;
-}
-
 type Answer = [status: number, body: unknown, headers?: Record<string, string>];
 
 const rejection = (title: string, source?: string) => ({ errors: [{ title, source }] });
@@ -100,9 +90,5 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
     text += chunk;
     if (text.length > LARGEST_BODY) throw new Error('The body is too large.');
   }
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
+  return JSON.parse(text);
 }

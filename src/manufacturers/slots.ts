@@ -1,9 +1,9 @@
 import { ALL, type Appetite, Shares } from '../fairness/shares.ts';
 
-/** How far ahead of the free places calls may be claimed: as many as start within so long. */
+/** Beyond the free places, as many calls may be claimed as start within this time. */
 const AHEAD_MS = 250;
 const MOST_AHEAD = 512;
-/** One place of so many is reserved for companies that have none; a provider with fewer than half as many reserves none. */
+/** One place of so many is reserved for companies that have none; with fewer than half as many, none is. */
 const RESERVE_ONE_OF = 16;
 
 /** Places for calls under way, shared by companies, and how many vehicles may be claimed for them. */
@@ -14,7 +14,7 @@ export class Slots extends Shares {
     super({ capacity, reserve: capacity < RESERVE_ONE_OF / 2 ? 0 : Math.ceil(capacity / RESERVE_ONE_OF) });
   }
 
-  /** Takes note of how long a call took: quick ones may be claimed further ahead. */
+  /** Notes the duration of a call: quick ones may be claimed further ahead. */
   took(ms: number): void {
     this.#usualMs = Number.isFinite(this.#usualMs) ? this.#usualMs * 0.9 + ms * 0.1 : ms;
   }

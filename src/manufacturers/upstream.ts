@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'undici';
-import { Breakers, secondsUntil } from './breaker.ts';
-import { AccessToken, exchange, type IssuedToken, issuedToken, type Reply, type UpstreamRequest } from './exchange.ts';
+import { Breakers, breakerDefaults, secondsUntil } from './breaker.ts';
+import { exchange, type IssuedToken, issuedToken, type Reply, sharedToken, type UpstreamRequest } from './exchange.ts';
 import { type Asker, type NoAnswer, ProviderError, type ProviderState, reasonOf } from './provider.ts';
 import { Slots } from './slots.ts';
 
@@ -10,11 +10,9 @@ const defaults = {
   concurrency: 16,
   /** The time for one request and its answer. A call has up to four: token and question, each again after a 401. */
   timeoutMs: 30_000,
-  /** A pause up to this long is sat out by the calls; a longer one is handed to the caller at once. */
+  /** Calls wait out a pause up to this long; a longer one is their answer at once. */
   patienceMs: 2_000,
-  breakAfter: 5,
-  probeAfterMs: 2_000,
-  clock: () => Date.now(),
+  ...breakerDefaults,
 };
 export type UpstreamOptions = Partial<typeof defaults>;
 
@@ -28,15 +26,12 @@ const notReached: NoAnswer = { outcome: 'NO_ANSWER', reason: null, retryAfter: 0
 
 const anyone: Asker = { company: '', deadline: Number.POSITIVE_INFINITY };
 
-/**
- * A manufacturer's service behind an OAuth client-credentials token: one shared token, bounded concurrency on kept
- * connections, a time-out per request, a pause for all when it asks for one, and circuit breakers. Providers read its answers.
- */
+/** A manufacturer's service: one token, bounded concurrency, time-outs, pauses that it asks for, and circuit breakers. */
 export abstract class Upstream {
   readonly capacity: Slots;
   readonly #agent: Agent;
   readonly #breakers: Breakers;
-  readonly #token: AccessToken;
+  readonly #token: ReturnType<typeof sharedToken>;
   readonly #options: typeof defaults;
   #pausedSince = 0;
   #pausedUntil = 0;
@@ -49,13 +44,10 @@ export abstract class Upstream {
     this.#agent = new Agent({ connections: concurrency, maxResponseSize: LARGEST_BODY });
     this.capacity = new Slots(concurrency);
     this.#breakers = new Breakers(this.#options);
-    this.#token = new AccessToken(() => this.#issue(token), clock);
+    this.#token = sharedToken(() => this.#issue(token), clock);
   }
 
-  /**
-   * Sends the request about a vehicle of this brand with the bearer token, unless there is no time left for a whole
-   * call. Never throws for what the upstream said or failed to say.
-   */
+  /** Sends the request with the token, unless too little time is left for a whole call. Never throws: it answers. */
   protected async ask(
     brand: string,
     request: UpstreamRequest,
@@ -71,7 +63,11 @@ export abstract class Upstream {
         });
       });
     } catch (error) {
-      return this.#noAnswer(error, brand);
+      if (!(error instanceof ProviderError)) throw error;
+      const { answer } = error;
+      const hold = answer.asked ? this.#breakers.hold(brand) : null;
+      if (!hold) return answer;
+      return { ...answer, retryAfter: Math.max(answer.retryAfter ?? 0, hold.seconds * BEHIND_OTHERS) };
     }
   }
 
@@ -105,16 +101,15 @@ export abstract class Upstream {
 
   async #issue(request: UpstreamRequest): Promise<IssuedToken> {
     const { status, body } = await this.#send(request).catch((error) => {
-      // Without a token nobody's brand can be asked about.
+      // Without a token no brand can be asked about.
       if (error instanceof ProviderError && error.concerns === 'BRAND') error.concerns = 'PROVIDER';
       throw error;
     });
     if (status >= 400) throw new ProviderError('CREDENTIALS', { raw: { status, body } });
     const issued = issuedToken.safeParse(body);
+    if (issued.success) return issued.data;
     // The body is not kept here: it may hold a token.
-    if (!issued.success)
-      throw new ProviderError('BAD_ANSWER', { raw: { status, tokenEndpoint: true }, concerns: 'PROVIDER' });
-    return issued.data;
+    throw new ProviderError('BAD_ANSWER', { raw: { status, tokenEndpoint: true }, concerns: 'PROVIDER' });
   }
 
   async #send(request: UpstreamRequest, deadline = Number.POSITIVE_INFINITY): Promise<Reply> {
@@ -148,12 +143,5 @@ export abstract class Upstream {
       }
       await sleep(left);
     }
-  }
-
-  #noAnswer(error: unknown, brand: string): NoAnswer {
-    if (!(error instanceof ProviderError)) throw error;
-    const hold = error.answer.asked ? this.#breakers.hold(brand) : null;
-    if (!hold) return error.answer;
-    return { ...error.answer, retryAfter: Math.max(error.answer.retryAfter ?? 0, hold.seconds * BEHIND_OTHERS) };
   }
 }

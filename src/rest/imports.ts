@@ -51,8 +51,8 @@ async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
   const idempotencyKey = readIdempotencyKey(request.header('Idempotency-Key'));
   const upload = await readUpload(ctx, request.incoming, request.query.fleetId);
   try {
-    const wanted = { fleetId: upload.fleetId, importId, mode, dryRun };
-    const imported = await importVehicles(ctx, wanted, { file: upload.file, signal: request.left(), idempotencyKey });
+    const input = { fleetId: upload.fleetId, importId, mode, dryRun };
+    const imported = await importVehicles(ctx, input, { file: upload.file, signal: request.left(), idempotencyKey });
     const { import: run, sheet, summary, rejected, duplicates, repeated } = imported;
     return {
       status: dryRun ? 200 : 201,
@@ -60,7 +60,7 @@ async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
       body: { importId: run.id, sheet, summary, rejected, duplicates, rejectedCsv: rejectedUrl(run.id) },
     };
   } catch (error) {
-    // One that failed for its rows has the same report as one that succeeded.
+    // An import that failed for its rows has the same report as one that succeeded.
     if (!(error instanceof ValidationFailed) || typeof error.details.importId !== 'string') throw error;
     const details = { ...error.details, rejectedCsv: rejectedUrl(error.details.importId) };
     throw new ValidationFailed(error.errors, error.message, details, error.errorsOmitted);
@@ -69,23 +69,17 @@ async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
   }
 }
 
-/** The id of the event that ends a stream: a browser that comes back with it is told not to (204). */
+/** The id of the event that ends a stream; a browser that comes back with it gets a 204 and does not come again. */
 const ENDED = 'ended';
 
 const progressEvent = (run: Import) =>
   `${isUnderWay(run.state) ? '' : `id: ${ENDED}\n`}event: progress\ndata: ${JSON.stringify(shape(run))}\n\n`;
 
 async function followImport(ctx: Context, request: RestRequest): Promise<Answer> {
-  const { params } = request;
   const signal = request.closed();
-  const changes = await importChanges(ctx, { importId: params.id }, signal);
+  const changes = await importChanges(ctx, { importId: request.params.id }, signal);
   if (request.header('Last-Event-ID') !== ENDED) return eventStream(request, changes, signal, progressEvent);
   return { status: 204 };
-}
-
-async function* behind(first: string, rest: AsyncIterable<string>) {
-  yield first;
-  yield* rest;
 }
 
 export const importRoutes = [
@@ -165,9 +159,9 @@ export const importRoutes = [
     errors: ['IMPORT_NOT_FOUND'],
     async answer(ctx, { params }) {
       const headers = { 'Content-Disposition': `attachment; filename="rejected.csv"` };
-      const { text, rest } = await readRejectedCsv(ctx, { importId: params.id });
-      if (rest) return { headers, stream: { type: 'text/csv', pieces: behind(text, rest) } };
-      return { headers: { ...headers, 'Content-Type': 'text/csv; charset=utf-8' }, text };
+      const csv = await readRejectedCsv(ctx, { importId: params.id });
+      if ('pieces' in csv) return { headers, stream: { type: 'text/csv', ...csv } };
+      return { headers: { ...headers, 'Content-Type': 'text/csv; charset=utf-8' }, ...csv };
     },
   }),
 ];

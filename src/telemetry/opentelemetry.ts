@@ -34,11 +34,7 @@ export interface Step {
 }
 
 /** Facts that are known only after the answer; `labels` are attributes, too, with `error.type` if it failed. */
-interface Answered {
-  name: string;
-  attributes: Attributes;
-  labels: Attributes;
-}
+type Answered = Record<'attributes' | 'labels', Attributes> & { name: string };
 
 interface Gauge {
   name: string;
@@ -51,7 +47,7 @@ const NAME = 'fleet-gateway';
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 const LONGEST_CLOSE_MS = 3_000;
 
-/** Starts the SDK, which reads the OTEL_ variables by itself, and gives the way into it. */
+/** Starts the SDK, which reads the OTEL_ variables by itself. */
 export function startOpenTelemetry(
   env: NodeJS.ProcessEnv,
   signals: readonly Signal[],
@@ -66,18 +62,12 @@ export function startOpenTelemetry(
     ...(!signals.includes('METRICS') && { metricReaders: [] }),
     logLevel: env.OTEL_LOG_LEVEL || 'warn',
   });
-  if (!env.OTEL_LOG_LEVEL) logTo(log);
+  if (!env.OTEL_LOG_LEVEL) {
+    const [warn, quiet] = [(message: string) => log.warn(`telemetry: ${message}`), () => {}];
+    const logger = { error: warn, warn, info: quiet, debug: quiet, verbose: quiet };
+    diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+  }
   return new Telemetry(mask, () => sdk.shutdown());
-}
-
-/** A collector that cannot be reached is the operator's to know, in the log where all else is. */
-function logTo(log: Logger): void {
-  const quiet = () => {};
-  const warn = (message: string) => log.warn(`telemetry: ${message}`);
-  diag.setLogger(
-    { error: warn, warn, info: quiet, debug: quiet, verbose: quiet },
-    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
-  );
 }
 
 /** Sends traces and measurements. Attributes are masked for VINs, tokens and e-mail addresses. */
@@ -156,11 +146,9 @@ export class Telemetry {
   }
 
   #measure(name: string, start: number, labels: Attributes): void {
-    let histogram = this.#histograms.get(name);
-    if (!histogram) {
-      histogram = this.#meter.createHistogram(name, { unit: 's', advice: { explicitBucketBoundaries: BUCKETS } });
-      this.#histograms.set(name, histogram);
-    }
+    const options = { unit: 's', advice: { explicitBucketBoundaries: BUCKETS } };
+    const histogram = this.#histograms.get(name) ?? this.#meter.createHistogram(name, options);
+    this.#histograms.set(name, histogram);
     histogram.record((performance.now() - start) / 1000, labels);
   }
 

@@ -4,10 +4,9 @@ import type { Signal, Step, Telemetry } from './opentelemetry.ts';
 
 export type { Step, Telemetry };
 
-/** null where no collector is named: then nothing of OpenTelemetry is loaded, and asking for this is all it costs. */
+/** null without a collector: then nothing of OpenTelemetry is loaded, and reading this variable is all it costs. */
 export let telemetry: Telemetry | null = null;
 
-/** The signals that the standard variables ask for. */
 export function wantedSignals(env: NodeJS.ProcessEnv): Signal[] {
   if (env.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true') return [];
   const signals: Signal[] = ['TRACES', 'METRICS'];
@@ -26,7 +25,7 @@ export async function openTelemetry(
   telemetry = startOpenTelemetry(env, signals, log, mask);
 }
 
-/** Does the work, as a step that telemetry sees. `outcome` gives attributes and labels of few values. */
+/** Does the work as a step of telemetry. `outcome` gives attributes and labels of few values. */
 export function traced<T>(
   describe: () => Step,
   work: () => T | Promise<T>,

@@ -46,7 +46,6 @@ test('the rows of a file come in batches, ready to be stored', async () => {
       received: 3,
       good: {
         firstRow: 2,
-        count: 2,
         rows: '{2,4}',
         vins: `{${VIN},5YJZZZ1KZAW000002}`,
         manufacturers: '{volkswagen,tesla}',

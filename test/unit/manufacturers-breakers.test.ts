@@ -142,9 +142,9 @@ describe('a provider that is wholly down', () => {
 });
 
 test('holds are known by brand before vehicles are claimed, also for brands asked about as another', async () => {
-  const { lanes } = manufacturersOf([provider]);
+  const { channels } = manufacturersOf([provider]);
   broken.add('renault');
   await askOften(5, 'renault');
   // Dacia's vehicles are asked about as Renault's if Dacia has no provider.
-  expect(lanes.flatMap((lane) => lane.holds())).toMatchObject([{ brands: ['dacia', 'renault'] }]);
+  expect(channels.flatMap((channel) => channel.holds())).toMatchObject([{ brands: ['dacia', 'renault'] }]);
 });

@@ -8,7 +8,6 @@ const root = join(import.meta.dirname, '../..');
 const known: Record<string, string> = {
   'src/core/imports/csv/decode.ts decode': 'no promise',
   'src/graphql/execution/errors.ts .code': 'no promise',
-  'src/rest/upload.ts this.#fleetId': 'no promise',
   'src/core/context.ts this.#em': 'no promise',
   'src/core/following/subscriptions.ts this.#missedSince': 'no promise',
   'src/core/following/subscriptions.ts this.#missed': 'forgets itself in a finally',

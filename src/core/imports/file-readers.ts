@@ -4,11 +4,11 @@ import { Worker } from 'node:worker_threads';
 import type { Config } from '../../config.ts';
 import { Shares } from '../../fairness/shares.ts';
 import { PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../errors.ts';
-import type { Refusal, Reply, Request, WorkerData } from './file-worker.ts';
+import type { Refusal, Reply, Request } from './file-worker.ts';
 import type { Batch, TableLayout } from './table.ts';
 import { Disk, openSource, type Source } from './temporary-file.ts';
 
-/** Threads in all: a file that arrives slowly has one, and hardly works. */
+/** Many, since a file that arrives slowly has a thread that hardly works. */
 const MOST_THREADS = 32;
 /** An idle thread waits this long for the next file, since starting one takes longer than reading a small file. */
 const KEPT_MS = 10_000;
@@ -23,19 +23,18 @@ type Settings = Pick<Config, 'LIMIT_FILE_BYTES' | 'LIMIT_FILE_SECONDS'>;
 export interface Reading {
   company: string;
   signal: AbortSignal;
-  onLayout(layout: TableLayout): Promise<void>;
+  onLayout(layout: TableLayout): Promise<unknown>;
   /** One more batch is read until this has resolved. */
   onBatch(batch: Batch): Promise<void>;
 }
 
-/**
- * Reads uploaded files outside the event loop, each in a thread of its own. As many threads work at a time as there are cores.
- * Companies take turns at them piece by piece, so neither a large file nor a slow client holds up others.
- */
+/** Reads each uploaded file in a thread of its own; companies take turns at the cores piece by piece. */
 export class FileReaders {
   readonly disk: Disk;
   /** Files that are stored at a time, each on a connection of its own for as long as that takes. */
   readonly storing = new Shares({ capacity: 4, reserve: 1 });
+  /** Files that wait on disk; a company's number is limited elsewhere. */
+  readonly spooling = new Shares({ capacity: Number.POSITIVE_INFINITY, reserve: 0 });
   readonly #settings: Settings;
   readonly #supported: readonly string[];
   readonly #threads = new Shares({ capacity: MOST_THREADS, reserve: MOST_THREADS / 4 });
@@ -43,14 +42,13 @@ export class FileReaders {
   #idle: FileThread | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `supported` are the brands that a provider serves. */
-  constructor(settings: Settings, supported: readonly string[]) {
+  constructor(settings: Settings, supportedBrands: readonly string[]) {
     this.disk = new Disk(settings.LIMIT_FILE_BYTES);
     this.#settings = settings;
-    this.#supported = supported;
+    this.#supported = supportedBrands;
   }
 
-  /** Throws UnsupportedMediaType, PayloadTooLarge, RateLimited, ValidationFailed (also when `signal` aborts), and what `file` throws. */
+  /** Throws UnsupportedMediaType, PayloadTooLarge, RateLimited, ValidationFailed (also on an abort), and as `file` does. */
   async read(file: AsyncIterable<Buffer>, reading: Reading): Promise<void> {
     const source = await openSource(file, this.disk, reading.company);
     try {
@@ -81,18 +79,17 @@ export class FileReaders {
   }
 
   #take(): FileThread {
-    const thread = this.#idle ?? new FileThread({ supported: this.#supported });
+    const thread = this.#idle ?? new FileThread(this.#supported);
     clearTimeout(this.#timer);
     this.#idle = undefined;
     return thread;
   }
 
   #keep(thread: FileThread): void {
-    const spare = this.#idle;
+    void this.#idle?.terminate();
     this.#idle = thread;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#take().terminate(), KEPT_MS).unref();
-    void spare?.terminate();
   }
 }
 
@@ -103,19 +100,14 @@ async function readAll(
   ask: (request: Request) => Promise<Reply>,
 ): Promise<Refusal | null> {
   for (let reply = await ask(first); ; ) {
-    if (reply === 'needs a piece') {
-      reply = await ask(await piece());
-    } else if ('layout' in reply) {
-      await onLayout(reply.layout);
-      reply = await ask('next');
-    } else if ('batch' in reply) {
+    if (reply === 'needs a piece') reply = await ask(await piece());
+    else if ('refusal' in reply) return reply.refusal;
+    else {
       const next = ask('next');
       // Awaited below, unless the batch fails.
       next.catch(() => {});
-      await onBatch(reply.batch);
+      await ('batch' in reply ? onBatch(reply.batch) : onLayout(reply.layout));
       reply = await next;
-    } else {
-      return reply.refusal;
     }
   }
 }
@@ -133,25 +125,20 @@ const LOOK_MS = 250;
 /** A thread that reads files, one after the other; the process does not wait for it to end. */
 class FileThread {
   readonly #worker: Worker;
-  /** Processor time of the files before. */
-  #before: NodeJS.CpuUsage | undefined;
 
-  constructor(data: WorkerData) {
+  constructor(supportedBrands: readonly string[]) {
     this.#worker = new Worker(new URL('./file-worker.ts', import.meta.url), {
-      workerData: data,
+      workerData: supportedBrands,
       // The process's own flags are not all for threads.
       execArgv: ['--import', new URL('../../preload.js', import.meta.url).href],
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
     });
-    // An error while nobody waits for a reply would end the process.
+    // Without a listener, an error between two files would end the process.
     this.#worker.on('error', () => {});
     this.#worker.unref();
   }
 
-  /**
-   * Lets `work` ask the thread about one file. The thread is terminated at once when the signal aborts (ValidationFailed), when it
-   * has taken more than `mostSeconds()` of processor time or too much memory (PayloadTooLarge), and when `work` throws.
-   */
+  /** Lets `work` ask the thread about one file. An abort, or too much time or memory, terminates the thread and `work`. */
   async use<T>(
     signal: AbortSignal,
     mostSeconds: () => number,
@@ -159,57 +146,49 @@ class FileThread {
   ): Promise<T> {
     const over = new AbortController();
     const ending = AbortSignal.any([signal, over.signal]);
-    const terminate = () => void this.#worker.terminate();
-    ending.addEventListener('abort', terminate);
-    let late = false;
+    ending.addEventListener('abort', this.terminate);
+    const before = this.#usage().catch(() => undefined);
     const look = async () => {
-      const { user, system } = await this.#worker.cpuUsage(this.#before);
-      if ((user + system) / 1e6 <= mostSeconds()) return;
-      late = true;
-      over.abort();
+      const { user, system } = await this.#usage(await before);
+      const most = mostSeconds();
+      if ((user + system) / 1e6 > most) over.abort(tooExpensive(`${Math.ceil(most)} s of processor time`));
     };
     const timer = setInterval(() => void look().catch(() => {}), LOOK_MS);
     try {
       const result = await work((request) => this.#ask(request, ending));
       ending.throwIfAborted();
-      void this.#noteUsage().catch(() => {});
       return result;
     } catch (error) {
-      // Pending questions of the thread have no reader any more.
-      over.abort();
-      await this.#worker.terminate();
-      if (signal.aborted) throw new ValidationFailed([], 'The file is cut off.');
-      if (late) throw tooExpensive(`${Math.ceil(mostSeconds())} s of processor time`);
-      throw isOutOfMemory(error) ? tooExpensive(`${HEAP_MB} MB of memory`) : error;
+      // Ends questions that `work` has left pending.
+      over.abort(isOutOfMemory(error) ? tooExpensive(`${HEAP_MB} MB of memory`) : error);
+      await this.terminate();
+      throw signal.aborted ? new ValidationFailed([], 'The file is cut off.') : over.signal.reason;
     } finally {
       clearInterval(timer);
-      ending.removeEventListener('abort', terminate);
+      ending.removeEventListener('abort', this.terminate);
     }
   }
 
-  terminate(): Promise<unknown> {
-    return this.#worker.terminate();
-  }
+  terminate = (): Promise<unknown> => this.#worker.terminate();
 
-  async #noteUsage(): Promise<void> {
-    this.#before = await this.#worker.cpuUsage();
+  async #usage(before?: NodeJS.CpuUsage): Promise<NodeJS.CpuUsage> {
+    return this.#worker.cpuUsage(before);
   }
 
   async #ask(request: Request, signal: AbortSignal): Promise<Reply> {
     signal.throwIfAborted();
     const replied = once(this.#worker, 'message', { signal });
-    this.#worker.postMessage(request, typeof request === 'object' && 'piece' in request ? transferred(request) : []);
+    const piece = typeof request === 'object' && 'piece' in request && request.piece;
+    this.#worker.postMessage(request, piece ? [piece.buffer] : []);
     const [reply] = await replied;
     return reply;
   }
 }
 
-const transferred = ({ piece }: { piece: Uint8Array<ArrayBuffer> | null }) => (piece ? [piece.buffer] : []);
-
 const isOutOfMemory = (error: unknown) =>
   error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
 
-const tooExpensive = (what: string) =>
+const tooExpensive = (taken: string) =>
   new PayloadTooLarge(
-    `To read the file takes more than ${what}. Split it, or save its sheet as "CSV UTF-8" and send that.`,
+    `To read the file takes more than ${taken}. Split it, or save its sheet as "CSV UTF-8" and send that.`,
   );

@@ -1,12 +1,8 @@
 import { once } from 'node:events';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { DomainError, type ErrorCode, type InputError } from '../errors.ts';
+import { DomainError } from '../errors.ts';
 import type { CsvLimits } from './csv/limits.ts';
 import { type Batch, batchOf, readTable, type TableLayout } from './table.ts';
-
-export interface WorkerData {
-  supported: readonly string[];
-}
 
 /** Each request is answered by one reply, and sent only after the reply to the one before. */
 export type Request =
@@ -24,16 +20,11 @@ export type Reply =
   | { refusal: Refusal | null };
 
 /** A DomainError, in a form that passes between threads. */
-export interface Refusal {
-  code: ErrorCode;
-  message: string;
-  errors: readonly InputError[] | undefined;
-  details: Readonly<Record<string, unknown>>;
-}
+export type Refusal = Pick<DomainError, 'code' | 'message' | 'errors' | 'details'>;
 
 const port = parentPort as MessagePort;
-const { supported }: WorkerData = workerData;
-const brands = new Set(supported);
+/** Brands that a provider serves. */
+const supported = new Set<string>(workerData);
 
 async function exchange(reply: Reply): Promise<Request> {
   const requested = once(port, 'message');
@@ -54,7 +45,7 @@ async function read(file: 'text' | number, limits: CsvLimits): Promise<Reply> {
   try {
     const { columns, delimiter, sheet, rows } = await readTable(file === 'text' ? pieces() : file, limits);
     await exchange({ layout: { columns, delimiter, sheet } });
-    for await (const batch of rows) await exchange({ batch: batchOf(batch, brands) });
+    for await (const batch of rows) await exchange({ batch: batchOf(batch, supported) });
     return { refusal: null };
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;

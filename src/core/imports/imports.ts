@@ -12,7 +12,6 @@ import { isoOf, json, jsonTable } from '../sql/selection.ts';
 import { onNewest } from '../sql/send.ts';
 import { db, prepare, type Tables } from '../sql/sql.ts';
 import { addOptions, refused, rejectionCodes, summary } from '../vehicles/vin-lists.ts';
-import type { Delimiter } from './csv/head.ts';
 
 export const importState = z.enum(importStates);
 export type ImportState = z.output<typeof importState>;
@@ -20,7 +19,6 @@ export type ImportState = z.output<typeof importState>;
 const importId = '019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d';
 const fleetId = '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b';
 
-/** One uploaded file and what became of its rows. Times are ISO 8601 UTC. */
 export const importSchema = z
   .object({
     id: field(z.uuid(), 'Identifies the import: the same in both interfaces.', importId),
@@ -83,13 +81,13 @@ export const importedVehicles = z
   })
   .describe('What became of the file.');
 
-/** An import of the caller's company, as far as it is; throws ImportNotFound. */
+/** An import of the caller's company; throws ImportNotFound. */
 export async function getImport(ctx: Context, input: { id: string }): Promise<Import> {
   const company = authorize(ctx, 'fleets:read');
-  // From the primary: who asks is following one that moves on.
-  const [row] = isId(input.id) ? await readImport(onNewest(ctx), { company, id: input.id }) : [];
-  if (!row) throw new ImportNotFound();
-  return toImport(row);
+  // From the primary, since the caller follows an import that moves on.
+  const [run] = isId(input.id) ? await readImport(onNewest(ctx), { company, id: input.id }) : [];
+  if (!run) throw new ImportNotFound();
+  return run;
 }
 
 export const firstRejections = prepare((p: { company: string; importId: string }) =>
@@ -102,15 +100,12 @@ export const firstRejections = prepare((p: { company: string; importId: string }
     .limit(ROWS_SHOWN),
 );
 
-const columnsOfRejection = ['company', 'import_id', 'row', 'value', 'code', 'message'].map(
-  (name) => `x.${name} as ${name}`,
-);
+export const rejectionColumns = ['company', 'import_id', 'row', 'value', 'code', 'message', 'cells'] as const;
 /** Cursors need ids, so each row has one that is made of its number. */
 const ROW_ID = `('00000000-0000-8000-8000-' || lpad(to_hex(x.row), 12, '0'))::uuid`;
 
-/** Rejected rows of imports. */
 export const rejectionRows: Resource = {
-  table: `(select ${columnsOfRejection}, ${ROW_ID} as id from import_rejection x) r`,
+  table: `(select ${rejectionColumns.map((name) => `x.${name} as ${name}`)}, ${ROW_ID} as id from import_rejection x) r`,
   id: 'r.id',
   members: jsonTable('import_rejection', 'r', rejectedRow, { code: json.known('r.code', rejectionCodes) }),
   conditions: {},
@@ -144,26 +139,13 @@ export const importRows: Resource = {
 export const oneImport = expressionBuilder<Tables, 'import'>();
 
 export const importColumns = [
-  'import.id',
-  'import.company',
-  'import.fleet_id',
-  'import.state',
-  'import.mode',
-  'import.dry_run',
-  'import.received',
-  'import.created',
-  'import.existing',
-  'import.rejected',
-  oneImport.ref('import.delimiter').$castTo<Delimiter>().as('delimiter'),
-  'import.columns',
-  'import.sheet',
-  'import.digest',
-  'import.idempotency_key',
-  'import.duplicates',
-  'import.failure',
-  isoOf(oneImport.ref('import.started_at')).as('started_at'),
-  isoOf(oneImport.ref('import.storing_since')).as('storing_since'),
-  isoOf(oneImport.ref('import.finished_at')).as('finished_at'),
+  ...(['import.id', 'import.company', 'import.fleet_id as fleetId'] as const),
+  ...(['import.state', 'import.mode', 'import.dry_run as dryRun'] as const),
+  ...(['import.received', 'import.created', 'import.existing', 'import.rejected', 'import.duplicates'] as const),
+  ...(['import.sheet', 'import.digest', 'import.idempotency_key as idempotencyKey', 'import.failure'] as const),
+  isoOf(oneImport.ref('import.started_at')).as('startedAt'),
+  isoOf(oneImport.ref('import.storing_since')).as('storingSince'),
+  isoOf(oneImport.ref('import.finished_at')).as('finishedAt'),
 ] as const;
 
 export const readImport = prepare((p: { company: string; id: string }) =>
@@ -175,17 +157,3 @@ export const readImport = prepare((p: { company: string; id: string }) =>
     .where(ofFleetThatIsThere('import', p.company)),
 );
 export type ImportRow = Awaited<ReturnType<typeof readImport>>[number];
-
-export const toImport = (row: ImportRow): Import => ({
-  id: row.id,
-  fleetId: row.fleet_id,
-  state: row.state,
-  received: row.received,
-  created: row.created,
-  existing: row.existing,
-  rejected: row.rejected,
-  sheet: row.sheet,
-  startedAt: row.started_at,
-  storingSince: row.storing_since,
-  finishedAt: row.finished_at,
-});

@@ -26,14 +26,11 @@ const { text: begin } = numbered(`select import.delimiter, to_json(import.column
 
 const { text: after } = numbered(rejections('$row'));
 
-/**
- * The rejected rows as a CSV in the file's own layout, with the reason beside each; throws ImportNotFound.
- * `rest` is null where `text` is all.
- */
+/** The rejected rows as a CSV in the file's own layout, with the reason beside each; throws ImportNotFound. */
 export async function readRejectedCsv(
   ctx: Context,
   { importId }: { importId: string },
-): Promise<{ text: string; rest: AsyncIterable<string> | null }> {
+): Promise<{ text: string } | { pieces: AsyncIterable<string> }> {
   const company = authorize(ctx, 'fleets:read');
   const read = (statement: string, ...values: unknown[]) =>
     readRows(ctx, statement, [company, importId, ...values], { newest: true });
@@ -43,20 +40,20 @@ export async function readRejectedCsv(
   const names = columnsOf({ delimiter, columns: JSON.parse(layout[CELLS] ?? 'null') }, rows[0]);
   const writer = rejectedWriter(names, delimiter);
   const first = writeRows(rows, writer, REJECTIONS_PAGE);
-  return {
-    text: rejectedHeader(names, delimiter) + first.text,
-    rest: first.more ? rest(first, async (row) => writeRows(await read(after, row), writer, REJECTIONS_PAGE)) : null,
-  };
+  first.text = rejectedHeader(names, delimiter) + first.text;
+  if (!first.more) return { text: first.text };
+  return { pieces: pages(first, async (row) => writeRows(await read(after, row), writer, REJECTIONS_PAGE)) };
 }
 
-async function* rest(first: WrittenRows, read: (after: number) => Promise<WrittenRows>): AsyncGenerator<string> {
+async function* pages(first: WrittenRows, read: (after: number) => Promise<WrittenRows>): AsyncGenerator<string> {
+  yield first.text;
   for (let page = first; page.more && page.last; ) {
     page = await read(Number(page.last[ROW]));
     yield page.text;
   }
 }
 
-/** The columns of a report; where the file has no header, as many as its first row has cells. */
+/** The columns of a report; without a header in the file, as many as its first row has cells. */
 export const columnsOf = ({ columns }: CsvLayout, first: Row | undefined): string[] =>
   columns ?? numberedColumns(first ? cellsOf(first).length : 1);
 
@@ -70,9 +67,8 @@ export const rejectedHeader = (names: readonly string[], delimiter: string): str
   BYTE_ORDER_MARK + csvLine([...names.filter(isOwn), ...ERROR_COLUMNS], delimiter);
 
 /**
- * Writes rejected rows in the layout of their file with error_code and error_message behind its columns, so that they can be
- * mended in place and uploaded again. Error columns of an earlier report are replaced. Cells more than the header has follow the
- * error columns, which so stay below their names.
+ * Writes rejected rows in the layout of their file, to be mended and uploaded again: with error columns in place of those of an
+ * earlier report, and behind these the cells that have no column.
  */
 export function rejectedWriter(names: readonly string[], delimiter: string): RowWriter {
   const own = names.flatMap((name, at) => (isOwn(name) ? [at] : []));

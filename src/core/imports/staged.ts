@@ -4,18 +4,14 @@ import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { db, prepare, prepareVariants, type Tables } from '../sql/sql.ts';
 import { inAnotherFleet } from '../vehicles/add-vehicles.ts';
 import { type NewVehicles, newVehicle, newVehicleColumns, type ReadVin } from '../vehicles/insert-vehicles.ts';
-import { ROWS_SHOWN } from './imports.ts';
+import { ROWS_SHOWN, rejectionColumns } from './imports.ts';
 
 const batch = expressionBuilder<{ b: Tables['import_batch'] }, 'b'>();
 const row = expressionBuilder<{ r: ReadVin }, 'r'>();
 const count = sql<number>`count(*)::int`;
 
-interface Staged {
-  importId: string;
-  company: string;
-}
+type Staged = { importId: string; company: string };
 
-/** The good rows, as `r`. */
 const stagedRows = (p: Staged) =>
   db
     .selectFrom([
@@ -32,8 +28,8 @@ const stagedRows = (p: Staged) =>
 const byCharacters = (vin: Expression<string>) => sql<string>`${vin} collate "C"`;
 
 /**
- * Each VIN once, as it stands first in the file; with `unknown` only those that the company has not. These are looked up below the
- * sort, thus before the statement inserts any: a look-up among rows that it has just inserted may read all of them.
+ * Each VIN once, in its first row; with `unknown` only those that the company has not. They are looked up below the sort, before
+ * the statement inserts any: among rows that it has just inserted, a look-up may read all.
  */
 function firstRows(p: Staged, unknown = false) {
   const vin = byCharacters(row.ref('r.vin'));
@@ -53,7 +49,6 @@ const anyFleetWith = (company: string, vin: Expression<string>) =>
 const fleetWith = (company: string, vin: Expression<string>) =>
   anyFleetWith(company, vin).where(ofFleetThatIsThere('v', company));
 
-/** What the batches of an import are known by. */
 export const findBatches = prepare((p: Staged) =>
   db
     .selectFrom('import_batch')
@@ -63,10 +58,7 @@ export const findBatches = prepare((p: Staged) =>
     .orderBy('first_row'),
 );
 
-/**
- * The VINs of a batch's good rows that stand in fleets that are being deleted. Each is looked up by itself: joined, all vehicles
- * of these fleets would be read for each row where the planner knows nothing of the table.
- */
+/** The VINs of a batch in fleets that are being deleted: looked up one by one, since a join may read all of a fleet for each. */
 export const vinsOfDeleted = prepare((p: Staged & { first_row: number }) =>
   db
     .selectFrom(
@@ -89,37 +81,25 @@ export const countStaged = prepare((p: Staged) =>
     .where('import_id', '=', p.importId),
 );
 
-export const countNew = prepare((p: Staged) =>
-  db
-    .selectFrom(firstRows(p))
-    .select(count.as('count'))
-    .where(({ ref }) => fleetWith(p.company, ref('r.vin')), 'is', null),
-);
+export const countNew = prepare((p: Staged) => db.selectFrom(firstRows(p, true)).select(count.as('count')));
 
-/** UUIDv7 of one moment for rows that a statement makes, told apart by a counter at their end (RFC 9562, 6.2, method 2). */
+/** UUIDv7 of one moment for rows that a statement makes: 20 digits as `prefix`, and a counter that begins behind `start`. */
 export interface Ids {
-  /** 20 hexadecimal digits: the time, and chance. */
   prefix: string;
-  /** The last 12 digits of the id before the first. */
   start: number;
 }
 
-/** The id at an offset from the one before the first. */
 const idAt = ({ prefix, start }: Ids, counter: Expression<number>) =>
   sql<string>`(${prefix}::text || to_hex(${start}::bigint + ${counter}))::uuid`;
 
-interface Inserted extends Staged, NewVehicles, Ids {
-  known: true | null;
-  /** Another upload has some of the same VINs. */
-  beside: true | null;
-}
+/** `known`: the company has vehicles. `beside`: another upload has some of the same VINs. */
+type Insertion = Staged & NewVehicles & Ids & { known: true | null; beside: true | null };
 
 /**
- * In the order of VINs, so that uploads of the same vehicles in opposite orders cannot wait for each other, and so that
- * ids and VINs rise together: each index then grows at one end, which is what makes this as fast as COPY. `on conflict`
- * would make every row dearer, so it is there only when it is needed.
+ * In the order of VINs: opposite uploads then cannot wait for each other, and ids and VINs rise together, so that indexes grow at
+ * one end. `on conflict` makes every row dearer, so it is there only if needed.
  */
-export const insertStaged = prepareVariants<Inserted>()(['known', 'beside'], (p, has) =>
+export const insertStaged = prepareVariants<Insertion>()(['known', 'beside'], (p, has) =>
   db
     .insertInto('vehicle')
     .columns(newVehicleColumns)
@@ -133,40 +113,34 @@ export const insertStaged = prepareVariants<Inserted>()(['known', 'beside'], (p,
     .$if(has.beside, (q) => q.onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing())),
 );
 
-/** How many vehicles of each status have ids up to that of the last row that was staged. */
-export const countInserted = prepare((p: Ids & { company: string; staged: number }) =>
+type Inserted = Ids & { company: string; staged: number };
+
+/** The vehicles with ids up to that of the last row that was staged. */
+const inserted = (p: Inserted) =>
   db
-    .selectFrom('vehicle')
-    .select(['status', count.as('delta')])
-    .where('company', '=', p.company)
-    .where('id', '>', idAt(p, sql`0`))
-    .where('id', '<=', idAt(p, sql`${p.staged}::int`))
-    .groupBy('status'),
-);
-
-interface Told extends By, Ids {
-  company: string;
-  fleet_id: string;
-  staged: number;
-  data: string;
-}
-
-/**
- * The vehicles of each event are a stretch of ids. Rows that others have added meanwhile leave gaps in it. In one pass: planned
- * without knowing of so many rows, a look for each stretch might go through all of the company's vehicles.
- */
-export const tellOfNew = prepare((p: Told) => {
-  const counter = sql<number>`(('x' || right(${sql.ref('v.id')}::text, 12))::bit(48)::bigint - ${p.start}::bigint)`;
-  const facts = db
     .selectFrom('vehicle as v')
     .where('v.company', '=', p.company)
     .where('v.id', '>', idAt(p, sql`0`))
-    .where('v.id', '<=', idAt(p, sql`${p.staged}::int`))
+    .where('v.id', '<=', idAt(p, sql`${p.staged}::int`));
+
+export const countInserted = prepare((p: Inserted) =>
+  inserted(p)
+    .select(['v.status', count.as('delta')])
+    .groupBy('v.status'),
+);
+
+/**
+ * Records the new vehicles, a stretch of ids for each event, in one pass: planned without statistics, a look-up for each stretch
+ * might read all of the company's vehicles.
+ */
+export const recordAdded = prepare((p: By & Inserted & { fleetId: string; data: string }) => {
+  const counter = sql<number>`(('x' || right(${sql.ref('v.id')}::text, 12))::bit(48)::bigint - ${p.start}::bigint)`;
+  const facts = inserted(p)
     .groupBy(['v.company', sql`(${counter} - 1) / ${EVENT_VEHICLES}::int`])
     .orderBy(({ ref }) => sql`(array_agg(${ref('v.id')}))[1]`)
     .select(({ ref }) => [
       'v.company',
-      sql<string>`${p.fleet_id}::uuid`.as('fleet_id'),
+      sql<string>`${p.fleetId}::uuid`.as('fleet_id'),
       sql<string | null>`null::uuid`.as('contract_id'),
       sql<string[]>`array_agg(${ref('v.id')})`.as('vehicle_ids'),
       sql<string[]>`array_agg(${ref('v.vin')})`.as('vins'),
@@ -175,7 +149,6 @@ export const tellOfNew = prepare((p: Told) => {
   return recording(db, p, { 'vehicle.added': facts });
 });
 
-/** The good rows with their cells, as `r`. */
 const stagedCells = (p: Staged) =>
   db
     .selectFrom([
@@ -186,17 +159,13 @@ const stagedCells = (p: Staged) =>
     .where('b.company', '=', p.company)
     .where('b.import_id', '=', p.importId);
 
-interface Elsewhere extends Staged {
-  fleetId: string;
-  room: number;
-}
-
-export const rejectStagedRows = prepare((p: Elsewhere) =>
+/** Rejects the rows whose VIN another fleet has, and counts them; at most `room` are kept for the report. */
+export const rejectStagedRows = prepare((p: Staged & { fleetId: string; room: number }) =>
   db
     .with('kept', (q) =>
       q
         .insertInto('import_rejection')
-        .columns(['company', 'import_id', 'row', 'value', 'code', 'message', 'cells'])
+        .columns(rejectionColumns)
         .expression(
           stagedCells(p)
             .select(({ ref }) => [
@@ -218,7 +187,6 @@ export const rejectStagedRows = prepare((p: Elsewhere) =>
     .where(({ ref }) => fleetWith(p.company, ref('r.vin')), '<>', p.fleetId),
 );
 
-/** The first rows whose VIN stands in an earlier one. */
 export const findDuplicates = prepare((p: Staged & { fleetId: string }) =>
   db
     .selectFrom(

@@ -1,17 +1,14 @@
-import { sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { onPrimary } from '../sql/send.ts';
-import { db, prepare } from '../sql/sql.ts';
-import type { ImportRow } from './imports.ts';
+import { db, prepare, type Tables } from '../sql/sql.ts';
+import { type ImportRow, rejectionColumns } from './imports.ts';
 import { endedEarly, type Start, stillRunning } from './run.ts';
 import type { Batch, GoodRows, RejectedRow } from './table.ts';
 
-const TOLD_EVERY_MS = 200;
+const PROGRESS_EVERY_MS = 200;
 
-/**
- * Where the rows of a file are set aside until its end: the good ones to be stored, the rejected ones to be reported.
- * Each batch is a row of its own statement, so that no transaction is open while the file arrives.
- */
+/** Sets the rows of a file aside until its end, a statement for each batch: no transaction is open meanwhile. */
 export class ImportStaging {
   received = 0;
   rejected = 0;
@@ -46,41 +43,37 @@ export class ImportStaging {
     await this.#underWay.finally(() => clearTimeout(this.#timer));
   }
 
-  /** Everybody can see that all rows are there and are being stored. */
   async beginStoring(): Promise<void> {
-    const { received, rejected } = this;
-    const storing = { ...this.#run, received, rejected, now: this.#ctx.now() };
-    const [told] = await tellOfStoring(onPrimary(this.#ctx), storing);
-    if (!told) throw await endedEarly(this.#ctx, this.#run);
-    this.#ctx.services.changes.announce('import', this.#run.id);
+    const shown = await this.#show('STORING', this.#ctx.now());
+    if (!shown) throw await endedEarly(this.#ctx, this.#run);
   }
 
   async #write(good: GoodRows | null, rejected: readonly RejectedRow[]): Promise<void> {
     if (good) {
-      const [kept] = await setAside(onPrimary(this.#ctx), { ...this.#run, ...good });
-      if (!kept) throw await endedEarly(this.#ctx, this.#run);
+      const [staged] = await stage(onPrimary(this.#ctx), { ...this.#run, ...good });
+      if (!staged) throw await endedEarly(this.#ctx, this.#run);
     }
-    await this.#keep(rejected);
-    this.#timer ??= setTimeout(() => void this.#tell().catch(() => {}), TOLD_EVERY_MS);
-  }
-
-  async #keep(rejected: readonly RejectedRow[]): Promise<void> {
     const rows = rejected.slice(0, this.#ctx.services.config.LIMIT_REJECTED_ROWS - this.kept);
-    if (rows.length === 0) return;
-    this.kept += rows.length;
-    const { company, id: importId } = this.#run;
-    await keepRejected(onPrimary(this.#ctx), { company, importId, rows: JSON.stringify(rows) });
+    if (rows.length > 0) {
+      this.kept += rows.length;
+      const { company, id: import_id } = this.#run;
+      const json = JSON.stringify(rows.map((row) => ({ company, import_id, ...row })));
+      await keepRejected(onPrimary(this.#ctx), { rows: json });
+    }
+    this.#timer ??= setTimeout(() => void this.#show('RUNNING').catch(() => {}), PROGRESS_EVERY_MS);
   }
 
-  async #tell(): Promise<void> {
+  /** Shows the rows so far; false where the import has ended or was started anew. */
+  async #show(state: 'RUNNING' | 'STORING', storingSince: Date | null = null): Promise<boolean> {
     this.#timer = undefined;
     const { received, rejected } = this;
-    const [told] = await tell(onPrimary(this.#ctx), { ...this.#run, received, rejected });
-    if (told) this.#ctx.services.changes.announce('import', this.#run.id);
+    const [shown] = await showProgress(onPrimary(this.#ctx), { ...this.#run, state, storingSince, received, rejected });
+    if (shown) this.#ctx.services.changes.announce('import', this.#run.id);
+    return shown !== undefined;
   }
 }
 
-const setAside = prepare((p: Start & Omit<GoodRows, 'count'>) =>
+const stage = prepare((p: Start & GoodRows) =>
   db
     .insertInto('import_batch')
     .columns(['company', 'import_id', 'first_row', 'rows', 'vins', 'manufacturers', 'supported', 'warnings', 'cells'])
@@ -103,42 +96,23 @@ const setAside = prepare((p: Start & Omit<GoodRows, 'count'>) =>
     .returning('first_row'),
 );
 
-const keepRejected = prepare((p: { company: string; importId: string; rows: string }) =>
-  db
+const keepRejected = prepare((p: { rows: string }) => {
+  const rows = sql<Selectable<Tables['import_rejection']>>`jsonb_populate_recordset(null::import_rejection,
+    ${p.rows}::jsonb)`;
+  return db
     .insertInto('import_rejection')
-    .columns(['company', 'import_id', 'row', 'value', 'code', 'message', 'cells'])
-    .expression((q) =>
-      q
-        .selectFrom(
-          sql<Omit<RejectedRow, 'cells'> & { cells: string | null }>`jsonb_to_recordset(${p.rows}::jsonb)`.as<'r'>(
-            sql`r("row" int, value text, code text, message text, cells jsonb)`,
-          ),
-        )
-        .select([
-          sql<string>`${p.company}::text`.as('company'),
-          sql<string>`${p.importId}::uuid`.as('import_id'),
-          'r.row',
-          'r.value',
-          'r.code',
-          'r.message',
-          'r.cells',
-        ]),
-    ),
-);
+    .columns(rejectionColumns)
+    .expression((q) => q.selectFrom(rows.as('r')).select(rejectionColumns));
+});
 
-const tell = prepare((p: Start & { received: number; rejected: number }) =>
+type Progress = Pick<ImportRow, 'received' | 'rejected'> & { state: 'RUNNING' | 'STORING'; storingSince: Date | null };
+
+const showProgress = prepare((p: Start & Progress) =>
   db
     .updateTable('import')
-    .set({ received: p.received, rejected: p.rejected })
+    .set({ state: p.state, storing_since: p.storingSince, received: p.received, rejected: p.rejected })
     .where(stillRunning(p))
+    // Progress that was shown late does not undo STORING.
     .where('import.state', '=', sql.lit('RUNNING'))
-    .returning('import.id'),
-);
-
-const tellOfStoring = prepare((p: Start & { received: number; rejected: number; now: Date }) =>
-  db
-    .updateTable('import')
-    .set({ state: 'STORING', storing_since: p.now, received: p.received, rejected: p.rejected })
-    .where(stillRunning(p))
     .returning('import.id'),
 );

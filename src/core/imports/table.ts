@@ -1,47 +1,29 @@
-import type { Readable } from 'node:stream';
 import { candidateBrands } from '../../manufacturers/brands.ts';
 import { readVin, type VinError, warningsText } from '../vin.ts';
 import { textOf } from './csv/decode.ts';
 import { isPlain, parseRecords, scanRecords } from './csv/head.ts';
 import { type CsvLayout, readStart, type Start, unmarked } from './csv/layout.ts';
 import { type CsvLimits, tooManyRows, unreadableFile, unreadableRow } from './csv/limits.ts';
-import { openVinSheet, type VinSheet } from './spreadsheet/vin-sheet.ts';
+import { openVinSheet } from './spreadsheet/vin-sheet.ts';
 
-/** How a file is laid out; `sheet` is the one that is read of a workbook. */
-export interface TableLayout extends CsvLayout {
-  sheet: string | null;
-}
+/** `sheet` is the one that is read of a workbook. */
+export type TableLayout = CsvLayout & { sheet: string | null };
 
 /** A file as far as its first rows tell; the others are read while they are iterated over, in constant memory. */
-interface Table extends TableLayout {
-  rows: AsyncIterable<CsvRow[]>;
-}
+type Table = TableLayout & { rows: AsyncIterable<CsvRow[]> };
 
-/**
- * Opens a file of VINs: CSV text, or a workbook by its descriptor, whose rows are those of the CSV file that its first sheet with
- * VINs would make. Throws what readCsv and openVinSheet throw, here or from `rows`.
- */
+/** Opens a file of VINs: CSV text, or a workbook by its descriptor, whose rows are those of its sheet saved as CSV. */
 export async function readTable(file: AsyncIterable<Buffer> | number, limits: CsvLimits): Promise<Table> {
   if (typeof file !== 'number') return readCsv(file, limits);
-  const sheet = await openVinSheet(file, limits);
-  return { ...sheet.start.layout, sheet: sheet.name, rows: rowsOfSheet(sheet, limits) };
-}
-
-async function* rowsOfSheet({ start, text, errorOf }: VinSheet, limits: CsvLimits): AsyncGenerator<CsvRow[], void> {
-  try {
-    yield* rowsOf(start, text, limits);
-  } catch (error) {
-    throw errorOf(error);
-  }
+  const { name, start, text, errorOf } = await openVinSheet(file, limits);
+  return { ...start.layout, sheet: name, rows: rowsOf(start, text, limits, errorOf) };
 }
 
 /**
- * Opens a CSV file of VINs in any of the shapes spreadsheets and scripts produce.
- * Throws, here or from `rows`: UnsupportedMediaType for what is not CSV text, PayloadTooLarge, ValidationFailed for a
- * file that cannot be read, and the input's own errors. The input is destroyed when reading fails or the iteration
- * over `rows` ends early; who never begins it has the input to destroy.
+ * Opens a CSV file of VINs. Throws, here or from `rows`: UnsupportedMediaType, PayloadTooLarge, ValidationFailed, and errors of
+ * the input, which is destroyed when reading fails or the iteration ends early, but not if it never begins.
  */
-export async function readCsv(input: Readable | AsyncIterable<Buffer>, limits: CsvLimits): Promise<Table> {
+export async function readCsv(input: AsyncIterable<Buffer>, limits: CsvLimits): Promise<Table> {
   const text = textOf(input, limits.bytes);
   try {
     const start = await readStart(text, limits);
@@ -67,7 +49,8 @@ async function* rowsOf(
   start: Start,
   pieces: AsyncGenerator<string, void>,
   limits: CsvLimits,
-): AsyncGenerator<CsvRow[], void> {
+  errorOf = (error: unknown) => error,
+) {
   let held = '';
   let { row } = start;
   let total = 0;
@@ -83,6 +66,8 @@ async function* rowsOf(
     }
     if (held) throw unreadableRow(row, 'QUOTE_NOT_CLOSED');
     if (total === 0) throw unreadableFile('NO_ROWS', 'The file holds no rows, only a header.');
+  } catch (error) {
+    throw errorOf(error);
   } finally {
     await pieces.return();
   }
@@ -94,14 +79,8 @@ async function* endedText(ahead: string, pieces: AsyncIterable<string>): AsyncGe
   yield '\n';
 }
 
-interface Block {
-  rows: CsvRow[];
-  records: number;
-  /** Index in the text after the last whole record. */
-  end: number;
-}
-
-async function readBlock(text: string, row: number, start: Start, limits: CsvLimits): Promise<Block> {
+/** Reads the whole records of a text; `end` is the index after them. */
+async function readBlock(text: string, row: number, start: Start, limits: CsvLimits) {
   const { delimiter } = start.layout;
   if (start.vinAt === 0 && isPlain(text, delimiter)) return readPlainBlock(text, row, limits);
   const { end, records, fault } = scanRecords(text, delimiter, limits.rowLength);
@@ -111,7 +90,7 @@ async function readBlock(text: string, row: number, start: Start, limits: CsvLim
 }
 
 /** One column and no quotes: lines are rows, many times faster than with a parser (bench/csv.ts). The results are the same. */
-export function readPlainBlock(text: string, firstRow: number, limits: CsvLimits): Block {
+export function readPlainBlock(text: string, firstRow: number, limits: CsvLimits) {
   const lines = text.split('\n');
   const unended = lines.pop() ?? '';
   const rows: CsvRow[] = [];
@@ -153,44 +132,23 @@ function joinDecimalComma(cells: string[], at: number): void {
   if (damaged) cells.splice(at, 2, `${cells[at]},${cells[at + 1]}`);
 }
 
-/** Rows of a file in the form in which statements take them: columns as PostgreSQL writes arrays, or as JSON. */
-export interface Batch {
-  received: number;
-  good: GoodRows | null;
-  rejected: RejectedRow[];
-}
+export type Batch = ReturnType<typeof batchOf>;
+export type GoodRows = NonNullable<Batch['good']>;
+export type RejectedRow = CsvRow & Pick<VinError, 'code' | 'message'>;
 
-export interface GoodRows {
-  firstRow: number;
-  count: number;
-  rows: string;
-  vins: string;
-  manufacturers: string;
-  supported: string;
-  warnings: string;
-  /** null: none of the rows has other cells than its VIN. */
-  cells: string | null;
-}
-
-export interface RejectedRow extends CsvRow {
-  code: VinError['code'];
-  message: string;
-}
-
-/** Reads the VINs of some rows; `supported` are the brands that a provider serves. */
-export function batchOf(rows: readonly CsvRow[], supported: ReadonlySet<string>): Batch {
+/** Reads the VINs of some rows, for statements: columns as PostgreSQL writes arrays, or as JSON. */
+export function batchOf(rows: readonly CsvRow[], supportedBrands: ReadonlySet<string>) {
   const rejected: RejectedRow[] = [];
   const good: CsvRow[] = [];
   const vins: string[] = [];
   const warnings: (string | null)[] = [];
   for (const one of rows) {
     const reading = readVin(one.value);
-    if ('vin' in reading) {
+    if ('code' in reading) rejected.push({ ...one, code: reading.code, message: reading.message });
+    else {
       good.push(one);
       vins.push(reading.vin);
       warnings.push(warningsText(reading));
-    } else {
-      rejected.push({ ...one, code: reading.code, message: reading.message });
     }
   }
   const [first] = good;
@@ -200,12 +158,12 @@ export function batchOf(rows: readonly CsvRow[], supported: ReadonlySet<string>)
     received: rows.length,
     good: {
       firstRow: first.row,
-      count: good.length,
       rows: arrayOf(good.map(({ row }) => row)),
       vins: arrayOf(vins),
       manufacturers: arrayOf(brands.map(([likeliest]) => likeliest ?? null)),
-      supported: arrayOf(brands.map((all) => (all.some((brand) => supported.has(brand)) ? 't' : 'f'))),
+      supported: arrayOf(brands.map((all) => (all.some((brand) => supportedBrands.has(brand)) ? 't' : 'f'))),
       warnings: arrayOf(warnings),
+      /** null: none of the rows has other cells than its VIN. */
       cells: good.some(({ cells }) => cells !== null) ? JSON.stringify(good.map(({ cells }) => cells)) : null,
     },
     rejected,

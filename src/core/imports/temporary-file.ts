@@ -7,18 +7,12 @@ import { bounded } from './csv/limits.ts';
 import { isArchive } from './spreadsheet/workbook.ts';
 
 const PIECE_BYTES = 64 * 1024;
-/** All waiting files of a process take at most as much room as this many of the largest. */
+/** The room for all waiting files of a process, in files of the largest size. */
 const MOST_FILES = 8;
 const RETRY_SECONDS = 30;
 
 /** A file without a name: no other process can open it, and it ends with this process, however that ends. */
-export interface TemporaryFile {
-  /** Its descriptor, good until it is discarded. */
-  fd: number;
-  bytes: number;
-  content(): AsyncGenerator<Buffer>;
-  discard(): Promise<void>;
-}
+export type TemporaryFile = Awaited<ReturnType<Disk['keep']>>;
 
 /** The room for files that wait, which companies share. */
 export class Disk {
@@ -26,51 +20,46 @@ export class Disk {
   readonly #kept = new Map<string, number>();
   #total = 0;
 
-  /** `largest`: bytes of the largest file. */
-  constructor(largest: number) {
-    this.#largest = largest;
+  constructor(largestBytes: number) {
+    this.#largest = largestBytes;
   }
 
-  /**
-   * Writes what arrives to a temporary file. Throws PayloadTooLarge for too large a file, and RateLimited where there is no room
-   * for more of the company's files.
-   */
-  async keep(input: AsyncIterable<Buffer>, company: string): Promise<TemporaryFile> {
+  /** Writes the input to a temporary file. Throws PayloadTooLarge, and RateLimited without room for the company. */
+  async keep(input: AsyncIterable<Buffer>, company: string) {
     let bytes = 0;
     const free = () => {
       this.#add(company, -bytes);
       bytes = 0;
     };
     const take = (more: number) => {
-      if (!this.#hasRoom(company, more)) {
-        // At once, before the file is closed: until then the next pieces of all others would be refused, too.
-        free();
-        throw new RateLimited(RETRY_SECONDS, TOO_MUCH);
-      }
+      if (!this.#hasRoom(company, more)) throw new RateLimited(RETRY_SECONDS, TOO_MUCH);
       this.#add(company, more);
       bytes += more;
     };
     async function* counted() {
-      for await (const piece of input) {
-        take(piece.length);
-        yield piece;
+      let isWhole = false;
+      try {
+        for await (const piece of input) {
+          take(piece.length);
+          yield piece;
+        }
+        isWhole = true;
+      } finally {
+        // Before the file is closed: until then the next pieces of all others would be refused, too.
+        if (!isWhole) free();
       }
     }
-    try {
-      const file = await written(bounded(counted(), this.#largest));
-      return {
-        fd: file.fd,
-        bytes,
-        content: () => contentOf(file),
-        async discard() {
-          free();
-          await file.close();
-        },
-      };
-    } catch (error) {
-      free();
-      throw error;
-    }
+    const file = await written(bounded(counted(), this.#largest));
+    return {
+      /** Good until the file is discarded. */
+      fd: file.fd,
+      bytes,
+      content: () => contentOf(file),
+      async discard(): Promise<void> {
+        free();
+        await file.close();
+      },
+    };
   }
 
   #hasRoom(company: string, more: number): boolean {
@@ -103,7 +92,7 @@ async function written(pieces: AsyncIterable<Buffer>): Promise<FileHandle> {
   }
 }
 
-/** Not as a stream, which would open and close in times of its own, and fail when nobody listens. */
+/** Not as a stream, which would open and close by itself, and fail without a listener. */
 async function* contentOf(file: FileHandle): AsyncGenerator<Buffer> {
   for (let position = 0; ; ) {
     const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(PIECE_BYTES), { position });
@@ -118,16 +107,8 @@ const SIGNATURE_BYTES = 4;
 /** A file to be read: text as it arrives, or a workbook, which has arrived. */
 export type Source = { text: AsyncGenerator<Buffer> } | { workbook: TemporaryFile };
 
-/**
- * Tells by its content whether a file is a workbook; if so, writes it to disk, since its table of contents is at its end.
- * Throws what `Disk.keep` throws.
- */
+/** Keeps a workbook on disk, since its table of contents is at its end; text is read as it arrives. Throws as `Disk.keep`. */
 export async function openSource(input: AsyncIterable<Buffer>, disk: Disk, company: string): Promise<Source> {
-  const { start, all } = await startOf(input);
-  return isArchive(start) ? { workbook: await disk.keep(all, company) } : { text: all };
-}
-
-async function startOf(input: AsyncIterable<Buffer>): Promise<{ start: Buffer; all: AsyncGenerator<Buffer> }> {
   const pieces = input[Symbol.asyncIterator]();
   const read: Buffer[] = [];
   let start: Buffer = Buffer.alloc(0);
@@ -135,15 +116,17 @@ async function startOf(input: AsyncIterable<Buffer>): Promise<{ start: Buffer; a
     const { done, value } = await pieces.next();
     if (done) break;
     read.push(value);
-    start = read.length === 1 ? value : Buffer.concat(read);
+    start = Buffer.concat(read);
   }
-  async function* all() {
-    try {
-      yield* read;
-      yield* { [Symbol.asyncIterator]: () => pieces };
-    } finally {
-      await pieces.return?.();
-    }
+  const text = joined(read, pieces);
+  return isArchive(start) ? { workbook: await disk.keep(text, company) } : { text };
+}
+
+async function* joined(read: readonly Buffer[], pieces: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield* read;
+    yield* { [Symbol.asyncIterator]: () => pieces };
+  } finally {
+    await pieces.return?.();
   }
-  return { start, all: all() };
 }

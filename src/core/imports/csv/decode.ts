@@ -4,7 +4,7 @@ import { bounded } from './limits.ts';
 
 const PIECE_BYTES = 64 * 1024;
 
-/** How files that are not CSV begin, seen as Latin-1, and what to tell those who sent one under the name of CSV. */
+/** The beginnings of files that are not CSV, as Latin-1, and what the error says they are. */
 const SIGNATURES: readonly (readonly [start: string, what: string])[] = [
   ['PK\x05\x06', 'an empty ZIP archive'],
   [
@@ -30,11 +30,7 @@ const MARKED_UP =
   'HTML, XML or JSON, which some programs call .xls or .csv. Open it in a spreadsheet program, save it as .xlsx or ' +
   '"CSV UTF-8", and send that';
 
-/**
- * The text of a CSV file, piece by piece, with `\n` as its only line break and without byte order marks.
- * UTF-8, UTF-16 with a byte order mark, or Windows-1252; whatever is not such text is an UnsupportedMediaType.
- * How the bytes were cut on their way here leaves no trace: the pieces are the same.
- */
+/** The UTF-8, UTF-16 or Windows-1252 text of a file, with `\n` as its only line break, in pieces that depend on it alone. */
 export async function* textOf(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<string, void> {
   let decode: Decode | undefined;
   let heldReturn = '';
@@ -50,13 +46,8 @@ export async function* textOf(input: AsyncIterable<Buffer>, maxBytes: number): A
   }
 }
 
-interface Piece {
-  bytes: Buffer;
-  last: boolean;
-}
-
 /** Pieces of one size whatever the size of the chunks; the buffer is used again, so a piece is to be read at once. */
-async function* equalPieces(input: AsyncIterable<Buffer>): AsyncGenerator<Piece, void> {
+async function* equalPieces(input: AsyncIterable<Buffer>) {
   const bytes = Buffer.allocUnsafe(PIECE_BYTES);
   let filled = 0;
   for await (const chunk of input) {
@@ -76,13 +67,13 @@ async function* equalPieces(input: AsyncIterable<Buffer>): AsyncGenerator<Piece,
 
 function openDecoder(start: Buffer): Decode {
   const head = start.toString('latin1', 0, 16);
-  const found = SIGNATURES.find(([signature]) => head.startsWith(signature));
-  if (found) throw notCsv(found[1]);
+  const other = SIGNATURES.find(([signature]) => head.startsWith(signature));
+  if (other) throw notCsv(other[1]);
   const marked = MARKS.find(([mark]) => head.startsWith(mark));
-  return marked ? asMarked(marked[1]) : asFound();
+  return marked ? asMarked(marked[1]) : asGuessed();
 }
 
-/** Byte order marks also stand in mid-file, where files were joined. */
+/** Joined files have byte order marks in the middle. */
 function unified(text: string): string {
   const lines = text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
   return lines.includes('\ufeff') ? lines.replaceAll('\ufeff', '') : lines;
@@ -112,11 +103,8 @@ function asMarked(encoding: string): Decode {
   };
 }
 
-/**
- * UTF-8 as long as the bytes are, and Windows-1252, which Excel writes as "CSV", from the piece on in which they first are
- * not. A long file that has shown itself to be UTF-8 before is so again behind such a piece.
- */
-function asFound(): Decode {
+/** UTF-8, and Windows-1252 for a piece that is not; a file that was UTF-8 before such a piece is so again behind it. */
+function asGuessed(): Decode {
   const windows = new TextDecoder('windows-1252');
   let known: 'utf-8' | 'windows-1252' | undefined;
   let torn: Buffer = Buffer.alloc(0);

@@ -1,7 +1,8 @@
+import { once } from 'node:events';
 import { parse } from 'fast-csv';
 import { type CsvLimits, type RowErrorCode, unreadableRow } from './limits.ts';
 
-/** How far a text consists of whole records: `end` is the index after the last one. */
+/** The whole records at the beginning of a text: `end` is the index after the last one. */
 interface Scan {
   end: number;
   records: number;
@@ -12,10 +13,7 @@ const WITHIN = -1;
 const MISPLACED = -2;
 const SPACE = /[^\S\n]/;
 
-/**
- * Finds whole records, by the same rules as fast-csv, which can then be given nothing else: on a record that arrives
- * in parts fast-csv begins anew with every part, so that an unclosed quote costs time in the square of the file.
- */
+/** Finds whole records by the rules of fast-csv, which reads a record that comes in parts anew with every part. */
 export function scanRecords(text: string, delimiters: string, rowLength: number, atMost = Infinity): Scan {
   let end = 0;
   let records = 0;
@@ -66,30 +64,23 @@ function closingQuote(text: string, start: number): number {
   }
 }
 
-/** The cells of whole records, read by fast-csv: quotes, several columns, any delimiter. A blank line has no cells. */
-export function parseRecords(text: string, delimiter: string): Promise<string[][]> {
-  if (text === '') return Promise.resolve([]);
-  return new Promise((resolve, reject) => {
-    const records: string[][] = [];
-    const parser = parse<string[], string[]>({ delimiter });
-    parser.on('data', (record: string[]) => records.push(record));
-    parser.on('error', reject).on('end', () => resolve(records));
-    parser.end(text);
-  });
+/** The cells of whole records, read by fast-csv. A blank line has no cells. */
+export async function parseRecords(text: string, delimiter: string): Promise<string[][]> {
+  if (text === '') return [];
+  const records: string[][] = [];
+  const parser = parse<string[], string[]>({ delimiter });
+  parser.on('data', (record: string[]) => records.push(record));
+  const ended = once(parser, 'end');
+  parser.end(text);
+  await ended;
+  return records;
 }
 
-export function isPlain(text: string, delimiter: string): boolean {
-  return !text.includes('"') && !text.includes(delimiter);
-}
+export const isPlain = (text: string, delimiter: string): boolean => !text.includes('"') && !text.includes(delimiter);
 
 export type Delimiter = ',' | ';' | '\t' | '|';
 
-export interface Rest {
-  text: string;
-  row: number;
-}
-
-/** One of the first rows, read with each delimiter that fits, and where it stands in what was read ahead. */
+/** One of the first rows, read with each delimiter that fits, and its place in the text that was read ahead. */
 export interface Line {
   row: number;
   from: number;
@@ -106,34 +97,34 @@ const DELIMITERS: readonly Delimiter[] = [',', ';', '\t', '|'];
 const ANY_DELIMITER = DELIMITERS.join('');
 const BLANK_LINES = /^[\s,;|]*\n/;
 const BLANK_ROW = /^[\s,;|"]*$/;
-/** Excel's way to name the delimiter: a line before all others, which is no row. */
+/** Excel names the delimiter in a line before all others, which is no row. */
 const SEPARATOR_LINE = /^"?sep=([,;\t|])"?\n$/i;
 
-/** The first rows of a file one by one, from the first that is not blank. What was read of them stays at hand. */
+/** The first rows of a file one by one, from the first that is not blank; their text is kept. */
 export class Head {
   readonly #pieces: AsyncIterator<string, void>;
   readonly #limits: CsvLimits;
-  readonly #given: Delimiter | undefined;
-  #delimiters = DELIMITERS;
+  readonly #known: Delimiter | undefined;
+  #delimiters: readonly Delimiter[];
   #text = '';
   /** Index in the text of the next row, whose number is `#row`. */
   #next = 0;
   #row = 1;
   #ended = false;
 
-  /** Where `delimiter` is known, the file does not say another one either. */
+  /** With a `delimiter`, a separator line of the file does not count. */
   constructor(pieces: AsyncIterator<string, void>, limits: CsvLimits, delimiter?: Delimiter) {
-    this.#given = delimiter;
-    if (delimiter) this.#delimiters = [delimiter];
     this.#pieces = pieces;
     this.#limits = limits;
+    this.#known = delimiter;
+    this.#delimiters = delimiter ? [delimiter] : DELIMITERS;
   }
 
   /** The next row; undefined at the end of the file. Throws ValidationFailed for one that cannot be read. */
   async next(): Promise<Line | undefined> {
     for (;;) {
       if (this.#next === 0) this.#skipBlankLines();
-      const delimiters = this.#given ?? ANY_DELIMITER;
+      const delimiters = this.#known ?? ANY_DELIMITER;
       const { end, fault } = scanRecords(this.#text.slice(this.#next), delimiters, this.#limits.rowLength, 1);
       if (fault) throw unreadableRow(this.#row, fault, this.#limits.rowLength);
       if (end === 0) {
@@ -147,9 +138,9 @@ export class Head {
     }
   }
 
-  from = ({ from, row }: Line): Rest => ({ text: this.#text.slice(from), row });
-
-  after = ({ to, row }: Line): Rest => ({ text: this.#text.slice(to), row: row + 1 });
+  /** The text from this row on, and after it. */
+  from = ({ from, row }: Line) => ({ text: this.#text.slice(from), row });
+  after = ({ to, row }: Line) => ({ text: this.#text.slice(to), row: row + 1 });
 
   #skipBlankLines(): void {
     const [blank = ''] = BLANK_LINES.exec(this.#text) ?? [];
@@ -170,7 +161,7 @@ export class Head {
     const to = from + length;
     const record = this.#text.slice(from, to);
     const row = this.#row++;
-    const separator = row === 1 && !this.#given ? SEPARATOR_LINE.exec(record)?.[1] : undefined;
+    const separator = row === 1 && !this.#known ? SEPARATOR_LINE.exec(record)?.[1] : undefined;
     if (separator) {
       this.#delimiters = DELIMITERS.filter((delimiter) => delimiter === separator);
       this.#row = row;
@@ -199,11 +190,9 @@ async function readingsOf(record: string, delimiters: readonly Delimiter[], row:
 const LABELS =
   /^(?:text\/(?!html$|xml$)[^/]+|application\/(?:csv|x-csv|vnd\.ms-excel(?:\.sheet\.macroenabled\.12)?|vnd\.openxmlformats-officedocument\.spreadsheetml\.(?:sheet|template)|zip|x-zip-compressed|octet-stream))?$/;
 
-/** Whether a file part of this media type is worth reading; what the content is, readTable judges. False is a 415. */
-export function mayBeTable(mimeType: string): boolean {
-  const [label = ''] = mimeType.split(';');
-  return LABELS.test(label.trim().toLowerCase());
-}
+/** Whether a file part of this media type is worth reading (else a 415); readTable judges its content. */
+export const mayBeTable = (mimeType: string): boolean =>
+  LABELS.test(mimeType.replace(/;.*$/s, '').trim().toLowerCase());
 
 export const noTable = (mimeType: string): string =>
   `The file is labelled ${mimeType}; send CSV text or an Excel workbook (.xlsx).`;

@@ -15,7 +15,7 @@ export const VIN_COLUMNS: readonly string[] = [
   'chassis',
 ];
 
-/** How people in some countries say "number of": in full, shortened, or as a sign. */
+/** "Number of" as some languages write it: in full, shortened, or as a sign. */
 const numberOf = (parts: readonly string[], things: readonly string[]): string[] =>
   ['numero', 'num', 'nr', 'no', 'n'].flatMap((number) =>
     parts.flatMap((part) => things.map((thing) => number + part + thing)),
@@ -79,10 +79,7 @@ const BETWEEN_PARTS = /[/\\()[\]{}:+&\n]|\s[-–—]\s/;
 /** The length of a VIN says nothing, nor does what follows it: `VIN (17)`, `FIN 17-stellig`. */
 const LENGTH = '17';
 
-/**
- * How well a column's name says that it holds VINs: the less the better; infinite where it does not. A name may have
- * parts: `VIN / Chassis`, `Numéro de série (VIN)`.
- */
+/** The rank of a name, or its parts (`VIN / Chassis`), for a column of VINs: the less the better, infinite for none. */
 export function vinNamePreference(name: string): number {
   if (name.length > LONGEST_NAME) return Number.POSITIVE_INFINITY;
   const whole = preferences.get(bareName(name));

@@ -1,34 +1,30 @@
 import { readVin } from '../../vin.ts';
-import { type Delimiter, Head, type Line, type Reading, type Rest } from './head.ts';
+import { type Delimiter, Head, type Line, type Reading } from './head.ts';
 import { UNCERTAIN, vinNamePreference } from './header-names.ts';
 import { type CsvLimits, noVinColumn, unreadableFile, unreadableRow } from './limits.ts';
 
 export interface CsvLayout {
-  /**
-   * The header's cells as in the file. Without a header: null if the VIN is in the first column, else made-up names
-   * (numberedColumns).
-   */
+  /** The header's cells, or numberedColumns without a header; null for VINs in the first column without one. */
   columns: string[] | null;
   delimiter: Delimiter;
 }
 
-export interface Start extends Rest {
+export interface Start {
+  /** The text of the table's rows as far as it was read, from the row of this number on. */
+  text: string;
+  row: number;
   layout: CsvLayout;
   vinAt: number;
   doubt: Doubt;
 }
 
-/** Whether a table's VINs are there (0), or merely cells that look like wrong ones (1), or a single column with digits (2). */
+/** Whether a table has VINs (0), or merely cells that look like wrong ones (1), or a single column with digits (2). */
 export type Doubt = 0 | 1 | 2;
 
 /** Titles and other rows above a table are at most this many. */
 const HEADER_WITHIN = 20;
 
-/**
- * Reads as many of the first rows as tell the delimiter, the header and the VIN's column. The header is the first row that
- * has one of the names; what stands above it is no data. Without one, the first VIN shows the column, and every row is data.
- * Throws ValidationFailed where neither is found.
- */
+/** Reads the first rows up to the header or, without one, the first VIN. Throws ValidationFailed without both. */
 export async function readStart(
   pieces: AsyncIterator<string, void>,
   limits: CsvLimits,
@@ -45,7 +41,7 @@ export async function readStart(
     if (header && header.rank < UNCERTAIN && header.twins.length === 1) return belowHeader(head, header, limits);
     const vinAt = header && confirmed(header, line);
     if (header && vinAt !== undefined) return belowHeader(head, { ...header, vinAt }, limits);
-    const data = find(line, (cells) => firstCell(cells, isVin));
+    const data = findCell(line, isVin);
     if (data || above.length > 0 || !isComment(line)) above.push(line);
     if (data && !(header && header.rank < UNCERTAIN)) return listOfVins(head, above, narrow(data, line, limits));
   }
@@ -64,40 +60,36 @@ interface Column {
   twins: number[];
 }
 
-interface Found extends Reading, Column {}
+type Match = Reading & Column;
+type Header = Match & { line: Line };
 
-interface Header extends Found {
-  line: Line;
-}
+const cellsOf = ({ readings }: Line, delimiter: Delimiter): readonly string[] =>
+  readings.find((reading) => reading.delimiter === delimiter)?.cells ?? [];
 
 /** The column of a header's name in which a row below holds a VIN. */
-function confirmed({ twins, delimiter }: Header, { readings }: Line): number | undefined {
-  const cells = readings.find((reading) => reading.delimiter === delimiter)?.cells ?? [];
-  return twins.find((at) => isVin(cells[at] ?? ''));
-}
+const confirmed = ({ twins, delimiter }: Header, line: Line): number | undefined =>
+  twins.find((at) => isVin(cellsOf(line, delimiter)[at] ?? ''));
 
 function isComment({ readings }: Line): boolean {
-  const [cell = ''] = readings[0]?.cells ?? [];
+  const cell = readings[0]?.cells[0] ?? '';
   return /^\s*#(?!#)/.test(cell) && !isFormulaError(cell);
 }
 
 /** The reading of a row in which `place` finds the column of the lowest rank, and of such the one with most cells. */
-function find({ readings }: Line, place: (cells: readonly string[]) => Column | undefined): Found | undefined {
-  let best: Found | undefined;
-  for (const reading of readings) {
+function find({ readings }: Line, place: (cells: readonly string[]) => Column | undefined): Match | undefined {
+  const matches = readings.flatMap((reading) => {
     const column = place(reading.cells);
-    if (!column || (best && column.rank > best.rank)) continue;
-    if (best && column.rank === best.rank && reading.cells.length <= best.cells.length) continue;
-    best = { ...reading, ...column };
-  }
-  return best;
+    return column ? [{ ...reading, ...column }] : [];
+  });
+  return matches.toSorted((a, b) => a.rank - b.rank || b.cells.length - a.cells.length)[0];
 }
 
-/** The leftmost cell of a kind. */
-function firstCell(cells: readonly string[], isMeant: (cell: string) => boolean): Column | undefined {
-  const vinAt = cells.findIndex(isMeant);
-  return vinAt === -1 ? undefined : { vinAt, rank: vinAt, twins: [vinAt] };
-}
+/** Finds the leftmost cell of a kind. */
+const findCell = (line: Line, isMeant: (cell: string) => boolean): Match | undefined =>
+  find(line, (cells) => {
+    const vinAt = cells.findIndex((cell) => isMeant(cell));
+    return vinAt === -1 ? undefined : { vinAt, rank: vinAt, twins: [vinAt] };
+  });
 
 function belowHeader(head: Head, header: Header, limits: CsvLimits): Start {
   const { cells: columns, delimiter, vinAt } = narrow(header, header.line, limits);
@@ -108,28 +100,27 @@ function belowHeader(head: Head, header: Header, limits: CsvLimits): Start {
   return { layout: { columns, delimiter }, vinAt, doubt: 0, ...head.after(header.line) };
 }
 
-function narrow(found: Found, { row }: Line, limits: CsvLimits): Found {
-  if (found.cells.length > limits.columns) throw unreadableRow(row, 'TOO_MANY_COLUMNS', limits.columns);
-  return found;
+function narrow(match: Match, { row }: Line, limits: CsvLimits): Match {
+  if (match.cells.length > limits.columns) throw unreadableRow(row, 'TOO_MANY_COLUMNS', limits.columns);
+  return match;
 }
 
 /** Rows without a single VIN: a list of wrong ones, which is reported row by row, or no list of VINs at all. */
-function wrongVins(lines: readonly Line[], first: Line): Found & { doubt: Doubt } {
+function wrongVins(lines: readonly Line[], first: Line): Match & { doubt: Doubt } {
   for (const line of lines) {
-    const found = find(line, (cells) => firstCell(cells, isNearlyVin));
-    if (found) return { ...found, doubt: 1 };
+    const nearly = findCell(line, isNearlyVin);
+    if (nearly) return { ...nearly, doubt: 1 };
   }
   const readings = lines.flatMap((line) => line.readings);
-  const alone = readings.every(({ cells }) => cells.length <= 1);
-  const found = alone && find(first, (cells) => firstCell(cells.slice(0, 1), isMeantAsVin));
-  if (found) return { ...found, doubt: 2 };
+  const alone = readings.every(({ cells }) => cells.length <= 1) && findCell(first, isMeantAsVin);
+  if (alone) return { ...alone, doubt: 2 };
   throw noVinColumn(readings.reduce((widest, one) => (one.cells.length > widest.cells.length ? one : widest)).cells);
 }
 
 /** The table without a header whose first VIN is in the last of these rows. */
-function listOfVins(head: Head, lines: readonly Line[], found: Found): Start {
-  const start = withoutHeader(head, lines, found);
-  const cells = found.cells.filter((cell) => cell.trim() !== '');
+function listOfVins(head: Head, lines: readonly Line[], match: Match): Start {
+  const start = withoutHeader(head, lines, match);
+  const cells = match.cells.filter((cell) => cell.trim() !== '');
   if (cells.length === 1 || !cells.every(isVin)) return start;
   const advice = 'Put each VIN into a row of its own, or name the column that counts: vin.';
   throw misplacedVins(lines.at(-1)?.row, `holds ${cells.length} VINs and nothing else. ${advice}`);
@@ -138,10 +129,10 @@ function listOfVins(head: Head, lines: readonly Line[], found: Found): Start {
 const misplacedVins = (row = 0, text: string): Error =>
   unreadableFile('VIN_COLUMN_MISSING', `Row ${row} ${text}`, { row });
 
-/** Rows above the first VIN are bad ones, unless one of them calls the column by a name that is not known. */
-function withoutHeader(head: Head, above: readonly Line[], { cells, delimiter, vinAt }: Found): Start {
-  for (const { readings } of above) {
-    const row = readings.find((reading) => reading.delimiter === delimiter)?.cells ?? [];
+/** Rows above the first VIN are bad ones, unless one of them has an unknown name for the column. */
+function withoutHeader(head: Head, above: readonly Line[], { cells, delimiter, vinAt }: Match): Start {
+  for (const line of above) {
+    const row = cellsOf(line, delimiter);
     const cell = row[vinAt] ?? '';
     if (cell.trim() !== '' && !isMeantAsVin(cell)) throw noVinColumn(row);
   }
@@ -160,13 +151,8 @@ function vinColumn(cells: readonly string[]): Column | undefined {
   return { vinAt: twins[0] ?? 0, rank, twins };
 }
 
-/**
- * Header or data? Every VIN holds a digit, and headings rarely do. So a bad VIN in the first row of a file without a header
- * is reported as a bad row, and so is a formula that has failed.
- */
-function isMeantAsVin(cell: string): boolean {
-  return /\d/.test(cell) || isFormulaError(cell);
-}
+/** Every VIN holds a digit, and headings rarely do: a wrong VIN in the first row, or a failed formula, is no heading. */
+const isMeantAsVin = (cell: string): boolean => /\d/.test(cell) || isFormulaError(cell);
 
 function isFormulaError(cell: string): boolean {
   const reading = readVin(unmarked(cell));

@@ -1,60 +1,52 @@
 import { StringDecoder } from 'node:string_decoder';
 import sax from 'sax';
-import yauzl, { type Entry, type ZipFile } from 'yauzl';
+import yauzl, { type Entry } from 'yauzl';
 import { PayloadTooLarge } from '../../errors.ts';
 import { unreadableFile } from '../csv/limits.ts';
 
-/** A workbook has some dozens of parts; nobody looks for one among millions. */
+/** A workbook has some dozens of parts. */
 const MOST_PARTS = 10_000;
 
-/** The parts of a ZIP archive, by their names. What is unpacked of all of them together has a limit. */
-export class Archive {
-  readonly #zip: ZipFile;
-  readonly #parts: ReadonlyMap<string, Entry>;
-  #bytesLeft: number;
+export type Archive = Awaited<ReturnType<typeof openArchive>>;
 
-  private constructor(zip: ZipFile, parts: ReadonlyMap<string, Entry>, mostBytes: number) {
-    this.#zip = zip;
-    this.#parts = parts;
-    this.#bytesLeft = mostBytes;
-  }
-
-  /** Opens the archive in an open file; throws ValidationFailed for a damaged one. */
-  static async open(fd: number, mostBytes: number): Promise<Archive> {
-    try {
-      // Its sizes are compared with what is unpacked, so that what an entry claims is true.
-      const zip = await yauzl.fromFdPromise(fd, { autoClose: false, lazyEntries: true });
-      const parts = new Map<string, Entry>();
-      let entries = 0;
-      for await (const entry of zip.eachEntry()) {
-        parts.set(entry.fileName, entry);
-        entries += 1;
-        if (entries > MOST_PARTS) throw tooManyParts();
+/** Opens a ZIP archive, of which at most so many bytes are unpacked. Throws PayloadTooLarge and ValidationFailed. */
+export async function openArchive(fd: number, mostBytes: number) {
+  const { zip, parts } = await openZip(fd).catch(failed);
+  let bytesLeft = mostBytes;
+  return {
+    has: (name: string): boolean => parts.has(name),
+    /** The bytes of a part; nothing where there is none. */
+    async *read(name: string): AsyncGenerator<Buffer, void> {
+      const part = parts.get(name);
+      if (!part) return;
+      try {
+        for await (const piece of await zip.openReadStreamPromise(part)) {
+          bytesLeft -= piece.length;
+          if (bytesLeft < 0) throw tooLarge();
+          yield piece;
+        }
+      } catch (error) {
+        failed(error);
       }
-      return new Archive(zip, parts, mostBytes);
-    } catch (error) {
-      throw error instanceof PayloadTooLarge ? error : damaged(error);
-    }
-  }
+    },
+  };
+}
 
-  has = (name: string): boolean => this.#parts.has(name);
-
-  /** The bytes of a part; nothing where there is none. Throws PayloadTooLarge, and ValidationFailed for a damaged one. */
-  async *read(name: string): AsyncGenerator<Buffer, void> {
-    const part = this.#parts.get(name);
-    if (!part) return;
-    let pieces: AsyncIterable<Buffer>;
-    try {
-      pieces = await this.#zip.openReadStreamPromise(part);
-      for await (const piece of pieces) {
-        this.#bytesLeft -= piece.length;
-        if (this.#bytesLeft < 0) throw tooLarge();
-        yield piece;
-      }
-    } catch (error) {
-      throw error instanceof PayloadTooLarge ? error : damaged(error);
-    }
+async function openZip(fd: number) {
+  // Its sizes are compared with what is unpacked, so that the sizes which entries name are true.
+  const zip = await yauzl.fromFdPromise(fd, { autoClose: false, lazyEntries: true });
+  const parts = new Map<string, Entry>();
+  let entries = 0;
+  for await (const entry of zip.eachEntry()) {
+    parts.set(entry.fileName, entry);
+    entries += 1;
+    if (entries > MOST_PARTS) throw tooManyParts();
   }
+  return { zip, parts };
+}
+
+function failed(error: unknown): never {
+  throw error instanceof PayloadTooLarge ? error : damaged(error);
 }
 
 export const tooLarge = () =>
@@ -71,7 +63,7 @@ export const damaged = (cause: unknown) => {
   return Object.assign(unreadableFile('WORKBOOK_DAMAGED', message), { cause });
 };
 
-/** Element names come without their namespace prefix; names of attributes keep theirs. */
+/** Names of elements come without their namespace prefix, those of attributes with it. */
 export interface Handler {
   open(name: string, attributes: Readonly<Record<string, string>>): void;
   close?(name: string): void;
@@ -82,10 +74,7 @@ export interface Handler {
 const MOST_LEVELS = 40;
 const MOST_ATTRIBUTES = 60;
 
-/**
- * Reads a document piece by piece, and comes back after each; declarations of entities are not looked at.
- * Throws ValidationFailed for what is no such document, and what the handler throws.
- */
+/** Reads an XML document, and comes back after each piece. Throws ValidationFailed, and what the handler throws. */
 export async function* readXml(pieces: AsyncIterable<Buffer>, handler: Handler): AsyncGenerator<void, void> {
   const parser = sax.parser(true);
   const decoder = new StringDecoder();

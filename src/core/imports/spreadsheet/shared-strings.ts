@@ -7,40 +7,35 @@ const MOST_BYTES = 48 * 1024 * 1024;
 const PLACE_BYTES = 4;
 const LENGTH_BYTES = 2;
 
-/** The texts that cells refer to by number, as bytes: a million strings would take three times as much. */
-export class SharedStrings {
-  readonly #longest: number;
+/** Reads the part with the texts that cells refer to; of each, `longest` characters and one more. Throws PayloadTooLarge. */
+export async function readSharedStrings(pieces: AsyncIterable<Buffer>, longest: number): Promise<SharedStrings> {
+  const strings = new SharedStrings();
+  let text = '';
+  let within = '';
+  await readAll(pieces, {
+    open(name) {
+      if (name === 'si') text = '';
+      if (name === 't' || name === 'rPh') within = within === 'rPh' ? within : name;
+    },
+    text(more) {
+      // The pronunciation of a text is no part of it.
+      if (within === 't' && text.length <= longest) text += more;
+    },
+    close(name) {
+      if (name === within) within = '';
+      if (name === 'si') strings.add(text.slice(0, longest + 1));
+    },
+  });
+  return strings;
+}
+
+/** Texts by their number, as bytes: a million strings would take three times as much. */
+class SharedStrings {
   readonly #blocks: Buffer[] = [];
   #places = new Uint32Array(1024);
   #count = 0;
   /** In the last block. */
   #used = BLOCK_BYTES;
-
-  private constructor(longest: number) {
-    this.#longest = longest;
-  }
-
-  /** Reads the part that has them; of each, `longest` characters and one more. Throws PayloadTooLarge. */
-  static async read(pieces: AsyncIterable<Buffer>, longest: number): Promise<SharedStrings> {
-    const strings = new SharedStrings(longest);
-    let text = '';
-    let within = '';
-    await readAll(pieces, {
-      open(name) {
-        if (name === 'si') text = '';
-        if (name === 't' || name === 'rPh') within = within === 'rPh' ? within : name;
-      },
-      text(more) {
-        // How a text is to be pronounced is no part of it.
-        if (within === 't' && text.length <= longest) text += more;
-      },
-      close(name) {
-        if (name === within) within = '';
-        if (name === 'si') strings.#add(text);
-      },
-    });
-    return strings;
-  }
 
   /** The text with this number, from 0; undefined where there is none. */
   at(index: number): string | undefined {
@@ -51,30 +46,20 @@ export class SharedStrings {
     return block.toString('utf8', start, start + block.readUInt16LE(start - LENGTH_BYTES));
   }
 
-  #add(text: string): void {
-    const kept = text.slice(0, this.#longest + 1);
-    const length = Buffer.byteLength(kept);
-    if (this.#used + LENGTH_BYTES + length > BLOCK_BYTES) this.#addBlock();
-    const block = this.#blocks.at(-1) as Buffer;
-    this.#remember((this.#blocks.length - 1) * BLOCK_BYTES + this.#used);
-    block.writeUInt16LE(length, this.#used);
-    block.write(kept, this.#used + LENGTH_BYTES);
-    this.#used += LENGTH_BYTES + length;
-  }
-
-  #addBlock(): void {
-    if ((this.#blocks.length + 1) * BLOCK_BYTES + this.#count * PLACE_BYTES > MOST_BYTES) throw tooManyTexts();
-    this.#blocks.push(Buffer.allocUnsafe(BLOCK_BYTES));
-    this.#used = 0;
-  }
-
-  #remember(place: number): void {
-    if (this.#count === this.#places.length) {
-      const more = new Uint32Array(this.#count * 2);
-      more.set(this.#places);
-      this.#places = more;
+  add(text: string): void {
+    const length = Buffer.byteLength(text);
+    if (this.#used + LENGTH_BYTES + length > BLOCK_BYTES) {
+      if ((this.#blocks.length + 1) * BLOCK_BYTES + this.#count * PLACE_BYTES > MOST_BYTES) throw tooManyTexts();
+      this.#blocks.push(Buffer.allocUnsafe(BLOCK_BYTES));
+      this.#used = 0;
     }
-    this.#places[this.#count++] = place;
+    const block = this.#blocks.at(-1) as Buffer;
+    if (this.#count === this.#places.length)
+      this.#places = new Uint32Array(this.#places.buffer.transfer(this.#count * PLACE_BYTES * 2));
+    this.#places[this.#count++] = (this.#blocks.length - 1) * BLOCK_BYTES + this.#used;
+    block.writeUInt16LE(length, this.#used);
+    block.write(text, this.#used + LENGTH_BYTES);
+    this.#used += LENGTH_BYTES + length;
   }
 }
 

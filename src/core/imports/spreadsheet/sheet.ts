@@ -7,7 +7,7 @@ const BUILT_IN = /^(?:1[4-9]|2[0-2]|2[7-9]|3[0-6]|4[5-7]|5[0-8])$/;
 const QUOTED = /"[^"]*(?:"|$)|\[(?!h+\]|m+\]|s+\])[^\]]*(?:\]|$)|\\./gi;
 const MOST_FORMATS = 65_536;
 
-/** Which of a workbook's cell styles show a number as a date or time. */
+/** The numbers of a workbook's cell styles that show a number as a date or time. */
 export async function readDateStyles(pieces: AsyncIterable<Buffer>): Promise<ReadonlySet<number>> {
   const codes = new Map<string, boolean>();
   const dates = new Set<number>();
@@ -52,7 +52,7 @@ function dateText(days: number, from1904: boolean): string | null {
 }
 
 const MOST_ROWS = 1_048_576;
-/** Digits that spreadsheets keep of a number; what is longer is no longer what was entered. */
+/** Spreadsheets keep the digits of smaller numbers only. */
 const LARGEST_EXACT = 1e15;
 
 const PARTS_OF_CELLS: ReadonlySet<string> = new Set(['f', 'v', 't', 'rPh']);
@@ -64,10 +64,7 @@ interface Meanings {
   from1904: boolean;
 }
 
-/**
- * A sheet as CSV text with commas, piece by piece. A row of the sheet is the record of the same number, so what is said of a
- * record names the row that people see.
- */
+/** A sheet as CSV text, piece by piece. Its rows are records of the same number, which errors then name. */
 export async function* sheetText(
   pieces: AsyncIterable<Buffer>,
   meanings: Meanings,
@@ -86,7 +83,6 @@ class SheetReader implements Handler {
   #lines = '';
   #row = 0;
   #cells: string[] = [];
-  /** From 0. */
   #column = -1;
   #type = '';
   #style = '';
@@ -114,14 +110,12 @@ class SheetReader implements Handler {
       this.#style = s;
       this.#text = '';
       this.#formula = null;
-    } else if (PARTS_OF_CELLS.has(name)) this.#openPart(name);
-  }
-
-  #openPart(name: string): void {
-    this.#within ||= name;
-    if (name === 'f') this.#formula = '';
-    // Only texts can be stored and empty.
-    if (name === 'v' && this.#type === 'str') this.#formula = null;
+    } else if (PARTS_OF_CELLS.has(name)) {
+      this.#within ||= name;
+      if (name === 'f') this.#formula = '';
+      // Only texts can be stored and empty.
+      if (name === 'v' && this.#type === 'str') this.#formula = null;
+    }
   }
 
   text(more: string): void {
@@ -136,7 +130,7 @@ class SheetReader implements Handler {
   close(name: string): void {
     if (name === this.#within) this.#within = '';
     else if (name === 'c') this.#closeCell();
-    else if (name === 'row') this.#closeRow();
+    else if (name === 'row') this.#lines += `${this.#cells.map(quoted).join()}\n`;
   }
 
   #openRow(written: string): void {
@@ -157,23 +151,17 @@ class SheetReader implements Handler {
     this.#cells[column] = value;
   }
 
-  #closeRow(): void {
-    this.#lines += `${this.#cells.map(quoted).join()}\n`;
-  }
-
   /** The cell's value as it is shown. A formula gives its stored result, or else itself. */
   #value(): string {
     const text = this.#text;
     if (text === '') return this.#formula === null ? text : plain(`=${this.#formula}`);
-    if (this.#type === 's') return this.#shared(text);
+    if (this.#type === 's') {
+      const shared = this.#meanings.strings.at(Number(text));
+      if (shared === undefined) throw damaged(new Error(`shared string ${text}`));
+      return plain(shared);
+    }
     if (this.#type === 'b') return text === '1' ? 'TRUE' : 'FALSE';
     return this.#type === 'n' ? this.#number(text) : plain(text);
-  }
-
-  #shared(written: string): string {
-    const text = this.#meanings.strings.at(Number(written));
-    if (text === undefined) throw damaged(new Error(`shared string ${written}`));
-    return plain(text);
   }
 
   #number(text: string): string {

@@ -1,22 +1,10 @@
 import { DomainError, ValidationFailed } from '../../errors.ts';
-import { readStart, type Start } from '../csv/layout.ts';
+import { readStart } from '../csv/layout.ts';
 import { type CsvLimits, listed, unreadableFile, vinColumnMissing } from '../csv/limits.ts';
 import { openWorkbook, type Sheet, type Workbook } from './workbook.ts';
 
-/** The sheet of a workbook that is read: its beginning, and the rest of its text. */
-export interface VinSheet {
-  name: string;
-  start: Start;
-  text: AsyncGenerator<string, void>;
-  /** An error of its rows; where the workbook has other sheets, it names this one. */
-  errorOf(error: unknown): unknown;
-}
-
-/**
- * Finds the first sheet with a column of VINs; where none has, the one that looks most like a list of wrong ones. Throws
- * UnsupportedMediaType for what is no workbook, PayloadTooLarge, and ValidationFailed.
- */
-export async function openVinSheet(fd: number, limits: CsvLimits): Promise<VinSheet> {
+/** Finds the first sheet with a column of VINs, else the one that looks most like a list of wrong ones. */
+export async function openVinSheet(fd: number, limits: CsvLimits) {
   const workbook = await openWorkbook(fd, limits);
   const failures: DomainError[] = [];
   let likeliest: { sheet: Sheet; doubt: number } | undefined;
@@ -32,28 +20,20 @@ export async function openVinSheet(fd: number, limits: CsvLimits): Promise<VinSh
     }
   }
   const alone = failures.every(isEmpty) && failures.length === workbook.sheets.length - 1;
-  const found =
-    likeliest && (likeliest.doubt === 1 || alone) ? await open(likeliest.sheet, limits, errorOf) : undefined;
-  if (found && !(found instanceof DomainError)) return found;
+  if (likeliest && (likeliest.doubt === 1 || alone)) {
+    const opened = await open(likeliest.sheet, limits, errorOf);
+    if (!(opened instanceof DomainError)) return opened;
+  }
   throw noVinSheet(workbook, failures);
 }
 
-/** Reads a sheet's beginning; gives the error of one without rows, or without VINs. */
-async function open(
-  { name, text }: Sheet,
-  limits: CsvLimits,
-  errorOf: typeof inSheet,
-): Promise<VinSheet | DomainError> {
-  const pieces = text();
+/** Reads a sheet's beginning; gives the error of one without rows, or without VINs. `errorOf` names the sheet in errors. */
+async function open({ name, text: read }: Sheet, limits: CsvLimits, errorOf: typeof inSheet) {
+  const text = read();
   try {
-    return {
-      name,
-      text: pieces,
-      errorOf: (error) => errorOf(name, error),
-      start: await readStart(pieces, limits, ','),
-    };
+    return { name, text, errorOf: (error: unknown) => errorOf(name, error), start: await readStart(text, limits, ',') };
   } catch (error) {
-    await pieces.return();
+    await text.return();
     if (isEmpty(error) || codeOf(error) === 'VIN_COLUMN_MISSING') return error as DomainError;
     throw errorOf(name, error);
   }
@@ -69,18 +49,18 @@ function inSheet(sheet: string, error: unknown): unknown {
 const codeOf = (error: unknown) => (error instanceof DomainError ? error.errors?.[0]?.code : undefined);
 const isEmpty = (error: unknown): boolean => codeOf(error) === 'NO_ROWS';
 
-function noVinSheet({ sheets, more, hidden }: Workbook, failures: readonly DomainError[]): Error {
+function noVinSheet({ sheets, hasMore, hides }: Workbook, failures: readonly DomainError[]): Error {
   const [first] = failures;
-  if (first && sheets.length === 1 && !hidden) return first;
+  if (first && sheets.length === 1 && !hides) return first;
   const names = sheets.map(({ name }) => name);
-  const shown = listed(names, names.length);
+  const shown = listed(names);
   if (failures.length === sheets.length && failures.every(isEmpty)) {
     return unreadableFile('NO_ROWS', `The sheets of the workbook hold no rows: ${shown}.`, { sheets: names });
   }
   const sentences = [
-    `${more ? `None of the first ${names.length} sheets` : 'No sheet of the workbook'} has a column of VINs: ${shown}.`,
-    ...(more ? ['Move the sheet that has one to the front.'] : []),
-    ...(hidden ? ['Hidden sheets are not read.'] : []),
+    `${hasMore ? `None of the first ${names.length} sheets` : 'No sheet of the workbook'} has a column of VINs: ${shown}.`,
+    ...(hasMore ? ['Move the sheet that has one to the front.'] : []),
+    ...(hides ? ['Hidden sheets are not read.'] : []),
   ];
   return vinColumnMissing(sentences.join(' '), { sheets: names });
 }

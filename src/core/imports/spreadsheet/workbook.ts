@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
 import { UnsupportedMediaType } from '../../errors.ts';
-import type { CsvLimits } from '../csv/limits.ts';
-import { Archive, damaged, readAll, tooLarge } from './archive.ts';
-import { SharedStrings } from './shared-strings.ts';
+import { bounded, type CsvLimits } from '../csv/limits.ts';
+import { type Archive, damaged, openArchive, readAll, tooLarge } from './archive.ts';
+import { readSharedStrings } from './shared-strings.ts';
 import { readDateStyles, sheetText } from './sheet.ts';
 
 const WORKBOOK = 'xl/workbook.xml';
@@ -13,36 +13,18 @@ const NAME_LENGTH = 100;
 /** Sheets in which VINs are looked for. */
 const MOST_SHEETS = 100;
 
-export interface Sheet {
-  name: string;
-  /** The sheet as CSV text with commas, piece by piece. Throws PayloadTooLarge and ValidationFailed. */
-  text(): AsyncGenerator<string, void>;
-}
-
-export interface Workbook {
-  /** The first sheets of cells, in the order of the workbook: those that are not hidden, or all where every one is. */
-  sheets: Sheet[];
-  /** Whether it has more of them. */
-  more: boolean;
-  /** Whether others are hidden. */
-  hidden: boolean;
-}
-
-interface Listed {
-  id: string;
-  name: string;
-  hidden: boolean;
-}
+export type Workbook = Awaited<ReturnType<typeof openWorkbook>>;
+export type Sheet = Workbook['sheets'][number];
 
 /** Throws UnsupportedMediaType for an archive that is no workbook, and ValidationFailed. */
-async function listSheets(archive: Archive): Promise<{ sheets: Listed[]; from1904: boolean }> {
+async function listSheets(archive: Archive) {
   if (!archive.has(WORKBOOK)) {
     throw new UnsupportedMediaType(
       'The uploaded file is neither CSV text nor an Excel workbook: it is a ZIP archive of something else. In your ' +
         'program, save the sheet as "CSV UTF-8" or as .xlsx and send that.',
     );
   }
-  const sheets: Listed[] = [];
+  const sheets: { id: string; name: string; hidden: boolean }[] = [];
   let from1904 = false;
   await readAll(archive.read(WORKBOOK), {
     open(name, attributes) {
@@ -57,54 +39,47 @@ async function listSheets(archive: Archive): Promise<{ sheets: Listed[]; from190
 
 const nameOf = (written = ''): string => written.slice(0, NAME_LENGTH).replaceAll('\0', '').toWellFormed();
 
-/** The parts of these sheets of cells, by their ids. */
-async function readPlaces(archive: Archive, sheets: readonly Listed[]): Promise<Map<string, string>> {
-  const ids = new Set(sheets.map(({ id }) => id));
-  const places = new Map<string, string>();
+/** The names of the parts of sheets of cells, by the ids of these sheets. */
+async function readParts(archive: Archive, ids: ReadonlySet<string>): Promise<Map<string, string>> {
+  const parts = new Map<string, string>();
   await readAll(archive.read('xl/_rels/workbook.xml.rels'), {
     open(name, { Id = '', Type = '', Target = '' }) {
       if (name !== 'Relationship' || !Type.endsWith('/worksheet') || !ids.has(Id)) return;
-      const place = posix.resolve('/xl', Target).slice(1);
-      if (archive.has(place)) places.set(Id, place);
+      const part = posix.resolve('/xl', Target).slice(1);
+      if (archive.has(part)) parts.set(Id, part);
     },
   });
-  return places;
+  return parts;
 }
 
 /** A sheet takes more room when it is unpacked than its file, but not without end. */
 const UNPACKED = 4;
 
-/** Whether a file that begins with these bytes may be a workbook: it is a ZIP archive. */
+/** Whether a file that begins with these bytes is a ZIP archive, as workbooks are. */
 export const isArchive = (start: Buffer): boolean => start.toString('latin1', 0, 4) === 'PK\x03\x04';
 
-/**
- * Opens an Excel workbook (.xlsx), whose sheets are read in constant memory but for the workbook's texts. What is unpacked of all
- * of them together has a limit. Throws UnsupportedMediaType for what is no workbook, PayloadTooLarge, and ValidationFailed.
- */
-export async function openWorkbook(fd: number, limits: CsvLimits): Promise<Workbook> {
-  const archive = await Archive.open(fd, limits.bytes * UNPACKED);
+/** Opens an Excel workbook (.xlsx), whose sheets are read in constant memory but for the texts that they share. */
+export async function openWorkbook(fd: number, limits: CsvLimits) {
+  const archive = await openArchive(fd, limits.bytes * UNPACKED);
   const { sheets, from1904 } = await listSheets(archive);
-  const places = await readPlaces(archive, sheets);
-  const ofCells = sheets.filter(({ id }) => places.has(id));
+  const parts = await readParts(archive, new Set(sheets.map(({ id }) => id)));
+  const ofCells = sheets.filter(({ id }) => parts.has(id));
   const visible = ofCells.filter(({ hidden }) => !hidden);
   const shown = visible.length > 0 ? visible : ofCells;
   if (shown.length === 0) throw damaged(new Error('no sheet'));
-  const strings = await SharedStrings.read(archive.read('xl/sharedStrings.xml'), limits.fieldLength);
+  const strings = await readSharedStrings(archive.read('xl/sharedStrings.xml'), limits.fieldLength);
   const dateStyles = await readDateStyles(archive.read('xl/styles.xml'));
   const meanings = { strings, dateStyles, from1904 };
   const opened = shown.slice(0, MOST_SHEETS).map(({ id, name }) => ({
     name,
-    text: () => bounded(sheetText(archive.read(places.get(id) ?? ''), meanings, limits), limits.bytes),
+    /** The sheet as CSV text with commas, piece by piece: bounded, since a text that many cells share is in the file once. */
+    text: () => bounded(sheetText(archive.read(parts.get(id) ?? ''), meanings, limits), limits.bytes, tooLarge),
   }));
-  return { sheets: opened, more: shown.length > MOST_SHEETS, hidden: shown.length < ofCells.length };
-}
-
-/** A text that many cells share stands in the file once, and in each of them here. */
-async function* bounded(pieces: AsyncIterable<string>, most: number): AsyncGenerator<string, void> {
-  let charactersLeft = most;
-  for await (const text of pieces) {
-    charactersLeft -= text.length;
-    if (charactersLeft < 0) throw tooLarge();
-    yield text;
-  }
+  return {
+    /** The first sheets of cells, in the order of the workbook: those that are not hidden, or all if every one is. */
+    sheets: opened,
+    hasMore: shown.length > MOST_SHEETS,
+    /** Whether it has hidden sheets beside them. */
+    hides: shown.length < ofCells.length,
+  };
 }
