@@ -1,12 +1,9 @@
 import type { Answer, RestRequest } from './route.ts';
 
-/** Comments that keep the connection open through proxies, and show when the reader has gone. */
+/** The interval of comments, which keep the connection open and show when the reader has disconnected. */
 const BEAT_MS = 15_000;
 
-/**
- * Server-sent events: each item as `frame` writes it, with a sign of life where nothing happens for long. It ends with
- * the items, or with `signal`.
- */
+/** Server-sent events: each item as `frame` writes it, until their end or that of `signal`. */
 export function eventStream<T>(
   { incoming }: RestRequest,
   items: AsyncGenerator<T>,
