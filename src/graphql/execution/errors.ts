@@ -87,7 +87,8 @@ function wireError(error: GraphQLError, answered: boolean, { res, services }: Er
       ...(tellByStatus && { http }),
     });
   }
-  if (origin instanceof GraphQLError && (early || origin.nodes))
+  // A scalar that cannot write a value also throws a GraphQLError, without nodes and code.
+  if (origin instanceof GraphQLError && (early || origin.nodes || keptCodes.has(origin.extensions.code)))
     return rejectedByGraphql(error, config.INTROSPECTION, requestId);
   log.error({ requestId, err: origin }, 'request failed');
   return rewritten(error, 'Something went wrong on our side. The fault has been logged with this request id.', {
