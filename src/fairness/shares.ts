@@ -1,7 +1,6 @@
 import { addAbortListener } from 'node:events';
 import { LRUCache } from 'lru-cache';
 
-/** The rules for one holder. */
 export interface Appetite {
   /** The number of places left free for each place that a holder has; 0 takes all that are not reserved. */
   leaves: number;
@@ -20,7 +19,7 @@ export const ALL: Appetite = { leaves: 0, reserved: true };
 /** Starts waiting work, or ends its waiting. */
 type WaitingWork = (starts: boolean) => void;
 
-/** Places that companies (holders) share. Some are reserved for holders without any; the holder with the fewest is next. */
+/** Places that companies (holders) share. Some are for holders without any; the holder with the fewest is next. */
 export class Shares {
   readonly capacity: number;
   readonly #reserve: number;
@@ -42,12 +41,10 @@ export class Shares {
     return this.capacity - this.#taken;
   }
 
-  /** The waiting work of all holders. */
   get waiting(): number {
     return this.#queued;
   }
 
-  /** The places that a holder has or waits for. */
   held(holder: string): number {
     return (this.#running.get(holder) ?? 0) + (this.#waiting.get(holder)?.length ?? 0);
   }

@@ -5,8 +5,8 @@ const SHORT_MS = 5;
 const ALONE_MS = 1000;
 
 /**
- * Requests begin at once in a short turn of the event loop, or if one company is alone. Others queue by company: each turn
- * takes one, twice as many after each short turn, so that expensive requests of one company do not block others.
+ * Requests begin at once in a short turn of the event loop, or if one company is alone. Others queue by company, so that
+ * expensive requests of one do not block another: each turn takes one request, twice as many after each short turn.
  */
 export class Turns {
   readonly #clock: () => number;
@@ -18,7 +18,6 @@ export class Turns {
   /** The company of the last request, and the time of its first request after another company's. */
   #last = { company: '', since: 0 };
 
-  /** `clock`: in milliseconds. */
   constructor(clock = () => performance.now()) {
     this.#clock = clock;
   }

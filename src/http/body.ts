@@ -151,7 +151,6 @@ function readWhole(req: Request): Promise<Buffer> {
   return promise;
 }
 
-/** Makes the reader of chunked and compressed bodies. */
 function encodedReader(limit: number) {
   const read = express.raw({ limit, type: () => true });
   return (req: Request, res: Response): Promise<Buffer> => {

@@ -129,14 +129,12 @@ export class RateLimit {
   constructor(perMinute: number, share: ShareUse | null) {
     this.perMinute = perMinute;
     this.#share = share;
-    this.#timer =
-      perMinute > 0 && share
-        ? setInterval(() => {
-            this.#exchange ??= this.#exchangeUse().finally(() => {
-              this.#exchange = null;
-            });
-          }, EXCHANGE_MS).unref()
-        : undefined;
+    const exchange = () => {
+      this.#exchange ??= this.#exchangeUse().finally(() => {
+        this.#exchange = null;
+      });
+    };
+    if (perMinute > 0 && share) this.#timer = setInterval(exchange, EXCHANGE_MS).unref();
   }
 
   /** Counts points if they are within the limit; gives the points left, and the seconds left of the minute. */

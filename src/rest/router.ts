@@ -70,10 +70,8 @@ export function restApi(services: HttpServices): RequestHandler {
       const route = same.find(({ method }) => method === wanted);
       if (route) return answer(route, req, res);
       if (req.method !== 'OPTIONS') throw new MethodNotAllowed(req.method, allow);
-      res
-        .set('Allow', [...allow, 'OPTIONS'].join(', '))
-        .status(204)
-        .end();
+      res.set('Allow', [...allow, 'OPTIONS'].join(', '));
+      res.status(204).end();
     });
   }
   return router;

@@ -17,7 +17,6 @@ export interface OperationRequest extends ErrorContext {
 }
 
 export interface GraphqlContext extends OperationRequest {
-  /** The objects that the answer may still hold. */
   budget: AnswerBudget;
   reads: Reads;
 }
@@ -41,7 +40,6 @@ export class AnswerBudget {
   readonly lengths = new WeakMap<object, number>();
   #objects = 0;
   #bytes = 0;
-  /** The reason to end this execution. */
   domainError: DomainError | null = null;
 
   constructor(mostObjects: number) {
@@ -61,7 +59,6 @@ export class AnswerBudget {
     return this.domainError;
   }
 
-  /** Resets the counts for the next event of a subscription. */
   renew(): void {
     this.#objects = this.#bytes = 0;
     this.domainError = null;

@@ -79,7 +79,6 @@ function workedMs(): number {
   return (user + system) / 1000;
 }
 
-/** Turns of the event loop, and the operations that wait for the next one. */
 class EventLoop {
   #turn: { began: number; end: Promise<void> } | null = null;
   /** Operations resume one by one: together they would make a long turn again. */

@@ -11,10 +11,7 @@ const kept = new LRUCache<string, LRUCache<string, string>>({ max: 64 });
 const ofCompany = () =>
   new LRUCache<string, string>({ max: 1000, maxSize: 256 * 1024, sizeCalculation: ({ length }) => length + 1 });
 
-/**
- * The text of a document, sent as such or by its hash (Apollo's automatic persisted queries). Only callers with a token have
- * documents kept. Throws GraphQLError and ValidationFailed.
- */
+/** The text of a document, as such or by its hash (Apollo's persisted queries). Throws GraphQLError, ValidationFailed. */
 export function textOf(
   { query: sent, extensions }: { query?: string | null | undefined; extensions?: Record<string, unknown> | null },
   { caller, services }: Context,
@@ -27,6 +24,7 @@ export function textOf(
   if (query === undefined) return knownText(id);
   if (query.length > bounds.characters) return query;
   if (hash('sha256', query) !== id) throw new ValidationFailed([], 'provided sha does not match query');
+  // Only documents of callers with a token are kept.
   if (caller) {
     const own = kept.get(caller.company) ?? ofCompany();
     kept.set(caller.company, own);

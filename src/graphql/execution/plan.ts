@@ -49,7 +49,6 @@ export class Planner {
   readonly #given: ArgumentReader[] = [];
   #isWhole = true;
   #relations = 0;
-  /** Planned fields. */
   count = 0;
 
   constructor(around: SelectionContext) {

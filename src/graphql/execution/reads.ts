@@ -63,18 +63,6 @@ function shownRoot(part: Part, text: string | null, { reads }: Answer): unknown 
   return value;
 }
 
-/** The arguments of a plan's fields, or their errors, also of missing scopes. */
-const readsOf = (ctx: Context, { given, fields }: DocumentPlan, variables: Variables): (Read | Error)[] =>
-  given.map((readArguments, at) => {
-    try {
-      const read = readArguments(variables);
-      needScope(ctx, fields[at]?.of().scope ?? 'fleets:read');
-      return read;
-    } catch (error) {
-      return error as Error;
-    }
-  });
-
 /** The reads of one operation: one statement for a query, and one for each field of objects that core gave. */
 export class Reads {
   readonly #ctx: Context;
@@ -118,10 +106,22 @@ export class Reads {
     return shownRoot(part, found.texts[at] ?? null, found);
   }
 
+  /** Reads a plan for each of `rows`; wrong arguments and missing scopes leave an error in their place. */
+  #read(plan: DocumentPlan, rows: Parameters<typeof readAnswers>[3] = null): Promise<Answer[]> {
+    const reads = plan.given.map((readArguments, at) => {
+      try {
+        const read = readArguments(this.#variables);
+        needScope(this.#ctx, plan.fields[at]?.of().scope ?? 'fleets:read');
+        return read;
+      } catch (error) {
+        return error as Error;
+      }
+    });
+    return readAnswers(this.#ctx, plan, reads, rows);
+  }
+
   #begin(plan: DocumentPlan) {
-    const answer = readAnswers(this.#ctx, plan, readsOf(this.#ctx, plan, this.#variables)).then(
-      ([one]) => one as Answer,
-    );
+    const answer = this.#read(plan).then(([one]) => one as Answer);
     // The field that awaits the answer gets its error.
     answer.catch(() => {});
     return { plan, answer };
@@ -132,12 +132,11 @@ export class Reads {
     const plan = this.#plans.planAt(placeOf(info), this.#variables, (planner) =>
       planner.node(info.parentType, info.fieldNodes),
     );
-    const reads = readsOf(this.#ctx, plan, this.#variables);
-    const answers = await readAnswers(this.#ctx, plan, reads, { alias: NODE, columns: { id: ids.map(idOrNull) } });
-    return answers.map(({ texts, reads: judged }) => {
+    const answers = await this.#read(plan, { alias: NODE, columns: { id: ids.map(idOrNull) } });
+    return answers.map(({ texts, reads }) => {
       for (const [at, [type, part]] of plan.parts.entries()) {
         const json = JSON.parse(`${texts[at] ?? null}`);
-        if (json && part.kind === 'one') return new PlannedObject(part.members, json, judged, type);
+        if (json && part.kind === 'one') return new PlannedObject(part.members, json, reads, type);
       }
       return null;
     });
@@ -152,7 +151,7 @@ export class Reads {
   }
 
   #loaderOf(place: string, { parentType: type, fieldName, fieldNodes }: GraphQLResolveInfo) {
-    if (this.#loaders.size === MOST_LOADERS) throw tooMany();
+    if (this.#loaders.size === MOST_LOADERS) throw new CostExceeded(TOO_MANY);
     const field = nodes[type.name]?.fields?.[fieldName] as Field;
     const plan = this.#plans.planAt(place, this.#variables, (planner) => planner.field(field, type, fieldNodes));
     const [[, part]] = plan.parts as [Members[number]];
@@ -160,10 +159,8 @@ export class Reads {
     const [alias = ''] = id.split('.');
     return new DataLoader<object, unknown>(
       async (sources) => {
-        const reads = readsOf(this.#ctx, plan, this.#variables);
         const object = sources.length === 1 ? sources[0] : undefined;
-        const rows = { alias, lookups, columns: columnsOf(sources), object };
-        const answers = await readAnswers(this.#ctx, plan, reads, rows);
+        const answers = await this.#read(plan, { alias, lookups, columns: columnsOf(sources), object });
         return answers.map((answer) => {
           try {
             return shownRoot(part, answer.texts[0] ?? null, answer);
@@ -189,8 +186,7 @@ const textOf = ({ parts }: DocumentPlan, texts: readonly (string | null)[]): str
 
 /** Each loader sends one statement; fragments can multiply loaders. */
 const MOST_LOADERS = 100;
-const tooMany = () =>
-  new CostExceeded(`At most ${MOST_LOADERS} lists and related objects are read of what an operation gives back.`);
+const TOO_MANY = `At most ${MOST_LOADERS} lists and related objects are read of what an operation gives back.`;
 
 const columns = { id: 'id', fleetId: 'fleet_id', vehicleId: 'vehicle_id' };
 const columnsOf = (sources: readonly object[]): Record<string, unknown[]> =>

@@ -24,9 +24,8 @@ export const builder = new SchemaBuilder<{
     validationError({ issues }) {
       const errors = (issues as readonly z.core.$ZodIssue[]).flatMap(inputErrorsOf);
       // Paths begin inside `input`, as REST's begin inside the body.
-      return new ValidationFailed(
-        errors.map(({ path, ...error }) => ({ path: path.replace(/^input\.?/, ''), ...error })),
-      );
+      const inside = errors.map(({ path, ...error }) => ({ path: path.replace(/^input\.?/, ''), ...error }));
+      return new ValidationFailed(inside);
     },
   },
 });

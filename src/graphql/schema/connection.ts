@@ -10,7 +10,6 @@ import { objectOf } from './described.ts';
 
 const MOST = COUNTED_MOST.toLocaleString('en');
 
-/** The arguments of every connection, for core's readPage. */
 export const pageArgs = builder.args((t) => ({
   first: t.int({
     description: `How many items from the start (or after \`after\`): 1 to ${PAGE_MAX}, by default ${PAGE_DEFAULT}.`,

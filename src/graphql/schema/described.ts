@@ -40,7 +40,7 @@ type FieldOptions =
       extensions?: object;
       resolve?: object;
     };
-export type FieldOverrides<Schema extends z.ZodObject> = { readonly [Name in Members<Schema>]?: FieldOptions };
+export type Overrides<Schema extends z.ZodObject> = { readonly [Name in Members<Schema>]?: FieldOptions };
 
 function optionsOf(
   { shape }: z.ZodObject,
@@ -54,11 +54,7 @@ function optionsOf(
   });
 }
 
-export function objectOf<Schema extends z.ZodObject>(
-  name: string,
-  schema: Schema,
-  except: FieldOverrides<Schema> = {},
-) {
+export function objectOf<Schema extends z.ZodObject>(name: string, schema: Schema, except: Overrides<Schema> = {}) {
   const ref = builder.objectRef<z.output<Schema>>(name);
   known.set(schema.def, ref);
   builder.objectType(ref, {
@@ -86,11 +82,7 @@ type InputFields<Schema extends z.ZodObject> = {
 };
 
 /** The input type of a schema of core's, which validates it as an argument. */
-export const inputOf = <Schema extends z.ZodObject>(
-  name: string,
-  schema: Schema,
-  except: FieldOverrides<Schema> = {},
-) =>
+export const inputOf = <Schema extends z.ZodObject>(name: string, schema: Schema, except: Overrides<Schema> = {}) =>
   builder.inputType(name, {
     description: schema.description ?? '',
     validate: judgedBy(schema),

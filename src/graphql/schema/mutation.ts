@@ -3,7 +3,7 @@ import { type Context, renewed } from '../../core/context.ts';
 import { id } from '../../core/input.ts';
 import type { GraphqlContext, Needs } from '../execution/context.ts';
 import { builder } from './builder.ts';
-import { type FieldOverrides, type Input, inputOf, objectOf } from './described.ts';
+import { type Input, inputOf, type Overrides, objectOf } from './described.ts';
 
 interface Mutation<Read extends z.ZodObject, Payload extends z.ZodObject> {
   description: string;
@@ -19,7 +19,7 @@ interface Mutation<Read extends z.ZodObject, Payload extends z.ZodObject> {
 export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObject>(
   name: string,
   { input, inputMeaning = input.description, payload, change, ...options }: Mutation<Read, Payload>,
-  except: { input?: FieldOverrides<Read>; payload?: FieldOverrides<Payload> } = {},
+  except: { input?: Overrides<Read>; payload?: Overrides<Payload> } = {},
 ): void {
   const type = name.replace(/^./, (letter) => letter.toUpperCase());
   const Payload = objectOf(`${type}Payload`, payload, except.payload);

@@ -10,7 +10,6 @@ import { builder } from './builder.ts';
 const NODES_MAX = 100;
 const nodesInput = z.object({ ids: z.array(z.string()).max(NODES_MAX, `has at most ${NODES_MAX} ids`) });
 
-/** The type of an object of an interface or union. */
 export const resolvePlanned = (value: unknown) => (value instanceof PlannedObject ? value.type : null) as never;
 
 const NodeRef = builder.interfaceRef<{ id: string }>('Node').implement({

@@ -30,7 +30,6 @@ export async function answerPlainJson(req: Request, res: Response, exchange: Exc
   return true;
 }
 
-/** Writes the answer, with the status of its errors for this media type. */
 export function send(res: Response, type: string, outcome: string | ExecutionResult): void {
   if (typeof outcome !== 'string') {
     const { status, headers = {} } = httpOf(outcome.errors, type);

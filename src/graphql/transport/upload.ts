@@ -27,10 +27,7 @@ export async function readUpload(req: Request, res: Response, maxFieldSize: numb
   delete req.headers['content-length'];
 }
 
-/**
- * The members of a request that processRequest uses. Its parser gets two more listeners: one rejects fields that are not
- * UTF-8, one handles a torn form's second error, which would end the process.
- */
+/** The members of a request that processRequest uses, with two more listeners for its parser. */
 const formOf = (req: Request): Request =>
   ({
     headers: req.headers,
@@ -41,6 +38,7 @@ const formOf = (req: Request): Request =>
     unpipe: req.unpipe.bind(req),
     resume: req.resume.bind(req),
     pipe(parser: Writable) {
+      // A torn form has a second error, which would end the process.
       parser.on('error', () => {});
       parser.prependListener('field', (name: string, value: string) => {
         // The parser replaces what is not UTF-8 by U+FFFD.

@@ -37,17 +37,16 @@ export function webSockets(services: HttpServices): Upgrades {
   return {
     accepts: ({ headers, url = '' }) =>
       headers.upgrade?.toLowerCase() === 'websocket' && /^\/graphql\/?(?:\?|$)/.test(url),
-    accept(req, socket, head) {
+    async accept(req, socket, head) {
       // An error without a listener would end the process.
       socket.on('error', () => {});
       if (services.ending.aborted) return void socket.end(LATER);
-      server().then(
-        (open) => open(req, socket, head),
-        (error) => {
-          services.log.error({ err: error }, NOT_OPENED);
-          socket.end(LATER);
-        },
-      );
+      try {
+        (await server())(req, socket, head);
+      } catch (error) {
+        services.log.error({ err: error }, NOT_OPENED);
+        socket.end(LATER);
+      }
     },
   };
 }
@@ -64,18 +63,11 @@ const atMost = (count: number, what: string) =>
   new RateLimited(1, `At most ${count.toLocaleString('en')} ${what} at a time. Try again when one has ended.`);
 
 async function openServer(services: HttpServices) {
-  const [{ handleProtocols, makeServer }, { WebSocketServer }] = await Promise.all([
-    import('graphql-ws'),
-    import('ws'),
-  ]);
+  const { handleProtocols, makeServer } = await import('graphql-ws');
+  const { WebSocketServer } = await import('ws');
   const server = makeServer(rules(services));
-  const { LIMIT_JSON_BYTES } = services.config;
-  const sockets = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    maxPayload: LIMIT_JSON_BYTES,
-    handleProtocols,
-  });
+  const { LIMIT_JSON_BYTES: maxPayload } = services.config;
+  const sockets = new WebSocketServer({ noServer: true, clientTracking: false, maxPayload, handleProtocols });
   return (req: IncomingMessage, socket: Duplex, head: Buffer): void =>
     sockets.handleUpgrade(req, socket, head, (webSocket: WebSocket) => {
       const peer = new Peer(webSocket, services.ending);
@@ -100,12 +92,11 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, P
         peer.begin((sent) => operate(sent, caller, peer), caller.expiresAt);
         return true;
       } catch (error) {
-        const known = error instanceof DomainError;
-        if (!known) services.log.error({ err: error }, NOT_OPENED);
-        peer.close(
-          known ? (closeCodes[error.code] ?? TRY_AGAIN_LATER) : FAULT,
-          known ? error.message : 'Internal error',
-        );
+        if (error instanceof DomainError) peer.close(closeCodes[error.code] ?? TRY_AGAIN_LATER, error.message);
+        else {
+          services.log.error({ err: error }, NOT_OPENED);
+          peer.close(FAULT, 'Internal error');
+        }
         return false;
       }
     },

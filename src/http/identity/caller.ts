@@ -22,6 +22,8 @@ const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 const LONGEST_COMPANY = 255;
 const TOLERANCE = 5;
 
+const NO_AUDIENCE = 'AUTH_AUDIENCE is not set: tokens that the issuer made for other services are accepted, too.';
+
 /** Opens the authenticator for the configured issuer, or in development for the gateway's own tokens. */
 export async function openAuthenticator(config: Config): Promise<Authenticator> {
   const verified = new VerifiedTokens<Caller>();
@@ -47,10 +49,7 @@ export async function openAuthenticator(config: Config): Promise<Authenticator> 
       });
     },
     ...(identity && { issue: identity.issue }),
-    warnings:
-      audience === undefined
-        ? ['AUTH_AUDIENCE is not set: tokens that the issuer made for other services are accepted, too.']
-        : [],
+    warnings: audience === undefined ? [NO_AUDIENCE] : [],
   };
 }
 
@@ -133,14 +132,8 @@ function callerOf(claims: JWTPayload, config: Config): Caller {
 
 /** Names are not trimmed: two spellings of one name would be two tenants in one. */
 function isCompany(value: unknown): value is string {
-  return (
-    typeof value === 'string' &&
-    value !== '' &&
-    value.length <= LONGEST_COMPANY &&
-    value === value.trim() &&
-    value.isWellFormed() &&
-    !/\p{Cc}/u.test(value)
-  );
+  if (typeof value !== 'string' || value === '' || value.length > LONGEST_COMPANY) return false;
+  return value === value.trim() && value.isWellFormed() && !/\p{Cc}/u.test(value);
 }
 
 export interface VerifiedToken<T> {

@@ -19,10 +19,7 @@ interface KeySet {
   readAt: number;
 }
 
-/**
- * Finds keys of the issuer, at `jwksUri` or by OpenID discovery; throws Unavailable. Known keys outlive an outage of the
- * issuer, unlike those of jose's remote set. `onRotated` is called when the keys change.
- */
+/** Finds keys at `jwksUri` or by OpenID discovery; throws Unavailable. Unlike jose's, known keys outlive an outage. */
 export class IssuerKeys {
   readonly #issuer: string;
   readonly #jwksUri: string | undefined;
@@ -108,14 +105,10 @@ async function readJson(url: string, signal: AbortSignal): Promise<unknown> {
 
 /** The value of `WWW-Authenticate` for an error (RFC 6750, section 3). */
 export function challenge(error: Unauthenticated | Forbidden): string {
-  const parameters: Record<string, string | undefined> = { realm: 'fleet-gateway' };
-  if (error.code === 'FORBIDDEN') {
-    parameters.error = 'insufficient_scope';
-    parameters.scope = error.scope;
-  } else if (error.reason) {
-    parameters.error = error.reason;
-  }
-  if (parameters.error) parameters.error_description = error.message;
+  const isForbidden = error.code === 'FORBIDDEN';
+  const code = isForbidden ? 'insufficient_scope' : error.reason;
+  const scope = isForbidden ? error.scope : null;
+  const parameters = { realm: 'fleet-gateway', error: code, scope, error_description: code && error.message };
   const written = Object.entries(parameters).flatMap(([name, value]) => (value ? `${name}="${quotable(value)}"` : []));
   return `Bearer ${written.join(', ')}`;
 }

@@ -47,10 +47,8 @@ export function openLog(
   const options = { level: LOG_LEVEL, hooks: { streamWrite: masked } };
   if (LOG_FORMAT === 'json') return pino(options, destination ?? standardOutput());
   const pretty = createRequire(import.meta.url)('pino-pretty');
-  return pino(
-    options,
-    pretty({ destination, sync: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss', singleLine: true }),
-  );
+  const form = { ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss', singleLine: true };
+  return pino(options, pretty({ destination, sync: true, ...form }));
 }
 
 /** Lines are written at this number of characters, or after this time. */

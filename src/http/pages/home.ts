@@ -128,13 +128,10 @@ const copied = (label: string, rows: number, text: string): Html => {
 <textarea id="${id}" readonly spellcheck="false" rows="${rows}">${text}</textarea>`;
 };
 
-const command = (base: string, path: string, body: string): string =>
-  [
-    `curl ${base}${path}`,
-    '-H "Authorization: Bearer $TOKEN"',
-    `-H 'Content-Type: application/json'`,
-    `-d '${body}'`,
-  ].join(' \\\n  ');
+const command = (base: string, path: string, body: string): string => `curl ${base}${path} \\
+  -H "Authorization: Bearer $TOKEN" \\
+  -H 'Content-Type: application/json' \\
+  -d '${body}'`;
 
 const commands = (base: string, token: string): Html => html`
   <h2>Try it</h2>
@@ -145,10 +142,8 @@ const commands = (base: string, token: string): Html => html`
   ${copied('List fleets over GraphQL', 4, command(base, '/graphql', query))}`;
 
 /** The text for newcomers at start: addresses, and a command that works. */
-export async function welcome(
-  { config, database, manufacturers, authenticator }: HttpServices,
-  port: number,
-): Promise<string> {
+export async function welcome(services: HttpServices, port: number): Promise<string> {
+  const { config, database, manufacturers, authenticator } = services;
   const base = `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${port}`;
   const token = await authenticator.issue?.({ company: 'demo' });
   return [

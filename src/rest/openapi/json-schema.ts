@@ -26,7 +26,6 @@ export class Schemas {
     return items;
   }
 
-  /** An example made of the examples of a schema's fields. */
   exampleOf(schema: Json): unknown {
     if (Array.isArray(schema.examples)) return schema.examples[0];
     if (typeof schema.$ref === 'string')

@@ -68,7 +68,6 @@ const commas = (name: string, description: string, items = text): Json => ({
 
 const meaningOf = ({ shape }: z.ZodObject, name: string) => descriptionOf(shape[name] as z.ZodType) ?? '';
 
-/** A member of the filter of both interfaces. */
 const filter = (items: string, name: string, schema: z.ZodObject, json = text): Json => {
   const meaning = meaningOf(schema, name).replace(/^./, (letter) => letter.toLowerCase());
   return query(name, `Only ${items} ${meaning}`, json);

@@ -77,7 +77,6 @@ const texts = z.array(z.string());
 
 const also = (schema: z.ZodType, description: string) => schema.optional().meta({ description });
 
-/** The body of every error (RFC 9457). */
 export const problemJson = z
   .object({
     type: field(z.string(), 'Always `about:blank`: `code` tells errors apart.', 'about:blank'),
