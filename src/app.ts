@@ -1,9 +1,9 @@
+import cors from 'cors';
 import express, { type Express } from 'express';
 import { consoleRouter } from './console/router.ts';
 import { NotFound } from './core/errors.ts';
 import { graphqlApi } from './graphql/server.ts';
 import { sendText } from './http/body.ts';
-import { crossOrigin } from './http/cross-origin.ts';
 import { entrance } from './http/observability/entrance.ts';
 import { openMetrics } from './http/observability/metrics.ts';
 import { onlyGet, probes } from './http/observability/probes.ts';
@@ -11,8 +11,14 @@ import { traces } from './http/observability/traces.ts';
 import { pagesRouter } from './http/pages/router.ts';
 import type { HttpServices } from './http/request-context.ts';
 import { openApiDocument } from './rest/openapi/document.ts';
+import { headers } from './rest/openapi/json-schema.ts';
 import { problems, restApi } from './rest/router.ts';
 import { telemetry } from './telemetry/telemetry.ts';
+
+/** The headers that pages of other origins may read. */
+const exposedHeaders = Object.keys(headers)
+  .filter((name) => name !== 'Vary')
+  .sort();
 
 /** Both interfaces on one application: what is mounted where, in order. */
 export function createApp(services: HttpServices): Express {
@@ -27,7 +33,8 @@ export function createApp(services: HttpServices): Express {
   // Each step here is paid by every small request: what does nothing is left out.
   app.use(entrance(services.log, metrics.observe));
   if (telemetry) app.use(traces(telemetry));
-  if (services.config.CORS_ORIGINS.length > 0) app.use(crossOrigin(services.config.CORS_ORIGINS));
+  const origin = [...services.config.CORS_ORIGINS];
+  if (origin.length > 0) app.use(cors({ origin, maxAge: 3600, exposedHeaders }));
   app.use(graphqlApi(services));
   app.use(restApi(services));
   app.use(probes(services));

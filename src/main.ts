@@ -16,7 +16,7 @@ import { drain } from './http/connections/closed.ts';
 import { openServer } from './http/connections/server.ts';
 import { openAuthenticator } from './http/identity/caller.ts';
 import { masked, openLog } from './http/observability/log.ts';
-import { welcome } from './http/pages/welcome.ts';
+import { welcome } from './http/pages/home.ts';
 import { openRateLimit } from './http/request-context.ts';
 import { activityOf } from './jobs/job.ts';
 import { startRunner } from './jobs/runner.ts';

@@ -242,6 +242,19 @@ describe('fragments that multiply fields', () => {
     const answer = await acme.post('/graphql', { query, variables: { input: { name, companyAddress, email, vat } } });
     expect(new Set(codesOf(answer))).toEqual(new Set(['COST_EXCEEDED']));
   });
+
+  test.each(Object.entries(ways))('is bounded in one list that a mutation gives back, %s', async (_way, accept) => {
+    const fragments = levels(5).slice(levels(5).indexOf('fragment'));
+    const query = `mutation ($input: CreateFleetInput!) { createFleet(input: $input) {
+      fleet { contracts(first: 1) { nodes { ...L0 } } } } } ${fragments}`;
+    const { name, companyAddress, email, vat } = fleetFields;
+    const variables = { input: { name, companyAddress, email, vat } };
+    const answer = await acme.post('/graphql', { query, variables }, { accept });
+    expect({ status: answer.status, codes: codesOf(answer) }).toEqual({
+      status: 400,
+      codes: ['GRAPHQL_VALIDATION_FAILED'],
+    });
+  });
 });
 
 describe('errors', () => {

@@ -20,6 +20,10 @@ async function send(method: string, path: string, body: BodyInit, headers: Recor
 const ways: Record<string, (bytes: Buffer<ArrayBuffer>) => [body: BodyInit, headers: Record<string, string>]> = {
   whole: (bytes) => [bytes, JSON_TYPE],
   'with its charset': (bytes) => [bytes, { 'content-type': 'application/json; charset=UTF-8; v=1' }],
+  'in chunks, with another name of its charset': (bytes) => [
+    new Blob([bytes]).stream(),
+    { 'content-type': 'application/json; charset=utf8' },
+  ],
   'in chunks': (bytes) => [new Blob([bytes]).stream(), JSON_TYPE],
   compressed: (bytes) => [gzipSync(bytes), { ...JSON_TYPE, 'content-encoding': 'gzip' }],
 };

@@ -1,8 +1,7 @@
 import { Router } from 'express';
 import { loadedOnce, sendAsset } from '../http/assets.ts';
-import { ownToken } from '../http/identity/own-token.ts';
 import { onlyGet } from '../http/observability/probes.ts';
-import type { HttpServices } from '../http/request-context.ts';
+import { type HttpServices, ownToken } from '../http/request-context.ts';
 import { loadAssets } from './assets.ts';
 import { consolePage } from './page.ts';
 

@@ -1,35 +1,32 @@
+import { addAbortListener } from 'node:events';
 import { LRUCache } from 'lru-cache';
 
-/** How much one holder may take at a time. */
 export interface Appetite {
   /** The number of places left free for each place that a holder has; 0 takes all that are not reserved. */
   leaves: number;
-  /** Whether it may take a reserved place when it holds none. */
+  /** A holder without a place may take a reserved one. */
   reserved: boolean;
-  /** How many may wait beside those under way. Without it, nobody waits. */
+  /** The length of the queue; without it, no work waits. */
   queue?: number;
 }
 
-/** Holders that are remembered; the others count as those that waited longest. */
+/** Holders with a known turn; the others count as those that waited longest. */
 const MOST_SERVED = 100_000;
 
-/** All that is free; the reserved places for holders that have none. */
+/** All free places; reserved ones for holders without a place. */
 export const ALL: Appetite = { leaves: 0, reserved: true };
 
-/** Work without a place: starts it, or ends its waiting. */
-type Waiting = (starts: boolean) => void;
+/** Starts waiting work, or ends its waiting. */
+type WaitingWork = (starts: boolean) => void;
 
-/**
- * Places that several holders (companies) share, so that nobody waits long because others hold all of them. Some places are
- * reserved for holders that have none. A place that comes free goes to the waiting holder that has the fewest.
- */
+/** Places that companies (holders) share. Some are for holders without any; the holder with the fewest is next. */
 export class Shares {
   readonly capacity: number;
   readonly #reserve: number;
   readonly #most: number;
   readonly #running = new Map<string, number>();
   /** Waiting work by holder; the holder that was served last comes last. */
-  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #waiting = new Map<string, WaitingWork[]>();
   /** When each holder last took a place, in turns. */
   readonly #served = new LRUCache<string, number>({ max: MOST_SERVED });
   #taken = 0;
@@ -47,17 +44,15 @@ export class Shares {
     return this.capacity - this.#taken;
   }
 
-  /** How much work waits for a place, of all holders. */
   get waiting(): number {
     return this.#queued;
   }
 
-  /** How many places a holder has or waits for. */
   held(holder: string): number {
     return (this.#running.get(holder) ?? 0) + (this.#waiting.get(holder)?.length ?? 0);
   }
 
-  /** How many more a holder may begin now. A holder that has none may begin one, as far as there are reserved places. */
+  /** The places that a holder may still take. A holder without any may take a reserved one. */
   room(holder: string, { leaves, reserved, queue }: Appetite): number {
     const held = this.held(holder);
     const open = this.free - this.#reserve - this.#queued + (queue ?? 0);
@@ -66,7 +61,7 @@ export class Shares {
     return Math.max(share, held === 0 && mayBegin && (reserved || open > 0) ? 1 : 0);
   }
 
-  /** Runs `work` in a place, as soon as it is this holder's turn; rejects if the signal of `patience` aborts before. */
+  /** Runs `work` in this holder's turn; rejects if the signal of `patience` aborts before. */
   async run<T>(holder: string, work: () => Promise<T>, patience?: () => AbortSignal): Promise<T> {
     await this.#enter(holder, patience);
     try {
@@ -76,7 +71,7 @@ export class Shares {
     }
   }
 
-  /** Takes a place at once and returns what gives it back; null where the holder has `most` of them, or none is free for it. */
+  /** Takes a place and gives its release; null if the holder has `most` of them, or none is free for it. */
   take(holder: string, most: number): (() => void) | null {
     if (this.held(holder) >= most || this.room(holder, ALL) === 0) return null;
     this.#take(holder);
@@ -87,7 +82,7 @@ export class Shares {
     };
   }
 
-  /** Holders in their turn: the fewest places first, then the longest time since their last turn. */
+  /** Sorts holders: the fewest places first, then the longest time since their last turn. */
   inTurn<Holder>(holders: readonly Holder[], nameOf: (holder: Holder) => string): Holder[] {
     const turnOf = (name: string) => this.#served.get(name) ?? 0;
     const compared = (a: string, b: string) => this.held(a) - this.held(b) || turnOf(a) - turnOf(b);
@@ -104,15 +99,11 @@ export class Shares {
     const waits = queue.at(-1) === resolve;
     if (!waits || !patience) return void (await promise);
     const signal = patience();
-    const leave = () => this.#forget(holder, resolve);
-    if (signal.aborted) leave();
-    else signal.addEventListener('abort', leave, { once: true });
-    const starts = await promise;
-    signal.removeEventListener('abort', leave);
-    if (!starts) throw signal.reason;
+    using _leaving = addAbortListener(signal, () => this.#forget(holder, resolve));
+    if (!(await promise)) throw signal.reason;
   }
 
-  #forget(holder: string, one: Waiting): void {
+  #forget(holder: string, one: WaitingWork): void {
     const queue = this.#waiting.get(holder) ?? [];
     const at = queue.indexOf(one);
     if (at < 0) return;
@@ -134,7 +125,7 @@ export class Shares {
     for (let next = this.#next(); next; next = this.#next()) {
       const [holder, queue] = next;
       this.#waiting.delete(holder);
-      const one = queue.shift() as Waiting;
+      const one = queue.shift() as WaitingWork;
       if (queue.length > 0) this.#waiting.set(holder, queue);
       this.#queued -= 1;
       this.#take(holder);
@@ -149,9 +140,9 @@ export class Shares {
   }
 
   /** The queue of the holder with the fewest places, if there is a place for it. */
-  #next(): [holder: string, queue: Waiting[]] | undefined {
+  #next(): [holder: string, queue: WaitingWork[]] | undefined {
     if (this.free === 0 || this.#queued === 0) return undefined;
-    let next: [string, Waiting[]] | undefined;
+    let next: [string, WaitingWork[]] | undefined;
     let fewest = this.free > this.#reserve ? this.#most : 1;
     for (const one of this.#waiting) {
       const running = this.#running.get(one[0]) ?? 0;

@@ -1,31 +1,28 @@
-/** For so long, requests begin at once in one turn of the event loop. */
+/** A turn of the event loop is short up to this time. */
 const SHORT_MS = 5;
 
-/** A company is alone when no other has sent a request for so long. */
+/** A company is alone if no other has sent a request for this time. */
 const ALONE_MS = 1000;
 
 /**
- * Requests begin at once while the turn of the event loop is short, or one company is alone. Else they queue: each turn
- * takes one, twice as many after each short turn, from the companies in turn, so that expensive requests of one company do
- * not block others.
+ * Requests begin at once in a short turn of the event loop, or if one company is alone. Others queue by company, so that
+ * expensive requests of one do not block another: each turn takes one request, twice as many after each short turn.
  */
 export class Turns {
   readonly #clock: () => number;
-  /** When the first request of this turn began. */
   #began: number | null = null;
-  /** Requests that wait, by company; the company that had its turn last comes last. */
+  /** Waiting requests by company; the company of the last turn comes last. */
   readonly #waiting = new Map<string, (() => void)[]>();
   /** The number of requests that begin in the next turn. */
   #most = 1;
-  /** The company of the last request, and since when all requests are its. */
+  /** The company of the last request, and the time of its first request after another company's. */
   #last = { company: '', since: 0 };
 
-  /** `clock`: in milliseconds. */
   constructor(clock = () => performance.now()) {
     this.#clock = clock;
   }
 
-  /** Resolves when a request of this company may begin; undefined where it may begin now. */
+  /** Resolves when a request of this company may begin; undefined if it may begin now. */
   next(company: string): Promise<void> | undefined {
     const now = this.#clock();
     if (company !== this.#last.company) this.#last = { company, since: now };

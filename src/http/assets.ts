@@ -4,10 +4,9 @@ import type { Response } from 'express';
 import { NotFound } from '../core/errors.ts';
 import { sendText } from './body.ts';
 
-/** The files of a page. `version` changes when any of them does, and stands in each address. */
+/** The files of a page. `version`, a hash of all, is in each address. */
 export interface Assets {
   version: string;
-  /** Files by their path after the version, such as `app.js`. */
   files: ReadonlyMap<string, Buffer>;
 }
 
@@ -17,7 +16,7 @@ export function assetsOf(files: readonly (readonly [path: string, content: Buffe
   return { version: hash.digest('base64url').slice(0, 16), files: new Map(files) };
 }
 
-/** Loads at the first call, and again at the next one after a failure: a kept rejection would last as long as the process. */
+/** Loads at the first call, and again after a failure. */
 export function loadedOnce<T>(load: () => Promise<T>): () => Promise<T> {
   let loaded: Promise<T> | undefined;
   return () => {
@@ -29,11 +28,11 @@ export function loadedOnce<T>(load: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Sends a file, which caches keep for good: another version has another address. Throws NotFound. */
+/** Sends a file, which caches keep for good. Throws NotFound. */
 export function sendAsset(res: Response, { version, files }: Assets, wanted: string | undefined, path: string): void {
   const content = files.get(path);
   if (!content) throw new NotFound('There is nothing at this address.');
-  // While versions change, a page of one may ask a process of the other: it gets what there is, and no cache keeps that.
+  // During an update a page may ask a process of another version: no cache may keep that answer.
   if (wanted === version) res.set('Cache-Control', 'public, max-age=31536000, immutable');
   sendText(res.type(extname(path)), content);
 }

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { createHash } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
+import { hash } from 'node:crypto';
 import express, { type Request, type Response } from 'express';
 import {
   type DomainError,
@@ -16,34 +15,45 @@ import {
 import { challenge } from './identity/issuer.ts';
 import { localsOf } from './request-context.ts';
 
-/** Bytes of a body that headers are not copied before. */
+/** From this length on, headers are sent apart: together, Node would copy the body. */
 const MUCH = 16_384;
-/** Bytes that a connection gets at a time, so that one sees how fast its client takes them. */
+/** Bytes that a connection gets at a time, so that the server sees how fast its client takes them. */
 const PIECE = 128 * 1024;
 
 /** Sends the whole body of an answer; a long one in pieces, as its client takes them. */
 export function sendText(res: Response, body: string | Buffer): void {
-  if (body.length > PIECE) return void sendPieces(res, typeof body === 'string' ? Buffer.from(body) : body);
+  if (body.length > PIECE) return void sendLong(res, typeof body === 'string' ? Buffer.from(body) : body);
   const length = Buffer.byteLength(body);
   res.setHeader('Content-Length', length);
   if (length > MUCH) {
-    // Else it would be copied, to stand behind them.
     res.cork();
     res.flushHeaders();
   }
   res.end(body);
 }
 
-async function sendPieces(res: Response, body: Buffer): Promise<void> {
+function sendLong(res: Response, body: Buffer): void {
   res.setHeader('Content-Length', body.length);
-  for (let at = 0; at < body.length && !res.destroyed; at += PIECE) {
-    await sendPiece(res, body.subarray(at, at + PIECE));
+  const count = Math.ceil(body.length / PIECE);
+  void sendPieces(
+    res,
+    Array.from({ length: count }, (_, at) => body.subarray(at * PIECE, (at + 1) * PIECE)),
+  );
+}
+
+type Pieces = Iterable<string | Buffer> | AsyncIterable<string | Buffer>;
+
+/** Sends pieces as the client takes them; a disconnected client is no error. */
+export async function sendPieces(res: Response, pieces: Pieces): Promise<void> {
+  for await (const piece of pieces) {
+    if (res.destroyed) return;
+    await sendPiece(res, piece);
   }
   if (!res.destroyed) res.end();
 }
 
-/** Resolves when the client has taken it, or takes nothing any more. */
-export function sendPiece(res: Response, piece: string | Buffer): Promise<void> {
+/** Resolves when the client has taken the piece, or has disconnected. */
+function sendPiece(res: Response, piece: string | Buffer): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   if (res.destroyed || res.write(piece) || res.destroyed) resolve();
   else {
@@ -56,7 +66,6 @@ export function sendPiece(res: Response, piece: string | Buffer): Promise<void> 
   return promise;
 }
 
-/** The HTTP status of every error. */
 export const statusOf: Readonly<Record<ErrorCode, number>> = {
   VALIDATION_FAILED: 400,
   MALFORMED_JSON: 400,
@@ -86,7 +95,6 @@ export const statusOf: Readonly<Record<ErrorCode, number>> = {
   UNAVAILABLE: 503,
 };
 
-/** The headers that belong to an error. */
 export function headersOf(error: DomainError): Record<string, string> {
   return {
     ...(error.retryAfter !== undefined && { 'Retry-After': String(error.retryAfter) }),
@@ -95,50 +103,44 @@ export function headersOf(error: DomainError): Record<string, string> {
   };
 }
 
-type ReadJson = (req: Request, res: Response) => Promise<unknown>;
-
-/** Any media type that says it is JSON. */
 export const isJson = (type: string | undefined): boolean => /^application\/(?:[\w.-]+\+)?json\b/i.test(type ?? '');
 
+/** Between services JSON is UTF-8 (RFC 8259, 8.1). */
+const OTHER_CHARSET = /;\s*charset\s*=\s*"?(?!utf-?8"?\s*(?:;|$))/i;
+const utf8 = new TextDecoder();
+/** More than any input has: each copy of a larger body takes time. */
+const MOST_MEMBERS = 1000;
+
 /**
- * What reads a JSON body of at most `limit` bytes; undefined where there is none. With an Idempotency-Key,
- * `localsOf(res).digest` tells bodies apart.
- * Throws UnsupportedMediaType, PayloadTooLarge and MalformedJson.
+ * Makes the reader of JSON bodies of at most `limit` bytes; undefined without a body. With an Idempotency-Key,
+ * `localsOf(res).digest` is the body's hash. Throws UnsupportedMediaType, PayloadTooLarge and MalformedJson.
  */
-export function jsonReader(limit: number): ReadJson {
-  const json = express.json({
-    limit,
-    strict: false,
-    type: (req) => isJson(req.headers['content-type']),
-    verify: inspect,
-  });
+export function jsonReader(limit: number): (req: Request, res: Response) => Promise<unknown> {
+  const readEncoded = encodedReader(limit);
   return async (req, res) => {
     const { 'content-length': length, 'transfer-encoding': chunked, 'content-type': type } = req.headers;
     if (!chunked && Number(length ?? 0) === 0) return undefined;
     if (!isJson(type)) throw new UnsupportedMediaType('Send JSON, with the header Content-Type: application/json.');
     if (OTHER_CHARSET.test(type ?? '')) throw new UnsupportedMediaType('Send JSON in UTF-8.');
-    if (!chunked && !req.headers['content-encoding']) {
-      if (Number(length) > limit) throw tooLarge(limit);
-      const body = await readWhole(req);
-      inspect(req, res, body);
-      return bounded(parsed(utf8.decode(body)));
-    }
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    json(req, res, (error?: unknown) => (error ? reject(bodyErrorOf(error)) : resolve()));
-    await promise;
-    return bounded(req.body);
+    const isPlain = !chunked && !req.headers['content-encoding'];
+    if (isPlain && Number(length) > limit) throw tooLarge(limit);
+    const bytes = isPlain ? await readWhole(req) : await readEncoded(req, res);
+    // The decoder would replace what is not UTF-8.
+    if (!isUtf8(bytes)) throw new MalformedJson('The body is not JSON: it holds bytes that are not UTF-8.');
+    localsOf(res).bodyBytes = bytes.length;
+    if (req.headers['idempotency-key']) localsOf(res).digest = hash('sha256', bytes);
+    const body = bytes.length === 0 ? {} : parsed(utf8.decode(bytes));
+    if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+    if (Object.keys(body).length <= MOST_MEMBERS) return body;
+    throw new PayloadTooLarge(`The body has more than ${MOST_MEMBERS} members.`);
   };
 }
 
-/** Between services JSON is UTF-8 (RFC 8259, 8.1). */
-const OTHER_CHARSET = /;\s*charset\s*=\s*"?(?!utf-?8"?\s*(?:;|$))/i;
-const utf8 = new TextDecoder();
-
-/** A body that says how long it is: Node's parser takes no more of it. */
+/** Reads a body with a Content-Length, beyond which Node's parser reads nothing. */
 function readWhole(req: Request): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const pieces: Buffer[] = [];
-  // The client has gone before it sent all, perhaps while its token was being verified.
+  // The client may have disconnected while its token was being verified.
   const giveUp = () => reject(unreadable());
   req.on('data', (piece: Buffer) => pieces.push(piece));
   req.once('end', () => {
@@ -150,58 +152,43 @@ function readWhole(req: Request): Promise<Buffer> {
   return promise;
 }
 
+function encodedReader(limit: number) {
+  const read = express.raw({ limit, type: () => true });
+  return (req: Request, res: Response): Promise<Buffer> => {
+    const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+    read(req, res, (error?: unknown) => {
+      if (error) reject(bodyErrorOf(error, limit));
+      else resolve(req.body ?? Buffer.alloc(0));
+    });
+    return promise;
+  };
+}
+
+function bodyErrorOf(error: unknown, limit: number): unknown {
+  if (!(error instanceof Error) || !('status' in error)) return error;
+  if (error.status === 413) return tooLarge(limit);
+  if (error.status !== 415) return error.status === 400 ? unreadable() : error;
+  return new UnsupportedMediaType(`The body is encoded in a way that is not understood: ${error.message}.`);
+}
+
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw notJson(error as Error);
+    throw new MalformedJson(`The body is not JSON: ${(error as Error).message}.`);
   }
 }
 
-/** More than any input has. */
-const MOST_MEMBERS = 1000;
-
-/** A body of a hundred thousand members takes its time each time that it is copied. */
-function bounded(body: unknown): unknown {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
-  if (Object.keys(body).length <= MOST_MEMBERS) return body;
-  throw new PayloadTooLarge(`The body has more than ${MOST_MEMBERS} members.`);
-}
-
-const tooLarge = (limit: number | undefined) => new PayloadTooLarge(`The body is larger than ${limit} bytes.`);
-const notJson = ({ message }: Error) => new MalformedJson(`The body is not JSON: ${message}.`);
-const notUtf8 = () => new MalformedJson('The body is not JSON: it holds bytes that are not UTF-8.');
+const tooLarge = (limit: number) => new PayloadTooLarge(`The body is larger than ${limit} bytes.`);
 const unreadable = () => new MalformedJson('The body could not be read.');
-
-/** Looks at the bytes of a body before anybody decodes them: whoever does puts U+FFFD in place of what is not UTF-8. */
-function inspect(req: IncomingMessage, res: object, body: Buffer): void {
-  if (!isUtf8(body)) throw notUtf8();
-  const locals = localsOf(res as Response);
-  locals.bodyBytes = body.length;
-  if (!req.headers['idempotency-key']) return;
-  locals.digest = createHash('sha256').update(body).digest('hex');
-}
-
-/** The error for a body that Express's parser rejects. */
-function bodyErrorOf(error: unknown): unknown {
-  if (!(error instanceof Error) || !('status' in error)) return error;
-  const { type, limit } = error as { type?: string; limit?: number };
-  if (error.status === 413) return tooLarge(limit);
-  if (error.status === 415) {
-    return new UnsupportedMediaType(`The body is encoded in a way that is not understood: ${error.message}.`);
-  }
-  if (type === 'entity.parse.failed') return notJson(error);
-  if (type === 'entity.verify.failed') return notUtf8();
-  return error.status === 400 ? unreadable() : error;
-}
 
 /** Printable ASCII, as a header can carry it. */
 const KEY = /^[\x21-\x7e][\x20-\x7e]{0,254}$/;
 
-/** The header of an answer that an earlier request with the same key was given. */
+/** The header of an answer that is repeated for its Idempotency-Key. */
 export const REPLAYED = 'Idempotent-Replayed';
 
-/** The Idempotency-Key of a request, undefined when there is none; throws ValidationFailed for one that is none. */
+/** The Idempotency-Key of a request; throws ValidationFailed for a malformed one. */
 export function readIdempotencyKey(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   if (KEY.test(header)) return header;

@@ -1,6 +1,6 @@
 import { DomainError, PayloadTooLarge, ValidationFailed } from '../core/errors.ts';
 
-/** The bytes of a file in a form as they arrive; `whole` is of the rest of the form. Throws DomainError, at the end too. */
+/** The bytes of a file in a form as they arrive; `whole` rejects for errors behind it. Throws DomainError. */
 export async function* piecesOf(file: AsyncIterable<Buffer>, whole = Promise.resolve()): AsyncGenerator<Buffer> {
   try {
     yield* file;
@@ -10,11 +10,10 @@ export async function* piecesOf(file: AsyncIterable<Buffer>, whole = Promise.res
   }
 }
 
-/** The error of a form that cannot be read. */
 export function tornForm(cause: unknown): DomainError {
   if (cause instanceof DomainError) return cause;
   const { message, status, expose } = cause as { message: string; status?: number; expose?: boolean };
-  // Messages of GraphQL's upload parser are meant for callers; those of the form's parser are not.
+  // Only messages of GraphQL's upload parser are for callers.
   const text = expose && status !== 500 ? message : 'The multipart form is torn or cut off.';
   return Object.assign(status === 413 ? new PayloadTooLarge(text) : new ValidationFailed([], text), { cause });
 }

@@ -1,34 +1,29 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Request, Response } from 'express';
+import ipaddr from 'ipaddr.js';
 import type { Logger } from 'pino';
 import { type Context, contextOf, type Services } from '../core/context.ts';
 import { RateLimited } from '../core/errors.ts';
 import { shareRateUse } from '../core/operations/upkeep.ts';
 import { leftOf } from './connections/closed.ts';
 import type { Authenticator } from './identity/caller.ts';
-import { clientAddress } from './identity/client-address.ts';
 
 /** The delay of refusals, since clients that retry at once would take time from those within their limit. */
 const OVER_LIMIT_MS = 500;
 
-/** The services of the HTTP interfaces beside the core's own. */
 export interface HttpServices extends Services {
   authenticator: Authenticator;
   rateLimit: RateLimit;
   log: Logger;
-  /** Aborts when the process is to end. */
   ending: AbortSignal;
 }
 
-/**
- * The context of one request: who asks, and an entity manager of its own. Counts against the company's rate.
- * Throws Unauthenticated, Forbidden, Unavailable and RateLimited.
- */
+/** Authenticates and counts a request. Throws Unauthenticated, Forbidden, Unavailable and RateLimited. */
 export async function openContext(services: HttpServices, req: Request, res: Response): Promise<Context> {
   const caller = await services.authenticator.authenticate(req.get('Authorization'));
   localsOf(res).company = caller?.company;
   await countRequest(services, payerOf(caller, req), res);
-  // Made when first asked for, and once: a stream reads again and again.
+  // Made at first use, and once: a stream reads it often.
   let left: AbortSignal | undefined;
   return contextOf(services, localsOf(res).requestId, caller, () => {
     left ??= leftOf(res);
@@ -36,7 +31,7 @@ export async function openContext(services: HttpServices, req: Request, res: Res
   });
 }
 
-/** Counts one request against somebody's rate; throws RateLimited, after a moment. */
+/** Counts one request of a payer; throws RateLimited, after a delay. */
 export async function countRequest({ rateLimit }: HttpServices, payer: string, head: Pick<Response, 'setHeader'>) {
   try {
     limitRate(rateLimit, payer, 1, head);
@@ -46,9 +41,29 @@ export async function countRequest({ rateLimit }: HttpServices, payer: string, h
   }
 }
 
-/** Against whose rate a request counts: its company's, or without a token its address's. */
+/** The payer of a request: its company, or without a token its address. */
 export const payerOf = (caller: Context['caller'], from?: Pick<Request, 'ip'>): string =>
-  caller ? `company ${caller.company}` : `address ${clientAddress(from?.ip)}`;
+  caller ? `company ${caller.company}` : `address ${networkOf(from?.ip)}`;
+
+/** The network of one home or machine in IPv6, whose addresses it chooses freely. */
+const NETWORK_BITS = 64;
+
+/** An IPv4 address, also where it is written as IPv6, or the network of an IPv6 address. */
+function networkOf(ip: string | undefined): string {
+  if (!ip || !ipaddr.isValid(ip)) return 'unknown';
+  const address = ipaddr.process(ip);
+  if (address.kind() === 'ipv4') return address.toString();
+  return ipaddr.IPv6.networkAddressFromCIDR(`${ip.split('%')[0]}/${NETWORK_BITS}`).toString();
+}
+
+/** Addresses and localhost: any other name could belong to a hostile page (DNS rebinding). */
+const OWN_HOST = /^(?:localhost|[\w-]+\.localhost|\d+\.\d+\.\d+\.\d+|\[[\da-f:]+\])(?::\d+)?$/i;
+
+/** In development a token for the company `demo`, shown on our pages. */
+export async function ownToken({ authenticator }: HttpServices, req: Request): Promise<string | undefined> {
+  if (!OWN_HOST.test(req.get('Host') ?? '')) return undefined;
+  return authenticator.issue?.({ company: 'demo' });
+}
 
 /** The limit of RATE_LIMIT_PER_MINUTE; on a database server it holds for all processes together. */
 export function openRateLimit(services: Services): RateLimit {
@@ -69,9 +84,8 @@ interface Locals {
   code?: string | undefined;
   /** The label of a GraphQL operation: its type and first field. */
   operation?: string;
-  /** The GraphQL operation has no name. */
   anonymous?: boolean;
-  /** Stands where a file comes with the request; aborts when its client has gone. */
+  /** Set for a request with a file; aborts when its client disconnects. */
   upload?: AbortSignal;
   /** The length of the JSON body in bytes. */
   bodyBytes?: number;
@@ -79,10 +93,9 @@ interface Locals {
   digest?: string;
 }
 
-/** The answer without its body. An operation on a shared connection has no headers of its own. */
 export type AnswerHead = Pick<Response, 'locals' | 'setHeader'>;
 
-/** Express leaves `res.locals` untyped; this is the one place that says what is in it. */
+/** `res.locals` with their types, which Express leaves open. */
 export const localsOf = (res: Pick<Response, 'locals'>): Locals => res.locals as Locals;
 
 /** A VIN in a list of JSON. */
@@ -96,62 +109,49 @@ export function operationOf(req: Request, res: Response): string {
   return operation ?? `${req.method} ${route ?? '(no route)'}`;
 }
 
-/** The status for operators of a request whose client left before its answer began, as nginx has it. */
+/** The logged status of a request whose client left before its answer, as nginx has it. */
 const CLIENT_HAS_LEFT = 499;
 
-/** The status of a request that is over, for the log, metrics and traces. */
 export const loggedStatus = (res: Response): number => (res.headersSent ? res.statusCode : CLIENT_HAS_LEFT);
 
 const WINDOW_MS = 60_000;
-/** How far processes may know more than each other: one exchange takes one statement. */
+/** The interval of exchanges, each of one statement. */
 const EXCHANGE_MS = 1_000;
-/** The most addresses counted apart, which bounds memory in a flood; later ones share one count. */
+/** The most payers counted apart; later ones share one count. */
 const MOST_COUNTED = 100_000;
 
-/** Tells the other processes what was counted here in a minute, and gives what all have counted, by whom. */
+/** Shares the counts of this process in a minute, and gives those of all processes, by payer. */
 type ShareUse = (minute: number, counted: ReadonlyMap<string, number>) => Promise<ReadonlyMap<string, number>>;
 
-/** Whether a caller is within its limit, and the points left in this minute. */
-interface Use {
-  allowed: boolean;
-  left: number;
-  seconds: number;
-}
-
-/**
- * Points that each company may use per minute of the clock. Counted in memory, so that a request waits for nothing;
- * what was counted is exchanged in the background. While that fails, each process limits what comes to it alone.
- */
+/** Points that each payer may use per minute of the clock. Processes exchange their counts in the background. */
 export class RateLimit {
   readonly perMinute: number;
   readonly #share: ShareUse | null;
   readonly #timer: NodeJS.Timeout | undefined;
   #minute = 0;
-  /** `shared`: what all processes had at the last exchange; `unshared`: what has been counted here since. */
+  /** `shared`: of all processes at the last exchange; `unshared`: of this process since. */
   #counts = new Map<string, { shared: number; unshared: number }>();
   #exchange: Promise<void> | null = null;
 
   constructor(perMinute: number, share: ShareUse | null) {
     this.perMinute = perMinute;
     this.#share = share;
-    this.#timer =
-      perMinute > 0 && share
-        ? setInterval(() => {
-            this.#exchange ??= this.#exchangeUse().finally(() => {
-              this.#exchange = null;
-            });
-          }, EXCHANGE_MS).unref()
-        : undefined;
+    const exchange = () => {
+      this.#exchange ??= this.#exchangeUse().finally(() => {
+        this.#exchange = null;
+      });
+    };
+    if (perMinute > 0 && share) this.#timer = setInterval(exchange, EXCHANGE_MS).unref();
   }
 
-  /** Counts points, unless that would be too many: an error costs nothing. */
-  use(who: string, points: number, now = Date.now()): Use {
+  /** Counts points if they are within the limit; gives the points left, and the seconds left of the minute. */
+  use(payer: string, points: number, now = Date.now()) {
     const minute = now - (now % WINDOW_MS);
     if (minute !== this.#minute) {
       this.#minute = minute;
       this.#counts = new Map();
     }
-    const count = this.#countOf(who);
+    const count = this.#countOf(payer);
     const used = count.shared + count.unshared;
     const allowed = used + points <= this.perMinute;
     if (allowed) count.unshared += points;
@@ -164,8 +164,8 @@ export class RateLimit {
     await this.#exchange;
   }
 
-  #countOf(who: string): { shared: number; unshared: number } {
-    const key = this.#counts.has(who) || this.#counts.size < MOST_COUNTED ? who : '(others)';
+  #countOf(payer: string): { shared: number; unshared: number } {
+    const key = this.#counts.has(payer) || this.#counts.size < MOST_COUNTED ? payer : '(others)';
     const count = this.#counts.get(key) ?? { shared: 0, unshared: 0 };
     this.#counts.set(key, count);
     return count;
@@ -173,15 +173,15 @@ export class RateLimit {
 
   async #exchangeUse(): Promise<void> {
     const counts = this.#counts;
-    const counted = new Map([...counts].flatMap(([who, { unshared }]) => (unshared > 0 ? [[who, unshared]] : [])));
+    const counted = new Map([...counts].flatMap(([payer, { unshared }]) => (unshared > 0 ? [[payer, unshared]] : [])));
     if (counted.size === 0) return;
     try {
       const shared = await this.#share?.(this.#minute, counted);
-      for (const [who, points] of counted) {
-        const count = counts.get(who);
+      for (const [payer, points] of counted) {
+        const count = counts.get(payer);
         if (!count) continue;
         count.unshared -= points;
-        count.shared = shared?.get(who) ?? points;
+        count.shared = shared?.get(payer) ?? points;
       }
     } catch {
       // The next exchange sends these counts again.
@@ -189,11 +189,11 @@ export class RateLimit {
   }
 }
 
-/** Counts a request's points and says in the headers what is left; throws RateLimited. */
-export function limitRate(limit: RateLimit, who: string, points: number, res: Pick<Response, 'setHeader'>): void {
+/** Counts points and writes the rest into the headers; throws RateLimited. */
+export function limitRate(limit: RateLimit, payer: string, points: number, res: Pick<Response, 'setHeader'>): void {
   const { perMinute } = limit;
   if (perMinute === 0) return;
-  const { allowed, left, seconds } = limit.use(who, points);
+  const { allowed, left, seconds } = limit.use(payer, points);
   res.setHeader('RateLimit-Policy', `"company";q=${perMinute};w=${WINDOW_MS / 1000}`);
   res.setHeader('RateLimit', `"company";r=${left};t=${seconds}`);
   if (!allowed) throw new RateLimited(seconds);

@@ -3,26 +3,22 @@ import { readInput } from '../core/input.ts';
 import { activityCount, company, companyActivity, getCompany } from '../core/reads/company.ts';
 import { historyItem, historyRows, listHistory } from '../core/reads/history.ts';
 import { jsonWriter } from '../core/sql/read.ts';
-import { commaList, get, listAnswer, once } from './route.ts';
+import { commaList, listAnswer, once, onceEach, operations } from './route.ts';
 
 const asJson = jsonWriter(historyRows.members, historyItem);
-const activityQuery = z.object({ from: once, to: once, by: once, fleetId: once });
+const activityQuery = z.object(onceEach('from', 'to', 'by', 'fleetId'));
 const historyQuery = z.object({ type: commaList, fleetId: once });
 
+const { get } = operations('Company');
+
 export const companyRoutes = [
-  get('/company', {
-    scope: 'fleets:read',
-    operationId: 'getCompany',
-    tag: 'Company',
+  get('/company', 'getCompany', {
     summary: 'Get your company',
     description: 'The company of the token with its totals.',
     answers: { 200: { description: 'The company.', schema: company } },
     answer: async (ctx) => ({ body: await getCompany(ctx) }),
   }),
-  get('/company/activity', {
-    scope: 'fleets:read',
-    operationId: 'getActivity',
-    tag: 'Company',
+  get('/company/activity', 'getActivity', {
     summary: 'Count events by hour or day',
     description:
       'How many events of each type each hour or day had, the oldest first; those without any are left out. At most ' +
@@ -33,10 +29,7 @@ export const companyRoutes = [
       body: await companyActivity(ctx, readInput(activityQuery, query)),
     }),
   }),
-  get('/history', {
-    scope: 'fleets:read',
-    operationId: 'listHistory',
-    tag: 'Company',
+  get('/history', 'listHistory', {
     summary: 'List what happened',
     description:
       'What happened as people see it, the latest first: a file, a list, a move, a contract, or what manufacturers ' +

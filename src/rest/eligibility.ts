@@ -3,24 +3,23 @@ import { shapeOf } from '../core/sql/selection.ts';
 import { getAnswer, getAnswerText, requestVerification } from '../core/vehicles/eligibility.ts';
 import { eligibility } from '../core/vehicles/vehicle.ts';
 import { eligibilityRows } from '../core/vehicles/vehicles.ts';
-import { get, post } from './route.ts';
+import { operations } from './route.ts';
 
 const asJson = jsonWriter(eligibilityRows.members, eligibility);
 const shape = shapeOf(eligibility);
 
 const LONGEST_WAIT = 30;
 
-/** Seconds of `Prefer: wait=N` (RFC 7240), at most 30; undefined when there is none that makes sense. */
+/** Seconds of `Prefer: wait=N` (RFC 7240); undefined without a valid one. */
 function preferredWait(prefer: string | undefined): number | undefined {
   const [, seconds] = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?=$|[,;])/i.exec(prefer ?? '') ?? [];
   return seconds === undefined ? undefined : Math.min(Number(seconds), LONGEST_WAIT);
 }
 
+const { get, post } = operations('Eligibility');
+
 export const eligibilityRoutes = [
-  get('/vehicles/eligibility/:vin', {
-    scope: 'fleets:read',
-    operationId: 'getEligibility',
-    tag: 'Eligibility',
+  get('/vehicles/eligibility/:vin', 'getEligibility', {
     summary: 'Get the eligibility of a vehicle',
     description:
       'What the manufacturer says of a vehicle of your company. While there is no answer yet: 409, with `Retry-After` ' +
@@ -44,10 +43,7 @@ export const eligibilityRoutes = [
       return { headers: { 'Preference-Applied': `wait=${wait}` }, body: shape(answer) };
     },
   }),
-  post('/vehicles/eligibility/:vin/refresh', {
-    scope: 'fleets:write',
-    operationId: 'refreshEligibility',
-    tag: 'Eligibility',
+  post('/vehicles/eligibility/:vin/refresh', 'refreshEligibility', {
     summary: 'Ask the manufacturer again',
     description: 'Asks the manufacturer again, in the background. What is known stays until the new answer is there.',
     answers: { 202: { description: 'What is known so far.', schema: eligibility } },

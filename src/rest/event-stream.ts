@@ -1,45 +1,33 @@
 import type { Answer, RestRequest } from './route.ts';
 
-/** Comments that keep the connection open through proxies, and show when the reader has gone. */
+/** The interval of comments, which keep the connection open and show when the reader has disconnected. */
 const BEAT_MS = 15_000;
 
-/**
- * Server-sent events: each item as `frame` writes it, with a sign of life where nothing happens for long. It ends with
- * the items, or with `signal`.
- */
+/** Server-sent events: each item as `frame` writes it, until their end or that of `signal`. */
 export function eventStream<T>(
   { incoming }: RestRequest,
   items: AsyncGenerator<T>,
   signal: AbortSignal,
   frame: (item: T) => string,
 ): Answer {
-  const pieces = incoming.method === 'HEAD' ? [] : framed(items, signal, frame);
-  return { headers: { 'X-Accel-Buffering': 'no' }, stream: { type: 'text/event-stream', pieces } };
-}
-
-async function* framed<T>(
-  items: AsyncGenerator<T>,
-  signal: AbortSignal,
-  frame: (item: T) => string,
-): AsyncGenerator<string> {
-  yield 'retry: 2000\n\n';
-  let next = items.next();
-  try {
-    while (!signal.aborted) {
-      const beat = Promise.withResolvers<'beat'>();
-      const timer = setTimeout(() => beat.resolve('beat'), BEAT_MS);
-      const result = await Promise.race([next, beat.promise]).finally(() => clearTimeout(timer));
-      if (result === 'beat') {
-        yield ':\n\n';
-        continue;
+  async function* framed(): AsyncGenerator<string> {
+    yield 'retry: 2000\n\n';
+    let next = items.next();
+    try {
+      while (!signal.aborted) {
+        const beat = Promise.withResolvers<'beat'>();
+        const timer = setTimeout(() => beat.resolve('beat'), BEAT_MS);
+        const result = await Promise.race([next, beat.promise]).finally(() => clearTimeout(timer));
+        if (result !== 'beat' && result.done) return;
+        yield result === 'beat' ? ':\n\n' : frame(result.value);
+        if (result !== 'beat') next = items.next();
       }
-      if (result.done) return;
-      yield frame(result.value);
-      next = items.next();
+    } finally {
+      // The remaining items are not awaited, so that they may release what they hold.
+      next.catch(() => {});
+      items.return(undefined).catch(() => {});
     }
-  } finally {
-    // The remaining items are not awaited, so that they may release what they hold.
-    next.catch(() => {});
-    items.return(undefined).catch(() => {});
   }
+  const pieces = incoming.method === 'HEAD' ? [] : framed();
+  return { headers: { 'X-Accel-Buffering': 'no' }, stream: { type: 'text/event-stream', pieces } };
 }

@@ -5,44 +5,36 @@ import { followEvents } from '../core/following/follow-events.ts';
 import { readInput } from '../core/input.ts';
 import { shapeOf } from '../core/sql/selection.ts';
 import { eventStream } from './event-stream.ts';
-import { commaList, get, inSteps, jsonPageOf, listAnswer, once, type RestRequest } from './route.ts';
+import { commaList, inSteps, jsonPageOf, listAnswer, once, onceEach, operations, type RestRequest } from './route.ts';
 
 const scope = 'Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.';
 const filters = ['eventType', 'eventFleetId', 'eventHistory', 'eventVin', 'since', 'until'] as const;
 
 const shape = shapeOf(event);
 
-const eventQuery = z.object({
-  type: commaList,
-  fleetId: once,
-  historyId: once,
-  vin: once,
-  since: once,
-  until: once,
-});
+const eventQuery = z.object({ type: commaList, ...onceEach('fleetId', 'historyId', 'vin', 'since', 'until') });
 
 function readFilter({ query }: RestRequest): EventFilter {
   const { type, ...rest } = readInput(eventQuery, query);
   return { ...rest, types: type };
 }
 
-/** An event's id is as good as its cursor: receivers of webhooks know it. */
+/** Accepts an event's id as cursor: receivers of webhooks know it. */
 const withCursor = (request: RestRequest): RestRequest => {
   const { after } = request.query;
   return typeof after === 'string' ? { ...request, query: { ...request.query, after: eventCursor(after) } } : request;
 };
 
-/** Then the client comes back by itself, from where it was, and its token is looked at again. */
+/** Clients come back after this time, with a token that is checked again. */
 const LONGEST_MS = 15 * 60_000;
 
-/** `id` is what the browser sends back as Last-Event-ID. */
+/** Browsers send `id` back as Last-Event-ID. */
 const frame = (one: Event) => `id: ${one.id}\nevent: ${one.type}\ndata: ${JSON.stringify(shape(one))}\n\n`;
 
+const { get } = operations('Events');
+
 export const eventRoutes = [
-  get('/events', {
-    scope: 'fleets:read',
-    operationId: 'listEvents',
-    tag: 'Events',
+  get('/events', 'listEvents', {
     summary: 'List events',
     description: `What happened in the company, oldest first. \`after\` takes an event’s id, too: reading on from the last event you know misses none. ${scope}`,
     query: [...filters, 'limit', 'after'],
@@ -54,10 +46,7 @@ export const eventRoutes = [
       return listAnswer(withCursor(request), read, { filter: eventQuery });
     },
   }),
-  get('/events/stream', {
-    scope: 'fleets:read',
-    operationId: 'streamEvents',
-    tag: 'Events',
+  get('/events/stream', 'streamEvents', {
     summary: 'Follow events',
     description: `Server-sent events, each with its id, its type and the Event as JSON. With \`Last-Event-ID\` (or \`after\`) it goes on after that event and misses none; without, it begins now. It ends after 15 minutes: clients come back by themselves. ${scope}`,
     query: [...filters, 'after'],
@@ -81,10 +70,7 @@ export const eventRoutes = [
       return eventStream(request, events, signal, frame);
     },
   }),
-  get('/events/:id', {
-    scope: 'fleets:read',
-    operationId: 'getEvent',
-    tag: 'Events',
+  get('/events/:id', 'getEvent', {
     summary: 'Get an event',
     description: `One event, as long as it is kept. ${scope}`,
     answers: { 200: { description: 'The event.', schema: event } },

@@ -17,7 +17,6 @@ import {
   STREAM_PAGE,
 } from './route.ts';
 
-/** A vehicle with its eligibility in short. */
 export const vehicleJson = vehicle
   .extend({
     eligibility: eligibility
@@ -26,7 +25,7 @@ export const vehicleJson = vehicle
   })
   .meta({ ...vehicle.meta(), id: 'Vehicle' });
 
-/** A vehicle as a line of NDJSON, which also says why it is not eligible. */
+/** A line of NDJSON, which also has the reason. */
 const exportedVehicle = vehicle.extend({
   eligibility: eligibility.pick({ status: true, eligible: true, verifiedAt: true, reason: true }),
 });
@@ -51,7 +50,7 @@ const exportedExample = {
   createdAt: '2026-11-20T08:00:00.000Z',
 } satisfies z.output<typeof exportedVehicle>;
 
-/** The files that vehicles can be had as: how their lines are written, and the text before all lines. */
+/** The media types of files, with the writer of their lines and the text before all lines. */
 const files = {
   'text/csv': {
     writer: vehicleCsvWriter,
@@ -84,10 +83,7 @@ export const vehiclesDocs = {
 
 const asJson = jsonWriter(vehicleRows.members, vehicleJson);
 
-/**
- * A list of vehicles, whose pages `read` reads, as the client likes it best: as JSON, or as a file that is sent while it is
- * read, whole unless the client asks for a page.
- */
+/** A list of vehicles in the media type that the client prefers: JSON, or a file, whole unless it asks for a page. */
 export async function vehiclesAnswer(
   request: RestRequest,
   filter: z.ZodObject,

@@ -6,17 +6,16 @@ import { deleteFleet } from '../core/operations/delete-fleets.ts';
 import { jsonWriter } from '../core/sql/read.ts';
 import { shapeOf } from '../core/sql/selection.ts';
 import { expectedBy } from './etag.ts';
-import { get, listAnswer, membersOf, once, patch, post, remove } from './route.ts';
+import { listAnswer, membersOf, once, operations } from './route.ts';
 
 const asJson = jsonWriter(fleetRows.members, fleet);
 const shape = shapeOf(fleet);
 const filterQuery = z.object({ name: once, vat: once });
 
+const { get, patch, post, remove } = operations('Fleets');
+
 export const fleetRoutes = [
-  get('/fleets', {
-    scope: 'fleets:read',
-    operationId: 'listFleets',
-    tag: 'Fleets',
+  get('/fleets', 'listFleets', {
     summary: 'List fleets',
     description:
       'The fleets of your company that fit everything that is given, oldest first unless `sort` says otherwise.',
@@ -29,11 +28,8 @@ export const fleetRoutes = [
       return listAnswer(request, (page) => listFleets(ctx, asJson, { page, filter }), list);
     },
   }),
-  post('/fleets', {
-    scope: 'fleets:write',
-    operationId: 'createFleet',
+  post('/fleets', 'createFleet', {
     etag: true,
-    tag: 'Fleets',
     summary: 'Create a fleet',
     description: 'Creates a fleet of your company. Texts are trimmed.',
     body: createFleetInput,
@@ -43,22 +39,16 @@ export const fleetRoutes = [
       return { headers: { Location: `/fleets/${made.id}` }, body: shape(made) };
     },
   }),
-  get('/fleets/:fleetId', {
-    scope: 'fleets:read',
-    operationId: 'getFleet',
+  get('/fleets/:fleetId', 'getFleet', {
     etag: true,
-    tag: 'Fleets',
     summary: 'Get a fleet',
     description: 'One fleet of your company.',
     answers: { 200: { description: 'The fleet.', schema: fleet } },
     errors: ['FLEET_NOT_FOUND'],
     answer: async (ctx, { params }) => ({ body: shape(await getFleet(ctx, { id: params.fleetId })) }),
   }),
-  patch('/fleets/:fleetId', {
-    scope: 'fleets:write',
-    operationId: 'updateFleet',
+  patch('/fleets/:fleetId', 'updateFleet', {
     etag: true,
-    tag: 'Fleets',
     summary: 'Change a fleet',
     description: 'Changes the fields that are sent, at least one of them, and leaves the others.',
     body: updateFleetInput.omit({ id: true }),
@@ -69,11 +59,8 @@ export const fleetRoutes = [
       return { body: shape(await updateFleet(ctx, input, expectedBy(request, shape))) };
     },
   }),
-  remove('/fleets/:fleetId', {
-    scope: 'fleets:write',
-    operationId: 'deleteFleet',
+  remove('/fleets/:fleetId', 'deleteFleet', {
     etag: true,
-    tag: 'Fleets',
     summary: 'Delete a fleet',
     description: 'Deletes a fleet with its vehicles and their contracts.',
     answers: { 200: { description: 'The fleet as it was.', schema: fleet } },

@@ -11,7 +11,7 @@ import { readInput } from '../core/input.ts';
 import { shapeOf } from '../core/sql/selection.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/body.ts';
 import { eventStream } from './event-stream.ts';
-import { type Answer, get, post, type RestRequest, readAddQuery } from './route.ts';
+import { type Answer, operations, type RestRequest, readAddQuery } from './route.ts';
 import { readUpload } from './upload.ts';
 
 const { import: _, ...report } = importedVehicles.shape;
@@ -82,10 +82,10 @@ async function followImport(ctx: Context, request: RestRequest): Promise<Answer>
   return { status: 204 };
 }
 
+const { get, post } = operations('Imports');
+
 export const importRoutes = [
-  post('/vehicles/file', {
-    scope: 'fleets:write',
-    operationId: 'importVehicles',
+  post('/vehicles/file', 'importVehicles', {
     tag: 'Vehicles',
     summary: 'Add vehicles from a file',
     description:
@@ -105,20 +105,14 @@ export const importRoutes = [
     errors: ['FLEET_ID_MISSING', 'FLEET_NOT_FOUND'],
     answer: uploadFile,
   }),
-  get('/imports/:id', {
-    scope: 'fleets:read',
-    operationId: 'getImport',
-    tag: 'Imports',
+  get('/imports/:id', 'getImport', {
     summary: 'Get an import',
     description: 'How far an import is, or what became of it: for 90 days, unless the operator chose another time.',
     answers: { 200: { description: 'The import.', schema: importSchema } },
     errors: ['IMPORT_NOT_FOUND'],
     answer: async (ctx, { params }) => ({ body: shape(await getImport(ctx, params)) }),
   }),
-  get('/imports/:id/events', {
-    scope: 'fleets:read',
-    operationId: 'followImport',
-    tag: 'Imports',
+  get('/imports/:id/events', 'followImport', {
     summary: 'Follow an import',
     description:
       'Server-sent events named `progress`, each with the Import as JSON: at most ten a second, the last one with the ' +
@@ -140,10 +134,7 @@ export const importRoutes = [
     errors: ['IMPORT_NOT_FOUND'],
     answer: followImport,
   }),
-  get('/imports/:id/rejected.csv', {
-    scope: 'fleets:read',
-    operationId: 'getRejectedRows',
-    tag: 'Imports',
+  get('/imports/:id/rejected.csv', 'getRejectedRows', {
     summary: 'Get the rejected rows',
     description:
       'The rejected rows in the layout of the file, with `error_code` and `error_message` at their end. Mended, it can ' +

@@ -2,16 +2,15 @@ import { z } from 'zod';
 import { authorize } from '../core/context.ts';
 import { shapeOf } from '../core/sql/selection.ts';
 import { listProviders, manufacturer, provider } from '../core/vehicles/providers.ts';
-import { get } from './route.ts';
+import { operations } from './route.ts';
 
 const shape = shapeOf(manufacturer);
 const providerShape = shapeOf(provider);
 
+const { get } = operations('Manufacturers');
+
 export const manufacturerRoutes = [
-  get('/manufacturers', {
-    scope: 'fleets:read',
-    operationId: 'listManufacturers',
-    tag: 'Manufacturers',
+  get('/manufacturers', 'listManufacturers', {
     summary: 'List manufacturers',
     description: 'Every manufacturer that is known, and whether its vehicles can be asked about.',
     answers: { 200: { description: 'The manufacturers.', schema: z.array(manufacturer) } },
@@ -20,10 +19,7 @@ export const manufacturerRoutes = [
       return { body: ctx.services.manufacturers.list().map(shape) };
     },
   }),
-  get('/providers', {
-    scope: 'fleets:read',
-    operationId: 'listProviders',
-    tag: 'Manufacturers',
+  get('/providers', 'listProviders', {
     summary: 'List providers',
     description: 'Who answers about eligibility, and whether it does: for those who wonder why no answer comes.',
     answers: { 200: { description: 'The providers.', schema: z.array(provider) } },

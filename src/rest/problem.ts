@@ -7,29 +7,26 @@ const titles: Partial<Record<ErrorCode, string>> = {
   INTERNAL: 'Something went wrong on our side',
 };
 
-/** An error as RFC 9457 wants it. */
-export function problemOf(error: DomainError, requestId: string): Record<string, unknown> {
+const internal = {
+  code: 'INTERNAL',
+  message: 'The fault has been logged with this request id. Nothing of your request was lost that was answered before.',
+  errors: undefined,
+  errorsOmitted: 0,
+  details: {},
+} as const;
+
+/** An error as RFC 9457 wants it; null is a fault of the service. */
+export function problemOf(error: DomainError | null, requestId: string) {
+  const { code, message, errors, errorsOmitted, details } = error ?? internal;
   return {
     type: 'about:blank',
-    title: titles[error.code] ?? titleOf(error.code),
-    status: statusOf[error.code],
-    detail: error.message,
-    code: error.code,
+    title: titles[code] ?? code[0] + code.slice(1).toLowerCase().replaceAll('_', ' '),
+    status: statusOf[code],
+    detail: message,
+    code,
     requestId,
-    ...(error.errors?.length && { errors: error.errors }),
-    ...(error.errorsOmitted > 0 && { errorsOmitted: error.errorsOmitted }),
-    ...error.details,
+    ...(errors?.length && { errors }),
+    ...(errorsOmitted > 0 && { errorsOmitted }),
+    ...details,
   };
 }
-
-/** An error of our own: the log has its text, the caller has the id to ask about it. */
-export const internalProblem = (requestId: string): Record<string, unknown> => ({
-  type: 'about:blank',
-  title: titles.INTERNAL,
-  status: statusOf.INTERNAL,
-  detail: 'The fault has been logged with this request id. Nothing of your request was lost that was answered before.',
-  code: 'INTERNAL',
-  requestId,
-});
-
-const titleOf = (code: string): string => code[0] + code.slice(1).toLowerCase().replaceAll('_', ' ');

@@ -7,36 +7,31 @@ import { type ListPosition, type Order, type Orders, sortsOf } from '../core/sql
 import { cursorOf, PAGE_DEFAULT, PAGE_MAX, type Page, pageSize, readPage } from '../core/sql/page.ts';
 import type { Slice, TextPage } from '../core/sql/read.ts';
 import type { HeaderName } from './openapi/json-schema.ts';
-import type { PathParameter, QueryParameter } from './openapi/parameters.ts';
-import type { Tag } from './openapi/tags.ts';
+import type { PathParameter, QueryParameter, Tag } from './openapi/parameters.ts';
 
-/** A request as a handler sees it: read, but not yet judged. */
+/** A request as a handler gets it: parsed, not yet validated. */
 export interface RestRequest {
-  /** The address without its query. */
   path: string;
-  /** The parameters in the route's path. */
   params: Readonly<Record<PathParameter, string>>;
   query: Readonly<Record<string, unknown>>;
   /** The parsed JSON body, where the route takes one. */
   body: unknown;
-  /** Aborts when the client has gone or has its answer. */
+  /** Aborts when the client disconnects or has its answer. */
   left(): AbortSignal;
-  /** Aborts when the client has gone or has its answer, its token expires, `longestMs` have passed, or the process is to end. */
+  /** Like `left`; also aborts when the token expires, `longestMs` have passed, or the process is to end. */
   closed(longestMs?: number): AbortSignal;
-  /** The stream of an upload's body. */
   incoming: IncomingMessage;
   header(name: string): string | undefined;
-  /** The media type among these that the client likes best; the first where it has no preference. */
+  /** The media type among these that the client prefers; the first without a preference. */
   accepts<Type extends string>(types: readonly [Type, ...Type[]]): Type;
 }
 
-/** The members of a body, where it is an object; of a list there are none, however long it is. */
 export const membersOf = ({ body }: RestRequest): object =>
   typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {};
 
 /** The answer: a value to send as JSON, or pieces of text to stream. */
 export interface Answer {
-  /** Where it is missing, the first of the route's `answers`. */
+  /** By default the first of the route's `answers`. */
   status?: number;
   headers?: Record<string, string>;
   body?: unknown;
@@ -45,16 +40,16 @@ export interface Answer {
   stream?: { type: string; pieces: AsyncIterable<string> | Iterable<string> };
 }
 
-/** An operation: what answers it, and what openapi.json says of it beyond what follows from the rest. */
+/** An operation: its handler, and its description in openapi.json. */
 export interface Route {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** The path in Express's notation: `/fleets/:fleetId`. */
   path: string;
-  /** The scope that the token needs, where scopes are in use; core checks for more where a request needs more. */
+  /** The scope that the token needs, where scopes are in use; core checks others. */
   scope: Scope;
   /** `optional` where contracts may be open to callers without a token; core decides. */
   token?: 'optional';
-  /** Names the operation for good: generated clients call their function so. */
+  /** The permanent name, by which generated clients call their function. */
   operationId: string;
   tag: Tag;
   /** A few words, without a full stop. */
@@ -62,77 +57,77 @@ export interface Route {
   /** Whole sentences: what happens, and what a caller would not guess. */
   description: string;
   query?: readonly QueryParameter[];
-  /** Whether what it shows or changes has an `ETag`, a hash of `body`, which `If-None-Match` or `If-Match` may name. */
+  /** The resource has an `ETag`, a hash of `body`, for `If-None-Match` and `If-Match`. */
   etag?: true;
-  /** Whether `Prefer: wait=N` is heard. */
   prefer?: true;
-  /** The schema that core reads the JSON body with; of an upload, its form. */
+  /** The schema of the JSON body; for an upload, of its form. */
   body?: z.ZodObject;
-  /**
-   * Of an upload, whose body is left to the handler, and repeated uploads too: media types of a body that is the file itself,
-   * with an example of what is text.
-   */
+  /** An upload, whose handler reads the body: media types of a file as the body, with an example of text. */
   files?: Readonly<Record<string, string | null>>;
   /** Answers by status, without errors. */
   answers: Readonly<Record<number, AnswerDocs>>;
-  /** Errors of this operation; those of all operations of its kind are added. */
+  /** Errors beside those of all operations of its kind. */
   errors?: readonly ErrorCode[];
   answer(ctx: Context, request: RestRequest): Promise<Answer>;
 }
 
 export interface AnswerDocs {
   description: string;
-  /** Absent: the answer has no body. */
   schema?: z.ZodType;
   type?: 'application/json' | 'text/csv' | 'text/event-stream';
-  /** Alternative forms of the body, by media type. */
   files?: Readonly<Record<string, z.ZodType>>;
   headers?: readonly HeaderName[];
 }
 
-const routeBy =
-  (method: Route['method']) =>
-  (path: string, route: Omit<Route, 'method' | 'path'>): Route => ({ method, path, ...route });
+type GroupDefault = 'tag' | 'scope' | 'token';
+type Operation = Omit<Route, 'method' | 'path' | 'operationId' | GroupDefault> & Partial<Pick<Route, GroupDefault>>;
 
-export const get = routeBy('GET');
-export const post = routeBy('POST');
-export const patch = routeBy('PATCH');
-export const remove = routeBy('DELETE');
+/** Makes the routes of one group by method: GET needs the scope to read, the others need the scope to write. */
+export function operations(tag: Tag, group: { scopes?: 'contracts'; token?: 'optional' } = {}) {
+  const { scopes = 'fleets', ...common } = group;
+  const by = (method: Route['method']) => {
+    const scope = `${scopes}:${method === 'GET' ? 'read' : 'write'}` as const;
+    return (path: string, operationId: string, operation: Operation): Route => ({
+      ...{ method, path, operationId, tag, scope },
+      ...common,
+      ...operation,
+    });
+  };
+  return { get: by('GET'), post: by('POST'), patch: by('PATCH'), remove: by('DELETE') };
+}
 
-/** A parameter of the query that stands there once, if at all. */
+/** An optional parameter of the query that may not be repeated. */
 export const once = z.string('stands once').optional();
+/** `once` for each name. */
+export const onceEach = <Name extends string>(...names: Name[]) =>
+  Object.fromEntries(names.map((name) => [name, once])) as Record<Name, typeof once>;
 /** A parameter given once, with values separated by commas. */
 export const commaList = once.transform((list) => list?.split(',').map((one) => one.trim()));
 
-/** A whole number in the query. */
 export const digits = z
   .string()
   .regex(/^\d+$/, 'is a whole number')
-  // Any larger number is just as invalid as PAGE_MAX + 1, and some would be none in JavaScript.
+  // Larger numbers are just as invalid, and some exceed JavaScript's.
   .transform((text) => Math.min(Number(text), PAGE_MAX + 1));
 
 const listQuery = z.object({ limit: digits.pipe(pageSize).optional(), after: once });
 
-/** A page for listAnswer of items that core gave as such. */
+/** A page of items as listAnswer takes it. */
 export const jsonPageOf = <T>({ items, ...page }: Slice<T>, shape: (item: T) => unknown): TextPage => ({
   ...page,
   text: JSON.stringify(items.map(shape)),
 });
 
-/** Reads a page of some list as JSON. */
-type ReadPage = (page: Page) => Promise<TextPage>;
+type PageReader = (page: Page) => Promise<TextPage>;
 
-/** What a list is asked for by, beside `limit` and `after`. */
+/** Parameters of a list beside `limit` and `after`. */
 interface ListQuery {
   filter?: z.ZodObject;
   orders?: Orders;
 }
 
-/**
- * A list as the request wants it: a page, with the way to the next one in `Link`, or the whole of it, sent while it is
- * read. What goes wrong with the first page is still an error answer.
- */
-export async function listAnswer(request: RestRequest, read: ReadPage, list: ListQuery = {}): Promise<Answer> {
+/** A page, with the next one in `Link`, or the whole list as a stream. */
+export async function listAnswer(request: RestRequest, read: PageReader, list: ListQuery = {}): Promise<Answer> {
   const { page, paged, linkTo } = readListQuery(request, list);
   const first = await read(page);
   const { text, last, hasNext } = first;
@@ -141,7 +136,7 @@ export async function listAnswer(request: RestRequest, read: ReadPage, list: Lis
   return { stream: { type: 'application/json', pieces: wholeList(first, page.order, read) } };
 }
 
-/** The page that is asked for, whether it is one at all or the whole list, and the header that leads to the next one. */
+/** The page, whether the request wants one or the whole list, and the header that leads to the next one. */
 export function readListQuery({ path, query }: RestRequest, { filter, orders = {} }: ListQuery) {
   const { limit, after } = readInput(listQuery, query);
   const orderBy = readSort(query, orders);
@@ -158,18 +153,16 @@ export function readListQuery({ path, query }: RestRequest, { filter, orders = {
 
 /** `?sort=…` as readPage takes it; a list without orders has none. */
 function readSort({ sort }: RestRequest['query'], orders: Orders) {
-  if (sort === undefined) return undefined;
-  const sorts = sortsOf(orders);
-  const names = Object.keys(sorts);
-  if (names.length === 0) return undefined;
+  const sorts = sort === undefined ? {} : sortsOf(orders);
+  const names = Object.keys(sorts).join(', ');
+  if (!names) return undefined;
   if (typeof sort === 'string' && Object.hasOwn(sorts, sort)) return sorts[sort];
-  throw new ValidationFailed([{ path: 'sort', code: 'INVALID_VALUE', message: `is one of ${names.join(', ')}` }]);
+  throw new ValidationFailed([{ path: 'sort', code: 'INVALID_VALUE', message: `is one of ${names}` }]);
 }
 
-/** Rows read at a time for a whole list: enough to keep the database busy. */
 export const STREAM_PAGE = 500;
 
-async function* wholeList(first: TextPage, order: Order, read: ReadPage): AsyncGenerator<string> {
+async function* wholeList(first: TextPage, order: Order, read: PageReader): AsyncGenerator<string> {
   let before = '[';
   for await (const { text, last } of pagesFrom(first, order, read)) {
     yield before;
@@ -179,36 +172,31 @@ async function* wholeList(first: TextPage, order: Order, read: ReadPage): AsyncG
   yield ']';
 }
 
-/** The items of a JSON array, without its brackets. */
 const inner = (text: string): string => text.slice(1, -1);
 
 /** Pages, one read ahead while another is sent: constant memory, and no transaction held for a slow reader. */
-export async function* pagesFrom<P extends Pick<TextPage, 'last' | 'hasNext'>>(
-  first: P,
-  order: Order,
-  read: (page: Page) => Promise<P>,
-): AsyncGenerator<P, void> {
-  const readAfter = (after: ListPosition) => {
+export async function* pagesFrom(first: TextPage, order: Order, read: PageReader): AsyncGenerator<TextPage, void> {
+  const readAfter = (after: Page['after']) => {
     const page = read({ limit: STREAM_PAGE, order, after, before: null, backward: false });
-    page.catch(() => {}); // A reader that leaves does not wait for it; one that stays is told below.
+    page.catch(() => {}); // A reader that stays awaits it below and gets the error.
     return page;
   };
-  for (let page: P | null = first; page; ) {
-    const ahead: Promise<P> | null = page.hasNext && page.last !== null ? readAfter(page.last) : null;
+  for (let page: TextPage | null = first; page; ) {
+    const ahead: Promise<TextPage> | null = page.hasNext && page.last !== null ? readAfter(page.last) : null;
     yield page;
     page = await ahead;
   }
 }
 
-/** Items read first, when nobody knows yet how large they are; and how much text is aimed at after that. */
+/** Items of the first step, whose size is unknown, and the length of text aimed at by later steps. */
 const FIRST_STEP = 50;
 const STEP_LENGTH = 1024 * 1024;
-/** A page whose text is as long ends there, and the next one goes on. */
+/** A page ends early at this length of text. */
 const PAGE_LENGTH = 8 * 1024 * 1024;
 
-/** Reads pages of items that may be large in steps, so that no page is made in one go; those of large ones have fewer. */
+/** Reads pages of items that may be large in steps; pages of large items have fewer. */
 export const inSteps =
-  (read: ReadPage): ReadPage =>
+  (read: PageReader): PageReader =>
   async (page) => {
     const texts: string[] = [];
     let last: ListPosition | null = null;

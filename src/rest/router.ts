@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { type Context, needScope } from '../core/context.ts';
 import { domainErrorOf } from '../core/database-errors.ts';
 import { DomainError, MethodNotAllowed, NotFound, Unauthenticated } from '../core/errors.ts';
 import { once } from '../core/idempotency.ts';
 import { inLargeTurn } from '../core/sql/send.ts';
-import { headersOf, jsonReader, REPLAYED, readIdempotencyKey, sendPiece, sendText } from '../http/body.ts';
+import { headersOf, jsonReader, REPLAYED, readIdempotencyKey, sendPieces, sendText } from '../http/body.ts';
 import { closedOf, leftOf } from '../http/connections/closed.ts';
 import { type HttpServices, localsOf, openContext, rowsOfBody } from '../http/request-context.ts';
 import { companyRoutes } from './company.ts';
@@ -16,13 +16,13 @@ import { eventRoutes } from './events.ts';
 import { fleetRoutes } from './fleets.ts';
 import { importRoutes } from './imports.ts';
 import { manufacturerRoutes } from './manufacturers.ts';
-import { internalProblem, problemOf } from './problem.ts';
+import { problemOf } from './problem.ts';
 import type { Answer, RestRequest, Route } from './route.ts';
 import { searchRoutes } from './search.ts';
 import { vehicleRoutes } from './vehicles.ts';
 import { webhookRoutes } from './webhooks.ts';
 
-/** Every REST operation. Fixed paths stand before those with a parameter in their place, since the first that fits answers. */
+/** Every REST operation. Fixed paths come before those with a parameter, since the first match answers. */
 export const routes: readonly Route[] = [
   ...fleetRoutes,
   ...eligibilityRoutes,
@@ -46,7 +46,7 @@ export function restApi(services: HttpServices): RequestHandler {
     localsOf(res).route = route.path;
     const ctx = await openContext(services, req, res);
     if (!ctx.caller && needsToken(route)) throw new Unauthenticated('This needs a bearer token.', null);
-    // In core, too, but here before anything answers: the body's reader, or what is remembered of an earlier request.
+    // Core checks scopes too, but only after the body is read and stored answers are looked up.
     needScope(ctx, route.scope);
     const request: RestRequest = {
       path: req.path,
@@ -72,16 +72,14 @@ export function restApi(services: HttpServices): RequestHandler {
       const route = same.find(({ method }) => method === wanted);
       if (route) return answer(route, req, res);
       if (req.method !== 'OPTIONS') throw new MethodNotAllowed(req.method, allow);
-      res
-        .set('Allow', [...allow, 'OPTIONS'].join(', '))
-        .status(204)
-        .end();
+      res.set('Allow', [...allow, 'OPTIONS'].join(', '));
+      res.status(204).end();
     });
   }
   return router;
 }
 
-/** `charset` and the like are nothing to choose by, but Express takes a type that has them for another one. */
+/** Parameters such as `charset`, which Express would take for a part of the type. */
 const PARAMETERS = /;(?!\s*q\s*=)[^;,]*/gi;
 
 function preferredOf<Type extends string>(req: Request, types: readonly [Type, ...Type[]]): Type {
@@ -90,7 +88,6 @@ function preferredOf<Type extends string>(req: Request, types: readonly [Type, .
   return types.find((type) => type === found) ?? types[0];
 }
 
-/** An answer as it is sent. */
 interface SentAnswer extends Omit<Answer, 'body'> {
   status: number;
   headers: Record<string, string>;
@@ -100,10 +97,8 @@ async function answerOnce(ctx: Context, route: Route, request: RestRequest, res:
   const repeatable = route.method === 'POST' && !route.files;
   const key = repeatable ? readIdempotencyKey(request.header('Idempotency-Key')) : undefined;
   if (key === undefined) return answerBy(route, ctx, request);
-  const asked = createHash('sha256')
-    .update(`${route.method} ${res.req.originalUrl} ${localsOf(res).digest ?? ''}`)
-    .digest('hex');
-  const { outcome, repeated } = await once(ctx, key, asked, async () => {
+  const fingerprint = hash('sha256', `${route.method} ${res.req.originalUrl} ${localsOf(res).digest ?? ''}`);
+  const { outcome, repeated } = await once(ctx, key, fingerprint, async () => {
     const { status, headers, text = '' } = await answerBy(route, ctx, request);
     return { status, headers, body: text };
   });
@@ -132,20 +127,11 @@ async function send(res: Response, { status, headers, text, stream }: SentAnswer
   }
   if (stream) {
     res.type(stream.type);
-    return pour(stream.pieces, res);
+    return sendPieces(res, stream.pieces);
   }
   if (text === undefined) return void res.end();
   if (!res.hasHeader('Content-Type')) res.setHeader('Content-Type', 'application/json; charset=utf-8');
   sendText(res, text);
-}
-
-/** Sends pieces as they come and are taken; ends early where nobody takes them any more, which is no error. */
-async function pour(pieces: AsyncIterable<string> | Iterable<string>, res: Response): Promise<void> {
-  for await (const piece of pieces) {
-    if (res.destroyed) return;
-    await sendPiece(res, piece);
-  }
-  if (!res.destroyed) res.end();
 }
 
 /** Every error as problem+json. */
@@ -158,10 +144,10 @@ export function problems({ log }: HttpServices): ErrorRequestHandler {
     localsOf(res).code = domainError?.code ?? 'INTERNAL';
     if (!domainError) log.error({ requestId, err: error }, 'request failed');
     else if (domainError.code === 'UNAVAILABLE') log.warn({ requestId, err: domainError.cause }, domainError.message);
-    // A list that breaks off in the middle must not look complete.
+    // An incomplete list must not look complete.
     if (res.headersSent) return void res.destroy();
-    const problem = domainError ? problemOf(domainError, requestId) : internalProblem(requestId);
+    const problem = problemOf(domainError, requestId);
     if (domainError) res.set(headersOf(domainError));
-    res.status(Number(problem.status)).type('application/problem+json').send(JSON.stringify(problem));
+    res.status(problem.status).type('application/problem+json').send(JSON.stringify(problem));
   };
 }

@@ -6,7 +6,7 @@ import { readInput } from '../core/input.ts';
 import { type SearchResult, search } from '../core/reads/search.ts';
 import { shapeOf } from '../core/sql/selection.ts';
 import { vehicleJson } from './export.ts';
-import { digits, get, once } from './route.ts';
+import { digits, once, operations } from './route.ts';
 
 const shapes = { Fleet: shapeOf(fleet), Vehicle: shapeOf(vehicleJson), Contract: shapeOf(contract) };
 const shape = ({ type, ...found }: SearchResult) => ({ type, ...shapes[type](found as never) });
@@ -23,11 +23,10 @@ const searchResult = z
 
 const searchQuery = z.object({ q: once, limit: digits.optional() });
 
+const { get } = operations('Search');
+
 export const searchRoutes = [
-  get('/search', {
-    scope: 'fleets:read',
-    operationId: 'search',
-    tag: 'Search',
+  get('/search', 'search', {
     summary: 'Find fleets, vehicles and contracts',
     description:
       'Fleets and contracts by a part of their names, whatever its case and accents, and vehicles by their VIN or 3 ' +

@@ -17,17 +17,17 @@ import {
 } from '../core/vehicles/vin-lists.ts';
 import { expectedBy } from './etag.ts';
 import { vehicleJson, vehiclesAnswer, vehiclesDocs } from './export.ts';
-import { commaList, get, membersOf, once, post, type RestRequest, type Route, readAddQuery, remove } from './route.ts';
+import { commaList, membersOf, onceEach, operations, type RestRequest, type Route, readAddQuery } from './route.ts';
 
 const addedJson = addedVehicles
   .extend({ vehicles: z.array(vehicleJson).meta(addedVehicles.shape.vehicles.meta() ?? {}) })
   .meta({ ...addedVehicles.meta(), id: 'AddedVehicles' });
 
-const deletionDocs = {
-  tag: 'Vehicles',
+const deletion = {
   body: deleteVehiclesInput,
   answers: { 200: { description: 'What was deleted.', schema: deletedVehicles } },
   errors: ['NOTHING_TO_DELETE', 'FLEET_NOT_FOUND'],
+  answer: async (ctx: Context, { body }: RestRequest) => ({ body: await deleteVehicles(ctx, body) }),
 } satisfies Partial<Route>;
 
 const filters = [
@@ -39,31 +39,24 @@ const shape = shapeOf(vehicleJson);
 
 const filterQuery = z.object({
   eligibility: commaList,
-  manufacturer: once,
-  vin: once,
+  ...onceEach('manufacturer', 'vin'),
   fleetId: commaList,
-  reasonCode: once,
-  actor: once,
-  verifiedBefore: once,
-  verifiedAfter: once,
+  ...onceEach('reasonCode', 'actor', 'verifiedBefore', 'verifiedAfter'),
 });
 
-const ownFilter = vehicleFilter.omit({ fleetIds: true });
+/** The filter of GraphQL's list, validated under the names of REST. */
+const restFilter = vehicleFilter.omit({ fleetIds: true });
 
-/** The filter of GraphQL's list, judged under the names that it has here. */
 function readFilter({ query }: RestRequest): VehicleFilter {
   const { fleetId: fleetIds, ...others } = readInput(filterQuery, query);
-  readInput(ownFilter, others);
+  readInput(restFilter, others);
   return { ...others, fleetIds } as VehicleFilter;
 }
 
-const deleteMany = async (ctx: Context, { body }: RestRequest) => ({ body: await deleteVehicles(ctx, body) });
+const { get, post, remove } = operations('Vehicles');
 
 export const vehicleRoutes = [
-  get('/fleets/:fleetId/vehicles', {
-    scope: 'fleets:read',
-    operationId: 'listVehicles',
-    tag: 'Vehicles',
+  get('/fleets/:fleetId/vehicles', 'listVehicles', {
     summary: 'List the vehicles of a fleet',
     description:
       'The vehicles of a fleet that fit everything that is given, oldest first unless `sort` says otherwise.',
@@ -78,10 +71,7 @@ export const vehicleRoutes = [
       );
     },
   }),
-  get('/vehicles', {
-    scope: 'fleets:read',
-    operationId: 'listAllVehicles',
-    tag: 'Vehicles',
+  get('/vehicles', 'listAllVehicles', {
     summary: 'List the vehicles of all fleets',
     description:
       'The vehicles of your company that fit everything that is given, oldest first unless `sort` says otherwise. ' +
@@ -94,10 +84,7 @@ export const vehicleRoutes = [
       return vehiclesAnswer(request, filterQuery, (writer, page) => listAllVehicles(ctx, writer, { page, filter }));
     },
   }),
-  post('/vehicles', {
-    scope: 'fleets:write',
-    operationId: 'addVehicles',
-    tag: 'Vehicles',
+  post('/vehicles', 'addVehicles', {
     summary: 'Add vehicles to a fleet',
     description:
       'Adds vehicles by their VINs and has their eligibility verified in the background. What is good is stored even ' +
@@ -115,27 +102,17 @@ export const vehicleRoutes = [
       return { status: dryRun ? 200 : 201, body: { summary, vehicles: vehicles.map(shape), rejected } };
     },
   }),
-  remove('/vehicles', {
-    scope: 'fleets:write',
-    ...deletionDocs,
-    operationId: 'deleteVehicles',
+  remove('/vehicles', 'deleteVehicles', {
+    ...deletion,
     summary: 'Delete several vehicles',
     description: 'Deletes the vehicles that `ids` or `vins` name, with their contracts. One of the two lists suffices.',
-    answer: deleteMany,
   }),
-  // Some proxies drop the body of a DELETE; this POST takes its place.
-  post('/vehicles/delete', {
-    scope: 'fleets:write',
-    ...deletionDocs,
-    operationId: 'deleteVehiclesByPost',
+  post('/vehicles/delete', 'deleteVehiclesByPost', {
+    ...deletion,
     summary: 'Delete several vehicles, by POST',
     description: 'Like `DELETE /vehicles`, for those whose proxies drop the body of a DELETE.',
-    answer: deleteMany,
   }),
-  post('/vehicles/move', {
-    scope: 'fleets:write',
-    operationId: 'moveVehicles',
-    tag: 'Vehicles',
+  post('/vehicles/move', 'moveVehicles', {
     summary: 'Move vehicles to another fleet',
     description:
       'Moves the vehicles of your company that `ids` or `vins` name to a fleet, whichever fleets they are in. Their ' +
@@ -145,22 +122,16 @@ export const vehicleRoutes = [
     errors: ['NOTHING_TO_MOVE', 'FLEET_NOT_FOUND'],
     answer: async (ctx, { body }) => ({ body: await moveVehicles(ctx, body) }),
   }),
-  get('/vehicles/:vehicleId', {
-    scope: 'fleets:read',
-    operationId: 'getVehicle',
+  get('/vehicles/:vehicleId', 'getVehicle', {
     etag: true,
-    tag: 'Vehicles',
     summary: 'Get a vehicle',
     description: 'One vehicle of your company.',
     answers: { 200: { description: 'The vehicle.', schema: vehicleJson } },
     errors: ['VEHICLE_NOT_FOUND'],
     answer: async (ctx, { params }) => ({ body: shape(await getVehicle(ctx, { id: params.vehicleId })) }),
   }),
-  remove('/vehicles/:vehicleId', {
-    scope: 'fleets:write',
-    operationId: 'deleteVehicle',
+  remove('/vehicles/:vehicleId', 'deleteVehicle', {
     etag: true,
-    tag: 'Vehicles',
     summary: 'Delete a vehicle',
     description: 'Deletes a vehicle with its contracts.',
     answers: { 200: { description: 'The vehicle as it was.', schema: vehicleJson } },

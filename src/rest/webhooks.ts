@@ -18,7 +18,7 @@ import {
   updateWebhook,
 } from '../core/webhooks/webhooks.ts';
 import { expectedBy } from './etag.ts';
-import { get, inSteps, jsonPageOf, listAnswer, membersOf, patch, post, remove } from './route.ts';
+import { inSteps, jsonPageOf, listAnswer, membersOf, operations } from './route.ts';
 
 const secretJson = webhook
   .extend({ secret: webhookWithSecret.shape.secret })
@@ -38,11 +38,10 @@ const deliveryQuery = z.object({
   state: z.enum(deliveryState.options, `is one of ${deliveryState.options.join(', ')}`).optional(),
 });
 
+const { get, patch, post, remove } = operations('Webhooks');
+
 export const webhookRoutes = [
-  post('/webhooks', {
-    scope: 'fleets:write',
-    operationId: 'createWebhook',
-    tag: 'Webhooks',
+  post('/webhooks', 'createWebhook', {
     summary: 'Create a webhook',
     description: `Posts the company’s events to an address from now on, at least once each, signed as Standard Webhooks says. Only 2xx is success; what fails is tried ten times in three and a half days. ${scope}`,
     body: createWebhookInput,
@@ -55,32 +54,23 @@ export const webhookRoutes = [
       return { headers: { Location: `/webhooks/${created.webhook.id}` }, body: withSecret(created) };
     },
   }),
-  get('/webhooks', {
-    scope: 'fleets:read',
-    operationId: 'listWebhooks',
-    tag: 'Webhooks',
+  get('/webhooks', 'listWebhooks', {
     summary: 'List webhooks',
     description: 'The webhooks of the company, oldest first.',
     query: ['limit', 'after'],
     answers: { 200: { description: 'The webhooks.', schema: z.array(webhook), headers: ['Link'] } },
     answer: (ctx, request) => listAnswer(request, async (page) => jsonPageOf(await listWebhooks(ctx, { page }), shape)),
   }),
-  get('/webhooks/:id', {
-    scope: 'fleets:read',
-    operationId: 'getWebhook',
+  get('/webhooks/:id', 'getWebhook', {
     etag: true,
-    tag: 'Webhooks',
     summary: 'Get a webhook',
     description: 'One webhook; its secret is not shown again.',
     answers: one,
     errors,
     answer: async (ctx, { params }) => ({ body: shape(await getWebhook(ctx, params)) }),
   }),
-  patch('/webhooks/:id', {
-    scope: 'fleets:write',
-    operationId: 'updateWebhook',
+  patch('/webhooks/:id', 'updateWebhook', {
     etag: true,
-    tag: 'Webhooks',
     summary: 'Change, pause or activate a webhook',
     description: `Changes what is named. \`state\` \`PAUSED\` lets events wait, \`ACTIVE\` sends what has waited. ${scope}`,
     body: updateWebhookInput.omit({ id: true }),
@@ -91,11 +81,8 @@ export const webhookRoutes = [
       return { body: shape(await updateWebhook(ctx, input, expectedBy(request, shape))) };
     },
   }),
-  remove('/webhooks/:id', {
-    scope: 'fleets:write',
-    operationId: 'deleteWebhook',
+  remove('/webhooks/:id', 'deleteWebhook', {
     etag: true,
-    tag: 'Webhooks',
     summary: 'Delete a webhook',
     description: 'Deletes a webhook with its deliveries; what is under way may still arrive.',
     answers: { 200: { description: 'The webhook as it was.', schema: webhook } },
@@ -104,30 +91,21 @@ export const webhookRoutes = [
       body: shape(await deleteWebhook(ctx, request.params, expectedBy(request, shape))),
     }),
   }),
-  post('/webhooks/:id/rotate', {
-    scope: 'fleets:write',
-    operationId: 'rotateWebhookSecret',
-    tag: 'Webhooks',
+  post('/webhooks/:id/rotate', 'rotateWebhookSecret', {
     summary: 'Get a new secret',
     description: `Gives the webhook a new secret. For 24 hours the old one signs, too. ${scope}`,
     answers: { 200: { description: 'The webhook, with its new secret.', schema: secretJson } },
     errors,
     answer: async (ctx, { params }) => ({ body: withSecret(await rotateWebhookSecret(ctx, params)) }),
   }),
-  post('/webhooks/:id/test', {
-    scope: 'fleets:write',
-    operationId: 'testWebhook',
-    tag: 'Webhooks',
+  post('/webhooks/:id/test', 'testWebhook', {
     summary: 'Send a test event',
     description: 'Sends an event of type `webhook.test`, once, whatever the types and the state of the webhook.',
     answers: { 202: { description: 'The delivery, on its way.', schema: delivery } },
     errors,
     answer: async (ctx, { params }) => ({ body: deliveryShape(await testWebhook(ctx, params)) }),
   }),
-  get('/webhooks/:id/deliveries', {
-    scope: 'fleets:read',
-    operationId: 'listDeliveries',
-    tag: 'Webhooks',
+  get('/webhooks/:id/deliveries', 'listDeliveries', {
     summary: 'List deliveries',
     description:
       'The deliveries of a webhook, oldest first. Finished ones are kept for 30 days. Where scopes are in use, those of ' +
@@ -144,10 +122,7 @@ export const webhookRoutes = [
       return listAnswer(request, read, { filter: deliveryQuery });
     },
   }),
-  post('/webhooks/:id/deliveries/:deliveryId/redeliver', {
-    scope: 'fleets:write',
-    operationId: 'redeliver',
-    tag: 'Webhooks',
+  post('/webhooks/:id/deliveries/:deliveryId/redeliver', 'redeliver', {
     summary: 'Send a delivery again',
     description:
       'Sends it at once, with the same id and body, whatever the state of the webhook. One that had ended gets one more ' +

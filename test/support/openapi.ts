@@ -2,7 +2,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { ErrorCode } from '../../src/core/errors.ts';
 import { openApiDocument } from '../../src/rest/openapi/document.ts';
-import { errorHeaders, headers } from '../../src/rest/openapi/json-schema.ts';
+import { headers } from '../../src/rest/openapi/json-schema.ts';
+import { errorHeaders } from '../../src/rest/openapi/problems.ts';
 import type { Answer, Json } from './client.ts';
 
 const document: Json = openApiDocument();
@@ -68,7 +69,7 @@ function bodyFaults(method: string, answer: Answer, all: Json, content: Json, sc
 function headerFaults({ headers: sent }: Answer, code: ErrorCode | undefined): string[] {
   const wanted = [
     'X-Request-Id',
-    ...((code && errorHeaders[code]) ?? []),
+    ...(code ? errorHeaders(code) : []),
     ...(code === 'METHOD_NOT_ALLOWED' ? ['Allow'] : []),
   ];
   return wanted.filter((name) => !sent.has(name)).map((name) => `that it lacks ${name}`);

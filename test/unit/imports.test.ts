@@ -47,7 +47,7 @@ const allowed: Record<string, readonly string[]> = {
   ],
   commands: ['config', 'database', 'graphql/schema', 'http/identity', 'rest/openapi'],
   app: ['console', 'core', 'graphql', 'http', 'http/observability', 'http/pages', 'rest', 'rest/openapi'],
-  console: ['http', 'http/identity', 'http/observability', 'http/pages'],
+  console: ['http', 'http/observability', 'http/pages'],
   rest: [
     ...['rest/openapi', 'http', 'http/connections', 'core', 'core/contracts', 'core/events', 'core/fleets'],
     ...['core/following', 'core/imports', 'core/operations', 'core/reads', 'core/sql', 'core/vehicles'],
@@ -66,16 +66,7 @@ const allowed: Record<string, readonly string[]> = {
   'graphql/execution': ['graphql/schema', 'http', 'core', 'core/reads', 'core/sql'],
   'graphql/transport': [
     'fairness',
-    ...[
-      'graphql/execution',
-      'graphql/schema',
-      'http',
-      'http/connections',
-      'http/identity',
-      'http/pages',
-      'core',
-      'core/imports',
-    ],
+    ...['graphql/execution', 'graphql/schema', 'http', 'http/connections', 'http/pages', 'core', 'core/imports'],
   ],
   jobs: [
     'fairness',
@@ -89,9 +80,9 @@ const allowed: Record<string, readonly string[]> = {
   ],
   http: ['http/connections', 'http/identity', 'core', 'core/operations'],
   'http/connections': ['core'],
-  'http/identity': ['http', 'core'],
+  'http/identity': ['core'],
   'http/observability': ['http', 'core', 'core/operations'],
-  'http/pages': ['http', 'http/identity', 'http/observability'],
+  'http/pages': ['http', 'http/observability'],
   core: ['core/imports', 'core/sql', 'database', 'entities', 'fairness', 'manufacturers'],
   'core/operations': ['core', 'core/events', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles'],
   'core/reads': [

@@ -23,51 +23,44 @@ import { fragmentOf } from './guards.ts';
 
 /** The cost of a field, in its `extensions`. */
 export type Cost = {
-  /**
-   * Items that its list has at most: a number; what follows from its arguments at this time; `page`, as many as its
-   * connection's page; `input`, as many as the lists in the arguments of the operation's field have together.
-   */
+  /** The most items of its list; `page`: of its connection's page; `input`: of lists in the root field's arguments. */
   size?: number | ((given: Readonly<Record<string, unknown>>) => number) | 'page' | 'input';
-  /** How many objects one of its objects is worth; by default 1. */
+  /** The cost of one object; by default 1. */
   weight?: number;
 };
 
-export interface Asked {
+interface CostInput {
   schema: GraphQLSchema;
   document: DocumentNode;
   operation: OperationDefinitionNode;
-  /** The coerced variables, with their defaults. */
   variables: Readonly<Record<string, unknown>>;
 }
 
-/** The sizes of what a selection stands in. */
-interface Sizes {
+/** The page size around a selection, and its root field, whose arguments may be lists. */
+interface Surroundings {
   page: number;
-  /** The operation's field that it stands below, where lists come in. */
   root: FieldNode;
 }
 
-/** The most objects that the answer to a valid operation can hold; `isFixed` where that holds whatever the variables. */
-export function costOf(asked: Asked): { cost: number; isFixed: boolean } {
-  const { schema, operation } = asked;
-  const costs = new Costs(asked);
+/** The most objects in the answer to a valid operation; `isFixed` if it does not depend on the variables. */
+export function costOf(input: CostInput): { cost: number; isFixed: boolean } {
+  const { schema, operation } = input;
+  const costs = new Costs(input);
   const root = schema.getRootType(operation.operation) as GraphQLNamedType;
   const cost = costs.ofSet(root, operation.selectionSet, null);
   return { cost, isFixed: !costs.byVariables };
 }
 
-/** Adds up the cost of one operation. */
 class Costs {
-  /** Whether the cost depends on the variables. */
   byVariables = false;
-  readonly #asked: Asked;
+  readonly #input: CostInput;
   readonly #fragments = new Map<string, number>();
 
-  constructor(asked: Asked) {
-    this.#asked = asked;
+  constructor(input: CostInput) {
+    this.#input = input;
   }
 
-  ofSet(type: GraphQLNamedType, set: SelectionSetNode | undefined, sizes: Sizes | null): number {
+  ofSet(type: GraphQLNamedType, set: SelectionSetNode | undefined, sizes: Surroundings | null): number {
     let cost = 0;
     for (const node of set?.selections ?? []) {
       if (node.kind === Kind.FIELD) cost += this.#ofField(type, node, sizes);
@@ -77,12 +70,12 @@ class Costs {
     return cost;
   }
 
-  /** Added up once for the sizes it stands in, so that fragments of fragments do not multiply the work. */
-  #ofFragment(name: string, sizes: Sizes | null): number {
+  /** Each fragment is added up once per surroundings: fragments of fragments would multiply the work. */
+  #ofFragment(name: string, sizes: Surroundings | null): number {
     const key = `${name} ${sizes?.page} ${sizes?.root.loc?.start}`;
     const before = this.#fragments.get(key);
     if (before !== undefined) return before;
-    const fragment = fragmentOf(this.#asked.document, name);
+    const fragment = fragmentOf(this.#input.document, name);
     const type = fragment && this.#typeOf(fragment);
     const cost = type ? this.ofSet(type, fragment.selectionSet, sizes) : 0;
     this.#fragments.set(key, cost);
@@ -90,11 +83,11 @@ class Costs {
   }
 
   #typeOf({ typeCondition }: InlineFragmentNode | FragmentDefinitionNode): GraphQLNamedType | undefined {
-    return typeCondition && typeFromAST(this.#asked.schema, typeCondition);
+    return typeCondition && typeFromAST(this.#input.schema, typeCondition);
   }
 
   /** `sizes` are null for a field of the operation itself. */
-  #ofField(parent: GraphQLNamedType, node: FieldNode, sizes: Sizes | null): number {
+  #ofField(parent: GraphQLNamedType, node: FieldNode, sizes: Surroundings | null): number {
     if (!isCompositeType(parent) || isUnionType(parent)) return 0;
     const field = parent.getFields()[node.name.value];
     const type = field && getNamedType(field.type);
@@ -105,8 +98,8 @@ class Costs {
     return this.#sizeOf(field, node, here) * (weight + this.ofSet(type, node.selectionSet, below));
   }
 
-  /** A list of which nobody has said how long it can be is as long as any. */
-  #sizeOf(field: GraphQLField<unknown, unknown>, node: FieldNode, { page, root }: Sizes): number {
+  /** A list without a size counts as the longest page. */
+  #sizeOf(field: GraphQLField<unknown, unknown>, node: FieldNode, { page, root }: Surroundings): number {
     if (!isListType(getNullableType(field.type))) return 1;
     const { size = PAGE_MAX } = field.extensions as Cost;
     if (typeof size === 'number') return size;
@@ -115,13 +108,14 @@ class Costs {
       const given = this.#argumentsOf(field, node);
       return given ? size(given) : 0;
     }
-    return size === 'page' ? page : this.#itemsOfArguments(root);
+    if (size === 'page') return page;
+    return sum((root.arguments ?? []).map(({ value }) => this.#itemsOfValue(value)));
   }
 
-  /** Null where they are wrong: execution says so at the field's place, and makes nothing of it. */
+  /** Null for wrong arguments, which execution rejects. */
   #argumentsOf(field: GraphQLField<unknown, unknown>, node: FieldNode) {
     try {
-      return getArgumentValues(field, node, this.#asked.variables);
+      return getArgumentValues(field, node, this.#input.variables);
     } catch {
       return null;
     }
@@ -138,16 +132,12 @@ class Costs {
   #variableIn(value: ValueNode): unknown {
     if (value.kind !== Kind.VARIABLE) return undefined;
     this.byVariables = true;
-    const { variables } = this.#asked;
-    // A variable may be called like a member of every object.
+    const { variables } = this.#input;
+    // A variable may be called `toString`.
     return Object.hasOwn(variables, value.name.value) ? variables[value.name.value] : undefined;
   }
 
-  #itemsOfArguments({ arguments: given = [] }: FieldNode): number {
-    return sum(given.map(({ value }) => this.#itemsOfValue(value)));
-  }
-
-  /** At least one, since a single value may stand for a list. */
+  /** At least one: a single value may stand for a list. */
   #itemsOfValue(value: ValueNode): number {
     return Math.max(1, this.#itemsOfNode(value));
   }
@@ -160,7 +150,7 @@ class Costs {
   }
 }
 
-/** Items of the lists in a value, as read. */
+/** Items of the lists in the value of a variable. */
 function itemsOf(value: unknown): number {
   if (Array.isArray(value)) return value.length;
   return typeof value === 'object' && value !== null ? sum(Object.values(value).map(itemsOf)) : 0;

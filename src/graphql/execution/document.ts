@@ -15,46 +15,54 @@ import { schema } from '../schema/schema.ts';
 import type { MaybePromise } from './context.ts';
 import { costOf } from './cost.ts';
 import { MOST_ERRORS, withCode } from './errors.ts';
-import { fragmentOf, type Parsed, parseGraphqlDocument } from './guards.ts';
-import { type DocumentPlan, type Make, Planner, type Plans } from './plan.ts';
-import { type Around, selectedOf, type Variables } from './selected.ts';
+import { fragmentOf, type ParsedDocument, parseGraphqlDocument } from './guards.ts';
+import { type DocumentPlan, type PlanFactory, Planner, type Plans } from './plan.ts';
+import { type SelectionContext, selectedOf, type Variables } from './selected.ts';
 
-/** Everything that follows from a document's text alone, and so is the same for all who send it. */
+/** Estimates of the memory of a tree for each character of its text, and of a plan for each field. */
+const BYTES_PER_CHARACTER = 100;
+const BYTES_PER_FIELD = 500;
+
 export class Document {
   readonly tree: DocumentNode;
   /** The first errors, of which the last may say that there are more; none when it is valid. */
   readonly errors: readonly GraphQLError[];
+  /** An estimate, which grows by plans and statements. */
+  bytes: number;
   readonly #operations = new Map<OperationDefinitionNode, PreparedOperation>();
 
-  /** `grow` is called with the bytes that plans and statements add later. Throws GraphQLError for a text out of bounds. */
-  constructor(text: string, grow: (bytes: number) => void) {
+  constructor(text: string) {
+    this.bytes = text.length * BYTES_PER_CHARACTER + 1;
     const parsed = parseGraphqlDocument(text);
     this.tree = parsed.tree;
     const errors = validate(schema, this.tree, specifiedRules, { maxErrors: MOST_ERRORS - 1 });
     this.errors = errors.map((error) => withCode(error, 'GRAPHQL_VALIDATION_FAILED'));
     if (this.errors.length > 0) return;
+    const grow = (more: number) => {
+      this.bytes += more;
+      // The cache asks for the size of new entries only.
+      if (documents.delete(text)) documents.set(text, this);
+    };
     for (const one of this.tree.definitions)
       if (one.kind === Kind.OPERATION_DEFINITION) this.#operations.set(one, new PreparedOperation(parsed, one, grow));
   }
 
-  /** The operation of this name, or the only one; undefined for none, and of what is not valid. */
+  /** The operation of this name, or the only one; undefined for none, and for an invalid document. */
   operation(name?: string | null): PreparedOperation | undefined {
     const node = getOperationAST(this.tree, name);
     return node ? this.#operations.get(node) : undefined;
   }
 }
 
-/** Plans of an operation: of the whole query, or of fields whose objects core gave, by their place and `@include`. */
+/** Plans of an operation, by their place and the variables that decide about `@include`. */
 const MOST_PLANS = 100;
 
-/** An operation of a valid document: its cost and its plans, which are the same for all variables that are alike. */
 export class PreparedOperation implements Plans {
   readonly node: OperationDefinitionNode;
   readonly tree: DocumentNode;
   /** The label in log and metrics: type and first field, since clients choose the operation's name freely. */
   readonly label: string;
   readonly asksForSchema: boolean;
-  /** Whether it asks for nothing but the schema. */
   readonly asksOnlyForSchema: boolean;
   /** Variables by which `@skip` and `@include` decide. */
   readonly #deciding: readonly string[];
@@ -65,7 +73,7 @@ export class PreparedOperation implements Plans {
 
   /** Throws GraphQLError for a query that one statement cannot hold. */
   constructor(
-    { tree, asksForSchema, directives }: Parsed,
+    { tree, asksForSchema, directives }: ParsedDocument,
     node: OperationDefinitionNode,
     grow: (bytes: number) => void,
   ) {
@@ -80,14 +88,13 @@ export class PreparedOperation implements Plans {
     this.label = `${node.operation} ${field?.kind === Kind.FIELD ? field.name.value : '(fragments)'}`;
     const values = directives.flatMap(({ arguments: given = [] }) => given.map(({ value }) => value));
     this.#deciding = values.flatMap((value) => (value.kind === Kind.VARIABLE ? value.name.value : []));
-    // Bounded with all that it can ask for, which is what it always asks for where there are no directives.
+    // The plan of all fields bounds the query; without directives it is the only one.
     if (this.node.operation === OperationTypeNode.QUERY) {
-      const whole = this.#made(null, this.#query);
+      const whole = this.#plan(null, this.#query);
       if (directives.length === 0) this.#plans.set('', whole);
     }
   }
 
-  /** The most objects that its answer can hold. */
   costFor(variables: Variables): number {
     if (this.#cost !== undefined) return this.#cost;
     const { cost, isFixed } = costOf({ schema, document: this.tree, operation: this.node, variables });
@@ -95,12 +102,12 @@ export class PreparedOperation implements Plans {
     return cost;
   }
 
-  /** Whether its answer is a part of the schema, the same for everybody. */
+  /** Whether its answer is a part of the schema, the same for all callers. */
   get isOfSchema(): boolean {
     return this.asksForSchema && this.asksOnlyForSchema && !this.node.variableDefinitions?.length;
   }
 
-  /** The data of such an answer: made once, since a look at the whole schema holds the event loop for some 15 ms. */
+  /** The data of such an answer, made once: the whole schema takes some 15 ms. */
   schemaText(execute: () => MaybePromise<ExecutionResult>): MaybePromise<ExecutionResult | string> {
     if (this.#schemaText !== undefined) return this.#schemaText;
     const result = execute();
@@ -114,25 +121,25 @@ export class PreparedOperation implements Plans {
     return this.planAt('', variables, this.#query);
   }
 
-  planAt(place: string, variables: Variables, make: Make): DocumentPlan {
+  planAt(place: string, variables: Variables, make: PlanFactory): DocumentPlan {
     const deciding = this.#deciding;
     const key = deciding.length === 0 ? place : `${place} ${JSON.stringify(deciding.map((one) => variables[one]))}`;
     const known = this.#plans.get(key);
     if (known) return known;
-    const plan = this.#made(variables, make);
+    const plan = this.#plan(variables, make);
     for (const oldest of this.#plans.keys()) if (this.#plans.size >= MOST_PLANS) this.#plans.delete(oldest);
     this.#plans.set(key, plan);
     return plan;
   }
 
-  readonly #query: Make = (planner) =>
+  readonly #query: PlanFactory = (planner) =>
     planner.query(schema.getQueryType() as GraphQLObjectType, this.node.selectionSet);
 
-  #around(variables: Variables | null): Around {
+  #around(variables: Variables | null): SelectionContext {
     return { schema, fragment: (name) => fragmentOf(this.tree, name), variables };
   }
 
-  #made(variables: Variables | null, make: Make): DocumentPlan {
+  #plan(variables: Variables | null, make: PlanFactory): DocumentPlan {
     const planner = new Planner(this.#around(variables));
     const plan = make(planner);
     this.#grow(planner.count * BYTES_PER_FIELD);
@@ -140,28 +147,17 @@ export class PreparedOperation implements Plans {
   }
 }
 
-/** Estimates, by which documents are kept: of a tree for each character of its text, and of a plan for each field. */
-const BYTES_PER_CHARACTER = 100;
-const BYTES_PER_FIELD = 500;
-const MOST_BYTES = 32 * 1024 * 1024;
+/** Documents by their texts; the least recently used are dropped. */
+const documents = new LRUCache<string, Document>({
+  maxSize: 32 * 1024 * 1024,
+  sizeCalculation: ({ bytes }) => bytes,
+});
 
-interface Kept {
-  document: Document;
-  bytes: number;
-}
-/** Documents by their texts; those used last are kept. */
-const documents = new LRUCache<string, Kept>({ maxSize: MOST_BYTES, sizeCalculation: ({ bytes }) => bytes });
-
-/** Prepares a document once for all who send it; throws GraphQLError for one that cannot be read or is out of bounds. */
+/** Prepares a document once for all clients; throws GraphQLError for one that is malformed or out of bounds. */
 export function prepare(text: string): Document {
   const known = documents.get(text);
-  if (known) return known.document;
-  let bytes = text.length * BYTES_PER_CHARACTER + 1;
-  const document = new Document(text, (more) => {
-    bytes += more;
-    // The cache asks for the size of what is new to it.
-    if (documents.delete(text)) documents.set(text, { document, bytes });
-  });
-  documents.set(text, { document, bytes });
+  if (known) return known;
+  const document = new Document(text);
+  documents.set(text, document);
   return document;
 }

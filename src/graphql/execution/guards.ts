@@ -16,41 +16,37 @@ import { rejectedDocument, withCode } from './errors.ts';
 export const bounds = {
   characters: 16 * 1024,
   tokens: 2000,
-  'levels of fields': 20,
-  /** Lists and objects within each other, in a value or a type: whoever reads them calls itself for each. */
-  'levels of values': 20,
   aliases: 50,
-  /** Each object of the answer repeats them. */
-  'characters in one name': 100,
-  'aliases of __typename': 3,
   directives: 50,
   fragments: 50,
   variables: 100,
-  /** Fields that stand in their set already: validation compares each with each. */
+  /** Fields that their set has already: validation compares each with each. */
   'repeated fields': 50,
-  /** The schema is for everybody, and one copy of it is big enough. */
+  /** Nested lists and objects, in a value or a type, which are read recursively. */
+  'levels of values': 20,
+  'characters in one name': 100,
+  'aliases of __typename': 3,
+  'levels of fields': 20,
+  /** One copy of the schema is large enough. */
   'aliases where it asks for the schema': 3,
 };
 
-/** A document within its bounds, and what the one walk over it has found. */
-export interface Parsed {
+/** A document within its bounds, and facts from the one walk over it. */
+export interface ParsedDocument {
   tree: DocumentNode;
-  /** Asks for the schema, alone or beside other things. `__typename` does not count. */
+  /** `__typename` does not count. */
   asksForSchema: boolean;
-  /** All of it; `@skip` and `@include`, for there are no others. */
   directives: readonly DirectiveNode[];
 }
 
-/** Reads a document; throws GraphQLError for one that is wrong or out of bounds. */
-export function parseGraphqlDocument(text: string): Parsed {
+/** Parses a document; throws GraphQLError if it is malformed or out of bounds. */
+export function parseGraphqlDocument(text: string): ParsedDocument {
   if (text.length > bounds.characters) throw outOfBounds('characters', bounds.characters);
   const tree = parseBounded(text);
   const { count, asksForSchema, directives } = measure(tree);
   for (const what of Object.keys(count) as (keyof typeof count)[]) {
     if (count[what] > bounds[what]) throw outOfBounds(what, bounds[what]);
   }
-  const ofSchema = 'aliases where it asks for the schema';
-  if (asksForSchema && count.aliases > bounds[ofSchema]) throw outOfBounds(ofSchema, bounds[ofSchema]);
   return { tree, asksForSchema, directives };
 }
 
@@ -58,7 +54,7 @@ function parseBounded(text: string): DocumentNode {
   try {
     return parse(text, { maxTokens: bounds.tokens });
   } catch (error) {
-    // The parser calls itself for each level; where that overflows the stack, no bound was kept.
+    // The parser is recursive: deep documents overflow its stack.
     if (error instanceof RangeError) throw outOfBounds('levels of values', bounds['levels of values']);
     if (!(error instanceof GraphQLError)) throw error;
     const isTooLong = error.message.includes('tokens') && error.message.includes('aborted');
@@ -66,20 +62,11 @@ function parseBounded(text: string): DocumentNode {
   }
 }
 
-/** Counts what is bounded, in operations and fragments: validation rejects other definitions. */
+/** Counts in operations and fragments; validation rejects other definitions. */
 function measure(document: DocumentNode) {
   const definitions = document.definitions.filter((one) => 'selectionSet' in one);
-  const count = {
-    aliases: 0,
-    directives: 0,
-    fragments: 0,
-    variables: 0,
-    'repeated fields': 0,
-    'levels of values': 0,
-    'characters in one name': 0,
-    'aliases of __typename': 0,
-    'levels of fields': levelsOfFields(document, definitions),
-  };
+  const zeros = Object.keys(bounds).map((what) => [what, 0]);
+  const count: Record<keyof typeof bounds, number> = Object.fromEntries(zeros);
   const directives: DirectiveNode[] = [];
   let asksForSchema = false;
   let level = 0;
@@ -107,7 +94,6 @@ function measure(document: DocumentNode) {
       ListValue: countLevel,
       ObjectValue: countLevel,
       Directive(node) {
-        count.directives += 1;
         directives.push(node);
       },
       SelectionSet({ selections }) {
@@ -123,10 +109,13 @@ function measure(document: DocumentNode) {
       },
     },
   );
+  count.directives = directives.length;
+  count['levels of fields'] = levelsOfFields(document, definitions);
+  if (asksForSchema) count['aliases where it asks for the schema'] = count.aliases;
   return { count, asksForSchema, directives };
 }
 
-/** The most levels, through fragments. A fragment that spreads itself counts once: validation rejects it. */
+/** The most levels, through fragments. Validation rejects fragments that spread themselves. */
 function levelsOfFields(document: DocumentNode, definitions: readonly ExecutableDefinitionNode[]): number {
   const known = new Map<string, number>();
   const levelsOf = ({ selections }: SelectionSetNode): number =>
@@ -152,15 +141,12 @@ function levelsOfFields(document: DocumentNode, definitions: readonly Executable
   return Math.max(0, ...levels);
 }
 
-/** The fragment of this name, if the document has one. */
 export const fragmentOf = ({ definitions }: DocumentNode, name: string) =>
   definitions.find(
     (one): one is FragmentDefinitionNode => one.kind === Kind.FRAGMENT_DEFINITION && one.name.value === name,
   );
 
-/** The name of a field in the answer. */
 export const nameInAnswer = ({ alias, name }: FieldNode): string => (alias ?? name).value;
 
-/** The error of a document that asks for too much; the bound is in its message. */
 export const outOfBounds = (what: string, bound: number): GraphQLError =>
   rejectedDocument(`An operation has at most ${bound.toLocaleString('en')} ${what}.`);

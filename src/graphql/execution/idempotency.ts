@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type ExecutionResult, type FieldNode, GraphQLError, Kind, type OperationDefinitionNode } from 'graphql';
 import { hasScope } from '../../core/context.ts';
 import { DomainError, ValidationFailed } from '../../core/errors.ts';
@@ -8,8 +8,8 @@ import { schema } from '../schema/schema.ts';
 import { type GraphqlContext, type MaybePromise, scopeOf } from './context.ts';
 import { nameInAnswer } from './guards.ts';
 
-/** A result with errors: what its transaction did is undone. The mutation's own error is the cause, if it is all. */
-class Unanswered extends Error {
+/** Rolls back the transaction of a result with errors. The cause is the mutation's own error, if there is no other. */
+class FailedResult extends Error {
   readonly result: ExecutionResult;
   constructor(result: ExecutionResult) {
     const [error, ...others] = result.errors ?? [];
@@ -19,11 +19,7 @@ class Unanswered extends Error {
   }
 }
 
-/**
- * Executes a mutation once for its Idempotency-Key; a repetition gets the first result, or the error that was its result.
- * Throws ValidationFailed for an operation of several fields, of which one could be rejected while another is done, and
- * what core's `once` throws.
- */
+/** Executes a mutation once for its Idempotency-Key; a repetition gets the first result or error. */
 export async function executeOnce(
   { ctx, idempotencyKey, res }: GraphqlContext,
   operation: OperationDefinitionNode,
@@ -32,33 +28,31 @@ export async function executeOnce(
 ): Promise<ExecutionResult> {
   if (idempotencyKey === undefined) return work();
   const [field, ...others] = operation.selectionSet.selections;
+  // One of several fields could fail after another.
   if (field?.kind !== Kind.FIELD || others.length > 0) {
     throw new ValidationFailed([], 'With an Idempotency-Key a mutation has exactly one field.');
   }
-  // An upload is remembered by its import: its transaction must not stay open while the file arrives.
+  // Uploads are remembered by their import: no transaction stays open while a file arrives.
   if (field.name.value === 'importVehicles') return work();
   const mutation = schema.getMutationType()?.getFields()[field.name.value];
   const scope = mutation && scopeOf(mutation, operation.operation);
-  // Without the scope the resolver rejects the request; the stored answer is not read.
+  // Without the scope the resolver rejects the request.
   if (!scope || !hasScope(ctx, scope)) return work();
-  const request = createHash('sha256')
-    .update(JSON.stringify([query, variables ?? {}, operationName ?? null]))
-    .digest('hex');
+  const request = hash('sha256', JSON.stringify([query, variables ?? {}, operationName ?? null]));
   try {
     const { outcome, repeated } = await once(ctx, idempotencyKey, request, async () => {
       const result = await work();
-      if (result.errors?.length) throw new Unanswered(result);
+      if (result.errors?.length) throw new FailedResult(result);
       return { status: 200, headers: {}, body: JSON.stringify(result) };
     });
     if (repeated) res.setHeader(REPLAYED, 'true');
     return outcome instanceof DomainError ? rejected(field, outcome) : JSON.parse(outcome.body);
   } catch (error) {
-    if (error instanceof Unanswered) return error.result;
+    if (error instanceof FailedResult) return error.result;
     throw error;
   }
 }
 
-/** The result of a mutation that was rejected. */
 const rejected = (field: FieldNode, domainError: DomainError): ExecutionResult => {
   const key = nameInAnswer(field);
   return {

@@ -12,40 +12,30 @@ import type { Members, Part } from '../../core/sql/json-parts.ts';
 import type { Field, Fields, ListField, OneField } from '../../core/sql/resource.ts';
 import { isValue, type JsonTable, type ValueSql } from '../../core/sql/selection.ts';
 import { outOfBounds } from './guards.ts';
-import { type Around, selectedOf, type Variables } from './selected.ts';
-import { argumentsOf, type ReadArguments } from './variables.ts';
+import { type SelectionContext, selectedOf, type Variables } from './selected.ts';
+import { type ArgumentReader, argumentsOf } from './variables.ts';
 
 type GraphqlField = GraphQLField<unknown, unknown>;
 
-/** The plan for a part of a document: core's plan, and the sources of its fields' arguments. */
+/** The plan for a part of a document: core's plan, and the readers of its fields' arguments. */
 export interface DocumentPlan extends Plan {
-  given: readonly ReadArguments[];
-  /** Nothing of it is made by Node, or is told of the schema: the texts that core reads are the answer. */
+  given: readonly ArgumentReader[];
+  /** Core's texts are the whole answer: no resolver makes a part of it, nor does introspection. */
   isWhole: boolean;
 }
 
-/** Makes one plan by a planner of its own. */
-export type Make = (planner: Planner) => DocumentPlan;
+export type PlanFactory = (planner: Planner) => DocumentPlan;
 
-/** The plans of one operation, each made once for all variables that decide alike about what is left out. */
+/** The plans of one operation, each made once for all variables with the same effect on `@skip` and `@include`. */
 export interface Plans {
-  /** The plan of the whole query. */
   queryPlan(variables: Variables): DocumentPlan;
-  /** The plan of one place in the answer. */
-  planAt(place: string, variables: Variables, make: Make): DocumentPlan;
+  planAt(place: string, variables: Variables, make: PlanFactory): DocumentPlan;
 }
 
-/** After fragments are spread, which multiply what a short document asks for. */
 const MOST_RELATIONS = 100;
 const MOST_FIELDS = 2000;
 
-/** The resource or members that an object is made of. */
-interface Owner {
-  members: JsonTable;
-  fields?: Fields | undefined;
-}
-
-/** The nodes of one field under one name, and what they select of which type. */
+/** The nodes of one field under one name, their selections and its type. */
 interface Nodes {
   field: GraphqlField;
   nodes: readonly FieldNode[];
@@ -53,31 +43,28 @@ interface Nodes {
   type: unknown;
 }
 
-/** Plans one part of a document: each part has a planner of its own. */
 export class Planner {
-  readonly #around: Around;
+  readonly #around: SelectionContext;
   readonly #fields: (OneField | ListField)[] = [];
-  readonly #given: ReadArguments[] = [];
+  readonly #given: ArgumentReader[] = [];
   #isWhole = true;
   #relations = 0;
-  /** Fields that were planned. */
   count = 0;
 
-  constructor(around: Around) {
+  constructor(around: SelectionContext) {
     this.#around = around;
   }
 
-  /** Plans what these sets select of Query; throws GraphQLError for more than one statement may hold. */
+  /** Plans the selection of Query; throws GraphQLError if it is out of bounds. */
   query(type: GraphQLObjectType, set: SelectionSetNode): DocumentPlan {
     return this.#plan(this.#members(type, [set], (nodes) => this.#root(queries[nodes.field.name], nodes)));
   }
 
-  /** Plans one field of a resource. */
   field(field: Field, type: GraphQLObjectType, nodes: readonly FieldNode[]): DocumentPlan {
     return this.#plan([['', this.#part(field, this.#nodesOf(type, nodes))]]);
   }
 
-  /** Plans what a field selects of a node, for each type that this may be: a part under the name of each. */
+  /** Plans the selection of a node, with a part under the name of each possible type. */
   node(type: GraphQLObjectType, nodes: readonly FieldNode[]): DocumentPlan {
     return this.#plan(this.#nodeParts(this.#nodesOf(type, nodes)));
   }
@@ -91,31 +78,28 @@ export class Planner {
   }
 
   #plan(parts: Members): DocumentPlan {
-    return {
-      parts,
-      fields: this.#fields,
-      given: this.#given,
-      statements: new WeakMap(),
-      isWhole: this.#isWhole,
-    };
+    const statements: Plan['statements'] = new WeakMap();
+    return { parts, fields: this.#fields, given: this.#given, statements, isWhole: this.#isWhole };
   }
 
-  #object({ members, fields }: Owner, { type, sets }: Nodes): Members {
-    return this.#members(type, sets, (nodes) =>
-      this.#part(fields?.[nodes.field.name] ?? members[nodes.field.name], nodes),
-    );
+  /** `members` and `fields` are those of the object's resource. */
+  #object(of: { members: JsonTable; fields?: Fields | undefined }, { type, sets }: Nodes): Members {
+    return this.#members(type, sets, (nodes) => {
+      const { name } = nodes.field;
+      return this.#part(of.fields?.[name] ?? of.members[name], nodes);
+    });
   }
 
-  #root(made: Field | undefined, nodes: Nodes): Part {
-    if (made) return this.#part(made, nodes);
-    // The field has a resolver. Unions and interfaces are planned all the same, to count their bounds.
+  #root(field: Field | undefined, nodes: Nodes): Part {
+    if (field) return this.#part(field, nodes);
+    // The field has a resolver. Its selection of nodes is planned to check the bounds.
     this.#isWhole = false;
     this.#nodeParts(nodes);
     return { kind: 'text', text: 'null' };
   }
 
   #part(made: Field | ValueSql | JsonTable | undefined, nodes: Nodes): Part {
-    if (!made) throw new Error(`nobody has described the field ${nodes.field.name}`);
+    if (!made) throw new Error(`the field ${nodes.field.name} has no description`);
     if (!isField(made)) {
       if (isValue(made)) return { kind: 'value', value: made };
       return { kind: 'object', members: this.#object({ members: made }, nodes) };
@@ -138,7 +122,6 @@ export class Planner {
         this.#relate();
         return { kind: 'rows', field: made, members: this.#object(made, nodes) };
       case 'manufacturer': {
-        // Their texts stand in the statement each time.
         this.#relate();
         const members = this.#members(nodes.type, nodes.sets, ({ field: { name } }) => ({ kind: 'member', name }));
         return { kind: 'manufacturer', field: made, members };
@@ -168,11 +151,9 @@ export class Planner {
             ),
           };
         case 'totalCount':
-          this.#relate();
-          return { kind: 'count' };
         case 'totalCountIsExact':
           this.#relate();
-          return { kind: 'count', of: 'isExact' };
+          return nodes.field.name === 'totalCount' ? { kind: 'count' } : { kind: 'count', of: 'isExact' };
         default:
           this.#relate();
           return { kind: 'object', members: this.#members(nodes.type, nodes.sets, factOf) };
@@ -191,7 +172,7 @@ export class Planner {
       throw outOfBounds('lists, counts and related objects, with those of its fragments', MOST_RELATIONS);
   }
 
-  /** The parts under each name that the sets select of an object of this type, through all fragments. */
+  /** The parts under each name that the sets select of this type. */
   #members(type: unknown, sets: readonly SelectionSetNode[], make: (nodes: Nodes) => Part): Members {
     if (!(type instanceof GraphQLObjectType)) throw new Error('only objects have members');
     const { fields: found, isWhole } = selectedOf(type, sets, this.#around);
@@ -221,7 +202,6 @@ export class Planner {
 
 const isField = (made: Field | ValueSql | JsonTable): made is Field => 'kind' in made && typeof made.kind === 'string';
 
-/** The members of PageInfo. */
 const pageFacts = {
   hasNextPage: 'hasNext',
   hasPreviousPage: 'hasPrevious',
@@ -229,8 +209,4 @@ const pageFacts = {
   endCursor: 'last',
 } as const;
 
-function factOf({ field: { name } }: Nodes): Part {
-  const fact = pageFacts[name as keyof typeof pageFacts];
-  if (!fact) throw new Error(`nothing is called ${name} here`);
-  return { kind: 'fact', fact };
-}
+const factOf = ({ field }: Nodes): Part => ({ kind: 'fact', fact: pageFacts[field.name as keyof typeof pageFacts] });

@@ -10,12 +10,12 @@ import { type Field, idOrNull } from '../../core/sql/resource.ts';
 import type { DocumentPlan, Plans } from './plan.ts';
 import type { Variables } from './selected.ts';
 
-/** An object that was read as a plan has it: its members stand under the names of the answer. */
-export class Planned {
+/** An object read by a plan, with its members under their names in the answer. */
+export class PlannedObject {
   readonly #members: Members;
   readonly #values: Readonly<Record<string, unknown>>;
   readonly #reads: Answer['reads'];
-  /** The name of its type, where that does not follow from the field. */
+  /** The name of its type, for a field of an interface or union. */
   readonly type: string | undefined;
 
   constructor(members: Members, values: unknown, reads: Answer['reads'], type?: string) {
@@ -28,12 +28,12 @@ export class Planned {
   /** The value under this name; throws the error of its arguments. */
   take(name: string | number): unknown {
     const part = this.#members.find(([one]) => one === name)?.[1];
-    if (!part) throw new Error(`nothing was planned for ${name}`);
+    if (!part) throw new Error(`${name} was not planned`);
     return shown(part, this.#values[name], this.#reads);
   }
 }
 
-/** A part of an answer as graphql-js goes on with it; throws the error of its arguments. */
+/** The value of a part for graphql-js; throws the error of its arguments. */
 function shown(part: Part, json: unknown, reads: Answer['reads']): unknown {
   const read = 'read' in part ? reads[part.read] : null;
   if (read instanceof Error) throw read;
@@ -41,17 +41,14 @@ function shown(part: Part, json: unknown, reads: Answer['reads']): unknown {
   if (part.kind === 'value') return part.make ? part.make(json as never) : json;
   if (part.kind === 'union') {
     const type = part.types.find(({ members }) => isMadeOf(json as object, members));
-    return new Planned(type?.members ?? [], json, reads, type?.name);
+    return new PlannedObject(type?.members ?? [], json, reads, type?.name);
   }
   if (!('members' in part)) return json;
-  if (Array.isArray(json)) return json.map((one) => new Planned(part.members, one, reads));
-  return new Planned(part.members, json, reads);
+  if (Array.isArray(json)) return json.map((one) => new PlannedObject(part.members, one, reads));
+  return new PlannedObject(part.members, json, reads);
 }
 
-/**
- * Whether an object has these members. If those of two types are alike, either gives the same answer: in a valid document,
- * fields of one name have one kind.
- */
+/** Whether an object has these members. Types with the same members give the same answer. */
 function isMadeOf(json: object, members: Members): boolean {
   const found = Object.entries(json);
   const isAlike = ([name, part]: Members[number], at: number) =>
@@ -59,28 +56,11 @@ function isMadeOf(json: object, members: Members): boolean {
   return found.length === members.length && members.every(isAlike);
 }
 
-/** Like shown, of a part's own text; throws what says that there is no such row. */
+/** The value of a root part; throws the error of a missing row. */
 function shownRoot(part: Part, text: string | null, { reads }: Answer): unknown {
   const value = shown(part, text === null ? null : JSON.parse(text), reads);
   if (value === null && part.kind === 'one') throw part.field.of().missing((reads[part.read] as Read).values);
   return value;
-}
-
-/** The arguments of a plan's fields as they were read, or what is wrong with them, or the scope that the caller lacks. */
-const readsOf = (ctx: Context, { given, fields }: DocumentPlan, variables: Variables): (Read | Error)[] =>
-  given.map((readArguments, at) => {
-    try {
-      const read = readArguments(variables);
-      needScope(ctx, fields[at]?.of().scope ?? 'fleets:read');
-      return read;
-    } catch (error) {
-      return error as Error;
-    }
-  });
-
-interface Query {
-  plan: DocumentPlan;
-  answer: Promise<Answer>;
 }
 
 /** The reads of one operation: one statement for a query, and one for each field of objects that core gave. */
@@ -88,7 +68,7 @@ export class Reads {
   readonly #ctx: Context;
   readonly #plans: Plans;
   readonly #variables: Variables;
-  #query: Query | null = null;
+  #query: { plan: DocumentPlan; answer: Promise<Answer> } | null = null;
   readonly #loaders = new Map<string, DataLoader<object, unknown>>();
 
   constructor(ctx: Context, plans: Plans, variables: Variables) {
@@ -97,10 +77,9 @@ export class Reads {
     this.#variables = variables;
   }
 
-  /** The data of a query as JSON; null where graphql-js is to make it: of what Node makes, and of what ends in an error. */
+  /** The data of a query as JSON; null where graphql-js must make it: for resolvers and errors. */
   async text(): Promise<string | null> {
     const plan = this.#plans.queryPlan(this.#variables);
-    // Names of types need no caller.
     if (plan.isWhole && plan.parts.every(([, { kind }]) => kind === 'text')) return textOf(plan, []);
     try {
       this.#query = this.#begin(plan);
@@ -109,14 +88,13 @@ export class Reads {
       return textOf(plan, texts);
     } catch (error) {
       const known = domainErrorOf(error);
-      // Told at its place in the document, and beside what needs no database where that is away.
+      // graphql-js puts the error at its path; without a database it still answers the parts that need none.
       const some = plan.parts.some(([, part]) => ownText(this.#ctx, part) !== null);
       if (known && (some || !(known instanceof Unavailable))) return null;
       throw error;
     }
   }
 
-  /** A field of Query. */
   async root({ path }: GraphQLResolveInfo): Promise<unknown> {
     this.#query ??= this.#begin(this.#plans.queryPlan(this.#variables));
     const { plan, answer } = this.#query;
@@ -128,32 +106,43 @@ export class Reads {
     return shownRoot(part, found.texts[at] ?? null, found);
   }
 
-  #begin(plan: DocumentPlan): Query {
-    const answer = readAnswers(this.#ctx, plan, readsOf(this.#ctx, plan, this.#variables)).then(
-      ([one]) => one as Answer,
-    );
+  /** Reads a plan for each of `rows`; wrong arguments and missing scopes leave an error in their place. */
+  #read(plan: DocumentPlan, rows: Parameters<typeof readAnswers>[3] = null): Promise<Answer[]> {
+    const reads = plan.given.map((readArguments, at) => {
+      try {
+        const read = readArguments(this.#variables);
+        needScope(this.#ctx, plan.fields[at]?.of().scope ?? 'fleets:read');
+        return read;
+      } catch (error) {
+        return error as Error;
+      }
+    });
+    return readAnswers(this.#ctx, plan, reads, rows);
+  }
+
+  #begin(plan: DocumentPlan) {
+    const answer = this.#read(plan).then(([one]) => one as Answer);
     // The field that awaits the answer gets its error.
     answer.catch(() => {});
     return { plan, answer };
   }
 
   /** The company's nodes with these ids, in their order; null for an unknown id. */
-  async nodes(ids: readonly string[], info: GraphQLResolveInfo): Promise<(Planned | null)[]> {
+  async nodes(ids: readonly string[], info: GraphQLResolveInfo): Promise<(PlannedObject | null)[]> {
     const plan = this.#plans.planAt(placeOf(info), this.#variables, (planner) =>
       planner.node(info.parentType, info.fieldNodes),
     );
-    const reads = readsOf(this.#ctx, plan, this.#variables);
-    const answers = await readAnswers(this.#ctx, plan, reads, { alias: NODE, columns: { id: ids.map(idOrNull) } });
-    return answers.map(({ texts, reads: judged }) => {
+    const answers = await this.#read(plan, { alias: NODE, columns: { id: ids.map(idOrNull) } });
+    return answers.map(({ texts, reads }) => {
       for (const [at, [type, part]] of plan.parts.entries()) {
         const json = JSON.parse(`${texts[at] ?? null}`);
-        if (json && part.kind === 'one') return new Planned(part.members, json, judged, type);
+        if (json && part.kind === 'one') return new PlannedObject(part.members, json, reads, type);
       }
       return null;
     });
   }
 
-  /** Reads a field of an object that core gave, together for all objects of this turn. */
+  /** Reads a field of an object from core, batched for all objects of this turn. */
   async of(source: object, info: GraphQLResolveInfo): Promise<unknown> {
     const place = placeOf(info);
     const loader = this.#loaders.get(place) ?? this.#loaderOf(place, info);
@@ -162,7 +151,7 @@ export class Reads {
   }
 
   #loaderOf(place: string, { parentType: type, fieldName, fieldNodes }: GraphQLResolveInfo) {
-    if (this.#loaders.size === MOST_LOADERS) throw tooMany();
+    if (this.#loaders.size === MOST_LOADERS) throw new CostExceeded(TOO_MANY);
     const field = nodes[type.name]?.fields?.[fieldName] as Field;
     const plan = this.#plans.planAt(place, this.#variables, (planner) => planner.field(field, type, fieldNodes));
     const [[, part]] = plan.parts as [Members[number]];
@@ -170,10 +159,8 @@ export class Reads {
     const [alias = ''] = id.split('.');
     return new DataLoader<object, unknown>(
       async (sources) => {
-        const reads = readsOf(this.#ctx, plan, this.#variables);
         const object = sources.length === 1 ? sources[0] : undefined;
-        const rows = { alias, lookups, columns: columnsOf(sources), object };
-        const answers = await readAnswers(this.#ctx, plan, reads, rows);
+        const answers = await this.#read(plan, { alias, lookups, columns: columnsOf(sources), object });
         return answers.map((answer) => {
           try {
             return shownRoot(part, answer.texts[0] ?? null, answer);
@@ -182,7 +169,7 @@ export class Reads {
           }
         });
       },
-      // Another event of a stream may tell of the same object as it is then.
+      // Another event of a stream may have the same object in another state.
       { cache: false },
     );
   }
@@ -197,12 +184,10 @@ const placeOf = ({ path }: GraphQLResolveInfo): string =>
 const textOf = ({ parts }: DocumentPlan, texts: readonly (string | null)[]): string =>
   `{${parts.map(([name, part], at) => `"${name}":${part.kind === 'text' ? part.text : texts[at]}`)}}`;
 
-/** Each is a statement, and fragments multiply them. */
+/** Each loader sends one statement; fragments can multiply loaders. */
 const MOST_LOADERS = 100;
-const tooMany = () =>
-  new CostExceeded(`At most ${MOST_LOADERS} lists and related objects are read of what an operation gives back.`);
+const TOO_MANY = `At most ${MOST_LOADERS} lists and related objects are read of what an operation gives back.`;
 
-/** The columns of objects that others refer to. */
 const columns = { id: 'id', fleetId: 'fleet_id', vehicleId: 'vehicle_id' };
 const columnsOf = (sources: readonly object[]): Record<string, unknown[]> =>
   Object.fromEntries(
@@ -211,11 +196,8 @@ const columnsOf = (sources: readonly object[]): Record<string, unknown[]> =>
       .map(([name, column]) => [column, sources.map((source) => source[name as never])]),
   );
 
-/**
- * Resolves what is read by a plan: of Query, of an object that a plan has read, and what hangs on one that core gave. What an
- * object has by itself is resolved by its name.
- */
+/** Resolves fields of Query, of objects that a plan has read, and relations of objects from core. */
 export function read(source: unknown, _args: object, { reads }: { reads: Reads }, info: GraphQLResolveInfo): never {
-  if (source instanceof Planned) return source.take(info.path.key) as never;
+  if (source instanceof PlannedObject) return source.take(info.path.key) as never;
   return (source === undefined ? reads.root(info) : reads.of(source as object, info)) as never;
 }

@@ -8,6 +8,7 @@ import { traced } from '../../telemetry/telemetry.ts';
 import { schema } from '../schema/schema.ts';
 import {
   AnswerBudget,
+  chargeCost,
   type GraphqlContext,
   inTime,
   type MaybePromise,
@@ -23,7 +24,7 @@ import { Reads } from './reads.ts';
 import type { Variables } from './selected.ts';
 import { readVariables } from './variables.ts';
 
-/** An object as it came: zod's own records lose a member called `__proto__`. */
+/** Any object: zod's records would lose a member `__proto__`. */
 const object = z.custom<Record<string, unknown>>((value) => value instanceof Object && !Array.isArray(value));
 const operationParams = z.object({
   query: z.string().nullish(),
@@ -32,7 +33,7 @@ const operationParams = z.object({
   extensions: object.nullish(),
 });
 
-/** A result as JSON or as an object, whose errors are as callers may see them; or the results of a subscription. */
+/** A result as JSON or as an object with public errors; or the results of a subscription. */
 export type Outcome = string | ExecutionResult | ResultStream;
 /** A stream of results whose `return` ends the source at once, even while a result is awaited. */
 export type ResultStream = AsyncIterableIterator<ExecutionResult, void>;
@@ -40,12 +41,12 @@ export type ResultStream = AsyncIterableIterator<ExecutionResult, void>;
 export const isStream = (outcome: Outcome): outcome is ResultStream =>
   typeof outcome === 'object' && Symbol.asyncIterator in outcome;
 
-/** Runs what a client sent: its `query`, `variables`, `operationName` and `extensions`. Never throws. */
+/** Runs a client's `query`, `variables`, `operationName` and `extensions`. Never throws. */
 export async function run(sent: unknown, request: OperationRequest): Promise<Outcome> {
   try {
-    const { services, caller } = request.ctx;
-    await services.turns.next(caller?.company ?? '');
-    const outcome = await inLargeTurn(request.ctx, 'request', rowsOfBody(request.res), () => begin(sent, request));
+    const { ctx, res, services } = request;
+    await services.turns.next(ctx.caller?.company ?? '');
+    const outcome = await inLargeTurn(ctx, 'request', rowsOfBody(res), () => begin(sent, request));
     if (isStream(outcome)) return streamOf(outcome, request);
     return typeof outcome === 'string' ? outcome : shownResult(outcome, request);
   } catch (error) {
@@ -61,26 +62,27 @@ async function begin(sent: unknown, request: OperationRequest): Promise<Outcome>
   if (document.errors.length > 0) return { errors: document.errors };
   const { operationName } = params;
   const operation = document.operation(operationName);
-  if (!operation) throw noOperation();
-  const { mayChange, ctx } = request;
+  if (!operation) {
+    const extensions = { code: 'OPERATION_RESOLUTION_FAILURE', http: { status: 400 } };
+    throw new GraphQLError('Could not determine what operation to execute.', { extensions });
+  }
   const { operation: type } = operation.node;
-  if (type === OperationTypeNode.MUTATION && !mayChange) throw new MethodNotAllowed('GET', ['POST']);
+  if (type === OperationTypeNode.MUTATION && !request.mayChange) throw new MethodNotAllowed('GET', ['POST']);
   const { variables, cost } = guard(operation, params.variables ?? {}, request);
-  const { LIMIT_GRAPHQL_COST } = ctx.services.config;
+  const { LIMIT_GRAPHQL_COST } = request.services.config;
   const budget = new AnswerBudget(LIMIT_GRAPHQL_COST);
-  const context: GraphqlContext = { ...request, budget, reads: new Reads(ctx, operation, variables) };
-  const args = {
-    schema,
-    document: document.tree,
-    operationName,
-    variableValues: params.variables,
-    contextValue: context,
-  };
+  const context: GraphqlContext = { ...request, budget, reads: new Reads(request.ctx, operation, variables) };
+  const { variables: variableValues } = params;
+  const args = { schema, document: document.tree, operationName, variableValues, contextValue: context };
   if (type === OperationTypeNode.SUBSCRIPTION) return traceOperation(operation, () => subscribe(args));
-  const work = () =>
-    type === OperationTypeNode.QUERY
-      ? query(context, operation, () => execute(args))
-      : executeOnce(context, operation.node, { ...params, query: text }, () => execute(args));
+  const byGraphql = () => execute(args);
+  const work = async () => {
+    if (type === OperationTypeNode.MUTATION)
+      return executeOnce(context, operation.node, { ...params, query: text }, byGraphql);
+    if (operation.isOfSchema) return operation.schemaText(byGraphql);
+    // graphql-js answers where the database's text is not the whole.
+    return (await context.reads.text()) ?? byGraphql();
+  };
   const result = await traceOperation(operation, () => inTime(context, work()));
   const extensions = { cost: { requestedQueryCost: cost, maximumQueryCost: LIMIT_GRAPHQL_COST } };
   if (typeof result !== 'string') return { ...result, extensions };
@@ -88,59 +90,42 @@ async function begin(sent: unknown, request: OperationRequest): Promise<Outcome>
   return `{"data":${result},"extensions":${JSON.stringify(extensions)}}`;
 }
 
-/** The data as the database writes it; graphql-js makes what is not whole, of what was read. */
-function query(
-  { reads }: GraphqlContext,
-  operation: PreparedOperation,
-  executeAll: () => MaybePromise<ExecutionResult>,
-) {
-  if (operation.isOfSchema) return operation.schemaText(executeAll);
-  return reads.text().then((data) => data ?? executeAll());
-}
-
-const noOperation = () =>
-  new GraphQLError('Could not determine what operation to execute.', {
-    extensions: { code: 'OPERATION_RESOLUTION_FAILURE', http: { status: 400 } },
-  });
-
-/** Reads the variables; throws for an operation that this caller may not run, or that costs too much. */
-function guard(operation: PreparedOperation, given: Variables, { ctx, res, charge, hints }: OperationRequest) {
+/** Reads the variables; throws if the caller may not run the operation, or it costs too much. */
+function guard(operation: PreparedOperation, given: Variables, request: OperationRequest) {
+  const { ctx, res, services } = request;
   const locals = localsOf(res);
   locals.operation = operation.label;
   locals.anonymous = !operation.node.name;
-  // Here and not in core alone: where contracts are open to REST callers without a token, GraphQL still needs one.
+  // GraphQL needs a token even where contracts are open without one.
   if (!ctx.caller && !operation.asksOnlyForSchema) throw new Unauthenticated('This needs a bearer token.', null);
-  const { INTROSPECTION, LIMIT_GRAPHQL_COST, LIMIT_VINS } = ctx.services.config;
+  const { INTROSPECTION, LIMIT_GRAPHQL_COST } = services.config;
   if (!INTROSPECTION && operation.asksForSchema) throw rejectedDocument('The schema cannot be asked for here.');
-  const variables = readVariables(schema, operation.node, given, { longest: LIMIT_VINS, hints });
+  const variables = readVariables(schema, operation.node, given, services.config);
   const cost = operation.costFor(variables);
   if (cost > LIMIT_GRAPHQL_COST) throw new CostExceeded(tooCostly(cost, LIMIT_GRAPHQL_COST));
-  charge(cost);
+  chargeCost(request, cost);
   return { variables, cost };
 }
 
 const tooCostly = (cost: number, limit: number): string =>
   `An operation has at most ${limit.toLocaleString('en')} objects in its answer; this one may have ${cost.toLocaleString('en')}.`;
 
-/** The name of an operation is the client's invention. */
 const LONGEST_NAME = 100;
 
-/** Executes an operation as a step that traces and metrics name by what it asks for. */
+/** Executes an operation as a step of traces and metrics, named by its first field. */
 function traceOperation<T>({ node: { operation: type, name }, label }: PreparedOperation, work: () => MaybePromise<T>) {
   return traced(() => {
     const common = { 'graphql.operation.type': type, 'fleet_gateway.operation': label };
+    const labels = { ...common, 'fleet_gateway.anonymous': !name };
     return {
       name: label,
       attributes: { ...common, ...(name && { 'graphql.operation.name': name.value.slice(0, LONGEST_NAME) }) },
-      measured: {
-        metric: 'fleet_gateway.graphql.operation.duration',
-        labels: { ...common, 'fleet_gateway.anonymous': !name },
-      },
+      measured: { metric: 'fleet_gateway.graphql.operation.duration', labels },
     };
   }, work);
 }
 
-/** An error of the source is the last result. */
+/** The results of a subscription; an error of the source is the last one. */
 function streamOf(source: ResultStream, request: OperationRequest): ResultStream {
   let isOver = false;
   const done = { done: true as const, value: undefined };

@@ -1,13 +1,14 @@
 import {
+  doTypesOverlap,
   type FieldNode,
   type FragmentDefinitionNode,
+  type GraphQLCompositeType,
   GraphQLIncludeDirective,
   type GraphQLObjectType,
   type GraphQLSchema,
   GraphQLSkipDirective,
   getDirectiveValues,
   type InlineFragmentNode,
-  isAbstractType,
   Kind,
   type SelectionNode,
   type SelectionSetNode,
@@ -16,21 +17,17 @@ import { nameInAnswer } from './guards.ts';
 
 export type Variables = Readonly<Record<string, unknown>>;
 
-/** The surroundings of selections. */
-export interface Around {
+export interface SelectionContext {
   schema: GraphQLSchema;
   fragment(name: string): FragmentDefinitionNode | undefined;
   /** The variables for `@skip` and `@include`; null leaves nothing out. */
   variables: Variables | null;
 }
 
-/**
- * What stands under each name that the sets select of an object of this type, through all fragments. Not the whole where a
- * directive is wrong: graphql-js tells of it, at its place.
- */
-export function selectedOf(type: GraphQLObjectType, sets: readonly SelectionSetNode[], around: Around) {
+/** The fields under each name that the sets select of this type; not whole if a directive is wrong. */
+export function selectedOf(type: GraphQLObjectType, sets: readonly SelectionSetNode[], around: SelectionContext) {
   const fields = new Map<string, FieldNode[]>();
-  // Once for each object, however often it stands there: fragments of fragments would multiply.
+  // Each fragment counts once: fragments of fragments would multiply.
   const spread = new Set<string>();
   let isWhole = true;
   const isIncluded = (node: SelectionNode): boolean => {
@@ -44,34 +41,26 @@ export function selectedOf(type: GraphQLObjectType, sets: readonly SelectionSetN
       return false;
     }
   };
-  const add = (node: FieldNode) => {
-    const key = nameInAnswer(node);
-    const same = fields.get(key);
-    if (same) same.push(node);
-    else fields.set(key, [node]);
+  const applies = ({ typeCondition }: InlineFragmentNode | FragmentDefinitionNode) => {
+    if (!typeCondition) return true;
+    const named = around.schema.getType(typeCondition.name.value) as GraphQLCompositeType;
+    return doTypesOverlap(around.schema, named, type);
   };
   const collect = (set: SelectionSetNode): void => {
     for (const node of set.selections) {
       if (!isIncluded(node)) continue;
-      if (node.kind === Kind.FIELD) add(node);
-      else if (node.kind === Kind.INLINE_FRAGMENT) {
-        if (isAbout(type, node, around)) collect(node.selectionSet);
+      if (node.kind === Kind.FIELD) {
+        const key = nameInAnswer(node);
+        fields.set(key, [...(fields.get(key) ?? []), node]);
+      } else if (node.kind === Kind.INLINE_FRAGMENT) {
+        if (applies(node)) collect(node.selectionSet);
       } else if (!spread.has(node.name.value)) {
         spread.add(node.name.value);
         const fragment = around.fragment(node.name.value);
-        if (fragment && isAbout(type, fragment, around)) collect(fragment.selectionSet);
+        if (fragment && applies(fragment)) collect(fragment.selectionSet);
       }
     }
   };
   for (const set of sets) collect(set);
   return { fields, isWhole };
-}
-
-function isAbout(
-  type: GraphQLObjectType,
-  { typeCondition }: InlineFragmentNode | FragmentDefinitionNode,
-  { schema }: Around,
-): boolean {
-  const named = typeCondition ? schema.getType(typeCondition.name.value) : type;
-  return named === type || (isAbstractType(named) && schema.isSubType(named, type));
 }

@@ -9,6 +9,7 @@ import {
   type OperationDefinitionNode,
   type ValueNode,
 } from 'graphql';
+import type { Context } from '../../core/context.ts';
 import { type InputError, MOST_INPUT_ERRORS, PayloadTooLarge, ValidationFailed } from '../../core/errors.ts';
 import { readArguments } from '../../core/sql/answer.ts';
 import type { Read } from '../../core/sql/json-parts.ts';
@@ -16,30 +17,26 @@ import type { ListField, OneField } from '../../core/sql/resource.ts';
 import { bounds, outOfBounds } from './guards.ts';
 import type { Variables } from './selected.ts';
 
-/** Members of an object: more than any input has fields, or any operation variables. */
+/** Members of an object: more than any input has. */
 const MOST_MEMBERS = 100;
 
-/**
- * Reads the values of an operation's variables, with their defaults; a list has at most `longest` items, and with `hints` a
- * wrong name is answered with those that come close. Throws PayloadTooLarge for what is too long to be looked at, and
- * ValidationFailed with all that is wrong.
- */
+/** Reads an operation's variables, with defaults. Throws PayloadTooLarge, and GraphQLError with all errors. */
 export function readVariables(
   schema: GraphQLSchema,
   { variableDefinitions = [] }: OperationDefinitionNode,
   given: Variables,
-  { longest, hints }: { longest: number; hints: boolean },
+  { LIMIT_VINS, INTROSPECTION }: Context['services']['config'],
 ): Variables {
-  bounded(given, longest, 0);
+  bounded(given, LIMIT_VINS, 0);
   const { coerced, errors } = getVariableValues(schema, variableDefinitions, given, {
     maxErrors: MOST_INPUT_ERRORS,
-    hideSuggestions: !hints,
+    hideSuggestions: !INTROSPECTION,
   });
   if (coerced) return coerced;
   throw rejection(errors);
 }
 
-/** Reading a value costs many times what sending it does, so its size is looked at first. */
+/** Checks sizes first: reading a value costs many times as much as sending it. */
 function bounded(value: unknown, longest: number, level: number): void {
   if (typeof value !== 'object' || value === null) return;
   if (level > bounds['levels of values']) throw outOfBounds('levels of values', bounds['levels of values']);
@@ -54,9 +51,7 @@ function bounded(value: unknown, longest: number, level: number): void {
   for (const member of members) bounded(member, longest, level + 1);
 }
 
-/** All wrong values as one error, as for a REST body. */
 function rejection(errors: readonly GraphQLError[]): GraphQLError {
-  // Beyond so many, the last error says only that there are more.
   const domainError = new ValidationFailed(errors.map(inputErrorOf));
   // Errors of GraphQL itself have status 200 for clients that accept only `application/json`.
   return new GraphQLError(domainError.message, {
@@ -66,10 +61,7 @@ function rejection(errors: readonly GraphQLError[]): GraphQLError {
   });
 }
 
-/**
- * The error in a message such as `Variable "$input" got invalid value 5 at "input.vins[3]"; String cannot represent …`.
- * The value is left out: it may be long. Paths are as core has them: `vins.3`.
- */
+/** Reads a message such as `Variable "$input" got invalid value 5 at "input.vins[3]"; String cannot represent …`. */
 function inputErrorOf({ message, nodes }: GraphQLError): InputError {
   const text = message.slice(message.lastIndexOf('; ') + 1).trim();
   const [, place = ''] = / at "([\w.[\]]+)"; [^;]*$/.exec(message) ?? [];
@@ -84,16 +76,15 @@ function inputErrorOf({ message, nodes }: GraphQLError): InputError {
   return { path, code, message: missing ? 'is required' : text };
 }
 
-/** Reads the arguments of a field; throws what is wrong with them. */
-export type ReadArguments = (variables: Variables) => Read;
+export type ArgumentReader = (variables: Variables) => Read;
 
 /** Makes the reader of a field's arguments; arguments without variables are read once. */
 export function argumentsOf(
   field: OneField | ListField,
   own: GraphQLField<unknown, unknown>,
   node: FieldNode,
-): ReadArguments {
-  const read: ReadArguments = (variables) => readArguments(field, getArgumentValues(own, node, variables));
+): ArgumentReader {
+  const read: ArgumentReader = (variables) => readArguments(field, getArgumentValues(own, node, variables));
   if (node.arguments?.some(({ value }) => hasVariable(value))) return read;
   let known: Read | undefined;
   return (variables) => {

@@ -7,7 +7,7 @@ import { ValidationFailed } from '../../core/errors.ts';
 import { inputErrorsOf } from '../../core/input.ts';
 import type { GraphqlContext } from '../execution/context.ts';
 
-/** Every type and field is added to this one; it holds only scalars itself. Fields are non-null unless they say otherwise. */
+/** The builder of all types and fields. Fields are non-null unless they say otherwise. */
 export const builder = new SchemaBuilder<{
   Context: GraphqlContext;
   DefaultFieldNullability: false;
@@ -22,12 +22,10 @@ export const builder = new SchemaBuilder<{
   defaultFieldNullability: false,
   validation: {
     validationError({ issues }) {
-      // All our schemas are zod's, and the plugin keeps their issues but for the path.
       const errors = (issues as readonly z.core.$ZodIssue[]).flatMap(inputErrorsOf);
-      // Paths begin inside `input`, as they begin inside the body of a REST call.
-      return new ValidationFailed(
-        errors.map(({ path, ...error }) => ({ path: path.replace(/^input\.?/, ''), ...error })),
-      );
+      // Paths begin inside `input`, as REST's begin inside the body.
+      const inside = errors.map(({ path, ...error }) => ({ path: path.replace(/^input\.?/, ''), ...error }));
+      return new ValidationFailed(inside);
     },
   },
 });
@@ -49,7 +47,7 @@ builder.scalarType('DateTime', {
   description: 'A point in time as ISO 8601 text with a zone. Answers are in UTC: `2026-01-31T08:00:00.000Z`.',
   specifiedByURL: 'https://datatracker.ietf.org/doc/html/rfc3339#section-5.6',
   serialize: (value) => value,
-  // Which texts are times is for core to say, as for REST.
+  // Core reads the text, as for REST.
   parseValue(value) {
     if (typeof value === 'string') return value;
     throw new GraphQLError('A DateTime is a string, such as "2026-01-31T08:00:00Z".');

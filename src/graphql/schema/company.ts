@@ -9,10 +9,15 @@ import {
   companyActivity,
   getCompany,
 } from '../../core/reads/company.ts';
+import { historyFilter, historyItem } from '../../core/reads/history.ts';
 import type { Cost } from '../execution/cost.ts';
+import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
+import { addList, connectionType, pageArgs } from './connection.ts';
 import { enumOf, objectOf } from './described.ts';
-import { typeAsStored } from './events.ts';
+import { EventConnection, EventType, typeAsStored } from './events.ts';
+import { FleetRef } from './fleets.ts';
+import { ImportRef } from './imports.ts';
 
 const ActivityUnit = enumOf('ActivityUnit', activityUnit, 'What activity is counted by.', {
   HOUR: 'Hours of UTC.',
@@ -21,12 +26,12 @@ const ActivityUnit = enumOf('ActivityUnit', activityUnit, 'What activity is coun
 
 const ActivityCountRef = objectOf('ActivityCount', activityCount, { type: typeAsStored });
 
-/** All totals are counted where any field but `activity` is asked for. */
+/** Any field but `activity` has all totals counted, once. */
 type Totals = () => Promise<Company>;
 const totals = Object.fromEntries(
   Object.keys(company.shape).map((name) => [
     name,
-    { resolve: async (read: Totals) => (await read())[name as keyof Company] },
+    { resolve: async (count: Totals) => (await count())[name as keyof Company] },
   ]),
 );
 const CompanyRef = objectOf('Company', company, totals);
@@ -53,11 +58,44 @@ builder.queryField('company', (t) =>
     type: CompanyRef,
     description: 'The company of the bearer token: its totals, and how much happened.',
     resolve(_root, _args, { ctx }) {
-      let read: Promise<Company> | undefined;
+      let counted: Promise<Company> | undefined;
       return (() => {
-        read ??= getCompany(ctx);
-        return read;
+        counted ??= getCompany(ctx);
+        return counted;
       }) as never;
     },
   }),
+);
+
+const HistoryItemRef = objectOf('HistoryItem', historyItem, {
+  type: typeAsStored,
+  requestId: { type: 'String' },
+  importId: {
+    name: 'import',
+    type: ImportRef,
+    description: 'The import, where it is that of a file and still kept.',
+    resolve: read,
+  },
+});
+builder.objectField(HistoryItemRef, 'fleet', (t) =>
+  t.field({
+    type: FleetRef,
+    nullable: true,
+    description: 'The fleet it is about; null if it is about none, or the fleet is gone.',
+    resolve: read,
+  }),
+);
+addList('events', EventConnection, 'Its events, oldest first.', { of: HistoryItemRef });
+
+addList(
+  'history',
+  connectionType('History', HistoryItemRef),
+  'What happened in the company as people see it, the latest first: a file, a list, a move, a contract, or what manufacturers answered in an hour is one item each. Errors: VALIDATION_FAILED.',
+  {
+    args: builder.args((t) => ({
+      ...pageArgs,
+      fleetId: t.id({ description: descriptionOf(historyFilter.shape.fleetId) }),
+      types: t.field({ type: [EventType], description: 'Only items of one of these types.' }),
+    })),
+  },
 );

@@ -1,14 +1,15 @@
 import type { InputFieldMap, InputRef } from '@pothos/core';
+import { z } from 'zod';
 import { BY_CREATION, directions, type Orders } from '../../core/sql/order.ts';
 import { COUNTED_MOST, PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page.ts';
 import type { Needs } from '../execution/context.ts';
 import type { Cost } from '../execution/cost.ts';
-import { type Planned, read } from '../execution/reads.ts';
+import { read } from '../execution/reads.ts';
 import { builder, type ObjectRef } from './builder.ts';
+import { objectOf } from './described.ts';
 
 const MOST = COUNTED_MOST.toLocaleString('en');
 
-/** The arguments of every connection; core's readPage reads them. */
 export const pageArgs = builder.args((t) => ({
   first: t.int({
     description: `How many items from the start (or after \`after\`): 1 to ${PAGE_MAX}, by default ${PAGE_DEFAULT}.`,
@@ -33,7 +34,7 @@ const OrderDirection = builder.enumType('OrderDirection', {
 });
 
 /** The type of `orderBy` for a list of these orders: `VehicleOrder` of `VehicleOrderField`. */
-export function orderOf(name: string, orders: Orders, what: string) {
+function orderOf(name: string, orders: Orders, what: string) {
   const field = builder.enumType(`${name}Field`, {
     description: `What a list of ${what} can be sorted by.`,
     values: Object.fromEntries(Object.entries(orders).map(([key, { meaning }]) => [key, { description: meaning }])),
@@ -52,70 +53,67 @@ export function orderOf(name: string, orders: Orders, what: string) {
   });
 }
 
-/** The arguments of a list: its page, its filter, and where there are several, its order. */
-export const listArgs = (what: string, filter: InputRef, orderBy?: InputRef): InputFieldMap =>
-  builder.args((t) => ({
+/** The arguments of a list of these items: its page, its filter and its order. */
+export function listArgs(name: string, filter: InputRef, orders?: Orders): InputFieldMap {
+  const items = `${name.toLowerCase()}s`;
+  const type = orders && orderOf(`${name}Order`, orders, items);
+  const description = 'How the list is sorted; by default, the oldest first.';
+  return builder.args((t) => ({
     ...pageArgs,
-    filter: t.field({ type: filter, description: `Only ${what} that fit all of this.` }),
-    ...(orderBy && {
-      orderBy: t.field({ type: orderBy, description: 'How the list is sorted; by default, the oldest first.' }),
-    }),
+    filter: t.field({ type: filter, description: `Only ${items} that fit all of this.` }),
+    ...(type && { orderBy: t.field({ type, description }) }),
   }));
+}
 
-const PageInfo = builder.objectRef<Planned>('PageInfo').implement({
-  description: 'Where a page stands in its list.',
-  fields: (t) => ({
-    hasNextPage: t.boolean({ description: 'Whether there are items after this page.', resolve: read }),
-    hasPreviousPage: t.boolean({ description: 'Whether there are items before this page.', resolve: read }),
-    startCursor: t.string({
-      nullable: true,
-      description: 'The cursor of the first item; null on an empty page.',
-      resolve: read,
-    }),
-    endCursor: t.string({
-      nullable: true,
-      description: 'The cursor of the last item, for `after`; null on an empty page.',
-      resolve: read,
-    }),
-  }),
-});
+const pageInfo = z
+  .object({
+    hasNextPage: z.boolean().describe('Whether there are items after this page.'),
+    hasPreviousPage: z.boolean().describe('Whether there are items before this page.'),
+    startCursor: z.string().nullable().describe('The cursor of the first item; null on an empty page.'),
+    endCursor: z.string().nullable().describe('The cursor of the last item, for `after`; null on an empty page.'),
+  })
+  .describe('Where a page stands in its list.');
+objectOf('PageInfo', pageInfo);
+
+/** Stands for the type of the items, which `connectionType` gets. */
+const item = z.object({});
+
+const edge = z
+  .object({
+    cursor: z.string().describe('The place in the list: stays right when items are added or deleted around it.'),
+    node: item.describe('The item itself.'),
+  })
+  .describe('An item and its place in the list.');
+
+const connection = z
+  .object({
+    edges: z.array(item).describe('The items of this page, each with its cursor.'),
+    nodes: z.array(item).describe('The items of this page, for those who need no cursors.'),
+    pageInfo: pageInfo.describe('Whether there is more, and where to go on.'),
+    totalCount: z
+      .int()
+      .describe(`How many items the whole list has, under the same filter. Counted only when asked for, up to ${MOST}, which stands for all
+that are more. Vehicles are counted to the last one without a filter, and by \`eligibility\` and fleets.`),
+    totalCountIsExact: z
+      .boolean()
+      .describe('Whether `totalCount` is all of them; false where there are more than were counted.'),
+  })
+  .describe('A page of a list.');
 
 /** Makes the types `<name>Connection` and `<name>Edge` of the Relay cursor specification; gives the former. */
-export function connectionType<Item>(name: string, node: ObjectRef<Item>): ObjectRef<Planned> {
-  const items = { extensions: { size: 'page' } satisfies Cost, resolve: read };
-  const edge = builder.objectRef<Planned>(`${name}Edge`).implement({
-    description: 'An item and its place in the list.',
-    fields: (t) => ({
-      cursor: t.string({
-        description: 'The place in the list: stays right when items are added or deleted around it.',
-        resolve: read,
-      }),
-      node: t.field({ type: node, description: 'The item itself.', resolve: read }),
-    }),
-  });
-  return builder.objectRef<Planned>(`${name}Connection`).implement({
-    description: 'A page of a list.',
-    fields: (t) => ({
-      edges: t.field({ type: [edge], description: 'The items of this page, each with its cursor.', ...items }),
-      nodes: t.field({ type: [node], description: 'The items of this page, for those who need no cursors.', ...items }),
-      pageInfo: t.field({ type: PageInfo, description: 'Whether there is more, and where to go on.', resolve: read }),
-      totalCount: t.int({
-        description: `How many items the whole list has, under the same filter. Counted only when asked for, up to ${MOST}, which stands for all
-that are more. Vehicles are counted to the last one without a filter, and by \`eligibility\` and fleets.`,
-        resolve: read,
-      }),
-      totalCountIsExact: t.boolean({
-        description: `Whether \`totalCount\` is all of them; false where there are more than were counted.`,
-        resolve: read,
-      }),
-    }),
+export function connectionType(name: string, node: object) {
+  const size = { extensions: { size: 'page' } satisfies Cost };
+  const edgeType = objectOf(`${name}Edge`, edge, { node: { type: node } });
+  return objectOf(`${name}Connection`, connection, {
+    edges: { type: [edgeType], ...size },
+    nodes: { type: [node], ...size },
   });
 }
 
 /** Adds a list to the queries, or to the objects of a type. */
 export function addList<Parent>(
   name: string,
-  type: ObjectRef<Planned>,
+  type: ReturnType<typeof connectionType>,
   description: string,
   { of, args = pageArgs, ...options }: { of?: ObjectRef<Parent>; args?: InputFieldMap; extensions?: Needs } = {},
 ): void {
@@ -124,7 +122,6 @@ export function addList<Parent>(
   else builder.queryField(name, (t) => t.field(field));
 }
 
-/** Adds the query for one item by its id. */
 export function addById<Item>(
   name: string,
   type: ObjectRef<Item>,

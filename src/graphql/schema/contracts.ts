@@ -10,7 +10,7 @@ import { deleteContract } from '../../core/contracts/contracts.ts';
 import { createContract } from '../../core/contracts/create-contract.ts';
 import type { Needs } from '../execution/context.ts';
 import { read } from '../execution/reads.ts';
-import { addById, addList, connectionType, listArgs, orderOf } from './connection.ts';
+import { addById, addList, connectionType, listArgs } from './connection.ts';
 import { enumOf, inputOf, objectOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { manufacturerBySlug } from './manufacturers.ts';
@@ -30,11 +30,7 @@ export const ContractRef = objectOf('Contract', contractWithVehicle, {
 });
 
 const ContractConnection = connectionType('Contract', ContractRef);
-const args = listArgs(
-  'contracts',
-  inputOf('ContractFilter', contractFilter),
-  orderOf('ContractOrder', contractOrders, 'contracts'),
-);
+const args = listArgs('Contract', inputOf('ContractFilter', contractFilter), contractOrders);
 const reading = { extensions: { scope: 'contracts:read' } satisfies Needs };
 addList('contracts', ContractConnection, 'The contracts of the company.', { args, ...reading });
 addList('contracts', ContractConnection, 'The contracts of its vehicles.', { of: FleetRef, args });

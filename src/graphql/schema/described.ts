@@ -4,11 +4,9 @@ import { judgedBy } from '../../core/input.ts';
 import { builder, type Types } from './builder.ts';
 import { interfacesOf } from './node.ts';
 
-// Here GraphQL's types are made of core's schemas; what they do not say, files of resources add.
-
 type Members<Schema extends z.ZodObject> = keyof z.output<Schema> & string;
 
-/** GraphQL's types of core's enumerations and objects, by zod's `def`, which copies made by `.describe()` share. */
+/** GraphQL's types of core's enumerations and objects, by zod's `def`, which `.describe()` keeps. */
 const known = new WeakMap<object, unknown>();
 
 const scalars: Readonly<Record<string, string>> = {
@@ -20,7 +18,7 @@ const scalars: Readonly<Record<string, string>> = {
   string: 'String',
 };
 
-/** The type of a field. Ids are told by their names: one that comes in may be any text. */
+/** The type of a field. Ids are known by their names, since core reads them as any text. */
 function typeOf(name: string, schema: z.core.$ZodType): unknown {
   const plain = bare(schema);
   const made = known.get(plain.def);
@@ -31,8 +29,8 @@ function typeOf(name: string, schema: z.core.$ZodType): unknown {
   return scalar;
 }
 
-/** The options of a field where they do not follow from its schema; `false` leaves it out, `name` gives it another name. */
-type Own =
+/** Options of a field that do not follow from its schema; `false` leaves it out, `name` renames it. */
+type FieldOptions =
   | false
   | {
       name?: string;
@@ -42,11 +40,11 @@ type Own =
       extensions?: object;
       resolve?: object;
     };
-export type Except<Schema extends z.ZodObject> = { readonly [Name in Members<Schema>]?: Own };
+export type Overrides<Schema extends z.ZodObject> = { readonly [Name in Members<Schema>]?: FieldOptions };
 
 function optionsOf(
   { shape }: z.ZodObject,
-  except: Readonly<Record<string, Own | undefined>>,
+  except: Readonly<Record<string, FieldOptions | undefined>>,
 ): { member: string; name: string; schema: z.ZodType; options: object }[] {
   return Object.entries(shape as Record<string, z.ZodType>).flatMap(([member, schema]) => {
     const own = except[member];
@@ -56,8 +54,7 @@ function optionsOf(
   });
 }
 
-/** The object type of a resource, with its members as fields. */
-export function objectOf<Schema extends z.ZodObject>(name: string, schema: Schema, except: Except<Schema> = {}) {
+export function objectOf<Schema extends z.ZodObject>(name: string, schema: Schema, except: Overrides<Schema> = {}) {
   const ref = builder.objectRef<z.output<Schema>>(name);
   known.set(schema.def, ref);
   builder.objectType(ref, {
@@ -74,7 +71,7 @@ export function objectOf<Schema extends z.ZodObject>(name: string, schema: Schem
   return ref;
 }
 
-/** The input as GraphQL gives it: optional members may be null. */
+/** The input from GraphQL, whose optional members may be null. */
 export type Input<Schema extends z.ZodObject> = {
   [Name in Members<Schema>]: undefined extends z.input<Schema>[Name]
     ? z.input<Schema>[Name] | null
@@ -84,8 +81,8 @@ type InputFields<Schema extends z.ZodObject> = {
   [Name in keyof Input<Schema>]: PothosSchemaTypes.InputFieldRef<Types, Input<Schema>[Name]>;
 };
 
-/** The input type for what core reads by this schema; wherever it is an argument, the schema judges it. */
-export const inputOf = <Schema extends z.ZodObject>(name: string, schema: Schema, except: Except<Schema> = {}) =>
+/** The input type of a schema of core's, which validates it as an argument. */
+export const inputOf = <Schema extends z.ZodObject>(name: string, schema: Schema, except: Overrides<Schema> = {}) =>
   builder.inputType(name, {
     description: schema.description ?? '',
     validate: judgedBy(schema),
@@ -98,7 +95,6 @@ export const inputOf = <Schema extends z.ZodObject>(name: string, schema: Schema
       ) as InputFields<Schema>,
   });
 
-/** An enumeration of core's, with the meaning of each value. */
 export function enumOf<Value extends string>(
   name: string,
   schema: z.ZodEnum<{ [V in Value]: V }>,

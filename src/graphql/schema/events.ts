@@ -4,7 +4,7 @@ import { EVENT_VEHICLES } from '../../core/events/record-events.ts';
 import { descriptionOf } from '../../core/fields.ts';
 import { followEvents } from '../../core/following/follow-events.ts';
 import type { Cost } from '../execution/cost.ts';
-import { Planned } from '../execution/reads.ts';
+import { PlannedObject } from '../execution/reads.ts';
 import { builder, type ObjectRef } from './builder.ts';
 import { addById, addList, connectionType, listArgs } from './connection.ts';
 import { ContractRef } from './contracts.ts';
@@ -30,12 +30,11 @@ export const EventType = enumOf('EventType', eventType, 'What happened.', {
   other: 'A type of another version of the gateway, which REST shows.',
 });
 
-/** The type of something that core gave. */
+/** The field `type` of an event from core. */
 export const typeAsStored = { type: EventType, resolve: ({ type }: { type: string }) => eventTypeOf(type) };
 
 objectOf('FleetChange', fleetChange);
 
-/** Fields of a fleet. */
 const MOST_CHANGES = 4;
 const except: Readonly<Record<string, object>> = {
   FleetUpdatedData: { changes: { extensions: { size: MOST_CHANGES } satisfies Cost } },
@@ -45,10 +44,9 @@ const except: Readonly<Record<string, object>> = {
 const EventData = builder.unionType('EventData', {
   description: 'What changed, by the type of the event: all four types of contracts have `ContractData`.',
   types: Object.entries(eventDataTypes).map(([name, { schema }]) => objectOf(name, schema, except[name])),
-  resolveType: (data) => (data instanceof Planned ? data.type : (data as { __typename: string }).__typename),
+  resolveType: (data) => (data instanceof PlannedObject ? data.type : (data as { __typename: string }).__typename),
 });
 
-/** The data of an event that core gave. */
 function dataOf({ type, ...event }: Event): object {
   const fits = ([, { types }]: [string, { types: readonly string[] }]) => types.includes(type);
   const [name] = Object.entries(eventDataTypes).find(fits) ?? ['OtherData'];
@@ -69,7 +67,7 @@ const EventRef = objectOf('Event', event, {
 
 export const EventConnection = connectionType('Event', EventRef);
 const EventFilter = inputOf('EventFilter', eventFilter, { types: { type: [EventType] } });
-const args = listArgs('events', EventFilter);
+const args = listArgs('Event', EventFilter);
 addList(
   'events',
   EventConnection,

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { createFleetInput, fleet, fleetFilter, fleetOrders, updateFleetInput } from '../../core/fleets/fleet.ts';
 import { createFleet, updateFleet } from '../../core/fleets/fleets.ts';
 import { deleteFleet } from '../../core/operations/delete-fleets.ts';
-import { addById, addList, connectionType, listArgs, orderOf } from './connection.ts';
+import { addById, addList, connectionType, listArgs } from './connection.ts';
 import { inputOf, objectOf } from './described.ts';
 import { addMutation, idOf } from './mutation.ts';
 
 export const FleetRef = objectOf('Fleet', fleet);
 
-const fleetArgs = listArgs('fleets', inputOf('FleetFilter', fleetFilter), orderOf('FleetOrder', fleetOrders, 'fleets'));
+const fleetArgs = listArgs('Fleet', inputOf('FleetFilter', fleetFilter), fleetOrders);
 addList('fleets', connectionType('Fleet', FleetRef), 'The fleets of the company.', { args: fleetArgs });
 
 addById('fleet', FleetRef, 'One fleet. Errors: FLEET_NOT_FOUND.');

@@ -7,7 +7,6 @@ import { enumOf, objectOf } from './described.ts';
 
 const ManufacturerRef = objectOf('Manufacturer', manufacturer);
 
-/** There are some forty, and no caller makes more. */
 const MOST_MANUFACTURERS = 50;
 const MOST_PROVIDERS = 10;
 
@@ -20,7 +19,7 @@ builder.queryField('manufacturers', (t) =>
   }),
 );
 
-/** The manufacturer of an object from core, by its slug; plans read it themselves. */
+/** The manufacturer of an object from core, by its slug; plans have it already. */
 export const manufacturerBySlug = {
   type: ManufacturerRef,
   resolve: ({ manufacturer: slug }: { manufacturer: string | null }, _args: object, { ctx }: GraphqlContext) =>

@@ -3,7 +3,7 @@ import { type Context, renewed } from '../../core/context.ts';
 import { id } from '../../core/input.ts';
 import type { GraphqlContext, Needs } from '../execution/context.ts';
 import { builder } from './builder.ts';
-import { type Except, type Input, inputOf, objectOf } from './described.ts';
+import { type Input, inputOf, type Overrides, objectOf } from './described.ts';
 
 interface Mutation<Read extends z.ZodObject, Payload extends z.ZodObject> {
   description: string;
@@ -12,15 +12,14 @@ interface Mutation<Read extends z.ZodObject, Payload extends z.ZodObject> {
   inputMeaning?: string;
   payload: Payload;
   extensions?: Needs;
-  /** One core call. */
   change(ctx: Context, input: Input<Read>, context: GraphqlContext): Promise<z.output<Payload>>;
 }
 
-/** Adds a mutation with its input and its payload, whose types are called after it. */
+/** Adds a mutation, with the types `<Name>Input` and `<Name>Payload`. */
 export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObject>(
   name: string,
   { input, inputMeaning = input.description, payload, change, ...options }: Mutation<Read, Payload>,
-  except: { input?: Except<Read>; payload?: Except<Payload> } = {},
+  except: { input?: Overrides<Read>; payload?: Overrides<Payload> } = {},
 ): void {
   const type = name.replace(/^./, (letter) => letter.toUpperCase());
   const Payload = objectOf(`${type}Payload`, payload, except.payload);
@@ -31,12 +30,11 @@ export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObjec
       type: Payload,
       nullable: true,
       args: { input: t.arg({ type: Input, required: true, description: inputMeaning }) },
-      // Each field of a request has a context of its own, so that a failed one leaves nothing behind for the next.
+      // A context for each field of the request: a failed one must not affect the next.
       resolve: ((_root: unknown, { input }: { input: Input<Read> }, context: GraphqlContext) =>
         change(renewed(context.ctx), input, context)) as never,
     }),
   );
 }
 
-/** The input of a mutation that needs no more than to know which one. */
 export const idOf = (description: string) => z.object({ id: id.describe('Its id.') }).describe(description);

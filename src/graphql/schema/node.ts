@@ -4,15 +4,13 @@ import { readInput } from '../../core/input.ts';
 import { nodes } from '../../core/reads/reads.ts';
 import type { Needs } from '../execution/context.ts';
 import type { Cost } from '../execution/cost.ts';
-import { Planned } from '../execution/reads.ts';
+import { PlannedObject } from '../execution/reads.ts';
 import { builder } from './builder.ts';
 
-/** Ids that are asked for at a time. */
 const NODES_MAX = 100;
 const nodesInput = z.object({ ids: z.array(z.string()).max(NODES_MAX, `has at most ${NODES_MAX} ids`) });
 
-/** The name of a type that does not follow from the field. */
-export const resolvePlanned = (value: unknown) => (value instanceof Planned ? value.type : null) as never;
+export const resolvePlanned = (value: unknown) => (value instanceof PlannedObject ? value.type : null) as never;
 
 const NodeRef = builder.interfaceRef<{ id: string }>('Node').implement({
   description: `What can be read again by its id alone: ${Object.keys(nodes).join(', ')}.`,
@@ -20,12 +18,10 @@ const NodeRef = builder.interfaceRef<{ id: string }>('Node').implement({
   resolveType: resolvePlanned,
 });
 
-/** The interfaces of the object type of this name. */
 export const interfacesOf = (name: string) => (name in nodes ? [NodeRef] : []);
 
 const same =
   'Null, without an error, for what is not there, is not the company’s, or is of a scope that the token lacks.';
-/** Each scope lets `node` find the types that it is for. */
 const readScopes = ['fleets:read', 'contracts:read'] as const;
 const needs = { scope: null } satisfies Needs;
 

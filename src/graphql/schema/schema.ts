@@ -3,7 +3,6 @@ import './contracts.ts';
 import './eligibility.ts';
 import './events.ts';
 import './fleets.ts';
-import './history.ts';
 import './imports.ts';
 import './manufacturers.ts';
 import './search.ts';

@@ -22,7 +22,7 @@ import type { GraphqlContext } from '../execution/context.ts';
 import type { Cost } from '../execution/cost.ts';
 import { read } from '../execution/reads.ts';
 import { builder } from './builder.ts';
-import { addList, connectionType, listArgs, orderOf } from './connection.ts';
+import { addList, connectionType, listArgs } from './connection.ts';
 import { enumOf, inputOf, objectOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { manufacturerBySlug } from './manufacturers.ts';
@@ -34,11 +34,8 @@ export const VehicleRef = objectOf('Vehicle', vehicle, {
 });
 
 const VehicleConnection = connectionType('Vehicle', VehicleRef);
-const vehicleArgs = listArgs(
-  'vehicles',
-  inputOf('VehicleFilter', vehicleFilter, { manufacturer: { type: 'ID' } }),
-  orderOf('VehicleOrder', vehicleOrders, 'vehicles'),
-);
+const filter = inputOf('VehicleFilter', vehicleFilter, { manufacturer: { type: 'ID' } });
+const vehicleArgs = listArgs('Vehicle', filter, vehicleOrders);
 addList('vehicles', VehicleConnection, 'Its vehicles.', { of: FleetRef, args: vehicleArgs });
 addList(
   'vehicles',
@@ -80,7 +77,7 @@ const RejectionCode = enumOf('RejectionCode', rejectionCode, 'Why a value was re
   VIN_IN_ANOTHER_FLEET: 'The company has this VIN in another fleet.',
   OTHER: 'A code of another version of the gateway; `message` says what it means, and REST shows the code itself.',
 });
-/** The code of a rejection that core gave. */
+/** The field `code` of a rejection from core. */
 export const rejection = {
   code: { type: RejectionCode, resolve: ({ code }: { code: string }) => rejectionCode.catch('OTHER').parse(code) },
 };

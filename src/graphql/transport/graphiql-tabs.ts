@@ -1,20 +1,13 @@
 interface Situation {
-  /** The server's origin, for curl. */
   origin: string;
   importId: string;
-  /** Whether tokens are the gateway's own. */
   development: boolean;
 }
 
-interface ExampleTab {
-  query: string;
-  variables?: string;
-}
+/** The first tabs of GraphiQL: three things to try. Lines fit half a window. */
+export const exampleTabs = (situation: Situation) => [explore(situation), verify, upload(situation)];
 
-/** The first tabs of GraphiQL: three things to try. Lines are short, since the editor has half the window. */
-export const exampleTabs = (situation: Situation): ExampleTab[] => [explore(situation), verify, upload(situation)];
-
-const explore = ({ development }: Situation): ExampleTab => ({
+const explore = ({ development }: Situation) => ({
   query: `# Your fleets and the first of their vehicles.
 # Ctrl-Enter runs this, Ctrl-Space completes.
 ${
@@ -49,7 +42,7 @@ query ExploreFleets {
 `,
 });
 
-const verify: ExampleTab = {
+const verify = {
   query: `# Add vehicles and watch their manufacturers
 # answer. The ▶ button asks which step to run.
 
@@ -107,7 +100,7 @@ mutation VerifyAgain {
   variables: JSON.stringify({ fleetId: '' }, null, 2),
 };
 
-const upload = ({ origin, importId, development }: Situation): ExampleTab => ({
+const upload = ({ origin, importId, development }: Situation) => ({
   query: `# Follow the upload of a file. Run this first,
 # then send the file from a terminal:
 #

@@ -2,35 +2,23 @@ import { randomUUID } from 'node:crypto';
 import type { Request, Response } from 'express';
 import { MethodNotAllowed } from '../../core/errors.ts';
 import { type Assets, assetsOf, loadedOnce, sendAsset } from '../../http/assets.ts';
-import { ownToken } from '../../http/identity/own-token.ts';
 import { html } from '../../http/pages/html.ts';
-import { type HttpServices, localsOf } from '../../http/request-context.ts';
+import { type HttpServices, localsOf, ownToken } from '../../http/request-context.ts';
 import { exampleTabs } from './graphiql-tabs.ts';
 
-/** The page talks to this server alone. Its editor needs inline styles. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data:",
-  'font-src data:',
-  "worker-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+/** The page connects to this server alone. Its editor needs inline styles. */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src data:; " +
+  "worker-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** GraphiQL for browsers, unless GRAPHIQL is off; false for everybody else. In development its headers hold a ready token. */
-export function graphiql(services: HttpServices): (req: Request, res: Response) => Promise<boolean> {
-  return async (req, res) => {
-    const wanted = req.get('Accept')?.includes('text/html');
-    if (!wanted || !services.config.GRAPHIQL) return false;
-    const token = await ownToken(services, req);
-    const page = pageOf(await graphiqlAssets(), originOf(req), token);
-    res.set('Content-Security-Policy', POLICY).type('html').send(page);
-    return true;
-  };
+/** Sends GraphiQL to browsers, in development with a token; false for other requests, or without GRAPHIQL. */
+export async function sendGraphiql(services: HttpServices, req: Request, res: Response): Promise<boolean> {
+  const isWanted = req.method === 'GET' && req.get('Accept')?.includes('text/html');
+  if (!isWanted || !services.config.GRAPHIQL) return false;
+  const token = await ownToken(services, req);
+  const page = pageOf(await graphiqlAssets(), originOf(req), token);
+  res.set('Content-Security-Policy', POLICY).type('html').send(page);
+  return true;
 }
 
 function pageOf({ version }: Assets, origin: string, token: string | undefined): string {
@@ -43,7 +31,7 @@ function pageOf({ version }: Assets, origin: string, token: string | undefined):
     title: 'Fleet Gateway',
     defaultTabs: tabs.map((tab) => ({ ...tab, headers })),
     headers,
-    // A kept token would outlive its time, and is nobody's business.
+    // A browser must not keep tokens.
     shouldPersistHeaders: false,
     defaultEditorToolsVisibility: development ? 'variables' : 'headers',
     subscriptionsProtocol: 'SSE',
@@ -69,7 +57,7 @@ function pageOf({ version }: Assets, origin: string, token: string | undefined):
 `.text;
 }
 
-/** The address that the browser has asked. Only the name of a host goes into the page. */
+/** The address of this server, with a valid host name. */
 function originOf(req: Request): string {
   const host = req.get('Host') ?? '';
   return `${req.protocol}://${/^[\w.:[\]-]+$/.test(host) ? host : 'localhost'}`;
@@ -77,16 +65,16 @@ function originOf(req: Request): string {
 
 export const ASSETS = '/graphiql/';
 
-/** Options stand in the page; scripts in the page itself would need a weaker policy. */
+/** The page has only data: a script in it would need a weaker policy. */
 const start = `const { options, workers } = JSON.parse(document.getElementById('root').dataset.start);
 self.MonacoEnvironment = { globalAPI: false, getWorkerUrl: (_module, label) => workers[label] };
 YogaGraphiQL.renderYogaGraphiQL(document.getElementById('root'), options);
 `;
 
-/** A tab that is pressed would otherwise move to where the library believes it to be, away from under the pointer. */
+/** The library would move a pressed tab away from the pointer. */
 const steadyTabs = '.graphiql-tab { transform: none !important }\n';
 
-/** On a narrow screen the result is below the query, and the schema's documentation has the page for itself. */
+/** On narrow screens the result is below the query, and the documentation covers the page. */
 const narrow = `@media (max-width: 700px) {
   .graphiql-main { overflow-x: auto }
   .graphiql-plugin, .graphiql-sessions { min-width: 100% !important }
@@ -95,10 +83,8 @@ const narrow = `@media (max-width: 700px) {
 }
 `;
 
-/** The files of GraphiQL. Loaded when first asked for: these 9 MB are more than all other modules together. */
-const graphiqlAssets = loadedOnce(load);
-
-async function load(): Promise<Assets> {
+/** The files of GraphiQL, loaded at first use: 9 MB, more than all other modules together. */
+const graphiqlAssets = loadedOnce(async () => {
   const { css, editorWorkerService, favicon, graphqlWorker, js, jsonWorker } = await import(
     '@graphql-yoga/render-graphiql/graphiql'
   );
@@ -109,15 +95,14 @@ async function load(): Promise<Assets> {
     'editor.worker.js': editorWorkerService,
     'json.worker.js': jsonWorker,
     'graphql.worker.js': graphqlWorker,
-    // Given as a data: URL, which would be most of the page.
     'favicon.ico': Buffer.from(favicon.slice(favicon.indexOf(',') + 1), 'base64'),
   };
   return assetsOf(Object.entries(texts).map(([name, text]) => [name, Buffer.from(text)] as const));
-}
+});
 
 export async function sendGraphiqlAsset(req: Request, res: Response): Promise<void> {
   localsOf(res).route = `${ASSETS}:version/:file`;
   if (req.method !== 'GET' && req.method !== 'HEAD') throw new MethodNotAllowed(req.method, ['GET', 'HEAD']);
-  const [wanted, name = ''] = req.path.slice(ASSETS.length).split('/');
-  sendAsset(res, await graphiqlAssets(), wanted, name);
+  const [version, name = ''] = req.path.slice(ASSETS.length).split('/');
+  sendAsset(res, await graphiqlAssets(), version, name);
 }

@@ -3,35 +3,33 @@ import type { WebSocket } from 'ws';
 import { msLeft } from '../../http/connections/closed.ts';
 import type { Outcome } from '../execution/run.ts';
 
-/** A sign of life, for proxies; a client that does not answer it has gone. */
+/** The interval of pings; a client that does not answer one has disconnected. */
 const BEAT_MS = 15_000;
-/** A client with so much waiting for it may not ask for more. */
+/** The server reads no more from a client with this many waiting bytes. */
 const MOST_WAITING_BYTES = 1024 * 1024;
-/** Queries and mutations that are under way when the process is to end have so long. */
+/** The time for queries and mutations under way when the process is to end. */
 const LONGEST_END_MS = 5_000;
-/** The other side has so long to say goodbye, too. */
+/** The time for the other side's close frame. */
 const GOODBYE_MS = 1_000;
-/** The longest reason that a close frame may have. */
 const LONGEST_REASON = 123;
 
 const GOING_AWAY = 1001;
 const BAD_REQUEST = 4400;
-/** After which the protocol's clients come back, with another token if they can. */
+/** The protocol's clients come back after it, with another token. */
 const FORBIDDEN = 4403;
 
-type Operate = (sent: unknown) => Promise<Outcome>;
+type RunOperation = (sent: unknown) => Promise<Outcome>;
 
-/** One WebSocket, as graphql-ws uses it. It never outlives its token, and says why it ends. */
+/** One WebSocket for graphql-ws. It never outlives its token. */
 export class Peer {
   readonly protocol: string;
   operations = 0;
   readonly #socket: WebSocket;
   readonly #over = new AbortController();
   readonly #running = new Set<Promise<Outcome>>();
-  #run: Operate | undefined;
+  #run: RunOperation | undefined;
   #alive = true;
 
-  /** `ending` aborts when the process is to end. */
   constructor(socket: WebSocket, ending: AbortSignal) {
     this.protocol = socket.protocol;
     this.#socket = socket;
@@ -48,25 +46,24 @@ export class Peer {
     ending.addEventListener('abort', () => void this.#end(), { signal: this.over });
   }
 
-  /** Aborts when no more can be sent. */
   get over(): AbortSignal {
     return this.#over.signal;
   }
 
-  /** From now on it may ask for operations, until the token expires. */
-  begin(run: Operate, expiresAt: number): void {
+  /** Allows operations, until the token expires. */
+  begin(run: RunOperation, expiresAt: number): void {
     this.#run = run;
     const timer = setTimeout(() => this.close(FORBIDDEN, 'The token has expired.'), msLeft(expiresAt));
     this.over.addEventListener('abort', () => clearTimeout(timer));
   }
 
   operate(sent: unknown): Promise<Outcome> {
-    const running = (this.#run as Operate)(sent);
+    const running = (this.#run as RunOperation)(sent);
     this.#running.add(running);
     return running.finally(() => this.#running.delete(running));
   }
 
-  /** Resolves when the system has taken it, so that nothing piles up for a slow reader. */
+  /** Resolves when the system has taken the text, so that nothing piles up for a slow reader. */
   send(text: string): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     if (this.#socket.readyState !== this.#socket.OPEN) resolve();
@@ -74,7 +71,7 @@ export class Peer {
     return promise;
   }
 
-  /** Closes before anybody hears of the end: what GraphQL calls "complete" would tell clients not to come back. */
+  /** Closes before streams end: GraphQL's "complete" would tell clients not to come back. */
   close(code = BAD_REQUEST, reason = ''): void {
     if (this.over.aborted) return;
     this.#socket.close(code, reason.length <= LONGEST_REASON ? reason : '');
@@ -102,7 +99,7 @@ export class Peer {
     this.#alive = false;
   }
 
-  /** Hears no more of a client that does not take its answers. */
+  /** Pauses a client that does not take its answers. */
   #hold(): void {
     if (this.#socket.isPaused || this.#socket.bufferedAmount <= MOST_WAITING_BYTES) return;
     this.#socket.pause();

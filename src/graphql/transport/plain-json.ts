@@ -7,10 +7,7 @@ import type { Exchange } from './yoga.ts';
 
 export const RESPONSE = 'application/graphql-response+json';
 
-/**
- * The media type of the answer, where both the request and its answer are plain JSON, as nearly all are: Yoga's way through
- * Fetch objects costs several times as much as a small query.
- */
+/** The media type if request and answer are plain JSON: Yoga costs several times as much as a small query. */
 function answerType({ method, headers }: Request): string | null {
   const { accept = '*/*', 'content-type': type = '' } = headers;
   if (method !== 'POST' || !/^application\/json\s*(?:;\s*charset=utf-8\s*)?$/i.test(type)) return null;
@@ -20,7 +17,7 @@ function answerType({ method, headers }: Request): string | null {
     : null;
 }
 
-/** Answers what is plain JSON; false for the others, and for a subscription, whose stream it leaves to Yoga. */
+/** Answers plain JSON; false for other requests, and for a subscription, whose stream is left to Yoga. */
 export async function answerPlainJson(req: Request, res: Response, exchange: Exchange): Promise<boolean> {
   const type = answerType(req);
   if (!type) return false;
@@ -33,7 +30,6 @@ export async function answerPlainJson(req: Request, res: Response, exchange: Exc
   return true;
 }
 
-/** Writes the answer, with the status that its errors have for this media type. */
 export function send(res: Response, type: string, outcome: string | ExecutionResult): void {
   if (typeof outcome !== 'string') {
     const { status, headers = {} } = httpOf(outcome.errors, type);

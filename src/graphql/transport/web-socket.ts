@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { addAbortListener } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type ExecutionArgs, type ExecutionResult, parse } from 'graphql';
@@ -10,7 +11,7 @@ import { Shares } from '../../fairness/shares.ts';
 import { loadedOnce } from '../../http/assets.ts';
 import type { Upgrades } from '../../http/connections/server.ts';
 import { countRequest, type HttpServices, localsOf, payerOf } from '../../http/request-context.ts';
-import { chargeCost, type OperationRequest } from '../execution/context.ts';
+import type { OperationRequest } from '../execution/context.ts';
 import { refusal, sentResult } from '../execution/errors.ts';
 import { isStream, type Outcome, run } from '../execution/run.ts';
 import { schema } from '../schema/schema.ts';
@@ -24,7 +25,7 @@ const FAULT = 4500;
 const LATER = 'HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n\r\n';
 const NOT_OPENED = 'a WebSocket could not be opened';
 const NO_TOKEN = 'Send the token in connectionParams: { Authorization: "Bearer <token>" }.';
-/** graphql-ws executes this in place of a document: the outcome is there already. */
+/** graphql-ws executes this in place of a document that has been run. */
 const NOTHING = parse('{ __typename }');
 
 /** `abort()` without a reason makes a DOMException with its stack. */
@@ -32,22 +33,20 @@ const ENDED = 'The operation has ended.';
 
 /** GraphQL over WebSocket (`graphql-transport-ws`) at /graphql. */
 export function webSockets(services: HttpServices): Upgrades {
-  // Loaded when first used, as Yoga is.
   const server = loadedOnce(() => openServer(services));
   return {
     accepts: ({ headers, url = '' }) =>
       headers.upgrade?.toLowerCase() === 'websocket' && /^\/graphql\/?(?:\?|$)/.test(url),
-    accept(req, socket, head) {
+    async accept(req, socket, head) {
       // An error without a listener would end the process.
       socket.on('error', () => {});
       if (services.ending.aborted) return void socket.end(LATER);
-      server().then(
-        (open) => open(req, socket, head),
-        (error) => {
-          services.log.error({ err: error }, NOT_OPENED);
-          socket.end(LATER);
-        },
-      );
+      try {
+        (await server())(req, socket, head);
+      } catch (error) {
+        services.log.error({ err: error }, NOT_OPENED);
+        socket.end(LATER);
+      }
     },
   };
 }
@@ -55,7 +54,6 @@ export function webSockets(services: HttpServices): Upgrades {
 /** WebSockets of one company, and operations on them, at a time. */
 const MOST_SOCKETS = 100;
 const MOST_COMPANY_OPERATIONS = 1000;
-/** Operations that one WebSocket may have at a time. */
 const MOST_OPERATIONS = 50;
 
 const placesFor = ({ LIMIT_CONNECTIONS: capacity }: HttpServices['config']) =>
@@ -65,18 +63,11 @@ const atMost = (count: number, what: string) =>
   new RateLimited(1, `At most ${count.toLocaleString('en')} ${what} at a time. Try again when one has ended.`);
 
 async function openServer(services: HttpServices) {
-  const [{ handleProtocols, makeServer }, { WebSocketServer }] = await Promise.all([
-    import('graphql-ws'),
-    import('ws'),
-  ]);
+  const { handleProtocols, makeServer } = await import('graphql-ws');
+  const { WebSocketServer } = await import('ws');
   const server = makeServer(rules(services));
-  const { LIMIT_JSON_BYTES } = services.config;
-  const sockets = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    maxPayload: LIMIT_JSON_BYTES,
-    handleProtocols,
-  });
+  const { LIMIT_JSON_BYTES: maxPayload } = services.config;
+  const sockets = new WebSocketServer({ noServer: true, clientTracking: false, maxPayload, handleProtocols });
   return (req: IncomingMessage, socket: Duplex, head: Buffer): void =>
     sockets.handleUpgrade(req, socket, head, (webSocket: WebSocket) => {
       const peer = new Peer(webSocket, services.ending);
@@ -97,27 +88,26 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, P
         await countRequest(services, payerOf(caller), NO_HEAD);
         const giveBack = places.take(caller.company, MOST_SOCKETS);
         if (!giveBack) throw atMost(MOST_SOCKETS, 'WebSockets of a company');
-        whenAborted(peer.over, giveBack);
+        addAbortListener(peer.over, giveBack);
         peer.begin((sent) => operate(sent, caller, peer), caller.expiresAt);
         return true;
       } catch (error) {
-        const known = error instanceof DomainError;
-        if (!known) services.log.error({ err: error }, 'a WebSocket could not be opened');
-        peer.close(
-          known ? (closeCodes[error.code] ?? TRY_AGAIN_LATER) : FAULT,
-          known ? error.message : 'Internal error',
-        );
+        if (error instanceof DomainError) peer.close(closeCodes[error.code] ?? TRY_AGAIN_LATER, error.message);
+        else {
+          services.log.error({ err: error }, NOT_OPENED);
+          peer.close(FAULT, 'Internal error');
+        }
         return false;
       }
     },
     async onSubscribe({ extra: peer, subscriptions }, id, payload) {
       const outcome = await peer.operate(payload);
-      // The database's text is sent as it is; graphql-ws would have to parse and write it again.
+      // graphql-ws would parse the database's text and write it again.
       if (typeof outcome === 'string') {
         if (id in subscriptions) void peer.send(`{"id":${JSON.stringify(id)},"type":"next","payload":${outcome}}`);
         return { schema, document: NOTHING, rootValue: nothingMore() };
       }
-      // An operation that was refused as a whole has a message of its own in the protocol.
+      // The protocol has a message of its own for a refused operation.
       if ('errors' in outcome && outcome.data === undefined) return sentResult(outcome).errors ?? [];
       return { schema, document: NOTHING, rootValue: outcome };
     },
@@ -128,18 +118,17 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, P
 
 async function* nothingMore(): AsyncGenerator<never> {}
 
-/** Runs operations, of which each counts, and is logged, like a request of its own. */
+/** Runs operations; each is counted and logged like a request. */
 function operations(services: HttpServices) {
-  const { log, rateLimit, config } = services;
   const places = placesFor(services.config);
 
-  /** Counts an operation until it has ended; throws RateLimited for one too many. */
+  /** Counts an operation until its end; throws RateLimited for one too many. */
   function admit(peer: Peer, company: string, closed: AbortSignal): void {
     if (peer.operations >= MOST_OPERATIONS) throw atMost(MOST_OPERATIONS, 'operations on a WebSocket');
     const giveBack = places.take(company, MOST_COMPANY_OPERATIONS);
     if (!giveBack) throw atMost(MOST_COMPANY_OPERATIONS, 'operations of a company on its WebSockets');
     peer.operations += 1;
-    whenAborted(closed, () => {
+    addAbortListener(closed, () => {
       peer.operations -= 1;
       giveBack();
     });
@@ -154,13 +143,7 @@ function operations(services: HttpServices) {
     const res = { ...NO_HEAD, locals: { requestId } };
     const payer = payerOf(caller);
     const request: OperationRequest = {
-      ctx,
-      res,
-      log,
-      hints: config.INTROSPECTION,
-      idempotencyKey: undefined,
-      mayChange: true,
-      charge: (cost) => chargeCost(rateLimit, payer, cost, res),
+      ...{ services, ctx, res, payer, idempotencyKey: undefined, mayChange: true },
       closed: () => closed,
       onEnd: () => ended.abort(ENDED),
     };
@@ -168,7 +151,7 @@ function operations(services: HttpServices) {
     if (!isStream(outcome)) ended.abort(ENDED);
     const { operation, code } = localsOf(res);
     const ms = Math.round((performance.now() - began) * 10) / 10;
-    log.info({ requestId, company: caller.company, operation, code, ms }, 'operation');
+    services.log.info({ requestId, company: caller.company, operation, code, ms }, 'operation');
     services.changes.emit('outcome', 'operation', code ?? 'OK', 1);
     return outcome;
 
@@ -180,12 +163,6 @@ function operations(services: HttpServices) {
   };
 }
 
-function whenAborted(signal: AbortSignal, act: () => void): void {
-  if (signal.aborted) act();
-  else signal.addEventListener('abort', act, { once: true });
-}
-
 const isString = (value: unknown): value is string => typeof value === 'string';
 
-/** There is no HTTP answer of its own to write headers of. */
 const NO_HEAD = { setHeader: () => NO_HEAD as never };

@@ -10,27 +10,25 @@ import { isStream, type Outcome, type ResultStream, run } from '../execution/run
 
 export interface Exchange {
   request: OperationRequest;
-  /** Known once it has been run. */
   outcome?: Outcome;
 }
 
 type YogaPlugin = Plugin<{ exchange: Exchange }, { exchange: Exchange }>;
 
-/** Yoga reads GET and every other form of a request, and writes SSE and every other form of an answer. */
+/** Answers by Yoga, which reads GET and other forms of a request, and writes SSE and other forms of an answer. */
 export function yoga(services: HttpServices) {
   const load = loadedOnce(() => openYoga(services));
   return async (req: Request, res: Response, exchange: Exchange): Promise<void> => {
-    // Yoga makes a URL of them; where it cannot, it answers with its stack.
+    // Yoga would answer an invalid URL with its stack.
     if (!URL.canParse(`${req.protocol}://${req.headers.host || 'localhost'}${req.originalUrl}`)) {
       throw new ValidationFailed([], 'The Host header and the address make no URL.');
     }
-    const answer = await load();
-    await answer(req, res, { exchange });
+    await (await load())(req, res, { exchange });
   };
 }
 
 async function openYoga({ config }: HttpServices) {
-  // Loaded when first used: it is a fifth of all modules, and nearly every request goes without it.
+  // Loaded at first use: it is a fifth of all modules, and few requests need it.
   const { createYoga } = await import('graphql-yoga');
   return createYoga<{ exchange: Exchange }>({
     graphqlEndpoint: '/graphql',
@@ -47,10 +45,10 @@ async function openYoga({ config }: HttpServices) {
   });
 }
 
-/** Has `run` give the result in place of Yoga's own steps. */
+/** `run` gives the result in place of Yoga's own steps. */
 const running: YogaPlugin = {
   onParams({ params, setParams, paramsHandler, setParamsHandler, context: { exchange } }) {
-    // A hash may stand in place of the text, which Yoga demands.
+    // Yoga demands a text, which a hash may replace.
     setParams({ ...params, query: params.query ?? '' });
     setParamsHandler(async (payload) => {
       const outcome = exchange.outcome ?? (await run(payload.params, exchange.request));
@@ -64,7 +62,7 @@ const running: YogaPlugin = {
 /** Yoga parses this in place of a document that has been run. */
 const NOTHING = parse('subscription { nothing }');
 
-/** Yoga's steps, by which it knows that a stream is a subscription and is written as events. */
+/** Yoga's steps for a subscription, so that it writes a stream as events. */
 const streaming: YogaPlugin = {
   onParse: ({ setParsedDocument }) => setParsedDocument(NOTHING),
   onValidate: ({ setResult }) => setResult([]),

@@ -1,40 +1,33 @@
+import { addAbortListener } from 'node:events';
 import type { Server, ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Caller } from '../../core/context.ts';
 
-/** Timers take no more. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** The time until the caller's token expires, up to the longest timer. */
 export const msLeft = (expiresAt: number): number => Math.min(Math.max(0, expiresAt - Date.now()), LONGEST_TIMER_MS);
 
-/**
- * Aborts when the client has gone or has its whole answer, when the process is to end, and when the caller's token
- * expires or `longestMs` have passed: whoever waits stops waiting, and no stream outlives its token.
- */
+/** Aborts like `leftOf`, and when the process is to end, the token expires, or `longestMs` have passed. */
 export function closedOf(
   res: ServerResponse,
   ending: AbortSignal,
   caller: Caller | null,
   longestMs = LONGEST_TIMER_MS,
 ): AbortSignal {
-  const closed = new AbortController();
+  const closed = leftOf(res);
   const expired = new AbortController();
   const left = caller ? msLeft(caller.expiresAt) : longestMs;
   const timer = setTimeout(() => expired.abort(), Math.min(left, longestMs));
-  res.once('close', () => {
-    clearTimeout(timer);
-    closed.abort();
-  });
-  // Before anybody else hears of the end. A stream of events just stops, so that its client comes back, to another
-  // process or with another token: what GraphQL calls "complete" would tell it not to.
+  addAbortListener(closed, () => clearTimeout(timer));
+  // This listener is the first: a stream of events ends without GraphQL's "complete", so that its client comes back.
   const stop = () => isEventStream(res) && res.end();
-  for (const end of [ending, expired.signal]) end.addEventListener('abort', stop, { signal: closed.signal });
-  return AbortSignal.any([closed.signal, ending, expired.signal]);
+  for (const end of [ending, expired.signal]) end.addEventListener('abort', stop, { signal: closed });
+  return AbortSignal.any([closed, ending, expired.signal]);
 }
 
-/** Aborts when the client has gone, or has its whole answer. */
+/** Aborts when the client disconnects or has its answer. */
 export function leftOf(res: ServerResponse): AbortSignal {
   const left = new AbortController();
   if (res.closed) left.abort();
@@ -45,14 +38,10 @@ export function leftOf(res: ServerResponse): AbortSignal {
 const isEventStream = (res: ServerResponse): boolean =>
   res.headersSent && /^text\/event-stream/.test(String(res.getHeader('content-type')));
 
-/** How long a connection stays open without a request: one may be on its way. */
+/** The interval at which idle connections are closed: a request may be on its way. */
 const IDLE_GRACE_MS = 1_000;
 
-/**
- * Ends a server without failing a request. For `graceMs` it serves as ever, so that those who ask /readyz turn to
- * others; then no new connections, `Connection: close` on every answer, and connections that stay idle are closed after
- * a moment. What takes longer than `longestMs` in all is cut.
- */
+/** Serves for `graceMs`, while load balancers read /readyz; then ends idle connections, at `longestMs` all others. */
 export async function drain(server: Server, graceMs: number, longestMs: number): Promise<void> {
   const end = performance.now() + longestMs;
   const underWay = new Set<ServerResponse>();
@@ -65,7 +54,7 @@ export async function drain(server: Server, graceMs: number, longestMs: number):
   const closed = Promise.withResolvers<void>();
   // net.Server's close keeps connections; http.Server's would cut idle ones that a client is about to use.
   NetServer.prototype.close.call(server, () => closed.resolve());
-  // `Connection: close` is sent only now, since such clients come back with a new connection.
+  // Clients answer `Connection: close` with a new connection, which would have come here before.
   const sayClose = (_req: unknown, res: ServerResponse) => void res.setHeader('Connection', 'close');
   server.off('request', remember).prependListener('request', sayClose);
   for (const res of underWay) if (!res.headersSent) sayClose(null, res);

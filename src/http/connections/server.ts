@@ -5,37 +5,34 @@ import type { Express } from 'express';
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
 
-/** A client's headers arrive in one piece, or nearly. */
 const HEADERS_MS = 10_000;
-/** Longer than proxies keep an idle connection (60 seconds): who closes it first may do so under a request. */
+/** Longer than proxies keep an idle connection (60 seconds), so that none is closed under a request. */
 const KEEP_ALIVE_MS = 75_000;
-/** Half-open connections, such as those of a follower whose machine has gone, are noticed. */
+/** Probes find half-open connections, such as those of a follower whose machine is off. */
 const PROBE_MS = 60_000;
-/** A body, or an answer, may go by as slowly as this, and may stand still for as long as that. */
+/** The slowest body or answer, and its longest pause. */
 const BYTES_PER_SECOND = 4096;
 const PATIENCE_MS = 30_000;
 const SWEEP_MS = 5_000;
 
-/** Texts for errors of Node's parser, by code; other errors are bad requests. */
+/** Statuses for errors of Node's parser, by code; others are 400. */
 const badRequests: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
 };
 
-/** Handlers of requests to upgrade their connection. */
 export interface Upgrades {
-  /** False: it is a request like any other. */
+  /** False for an ordinary request. */
   accepts(request: IncomingMessage): boolean;
   accept(request: IncomingMessage, socket: Duplex, head: Buffer): void;
 }
 
-/** How far one connection has got. Times are of `performance.now()`. */
+/** The progress of one connection. Times are of `performance.now()`. */
 class Progress {
   readonly opened = performance.now();
-  /** The answers that have not been sent completely: of pipelined requests there are several. */
+  /** Answers that are not sent completely; pipelined requests have several. */
   answers: ServerResponse[] = [];
-  /** The request that is being read, and where its body began. */
   request: IncomingMessage | null = null;
   began = 0;
   bytesBefore = 0;
@@ -53,15 +50,13 @@ class Progress {
   }
 }
 
-/**
- * A server that no client can hold up: connections are at most LIMIT_CONNECTIONS, and those whose client sends or takes too
- * slowly are cut. Node's own limit for a whole request is off, since an upload may take hours as long as it arrives.
- */
+/** A server of at most LIMIT_CONNECTIONS connections, which cuts those whose client sends or takes too slowly. */
 export function openServer(app: Express, upgrades: Upgrades, { LIMIT_CONNECTIONS }: Config, log: Logger): Server {
   const progress = new Map<Socket, Progress>();
   const server = createServer(
     {
       headersTimeout: HEADERS_MS,
+      // An upload may take hours.
       requestTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE_MS,
       connectionsCheckingInterval: SWEEP_MS,
@@ -89,7 +84,7 @@ export function openServer(app: Express, upgrades: Upgrades, { LIMIT_CONNECTIONS
     dropped += 1;
   });
   const sweep = setInterval(() => {
-    // Reset, since the system would go on offering what a slow reader has not taken.
+    // Without a reset the system would go on sending to a slow reader.
     for (const [socket, one] of progress) if (isTooSlow(socket, one)) socket.resetAndDestroy();
     if (dropped > 0) log.warn({ dropped, LIMIT_CONNECTIONS }, 'connections were dropped: there are too many');
     dropped = 0;
@@ -101,7 +96,7 @@ export function openServer(app: Express, upgrades: Upgrades, { LIMIT_CONNECTIONS
 const isUnsent = ({ writableFinished }: ServerResponse): boolean => !writableFinished;
 
 function answerBadRequest(error: NodeJS.ErrnoException, socket: Socket, progress: Progress | undefined): void {
-  // A client that has sent nothing may begin at this moment, and would take an error for the answer.
+  // A client that begins at this moment would take an error for its answer.
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return;
   const isAnswering = progress?.answers.some((answer) => answer.headersSent && isUnsent(answer));
   if (socket.writable && !isAnswering) {
@@ -116,7 +111,7 @@ function isTooSlow(socket: Socket, progress: Progress): boolean {
   return saysNothing || readsTooSlowly(socket, progress, now) || writesTooSlowly(socket, progress, now);
 }
 
-/** A body has half a minute, and a second more for each 4 kB of it; and it may not stand still for half a minute. */
+/** A body has half a minute, and a second more for each 4 kB; it may not pause for half a minute. */
 function readsTooSlowly({ bytesRead }: Socket, progress: Progress, now: number): boolean {
   const { request, began, bytesBefore } = progress;
   if (!request) return false;
@@ -124,7 +119,7 @@ function readsTooSlowly({ bytesRead }: Socket, progress: Progress, now: number):
     progress.request = null;
     return false;
   }
-  // Bytes that have arrived and are not read yet are our own delay: a busy database slows an upload.
+  // Unread bytes are the server's own delay: a busy database slows an upload.
   if (bytesRead !== progress.read || request.readableLength > 0) {
     progress.read = bytesRead;
     progress.readAt = now;
@@ -133,10 +128,7 @@ function readsTooSlowly({ bytesRead }: Socket, progress: Progress, now: number):
   return now - progress.readAt > PATIENCE_MS || (now - began > allowed && request.readableLength === 0);
 }
 
-/**
- * What waits to be taken has half a minute, and a second more for each 4 kB of it: how much the client has taken is known when it
- * has taken a whole piece. Long answers are sent in pieces (http/body.ts). An event stream with nothing to say has nothing waiting.
- */
+/** Waiting bytes have half a minute, and a second more for each 4 kB. Progress is known per piece of an answer. */
 function writesTooSlowly(socket: Socket, progress: Progress, now: number): boolean {
   const { writableLength } = socket;
   const taken = socket.bytesWritten - writableLength;

@@ -7,27 +7,24 @@ import { openDevelopmentIdentity, type TokenClaims } from './development-identit
 import { IssuerKeys } from './issuer.ts';
 
 export interface Authenticator {
-  /**
-   * The caller behind the value of an Authorization header; null when none was sent. Throws Unauthenticated, Forbidden
-   * (no company in the token) or Unavailable (the issuer's keys cannot be read).
-   */
+  /** The caller by an Authorization header; null without one. Throws Unauthenticated, Forbidden and Unavailable. */
   authenticate(authorization: string | undefined): Promise<Caller | null>;
-  /** A token of the gateway's own; only where it is its own issuer. */
+  /** Makes a token where the gateway is its own issuer. */
   issue?: (claims: TokenClaims) => Promise<string>;
-  /** Warnings for the operator, logged at start. */
   warnings: readonly string[];
 }
 
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'];
-/** JWTs made for other ends (logout tokens, security events) name another type (RFC 8725, section 3.11). */
+/** JWTs for other purposes, such as logout tokens, have other types (RFC 8725, section 3.11). */
 const TYPES: readonly unknown[] = [undefined, 'jwt', 'at+jwt', 'application/jwt', 'application/at+jwt'];
-/** Compact form and nothing else: jose would accept a padded signature. */
+/** The compact form: jose would accept a padded signature. */
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 const LONGEST_COMPANY = 255;
-/** Clocks may differ by so many seconds. */
 const TOLERANCE = 5;
 
-/** Builds what turns tokens into callers: for the configured issuer, or for the gateway's own tokens in development. */
+const NO_AUDIENCE = 'AUTH_AUDIENCE is not set: tokens that the issuer made for other services are accepted, too.';
+
+/** Opens the authenticator for the configured issuer, or in development for the gateway's own tokens. */
 export async function openAuthenticator(config: Config): Promise<Authenticator> {
   const verified = new VerifiedTokens<Caller>();
   const identity = config.developmentIdentity ? await openDevelopmentIdentity(config) : null;
@@ -46,17 +43,13 @@ export async function openAuthenticator(config: Config): Promise<Authenticator> 
   return {
     authenticate: async (authorization) => {
       if (authorization === undefined) return null;
-      // Remembered as it was sent: what is known need not even be taken apart.
       return verified.get(authorization, async () => {
         const claims = await verifiedClaims(bearerToken(authorization), findKey, options);
         return { value: callerOf(claims, config), expiresAt: (claims.exp ?? 0) * 1000 };
       });
     },
     ...(identity && { issue: identity.issue }),
-    warnings:
-      audience === undefined
-        ? ['AUTH_AUDIENCE is not set: tokens that the issuer made for other services are accepted, too.']
-        : [],
+    warnings: audience === undefined ? [NO_AUDIENCE] : [],
   };
 }
 
@@ -70,7 +63,7 @@ function bearerToken(authorization: string): string {
   return token;
 }
 
-/** The claims of a token that is what it says; any other reason than an issuer out of reach is an error. */
+/** The claims of a verified token; throws Unauthenticated, or Unavailable where the keys cannot be read. */
 async function verifiedClaims(token: string, findKey: JWTVerifyGetKey, options: JWTVerifyOptions): Promise<JWTPayload> {
   try {
     const { payload, protectedHeader } = await verifyWithAnyKey(token, findKey, options);
@@ -88,7 +81,7 @@ async function verifiedClaims(token: string, findKey: JWTVerifyGetKey, options: 
   }
 }
 
-/** A token that names no key is tried with each that fits. */
+/** Verifies a token; one that names no key is tried with each that fits. */
 async function verifyWithAnyKey(token: string, findKey: JWTVerifyGetKey, options: JWTVerifyOptions) {
   try {
     return await jwtVerify(token, findKey, options);
@@ -137,40 +130,33 @@ function callerOf(claims: JWTPayload, config: Config): Caller {
   };
 }
 
-/** Nothing is trimmed or mended here: two spellings that end as one name would be two tenants in one. */
+/** Names are not trimmed: two spellings of one name would be two tenants in one. */
 function isCompany(value: unknown): value is string {
-  return (
-    typeof value === 'string' &&
-    value !== '' &&
-    value.length <= LONGEST_COMPANY &&
-    value === value.trim() &&
-    value.isWellFormed() &&
-    !/\p{Cc}/u.test(value)
-  );
+  if (typeof value !== 'string' || value === '' || value.length > LONGEST_COMPANY) return false;
+  return value === value.trim() && value.isWellFormed() && !/\p{Cc}/u.test(value);
 }
 
-/** The value of a verified token, and the time (ms since 1970) at which it expires. */
-export interface Verified<T> {
+export interface VerifiedToken<T> {
   value: T;
   expiresAt: number;
 }
 
 const LONGEST = 60_000;
-/** The size of all kept tokens with their values: 40,000 usual ones of 700 characters. */
+/** The size of all kept tokens: 40,000 of 700 characters. */
 const MOST_BYTES = 40 * 1024 * 1024;
 const BYTES_BESIDE = 300;
-/** Longer tokens are verified each time: few of them would take the place of many. */
+/** Longer tokens are verified each time: they would evict many others. */
 const MOST_CHARACTERS = 4_096;
 
-/** Remembers tokens until they expire, a minute at most: checking a signature costs more than a small request. */
+/** Remembers tokens for a minute at most: checking a signature costs more than a small request. */
 export class VerifiedTokens<T> {
   readonly #entries = new LRUCache<string, { value: Promise<T>; until: number }>({
     maxSize: MOST_BYTES,
     sizeCalculation: (_, token) => token.length + BYTES_BESIDE,
   });
 
-  /** The kept or new result of `verify` for this token. Concurrent first uses verify once; errors are not kept. */
-  get(token: string, verify: () => Promise<Verified<T>>): Promise<T> {
+  /** The kept or new result of `verify`. Concurrent first uses verify once; errors are not kept. */
+  get(token: string, verify: () => Promise<VerifiedToken<T>>): Promise<T> {
     const known = this.#entries.get(token);
     if (known && Date.now() < known.until) return known.value;
     const verification = verify();
@@ -188,7 +174,6 @@ export class VerifiedTokens<T> {
     return entry.value;
   }
 
-  /** Forgets all tokens when keys have changed; verifications under way are not kept either. */
   clear(): void {
     this.#entries.clear();
   }

@@ -13,14 +13,14 @@ const text = z.string();
 const privateKey = z.object({ kty: z.literal('EC'), crv: z.literal('P-256'), x: text, y: text, d: text });
 type PrivateKey = z.output<typeof privateKey>;
 
-/** The claims of a development token. `expiresIn` is a time span such as `2h` or `30 days` (the default). */
+/** `expiresIn` is a time span such as `2h` or `30 days` (the default). */
 export interface TokenClaims {
   company: string;
   scope?: string | undefined;
   expiresIn?: string | undefined;
 }
 
-/** The gateway as its own issuer, by a key kept in DATA_DIR: tokens made once go on working after a restart. */
+/** The gateway as its own issuer. Its key is in DATA_DIR, so that tokens outlive a restart. */
 export async function openDevelopmentIdentity(config: Config) {
   const jwk = await readOrMakeKey(config.DATA_DIR);
   const { d: _, ...publicJwk } = jwk;
@@ -53,7 +53,7 @@ async function readOrMakeKey(directory: string): Promise<PrivateKey> {
   const draft = `${path}.${randomUUID()}`;
   try {
     await writeFile(draft, `${JSON.stringify(made)}\n`, { flag: 'wx', mode: 0o600, flush: true });
-    // A link, unlike a rename, fails when another process was quicker; its key is then everyone's.
+    // A link, unlike a rename, fails when another process was quicker, whose key counts then.
     await link(draft, path);
     return made;
   } catch (error) {
@@ -66,13 +66,11 @@ async function readOrMakeKey(directory: string): Promise<PrivateKey> {
 }
 
 async function readKey(path: string): Promise<PrivateKey | null> {
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
+  const text = await readFile(path, 'utf8').catch((error) => {
     if (hasCode(error, 'ENOENT')) return null;
     throw error;
-  }
+  });
+  if (text === null) return null;
   try {
     return privateKey.parse(JSON.parse(text));
   } catch (cause) {

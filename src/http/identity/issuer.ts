@@ -2,13 +2,12 @@ import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose';
 import { z } from 'zod';
 import { type Forbidden, type Unauthenticated, Unavailable } from '../../core/errors.ts';
 
-/** Discovery and keys together; a caller waits no longer than this for an issuer that hangs. */
+/** The longest wait for discovery and keys together. */
 const TIMEOUT = 3_000;
-/** Keys are read again after this time, so that a withdrawn one stops working. */
+/** Keys are read again after this time, so that withdrawn ones stop working. */
 const MAX_AGE = 600_000;
-/** Tokens naming unknown keys make us look again no more often than this. */
+/** The shortest time between two reads for unknown keys. */
 const COOL_DOWN = 30_000;
-/** An issuer that did not answer is left alone this long. */
 const PAUSE = 2_000;
 
 const discovery = z.object({ issuer: z.string(), jwks_uri: z.url({ protocol: /^https?$/ }) });
@@ -20,14 +19,7 @@ interface KeySet {
   readAt: number;
 }
 
-/**
- * Finds the key that a token's header names among those the issuer publishes: at `jwksUri`, or where OpenID discovery
- * says. Nothing is read before the first token. Keys already known go on working while the issuer is out of reach;
- * without them it throws Unavailable. `onRotated` is called when other keys than before are published.
- *
- * jose's own remote set is not used: it forgets its keys when they are old and the issuer is down, and failed reads do
- * not count towards its cool-down.
- */
+/** Finds keys at `jwksUri` or by OpenID discovery; throws Unavailable. Unlike jose's, known keys outlive an outage. */
 export class IssuerKeys {
   readonly #issuer: string;
   readonly #jwksUri: string | undefined;
@@ -51,7 +43,7 @@ export class IssuerKeys {
       return await keys.find(header, token);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-      // Keys read for this very token were looked through just now.
+      // The keys were just read for this token.
       if (keys !== before) this.#missedAt = keys.readAt;
       if (!this.#reading && !this.#failure && Date.now() - this.#missedAt < COOL_DOWN) throw error;
       if (!this.#reading) this.#missedAt = Date.now();
@@ -63,12 +55,11 @@ export class IssuerKeys {
     const known = this.#known;
     if (!known) return this.#refresh();
     if (Date.now() - known.readAt < MAX_AGE) return known;
-    // Old keys are better than none, and nobody waits for an issuer that failed the last time.
+    // Old keys are better than none, and no caller waits for an issuer that failed before.
     const refreshed = this.#refresh().catch(() => known);
     return this.#failure ? known : refreshed;
   }
 
-  /** One reading at a time, shared by all who wait for it. */
   async #refresh(): Promise<KeySet> {
     if (this.#failure && Date.now() - this.#failure.at < PAUSE) throw this.#failure.error;
     this.#reading ??= this.#read();
@@ -112,16 +103,12 @@ async function readJson(url: string, signal: AbortSignal): Promise<unknown> {
   throw new Error(`${url} answered ${response.status}`);
 }
 
-/** The value of `WWW-Authenticate` for an error (RFC 6750, section 3); without an error code when nothing was sent. */
+/** The value of `WWW-Authenticate` for an error (RFC 6750, section 3). */
 export function challenge(error: Unauthenticated | Forbidden): string {
-  const parameters: Record<string, string | undefined> = { realm: 'fleet-gateway' };
-  if (error.code === 'FORBIDDEN') {
-    parameters.error = 'insufficient_scope';
-    parameters.scope = error.scope;
-  } else if (error.reason) {
-    parameters.error = error.reason;
-  }
-  if (parameters.error) parameters.error_description = error.message;
+  const isForbidden = error.code === 'FORBIDDEN';
+  const code = isForbidden ? 'insufficient_scope' : error.reason;
+  const scope = isForbidden ? error.scope : null;
+  const parameters = { realm: 'fleet-gateway', error: code, scope, error_description: code && error.message };
   const written = Object.entries(parameters).flatMap(([name, value]) => (value ? `${name}="${quotable(value)}"` : []));
   return `Bearer ${written.join(', ')}`;
 }

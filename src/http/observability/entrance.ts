@@ -3,14 +3,11 @@ import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import { localsOf, loggedStatus, operationOf } from '../request-context.ts';
 
-/** Hears of every answered request, and of those whose client left before. */
-export type Observe = (req: Request, res: Response, milliseconds: number) => void;
+/** Observes every request at its end, also one whose client left before. */
+export type RequestObserver = (req: Request, res: Response, milliseconds: number) => void;
 
-/**
- * What every request passes first, in one step: it is named (sent back as X-Request-Id) and protected, and when it is
- * over it is counted and logged.
- */
-export function entrance(log: Logger, observe: Observe): RequestHandler {
+/** The first step of every request: gives it an id and protective headers; counts and logs it at its end. */
+export function entrance(log: Logger, observe: RequestObserver): RequestHandler {
   return (req, res, next) => {
     const start = performance.now();
     const requestId = requestIdOf(req.headers['x-request-id']);
@@ -26,14 +23,11 @@ export function entrance(log: Logger, observe: Observe): RequestHandler {
   };
 }
 
-/** Long enough for any tracing scheme, short and plain enough for a log line and a header. */
-const SANE = /^[\w.:-]{1,128}$/;
-
-/** The name of a request: its caller's own (X-Request-Id) if that is a sane one. */
+/** The id of a request: its caller's X-Request-Id if that fits a log line and a header. */
 const requestIdOf = (given: string | string[] | undefined): string =>
-  typeof given === 'string' && SANE.test(given) ? given : randomUUID();
+  typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
 
-/** One line for an answered request. It names the operation, not the address: a VIN in a path is personal data. */
+/** One line for a request, with its operation and not its address: a VIN in a path is personal data. */
 function logRequest(log: Logger, req: Request, res: Response, milliseconds: number): void {
   if (!log.isLevelEnabled('info')) return;
   const { requestId, company, code } = localsOf(res);
@@ -45,10 +39,7 @@ function logRequest(log: Logger, req: Request, res: Response, milliseconds: numb
   );
 }
 
-/**
- * The headers of every answer. An answer is data: nothing in it may run or be framed, and no cache may keep it. Pages set
- * a policy of their own.
- */
+/** The headers of every answer: data that may not run, be framed or be cached. Pages set their own policy. */
 const securityHeaders: readonly (readonly [name: string, value: string])[] = Object.entries({
   'Content-Security-Policy': "default-src 'none';frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'same-origin',

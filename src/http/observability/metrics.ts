@@ -1,23 +1,25 @@
 import { hash, timingSafeEqual } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { RequestHandler } from 'express';
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { contextOf } from '../../core/context.ts';
 import { Unauthenticated } from '../../core/errors.ts';
+import { BACKLOG_COUNTED_MOST, readBacklog } from '../../core/operations/backlog.ts';
+import { telemetry } from '../../telemetry/telemetry.ts';
 import { type HttpServices, localsOf, loggedStatus, operationOf } from '../request-context.ts';
-import type { Observe } from './entrance.ts';
-import { openGauges } from './gauges.ts';
+import type { RequestObserver } from './entrance.ts';
+import { lookedAt } from './probes.ts';
 
-/** Clients choose the names of GraphQL operations, and each is kept in memory for good. */
+/** Operations that are counted apart: each stays in memory, and clients can make many. */
 const MOST_OPERATIONS = 300;
 
-/**
- * Metrics for operators: requests, waiting work, the database, providers, and the process itself. `expose` is `/metrics`, in
- * Prometheus' text format; nothing in it is of a company.
- */
+/** Metrics for operators, without data of companies. `expose` answers `/metrics` in Prometheus' text format. */
 export function openMetrics(services: HttpServices) {
   const registry = new Registry();
-  // A look at the event loop every 10 ms, as by default, would be most of what an idle process does.
+  // Measuring the event loop every 10 ms, the default, would be most of an idle process's work.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
-  const counter: MakeCounter = (name, help, labelNames) =>
+  const counter: CounterFactory = (name, help, labelNames) =>
     new Counter({ name: `fleet_gateway_${name}`, help, labelNames, registers: [registry] });
   const answered = 'Requests answered, by operation, HTTP status and, for errors, code.';
   const requests = counter('requests_total', answered, ['operation', 'status', 'code']);
@@ -39,7 +41,7 @@ export function openMetrics(services: HttpServices) {
   };
   const { METRICS_TOKEN } = services.config;
 
-  const observe: Observe = (req, res, milliseconds) => {
+  const observe: RequestObserver = (req, res, milliseconds) => {
     const operation = bounded(operationOf(req, res));
     requests.inc({ operation, status: loggedStatus(res), code: localsOf(res).code ?? '' });
     durations.observe({ operation }, milliseconds / 1000);
@@ -55,9 +57,9 @@ export function openMetrics(services: HttpServices) {
   return { observe, expose };
 }
 
-type MakeCounter = (name: string, help: string, labelNames: string[]) => Counter;
+type CounterFactory = (name: string, help: string, labelNames: string[]) => Counter;
 
-/** Counters of work beside requests. Each begins at zero, so that a first failure is an increase. */
+/** Counters of work beside requests. Known outcomes begin at zero, so that a first failure is an increase. */
 const outcomes = {
   verification: {
     name: 'verifications_total',
@@ -82,7 +84,7 @@ const outcomes = {
   },
 };
 
-function countOutcomes({ changes }: HttpServices, counter: MakeCounter): void {
+function countOutcomes({ changes }: HttpServices, counter: CounterFactory): void {
   const counters = new Map<string, Counter>();
   for (const [of, { name, help, known }] of Object.entries(outcomes)) {
     counters.set(of, counter(name, help, ['outcome']));
@@ -91,8 +93,82 @@ function countOutcomes({ changes }: HttpServices, counter: MakeCounter): void {
   changes.on('outcome', (of, outcome, count) => counters.get(of)?.inc({ outcome }, count));
 }
 
-/** Compares without telling by its time how much is right. */
 function isSame(given: string, wanted: string): boolean {
   const digest = (text: string) => hash('sha256', text, 'buffer');
   return timingSafeEqual(digest(given), digest(wanted));
 }
+
+const BREAKER_STATES = ['CLOSED', 'OPEN', 'PROBING'] as const;
+/** The shortest time between two queries for gauges. */
+const FRESH_MS = 2_000;
+const PATIENCE_MS = 2_000;
+
+const described = {
+  info: ['Always 1; the labels say what is running.', 'version', 'database'],
+  database_up: ['Whether the database has just answered (1) or not (0).'],
+  database_connections: ['Connections of the pool to a server, by state.', 'state'],
+  database_waiting: ['Statements that wait for a connection of the pool.'],
+  requests_waiting: ['Parts of requests that wait for their company to have its turn for a connection.'],
+  due_rows: [`Rows due and not taken up, of all processes; at most ${BACKLOG_COUNTED_MOST}.`, 'kind'],
+  due_oldest_seconds: ['How long the oldest of these rows has been waiting.', 'kind'],
+  provider_state: ['The state of the circuit breaker of a provider.', 'provider', 'state'],
+  provider_paused_seconds: ['For how long a provider wants no requests.', 'provider'],
+} as const satisfies Record<string, readonly [help: string, ...labels: string[]]>;
+
+type Gauges = Record<keyof typeof described, Gauge<string>>;
+
+/** Gauges of the database, waiting work and providers, read on demand; the result reads them. */
+function openGauges(services: HttpServices, registry: Registry): () => Promise<void> {
+  const all = Object.entries(described).map(([name, [help, ...labelNames]]) => ({
+    name,
+    help,
+    gauge: new Gauge({ name: `fleet_gateway_${name}`, help, labelNames, registers: [registry] }),
+  }));
+  const gauges = Object.fromEntries(all.map(({ name, gauge }) => [name, gauge])) as Gauges;
+  gauges.info.set({ version: packageJson.version, database: services.database.kind }, 1);
+  const readDatabase = lookedAt(() => showDatabase(services, gauges), FRESH_MS);
+  const read = () => {
+    showMemory(services, gauges);
+    return readDatabase();
+  };
+  const watched = all.map((one) => ({ ...one, name: `fleet_gateway.${one.name}` }));
+  telemetry?.watch(watched, async () => {
+    await read();
+    return Promise.all(watched.map(async ({ gauge, ...one }) => ({ ...one, values: (await gauge.get()).values })));
+  });
+  return read;
+}
+
+async function showDatabase(services: HttpServices, gauges: Gauges): Promise<void> {
+  // Two reads: a database that counts its backlog slowly is still up.
+  const answering = services.database.ping().then(() => true);
+  const counting = readBacklog(contextOf(services, 'metrics', null));
+  const [answers, backlog] = await Promise.all([inTime(answering, false), inTime(counting, [])]);
+  gauges.database_up.set(Number(answers));
+  // An unknown value is left out instead of showing its last state.
+  gauges.due_rows.reset();
+  gauges.due_oldest_seconds.reset();
+  for (const { kind, rows, oldestSeconds } of backlog) {
+    gauges.due_rows.set({ kind }, rows);
+    gauges.due_oldest_seconds.set({ kind }, oldestSeconds);
+  }
+}
+
+function showMemory({ database, places, manufacturers }: HttpServices, gauges: Gauges): void {
+  const pool = database.connections?.();
+  if (pool) {
+    gauges.database_connections.set({ state: 'idle' }, pool.idle);
+    gauges.database_connections.set({ state: 'used' }, pool.used);
+    gauges.database_waiting.set(pool.waiting);
+  }
+  gauges.requests_waiting.set(places.waiting);
+  for (const { id: provider, breaker, pausedUntil } of manufacturers.state()) {
+    for (const state of BREAKER_STATES) gauges.provider_state.set({ provider, state }, Number(state === breaker));
+    const pausedMs = pausedUntil ? Math.max(0, pausedUntil.getTime() - Date.now()) : 0;
+    gauges.provider_paused_seconds.set({ provider }, pausedMs / 1000);
+  }
+}
+
+/** The promise's value, or `unknown` when it fails or takes too long, so that no scrape hangs. */
+const inTime = <T>(promise: Promise<T>, unknown: T): Promise<T> =>
+  Promise.race([promise.catch(() => unknown), delay(PATIENCE_MS, unknown, { ref: false })]);

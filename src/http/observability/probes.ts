@@ -2,10 +2,9 @@ import { type RequestHandler, Router } from 'express';
 import { MethodNotAllowed } from '../../core/errors.ts';
 import { type HttpServices, localsOf } from '../request-context.ts';
 
-/** A result is given again for this time. */
 const LOOK_MS = 1_000;
 
-/** `/livez`: the process runs. `/readyz`: it can also do its work: the database answers and has its migrations. */
+/** `/livez`: the process runs. `/readyz`: the database answers, too, and has its migrations. */
 export function probes({ database, ending }: HttpServices): Router {
   const router = Router();
   const unready = lookedAt(() => database.unready(), LOOK_MS);
@@ -19,7 +18,7 @@ export function probes({ database, ending }: HttpServices): Router {
   return router;
 }
 
-/** Shares a look among all who ask during it, and within `ms` of its beginning. */
+/** Shares one call of `look` among callers during it, and for `ms` after it. */
 export function lookedAt<T>(look: () => Promise<T>, ms: number): () => Promise<T> {
   let last: Promise<T> | undefined;
   let until = 0;
@@ -36,12 +35,9 @@ export function lookedAt<T>(look: () => Promise<T>, ms: number): () => Promise<T
 
 /** Answers GET (and HEAD) at an address outside the interfaces, and rejects its other methods. */
 export function onlyGet(router: Router, path: string, handler: RequestHandler): void {
-  router.get(path, (req, res, next) => {
+  router.all(path, (req, res, next) => {
     localsOf(res).route = path;
-    return handler(req, res, next);
-  });
-  router.all(path, (req, res) => {
-    localsOf(res).route = path;
+    if (req.method === 'GET' || req.method === 'HEAD') return handler(req, res, next);
     throw new MethodNotAllowed(req.method, ['GET', 'HEAD']);
   });
 }

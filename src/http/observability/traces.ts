@@ -2,14 +2,11 @@ import type { RequestHandler } from 'express';
 import type { Telemetry } from '../../telemetry/telemetry.ts';
 import { localsOf, loggedStatus } from '../request-context.ts';
 
-/** Asked every few seconds by machines, and of no interest to anyone who looks at traces. */
+/** Requests of machines every few seconds, which would fill the traces. */
 const PROBES = new Set(['/livez', '/readyz', '/metrics']);
 const OUR_ERRORS = new Set(['INTERNAL', 'UNAVAILABLE']);
 
-/**
- * Each request as a span of its caller's trace (`traceparent`), named by method and route. Like the log it has no
- * address in it, since a VIN may stand there.
- */
+/** Each request as a span of its caller's trace (`traceparent`), without its address, which may hold a VIN. */
 export const traces =
   (telemetry: Telemetry): RequestHandler =>
   (req, res, next) => {

@@ -54,40 +54,30 @@ export const homePolicy =
   `default-src 'none'; style-src ${hashOf(style)}; script-src ${hashOf(script)}; img-src data:; base-uri 'none'; ` +
   `form-action 'none'; frame-ancestors 'none'`;
 
-interface Place {
-  href: string;
-  name: string;
-  about: string;
-}
+type Address = readonly [href: string, name: string, about: string];
 
-const consoleOfFleets: Place = {
-  href: '/console',
-  name: 'Console',
-  about: 'Look at fleets, upload files, see what happens',
-};
-const graphiql: Place = {
-  href: '/graphql',
-  name: 'GraphiQL',
-  about: 'Write and run queries, mutations and subscriptions',
-};
-const schemaFile: Place = { href: '/schema.graphql', name: 'GraphQL schema', about: 'The whole schema as a file' };
-const forDevelopers = ({ CONSOLE, GRAPHIQL, INTROSPECTION }: HttpServices['config']): Place[] => [
-  ...(CONSOLE ? [consoleOfFleets] : []),
+const forDevelopers = ({ CONSOLE, GRAPHIQL, INTROSPECTION }: HttpServices['config']): Address[] => [
+  ...(CONSOLE ? [consolePage] : []),
   ...(GRAPHIQL ? [graphiql] : []),
-  { href: '/docs', name: 'REST reference', about: 'Every operation, with examples, to try out' },
+  ['/docs', 'REST reference', 'Every operation, with examples, to try out'],
   ...(INTROSPECTION ? [schemaFile] : []),
-  { href: '/openapi.json', name: 'OpenAPI document', about: 'For generators of clients' },
+  ['/openapi.json', 'OpenAPI document', 'For generators of clients'],
 ];
-const forOperators: Place[] = [
-  { href: '/livez', name: 'Liveness', about: 'Whether the process runs' },
-  { href: '/readyz', name: 'Readiness', about: 'Whether it can do its work' },
-  { href: '/metrics', name: 'Metrics', about: 'For Prometheus' },
+const consolePage: Address = ['/console', 'Console', 'Look at fleets, upload files, see what happens'];
+const graphiql: Address = ['/graphql', 'GraphiQL', 'Write and run queries, mutations and subscriptions'];
+const schemaFile: Address = ['/schema.graphql', 'GraphQL schema', 'The whole schema as a file'];
+const forOperators: Address[] = [
+  ['/livez', 'Liveness', 'Whether the process runs'],
+  ['/readyz', 'Readiness', 'Whether it can do its work'],
+  ['/metrics', 'Metrics', 'For Prometheus'],
 ];
 
-/** The page at `/`: what is running, and where everything is. With a token it shows commands that work. */
+const providersOf = (manufacturers: HttpServices['manufacturers']): string =>
+  [...new Set(manufacturers.list().flatMap(({ provider }) => provider ?? []))].join(', ');
+
+/** The page at `/`: what is running, and where everything is; with a token, commands that work. */
 export function home(services: HttpServices, base: string, token: string | undefined): string {
   const manufacturers = services.manufacturers.list();
-  const providers = [...new Set(manufacturers.flatMap(({ provider }) => provider ?? []))];
   const supported = manufacturers.filter((one) => one.supported);
   const database = services.database.kind === 'embedded' ? 'embedded in this process' : 'PostgreSQL';
   return html`<!doctype html>
@@ -103,15 +93,15 @@ ${new Html(`<style>${style}</style>`)}
 </header>
 <main>
   <h2>For developers</h2>
-  ${places(forDevelopers(services.config))}
+  ${list(forDevelopers(services.config))}
   ${token ? commands(base, token) : ''}
   <h2>For operators</h2>
-  ${places(forOperators)}
+  ${list(forOperators)}
   <h2>What is running</h2>
   <dl>
     <dt>Version<dd>${packageJson.version}
     <dt>Database<dd>${database}
-    <dt>Providers<dd>${providers.join(', ')}
+    <dt>Providers<dd>${providersOf(services.manufacturers)}
     <dt>Manufacturers<dd>${supported.length} of ${manufacturers.length} can be asked:
       ${supported.map(({ name }) => name).join(', ')}
   </dl>
@@ -121,9 +111,9 @@ ${token ? new Html(`<script>${script}</script>`) : ''}
 `.text;
 }
 
-const places = (list: readonly Place[]): Html => html`<ul>
-${list.map(
-  ({ href, name, about }) => html`    <li><a href="${href}">${name}</a><small>${about}</small>
+const list = (addresses: readonly Address[]): Html => html`<ul>
+${addresses.map(
+  ([href, name, about]) => html`    <li><a href="${href}">${name}</a><small>${about}</small>
 `,
 )}  </ul>`;
 
@@ -131,20 +121,17 @@ const fleet =
   '{"name":"Demo fleet","companyAddress":"1 Main Street, Berlin","email":"fleet@example.com","vat":"DE123456789"}';
 const query = '{"query":"{ fleets { totalCount nodes { id name vehicleCount } } }"}';
 
-/** Text to copy: a field, so that the keyboard too can select all of it. */
+/** Text to copy, in a field whose text the keyboard can select. */
 const copied = (label: string, rows: number, text: string): Html => {
   const id = label.toLowerCase().replaceAll(' ', '-');
   return html`<label for="${id}">${label}</label>
 <textarea id="${id}" readonly spellcheck="false" rows="${rows}">${text}</textarea>`;
 };
 
-const command = (base: string, path: string, body: string): string =>
-  [
-    `curl ${base}${path}`,
-    '-H "Authorization: Bearer $TOKEN"',
-    `-H 'Content-Type: application/json'`,
-    `-d '${body}'`,
-  ].join(' \\\n  ');
+const command = (base: string, path: string, body: string): string => `curl ${base}${path} \\
+  -H "Authorization: Bearer $TOKEN" \\
+  -H 'Content-Type: application/json' \\
+  -d '${body}'`;
 
 const commands = (base: string, token: string): Html => html`
   <h2>Try it</h2>
@@ -153,3 +140,24 @@ const commands = (base: string, token: string): Html => html`
   ${copied('The token', 5, `TOKEN='${token}'`)}
   ${copied('Create a fleet over REST', 5, command(base, '/fleets', fleet))}
   ${copied('List fleets over GraphQL', 4, command(base, '/graphql', query))}`;
+
+/** The text for newcomers at start: addresses, and a command that works. */
+export async function welcome(services: HttpServices, port: number): Promise<string> {
+  const { config, database, manufacturers, authenticator } = services;
+  const base = `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${port}`;
+  const token = await authenticator.issue?.({ company: 'demo' });
+  return [
+    `Fleet Gateway is ready on ${base}`,
+    ...(config.CONSOLE ? [`  Console               ${base}/console`] : []),
+    `  GraphQL               ${base}/graphql${config.GRAPHIQL ? ' (GraphiQL in a browser)' : ''}`,
+    `  REST                  ${base}/fleets`,
+    `  Database              ${database.kind === 'embedded' ? `embedded, in ${config.DATA_DIR}` : 'PostgreSQL'}`,
+    `  Manufacturers         asked through ${providersOf(manufacturers)}`,
+    ...(token ? ['', CREATE, '', curl(base, token), ''] : []),
+  ].join('\n');
+}
+
+const CREATE = 'Create a fleet (the token is for the company "demo"; npm run token makes others):';
+
+const curl = (base: string, token: string) =>
+  `curl -s ${base}/fleets -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d '${fleet}'`;

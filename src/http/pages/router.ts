@@ -5,16 +5,14 @@ import { fileURLToPath } from 'node:url';
 import { type Request, type Response, Router } from 'express';
 import { loadedOnce } from '../assets.ts';
 import { sendText } from '../body.ts';
-import { ownToken } from '../identity/own-token.ts';
 import { onlyGet } from '../observability/probes.ts';
-import type { HttpServices } from '../request-context.ts';
+import { type HttpServices, ownToken } from '../request-context.ts';
 import { home, homePolicy } from './home.ts';
-import { reference, referencePolicy } from './reference.ts';
+import { html } from './html.ts';
 
 const swagger = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 const pages = fileURLToPath(new URL('.', import.meta.url));
 
-/** The files of `/docs`; none comes from another host. */
 const assets: Readonly<Record<string, string>> = {
   'swagger-ui.css': join(swagger, 'swagger-ui.css'),
   'swagger-ui-bundle.js': join(swagger, 'swagger-ui-bundle.js'),
@@ -23,6 +21,31 @@ const assets: Readonly<Record<string, string>> = {
 };
 
 const schemaFile = fileURLToPath(new URL('../../../schema.graphql', import.meta.url));
+
+const referencePolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** The page at `/docs`: the reference that Swagger UI makes of /openapi.json. The token is for trying things out. */
+const reference = (token: string | undefined): string =>
+  html`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>REST reference – Fleet Gateway</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+<link rel="stylesheet" href="/docs/reference.css">
+<nav><a href="/">Fleet Gateway</a></nav>
+<div id="reference" data-token="${token}">
+  <noscript>
+    <p>This page is drawn by a script. Without scripts, read <a href="/openapi.json">the OpenAPI document</a>.</p>
+  </noscript>
+</div>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script src="/docs/reference.js"></script>
+</html>
+`.text;
 
 /** Pages for people: `/`, and `/docs`, the reference of the REST API; and the GraphQL schema as a file. */
 export function pagesRouter(services: HttpServices): Router {
@@ -43,10 +66,7 @@ export function pagesRouter(services: HttpServices): Router {
   return router;
 }
 
-/**
- * Sends a file of ours that is the same for everybody: caches may keep it, which no other answer allows them. It stays in memory, so
- * that all who take it slowly wait with the same bytes, and no disk is read for them.
- */
+/** Sends a public file, which caches may keep. It stays in memory, so that slow clients share the same bytes. */
 function keptFile(path: string, { type, seconds }: { type: string; seconds: number }) {
   const open = loadedOnce(() => readFile(path));
   return async (_req: Request, res: Response) => {

@@ -3,9 +3,8 @@ import { routes } from '../router.ts';
 import { headers, type Json, Schemas } from './json-schema.ts';
 import { operationOf } from './operation.ts';
 import { operatorPaths } from './operator-paths.ts';
-import { headerParameters, queryParameters } from './parameters.ts';
+import { headerParameters, queryParameters, tags } from './parameters.ts';
 import { problemExamples } from './problems.ts';
-import { tags } from './tags.ts';
 
 const description = `Fleets, their vehicles, the eligibility of vehicles for connected data, and contracts with manufacturers.
 

@@ -1,21 +1,14 @@
 import { z } from 'zod';
-import type { ErrorCode } from '../../core/errors.ts';
 
-/** A piece of an OpenAPI document. */
 export type Json = { [key: string]: unknown };
 
-/** Formats say it better than the expressions that zod reads them with. */
+/** Formats whose expressions are left out. */
 const FORMATS: readonly unknown[] = ['uuid', 'date-time', 'email'];
 
-/**
- * JSON Schemas of zod's, for one document. Schemas with an `id` in their meta stand once, in `components`, and
- * everywhere else there is a reference to them.
- */
+/** JSON Schemas of zod's, for one document. Those with an `id` in their meta are in `components`. */
 export class Schemas {
   readonly components: Record<string, Json> = {};
-  /** Answers that several operations have, by name. */
   readonly responses: Record<string, Json> = {};
-
   readonly #known = { input: new Map<z.ZodType, Json>(), output: new Map<z.ZodType, Json>() };
 
   /** `input`: as it may be sent. `output`: as it is answered. */
@@ -33,7 +26,6 @@ export class Schemas {
     return items;
   }
 
-  /** An example put together from the examples of a schema's fields. */
   exampleOf(schema: Json): unknown {
     if (Array.isArray(schema.examples)) return schema.examples[0];
     if (typeof schema.$ref === 'string')
@@ -47,17 +39,12 @@ export class Schemas {
   }
 }
 
-interface Made {
-  zodSchema: z.core.$ZodType;
-  jsonSchema: Json;
-}
-
-/** Whole numbers are counts, places and statuses: columns of four bytes. */
+/** Whole numbers are columns of four bytes. */
 const COUNT = { format: 'int32', minimum: 0, maximum: 2 ** 31 - 1 };
 
-/** Readers of an answer must bear fields that are added later, so no schema forbids any. */
-function plain({ zodSchema, jsonSchema: schema }: Made): void {
-  // Examples are as they are sent, also of what is another value once it was read.
+/** Allows fields that later versions add, and leaves out what zod says too much. */
+function plain({ zodSchema, jsonSchema: schema }: { zodSchema: z.core.$ZodType; jsonSchema: Json }): void {
+  // Examples of values that reading transforms are shown as sent.
   const { examples } = z.globalRegistry.get(zodSchema) ?? {};
   if (examples) schema.examples = examples;
   if (schema.additionalProperties === false) delete schema.additionalProperties;
@@ -74,7 +61,6 @@ export const mapValues = <From, To>(
 
 const text = (description: string, example: string): Json => ({ description, schema: { type: 'string' }, example });
 
-/** Every header of an answer, defined once. */
 export const headers = {
   'X-Request-Id': text(
     'Names this request in our log: the id you sent, if it was a sane one, or a new one.',
@@ -110,16 +96,5 @@ export type HeaderName = keyof typeof headers;
 
 export const everyAnswer: readonly HeaderName[] = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'];
 
-/** Additional headers of errors. */
-export const errorHeaders: Partial<Record<ErrorCode, readonly HeaderName[]>> = {
-  UNAUTHENTICATED: ['WWW-Authenticate'],
-  FORBIDDEN: ['WWW-Authenticate'],
-  ELIGIBILITY_IN_PROGRESS: ['Retry-After'],
-  IDEMPOTENCY_IN_PROGRESS: ['Retry-After'],
-  RATE_LIMITED: ['Retry-After'],
-  UNAVAILABLE: ['Retry-After'],
-};
-
-/** References to headers, as an answer lists them. */
 export const headersNamed = (names: readonly HeaderName[]): Json =>
   Object.fromEntries([...new Set(names)].map((name) => [name, { $ref: `#/components/headers/${name}` }]));

@@ -2,19 +2,10 @@ import type { z } from 'zod';
 import type { ErrorCode } from '../../core/errors.ts';
 import { statusOf } from '../../http/body.ts';
 import type { AnswerDocs, Route } from '../route.ts';
-import {
-  errorHeaders,
-  everyAnswer,
-  type HeaderName,
-  headersNamed,
-  type Json,
-  mapValues,
-  type Schemas,
-} from './json-schema.ts';
+import { everyAnswer, type HeaderName, headersNamed, type Json, mapValues, type Schemas } from './json-schema.ts';
 import { type PathParameter, pathParameter } from './parameters.ts';
-import { problemExamples, problemJson } from './problems.ts';
+import { errorHeaders, problemExamples, problemJson } from './problems.ts';
 
-/** A route as an operation of the document. */
 export function operationOf(route: Route, schemas: Schemas): Json {
   const { operationId, tag, summary, description, scope, token, body, files, answers, etag, method } = route;
   return {
@@ -35,7 +26,6 @@ export function operationOf(route: Route, schemas: Schemas): Json {
 
 const bearer = { bearer: [] };
 
-/** Of something that is there already. */
 const isChange = (method: Route['method']): boolean => method === 'PATCH' || method === 'DELETE';
 
 const parameter = (name: string): Json => ({ $ref: `#/components/parameters/${name}` });
@@ -82,7 +72,6 @@ function answerOf(answer: AnswerDocs, { method, etag }: Route, schemas: Schemas)
   };
 }
 
-/** Errors that follow from what kind of operation it is. */
 function codesOf({ method, query, body, files, etag, errors = [] }: Route): ErrorCode[] {
   const reads = query || body || method === 'POST';
   return [
@@ -109,14 +98,14 @@ function errorAnswersOf(route: Route, schemas: Schemas): Json {
 /** Statuses of errors that are given again under their Idempotency-Key. */
 const remembered = [400, 404, 409, 413];
 
-/** A reference to the answer for these codes of one status; the same for all operations that have just these. */
+/** A reference to the answer for these codes of one status, shared by all operations that have the same codes. */
 export function errorAnswerOf(codes: readonly ErrorCode[], schemas: Schemas): Json {
   const name = codes.toSorted().join('.');
   schemas.responses[name] = {
     description: codes.map((code) => `\`${code}\`: ${problemExamples[code]?.value.detail}`).join('\n\n'),
     headers: headersNamed([
       ...everyAnswer,
-      ...codes.flatMap((code) => errorHeaders[code] ?? []),
+      ...codes.flatMap(errorHeaders),
       ...(codes.some((code) => remembered.includes(statusOf[code])) ? ['Idempotent-Replayed' as const] : []),
     ]),
     content: {

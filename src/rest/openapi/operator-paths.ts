@@ -10,54 +10,39 @@ const statusJson = z
   })
   .meta({ id: 'Status' });
 
-const always: readonly HeaderName[] = ['X-Request-Id'];
-
 /** Paths for operators and their machines, without a token. */
 export function operatorPaths(schemas: Schemas): Record<string, Json> {
   const status = schemas.of(statusJson, 'output');
-  const json = (description: string, example: unknown, schema: Json = status, headers: HeaderName[] = []): Json => ({
+  const answer = (description: string, content: Json, headers: HeaderName[] = []): Json => ({
     description,
-    headers: headersNamed([...always, ...headers]),
-    content: { 'application/json': { schema, example } },
+    headers: headersNamed(['X-Request-Id', ...headers]),
+    content,
   });
+  const json = (schema: Json, example: unknown) => ({ 'application/json': { schema, example } });
   const get = (operationId: string, summary: string, description: string, responses: Json): Json => ({
     get: {
-      operationId,
-      tags: ['Operation'],
-      summary,
-      description,
-      security: [],
+      ...{ operationId, tags: ['Operation'], summary, description, security: [] },
       responses: { ...responses, 405: errorAnswerOf(['METHOD_NOT_ALLOWED'], schemas) },
     },
   });
+  const draining = json(status, { status: 'draining', detail: 'The process is stopping.' });
+  const metrics = { 'text/plain': { schema: { type: 'string' }, example: 'fleet_gateway_database_up 1\n' } };
   return {
     '/livez': get('getLiveness', 'Liveness probe', 'The process runs. A failing one should be restarted.', {
-      200: json('It runs.', { status: 'ok' }),
+      200: answer('It runs.', json(status, { status: 'ok' })),
     }),
-    '/readyz': get(
-      'getReadiness',
-      'Readiness probe',
-      'The database answers, and its migrations are those of this version.',
-      {
-        200: json('Send requests.', { status: 'ready' }),
-        503: json(
-          'Send no requests now: `unavailable` or `draining`.',
-          { status: 'draining', detail: 'The process is stopping.' },
-          status,
-          ['Retry-After'],
-        ),
-      },
-    ),
+    '/readyz': get('getReadiness', 'Readiness probe', READY, {
+      200: answer('Send requests.', json(status, { status: 'ready' })),
+      503: answer('Send no requests now: `unavailable` or `draining`.', draining, ['Retry-After']),
+    }),
     '/metrics': get('getMetrics', 'Metrics', 'For Prometheus. With `METRICS_TOKEN` set, that token is needed.', {
-      200: {
-        description: 'The metrics of this process, in the text format of Prometheus.',
-        headers: headersNamed(always),
-        content: { 'text/plain': { schema: { type: 'string' }, example: 'fleet_gateway_database_up 1\n' } },
-      },
+      200: answer('The metrics of this process, in the text format of Prometheus.', metrics),
       401: errorAnswerOf(['UNAUTHENTICATED'], schemas),
     }),
     '/openapi.json': get('getOpenApi', 'This document', 'The OpenAPI document of the running version.', {
-      200: json('The document.', { openapi: '3.1.1' }, { type: 'object' }),
+      200: answer('The document.', json({ type: 'object' }, { openapi: '3.1.1' })),
     }),
   };
 }
+
+const READY = 'The database answers, and its migrations are those of this version.';

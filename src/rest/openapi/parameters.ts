@@ -12,6 +12,23 @@ import { addMode } from '../../core/vehicles/vin-lists.ts';
 import { deliveryState } from '../../core/webhooks/deliveries.ts';
 import type { Json } from './json-schema.ts';
 
+/** The groups of operations, in the order of the OpenAPI document. */
+export const tags = {
+  Fleets: 'A fleet is a group of vehicles of one company.',
+  Vehicles: 'Vehicles are added to a fleet by their VIN, as a JSON list or as a CSV file.',
+  Eligibility: 'Whether a vehicle may join its manufacturer’s connected-data program, as the manufacturer says.',
+  Imports: 'What became of an uploaded file and its rows.',
+  Contracts: 'A contract ties a vehicle of a fleet to a pack of its manufacturer for a period of time.',
+  Search: 'Whatever has a text in its name or VIN.',
+  Manufacturers: 'Whose vehicles are known, and for which of them eligibility can be asked.',
+  Company: 'The company of the token: its totals, and what happened in it as people see it.',
+  Events: 'What happened, who did it and what changed: a log that can be read, followed and resumed.',
+  Webhooks: 'Events, delivered to an address of yours.',
+  Operation: 'For those who run the service.',
+} as const;
+
+export type Tag = keyof typeof tags;
+
 const text: Json = { type: 'string' };
 const line: Json = { type: 'string', maxLength: 255 };
 const time: Json = { type: 'string', format: 'date-time' };
@@ -21,7 +38,7 @@ const oneOf = (values: readonly string[], usual?: string): Json => ({
   ...(usual && { default: usual }),
 });
 
-// No examples for what may be left out: pages that let people try things would send them.
+// Optional parameters have no example: the reference page would send it.
 const query = (name: string, description: string, schema = text): Json => ({
   name,
   in: 'query',
@@ -51,13 +68,11 @@ const commas = (name: string, description: string, items = text): Json => ({
 
 const meaningOf = ({ shape }: z.ZodObject, name: string) => descriptionOf(shape[name] as z.ZodType) ?? '';
 
-/** A member of the filter that both interfaces have. */
 const filter = (items: string, name: string, schema: z.ZodObject, json = text): Json => {
   const meaning = meaningOf(schema, name).replace(/^./, (letter) => letter.toLowerCase());
   return query(name, `Only ${items} ${meaning}`, json);
 };
 
-/** Every query parameter there is. */
 export const queryParameters = {
   limit: query(
     'limit',
@@ -128,7 +143,7 @@ export const queryParameters = {
 
 export type QueryParameter = keyof typeof queryParameters;
 
-/** What stands in paths. No format: what cannot be an id is a 404 like any unknown one, not a matter of form. */
+/** Parameters in paths, without a format: a malformed id is answered with 404 like an unknown one. */
 const pathParameters = {
   fleetId: 'The id of the fleet.',
   vehicleId: 'The id of the vehicle.',

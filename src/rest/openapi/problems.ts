@@ -5,14 +5,13 @@ import { duplicateRow, rejectedRow } from '../../core/imports/imports.ts';
 import { reason } from '../../core/reason.ts';
 import { eligibilityStatus } from '../../core/vehicles/vehicle.ts';
 import { rejectedVin, summary } from '../../core/vehicles/vin-lists.ts';
-import { statusOf } from '../../http/body.ts';
-import { internalProblem, problemOf } from '../problem.ts';
-import { type Json, mapValues } from './json-schema.ts';
+import { headersOf, statusOf } from '../../http/body.ts';
+import { problemOf } from '../problem.ts';
+import { type HeaderName, headers, type Json, mapValues } from './json-schema.ts';
 
 const REQUEST_ID = '7b0c1c58-6f0e-4e06-9f7c-1d1f5d9f6f3e';
 const CONTRACT_ID = '019aa1b2-7d4e-7f50-9b7c-1d2e3f4a5b6c';
 
-/** Each error as a caller may meet it. */
 const samples: Readonly<Record<Exclude<errors.ErrorCode, 'INTERNAL'>, errors.DomainError>> = {
   VALIDATION_FAILED: new errors.ValidationFailed([
     { path: 'email', code: 'INVALID_FORMAT', message: 'is not an e-mail address' },
@@ -47,14 +46,17 @@ const samples: Readonly<Record<Exclude<errors.ErrorCode, 'INTERNAL'>, errors.Dom
   UNAVAILABLE: new errors.Unavailable('The database is out of reach.'),
 };
 
-/** An example of every error, by its code. */
 export const problemExamples: Readonly<Record<string, { summary: string; value: Json }>> = {
   ...mapValues(samples, (error) => {
     const { title, ...problem } = problemOf(error, REQUEST_ID);
-    return { summary: String(title), value: { title, ...problem } };
+    return { summary: title, value: { title, ...problem } };
   }),
-  INTERNAL: { summary: 'An error of the service', value: internalProblem(REQUEST_ID) },
+  INTERNAL: { summary: 'An error of the service', value: problemOf(null, REQUEST_ID) },
 };
+
+/** The headers of this error that the document describes. */
+export const errorHeaders = (code: errors.ErrorCode): HeaderName[] =>
+  code === 'INTERNAL' ? [] : (Object.keys(headersOf(samples[code])) as HeaderName[]).filter((name) => name in headers);
 
 const codes = Object.keys(statusOf) as [errors.ErrorCode, ...errors.ErrorCode[]];
 
@@ -64,7 +66,17 @@ const inputErrorJson = z.object({
   message: field(z.string(), 'For people.', 'is not an e-mail address'),
 });
 
-/** The body of every error (RFC 9457). */
+const eligibilityJson = z.object({
+  status: eligibilityStatus,
+  attempts: z.int(),
+  nextAttemptAt: z.iso.datetime().nullable(),
+  reason: reason.nullable(),
+});
+
+const texts = z.array(z.string());
+
+const also = (schema: z.ZodType, description: string) => schema.optional().meta({ description });
+
 export const problemJson = z
   .object({
     type: field(z.string(), 'Always `about:blank`: `code` tells errors apart.', 'about:blank'),
@@ -77,40 +89,25 @@ export const problemJson = z
       'VALIDATION_FAILED',
     ),
     requestId: field(z.string(), 'As in `X-Request-Id`; name it when you ask for help.', REQUEST_ID),
-    errors: z
-      .array(inputErrorJson)
-      .max(errors.MOST_INPUT_ERRORS)
-      .optional()
-      .meta({ description: `The errors of the request, each at its place: the first ${errors.MOST_INPUT_ERRORS}.` }),
-    errorsOmitted: z.int().min(1).optional().meta({ description: 'How many errors there are beside those.' }),
-    conflicts: z.array(z.string()).optional().meta({ description: 'CONTRACT_OVERLAP: the contracts in the way.' }),
-    eligibility: z
-      .object({
-        status: eligibilityStatus,
-        attempts: z.int(),
-        nextAttemptAt: z.iso.datetime().nullable(),
-        reason: reason.nullable(),
-      })
-      .optional()
-      .meta({ description: 'ELIGIBILITY_IN_PROGRESS: how far it is.' }),
+    errors: also(
+      z.array(inputErrorJson).max(errors.MOST_INPUT_ERRORS),
+      `The errors of the request, each at its place: the first ${errors.MOST_INPUT_ERRORS}.`,
+    ),
+    errorsOmitted: also(z.int().min(1), 'How many errors there are beside those.'),
+    conflicts: also(texts, 'CONTRACT_OVERLAP: the contracts in the way.'),
+    eligibility: also(eligibilityJson, 'ELIGIBILITY_IN_PROGRESS: how far it is.'),
     summary: summary.optional(),
-    rejected: z
-      .array(z.union([rejectedVin, rejectedRow]))
-      .optional()
-      .meta({ description: 'The rejected VINs (of a list) or the first 100 rejected rows (of a file).' }),
-    duplicates: z.array(duplicateRow).optional().meta({ description: 'The first 100 rows that repeat another.' }),
-    row: z.int().optional().meta({ description: 'The row that makes a file unreadable.' }),
-    found: z
-      .array(z.string())
-      .optional()
-      .meta({ description: 'The first columns of a file without a column of VINs.' }),
-    sheet: z.string().nullable().optional().meta({ description: 'The sheet of the workbook that this is about.' }),
-    sheets: z
-      .array(z.string())
-      .optional()
-      .meta({ description: 'The sheets of a workbook without a column of VINs, as far as they were looked at.' }),
-    accepted: z.array(z.string()).optional().meta({ description: 'What such a column may be called.' }),
-    importId: z.uuid().optional().meta({ description: 'The import whose rows were rejected.' }),
-    rejectedCsv: z.string().optional().meta({ description: 'Where all rejected rows are, as CSV.' }),
+    rejected: also(
+      z.array(z.union([rejectedVin, rejectedRow])),
+      'The rejected VINs (of a list) or the first 100 rejected rows (of a file).',
+    ),
+    duplicates: also(z.array(duplicateRow), 'The first 100 rows that repeat another.'),
+    row: also(z.int(), 'The row that makes a file unreadable.'),
+    found: also(texts, 'The first columns of a file without a column of VINs.'),
+    sheet: also(z.string().nullable(), 'The sheet of the workbook that this is about.'),
+    sheets: also(texts, 'The sheets of a workbook without a column of VINs, as far as they were looked at.'),
+    accepted: also(texts, 'What such a column may be called.'),
+    importId: also(z.uuid(), 'The import whose rows were rejected.'),
+    rejectedCsv: also(z.string(), 'Where all rejected rows are, as CSV.'),
   })
   .meta({ id: 'Problem', description: 'Why a request was rejected (RFC 9457).' });
