@@ -11,7 +11,7 @@ const kept = new LRUCache<string, LRUCache<string, string>>({ max: 64 });
 const ofCompany = () =>
   new LRUCache<string, string>({ max: 1000, maxSize: 256 * 1024, sizeCalculation: ({ length }) => length + 1 });
 
-/** The text of a document, as such or by its hash (Apollo's persisted queries). Throws GraphQLError, ValidationFailed. */
+/** The text of a document, sent or kept by its hash (Apollo's way). Throws GraphQLError and ValidationFailed. */
 export function textOf(
   { query: sent, extensions }: { query?: string | null | undefined; extensions?: Record<string, unknown> | null },
   { caller, services }: Context,
