@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { nodes } from '../src/core/reads/reads.ts';
 import { type Fields, fromClause } from '../src/core/sql/resource.ts';
 import { isValue, type JsonTable, type ValueSql } from '../src/core/sql/selection.ts';
-import { numbered } from '../src/core/sql/text-sql.ts';
+import { numbered } from '../src/core/sql/sql.ts';
 import { makeWorld } from './documents/world.ts';
 import { startGateway } from './support/gateway.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { firstIdOf } from '../src/core/sql/ids.ts';
+import { firstIdOf } from '../src/core/sql/sql.ts';
 import { upkeep } from '../src/jobs/upkeep.ts';
 import type { Json } from './support/client.ts';
 import { startGateway } from './support/gateway.ts';

@@ -4,9 +4,8 @@ import { pathToFileURL } from 'node:url';
 import { CompiledQuery, sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { newId } from '../src/core/sql/ids.ts';
 import { append, onNewest, onPrimary } from '../src/core/sql/send.ts';
-import { db, everyText, prepare } from '../src/core/sql/sql.ts';
+import { db, everyText, newId, prepare } from '../src/core/sql/sql.ts';
 import { startGateway } from './support/gateway.ts';
 
 const { services, database } = await startGateway();

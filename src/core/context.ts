@@ -32,7 +32,7 @@ export interface Services {
   /** The connections of the database, shared by companies. */
   places: Shares;
   /** Work on many rows, of which each company has few at a time. */
-  large: Record<'request' | 'search' | 'page', Shares>;
+  large: Record<'change' | 'search' | 'page', Shares>;
   /** The order in which requests of companies begin. */
   turns: Turns;
   /** The clock, in ms since 1970, by which leases and due times go. */
@@ -92,7 +92,7 @@ export const renewed = (ctx: Context): Context => new CallContext(ctx);
 export const detached = ({ services, requestId, caller, disclosure }: Context): Context =>
   new CallContext({ services, requestId, caller, disclosure });
 
-/** The tenant; throws Unauthenticated or Forbidden. Every core function begins with an authorize function. */
+/** The tenant; throws Unauthenticated or Forbidden. A core function that a request calls begins with an authorize function. */
 export function authorize(ctx: Context, scope: Scope): string {
   const { company } = callerOf(ctx);
   needScope(ctx, scope);

@@ -10,7 +10,8 @@ import {
   WebhookNotFound,
 } from './errors.ts';
 import { transaction } from './sql/send.ts';
-import { db, prepare, type Tables } from './sql/sql.ts';
+import { db, prepare } from './sql/sql.ts';
+import type { Tables } from './sql/tables.ts';
 
 export interface StoredAnswer {
   status: number;

@@ -18,6 +18,13 @@ export const mended = (text: string): string => text.toWellFormed().replaceAll('
 export const mendedJson = (value: unknown): string =>
   JSON.stringify(value).replaceAll(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f]..)/g, '$1\uFFFD');
 
+/** The number of items in the lists of an unread input: in the object itself, and in objects that are its members. */
+export function countItems(input: unknown, depth = 2): number {
+  if (Array.isArray(input)) return input.length;
+  if (typeof input !== 'object' || input === null || depth === 0) return 0;
+  return Object.values(input).reduce((sum: number, member) => sum + countItems(member, depth - 1), 0);
+}
+
 /** Text for people: trimmed, any script. */
 export const text = (max: number) =>
   storable(z.string(mustBe('a string')).trim().min(1, 'must not be empty').max(max, `is at most ${max} characters`));

@@ -1,10 +1,11 @@
 import { type AliasedExpression, type Expression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from './context.ts';
 import { isoOf } from './sql/selection.ts';
-import { anyOf, asTime, db, prepare, type Tables } from './sql/sql.ts';
+import { anyOf, asTime, db, prepare } from './sql/sql.ts';
+import type { Tables } from './sql/tables.ts';
 
-// A company has an entry in the schedule no later than any of its due rows of a kind, so that background work looks at
-// these companies alone. A transaction that makes a row due adds an entry. Entries are never changed, so writers do not
+// A company has an entry in the schedule no later than the `due_at` of any of its rows of a kind, so that background work
+// looks at these companies alone. A transaction that makes a row due adds an entry. Entries are never changed, so writers do not
 // wait for each other.
 
 export type Scheduled = Selectable<Tables['schedule']>['kind'];

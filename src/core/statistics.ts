@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import type { Context } from './context.ts';
 import { onPrimary } from './sql/send.ts';
-import { prepare, type Tables } from './sql/sql.ts';
+import { prepare } from './sql/sql.ts';
+import type { Tables } from './sql/tables.ts';
 
 type Table = keyof Tables;
 const names: Table[] = ['fleet', 'vehicle', 'vehicle_tally', 'contract', 'import', 'event', 'webhook', 'delivery'];

@@ -1,6 +1,6 @@
 import { MikroORM } from '@mikro-orm/postgresql';
 import { PostgresDialect } from 'kysely';
-import type { Database, DatabaseConfig, Row, Tell } from './database.ts';
+import type { Database, DatabaseConfig, Tell } from './database.ts';
 import { openChannels } from './listening-connection.ts';
 import { afterCommit, applyMigrations, common, options } from './orm.ts';
 import { PGlitePool } from './pglite.ts';
@@ -28,8 +28,8 @@ async function openEmbedded(dataDir: string): Promise<Database> {
   const channels = openChannels();
   const dialect = new PostgresDialect({ pool });
   const orm = await MikroORM.init({ ...options, dbName: 'postgres', driverOptions: () => dialect });
-  const send = (statement: string, values: readonly unknown[]) => pool.send(statement, values);
-  const rows = (statement: string, values: readonly unknown[]) => pool.send<Row>(statement, values, true);
+  const send = pool.send.bind(pool);
+  const rows = pool.rows.bind(pool);
   return {
     ...common(orm, (statement) => send(statement, [])),
     kind: 'embedded',

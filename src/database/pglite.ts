@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import { traceStatement } from './connection.ts';
-import { StartError } from './database.ts';
+import { type Row, StartError } from './database.ts';
 import { isInsideTransaction } from './orm.ts';
 import type { Reply, Request } from './pglite-worker.ts';
 
@@ -67,10 +67,15 @@ export class PGlitePool implements PostgresPool {
     return { query: query as typeof query & PostgresPoolClient['query'], release: turn.resolve };
   }
 
-  /** Gives the rows of a statement as objects, or as arrays of texts. */
-  async send<R = unknown>(statement: string, values: readonly unknown[], asTexts = false): Promise<R[]> {
+  /** Gives the rows of a statement as objects. */
+  async send(statement: string, values: readonly unknown[], asTexts = false): Promise<unknown[]> {
     const { query, release } = await this.connect();
-    return (await query(statement, values, asTexts).finally(release)).rows as R[];
+    return (await query(statement, values, asTexts).finally(release)).rows;
+  }
+
+  /** Gives the rows of a statement as arrays of texts. */
+  rows(statement: string, values: readonly unknown[]): Promise<Row[]> {
+    return this.send(statement, values, true) as Promise<Row[]>;
   }
 
   async end(): Promise<void> {

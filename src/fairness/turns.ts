@@ -25,7 +25,7 @@ export class Turns {
   /** Resolves when a request of this company may begin; undefined if it may begin now. */
   next(company: string): Promise<void> | undefined {
     const now = this.#clock();
-    if (company !== this.#last.company) this.#last = { company, since: now };
+    if (company && company !== this.#last.company) this.#last = { company, since: now };
     if (this.#began === null) this.#beginTurn();
     else if (this.#waiting.size > 0 || (now - this.#began > SHORT_MS && !this.isAlone(company, now))) {
       const { promise, resolve } = Promise.withResolvers<void>();

@@ -26,7 +26,7 @@ export function graphqlApi(services: HttpServices): RequestHandler {
 
   async function handle(req: Request, res: Response): Promise<unknown> {
     try {
-      if (await sendGraphiql(services, req, res)) return;
+      if (config.GRAPHIQL && isBrowser(req)) return await sendGraphiql(services, req, res);
       requirePreflight(req);
       const exchange = { request: await openRequest(services, req, res) };
       requireMethod(req);
@@ -53,6 +53,8 @@ export function graphqlApi(services: HttpServices): RequestHandler {
     return config.GRAPHIQL && req.path.startsWith(ASSETS) ? sendGraphiqlAsset(req, res) : next();
   };
 }
+
+const isBrowser = (req: Request) => req.method === 'GET' && req.get('Accept')?.includes('text/html');
 
 /** Authenticates the caller before the body is read. */
 async function openRequest(services: HttpServices, req: Request, res: Response): Promise<OperationRequest> {

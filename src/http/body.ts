@@ -127,7 +127,6 @@ export function jsonReader(limit: number): (req: Request, res: Response) => Prom
     const bytes = isPlain ? await readWhole(req) : await readEncoded(req, res);
     // The decoder would replace what is not UTF-8.
     if (!isUtf8(bytes)) throw new MalformedJson('The body is not JSON: it holds bytes that are not UTF-8.');
-    localsOf(res).bodyBytes = bytes.length;
     if (req.headers['idempotency-key']) localsOf(res).digest = hash('sha256', bytes);
     const body = bytes.length === 0 ? {} : parsed(utf8.decode(bytes));
     if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;

@@ -87,8 +87,6 @@ interface Locals {
   anonymous?: boolean;
   /** Set for a request with a file; aborts when its client disconnects. */
   upload?: AbortSignal;
-  /** The length of the JSON body in bytes. */
-  bodyBytes?: number;
   /** SHA-256 of the body in hex, where an Idempotency-Key came with it. */
   digest?: string;
 }
@@ -97,11 +95,6 @@ export type AnswerHead = Pick<Response, 'locals' | 'setHeader'>;
 
 /** `res.locals` with their types, which Express leaves open. */
 export const localsOf = (res: Pick<Response, 'locals'>): Locals => res.locals as Locals;
-
-/** A VIN in a list of JSON. */
-const BYTES_PER_ROW = 20;
-/** The most rows that a body of this length can name. */
-export const rowsOfBody = (res: Pick<Response, 'locals'>) => (localsOf(res).bodyBytes ?? 0) / BYTES_PER_ROW;
 
 /** The label of a request: its route or GraphQL operation, never its address, which may hold a VIN. */
 export function operationOf(req: Request, res: Response): string {

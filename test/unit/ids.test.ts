@@ -1,6 +1,6 @@
 import { validate, version } from 'uuid';
 import { expect, test } from 'vitest';
-import { newId } from '../../src/core/sql/ids.ts';
+import { newId } from '../../src/core/sql/sql.ts';
 
 test('new ids are UUIDv7, ascending, with the present time and distinct random bytes', () => {
   const began = Date.now();

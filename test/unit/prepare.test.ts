@@ -1,7 +1,8 @@
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely';
 import { expect, expectTypeOf, test } from 'vitest';
 import type { Send } from '../../src/core/sql/send.ts';
-import { db, type Prepared, prepare, prepareVariants, type Tables } from '../../src/core/sql/sql.ts';
+import { db, type Prepared, prepare, prepareVariants } from '../../src/core/sql/sql.ts';
+import type { Tables } from '../../src/core/sql/tables.ts';
 
 interface Sent {
   text: string;

@@ -4,13 +4,13 @@ import { ContractNotFound, type Expected, Forbidden, needExpected } from '../err
 import { announceEvents, type By, byCaller, bySystem, recording } from '../events/record-events.ts';
 import { ofFleets, ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { scheduleOf } from '../schedule.ts';
-import { isId } from '../sql/ids.ts';
 import type { Page } from '../sql/page.ts';
 import { type RowWriter, readOne, readText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoSql, json, jsonObject, jsonTable } from '../sql/selection.ts';
 import { transaction } from '../sql/send.ts';
-import { db, prepare, type RowKey, type Tables } from '../sql/sql.ts';
+import { db, isId, prepare, type RowKey } from '../sql/sql.ts';
+import type { Tables } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, type ContractStatus, contractFilter, contractOrders, contractWithVehicle } from './contract.ts';
 

@@ -6,9 +6,8 @@ import { announceEvents, type By, byCaller, recording } from '../events/record-e
 import { companyOfFleet, needFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { scheduling } from '../schedule.ts';
-import { isId, newId } from '../sql/ids.ts';
 import { append, savepoint } from '../sql/send.ts';
-import { db, prepare } from '../sql/sql.ts';
+import { db, isId, newId, prepare } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
 import { contractFacts, statusAt } from './contracts.ts';

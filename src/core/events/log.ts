@@ -10,9 +10,9 @@ import {
 import { eligibilityStatuses } from '../../entities/fleet.ts';
 import type { Context } from '../context.ts';
 import { scheduling } from '../schedule.ts';
-import { FIRST_ID } from '../sql/ids.ts';
 import { onNewest, transaction } from '../sql/send.ts';
-import { anyOf, db, prepare, type Tables } from '../sql/sql.ts';
+import { anyOf, db, FIRST_ID, prepare } from '../sql/sql.ts';
+import type { Tables } from '../sql/tables.ts';
 
 // Every company has a log of its own, whose end is counted in the company's row.
 
@@ -40,7 +40,10 @@ const lockLog = prepare((p: { company: string }) =>
   db.selectFrom('company').select('company').where('company', '=', p.company).forNoKeyUpdate(),
 );
 
-/** Holds publishing until the transaction ends: positions become visible in order. Hold companies by name. */
+/**
+ * Holds publishing until the transaction ends: positions become visible in order. A transaction that holds several companies holds
+ * them in the order of their names, against deadlocks.
+ */
 export async function holdPublishing(ctx: Context, company: string): Promise<void> {
   await addCompany(ctx, { company });
   await lockLog(ctx, { company });

@@ -2,7 +2,8 @@ import { type AliasedExpression, type Expression, type QueryCreator, type Select
 import type { z } from 'zod';
 import type { Context } from '../context.ts';
 import { mended } from '../input.ts';
-import { db, prepare, type Tables } from '../sql/sql.ts';
+import { db, prepare } from '../sql/sql.ts';
+import type { Tables } from '../sql/tables.ts';
 import type { EventType, eventData } from './event-data.ts';
 
 export const MOST_TYPES = 100;

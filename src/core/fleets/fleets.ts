@@ -5,13 +5,12 @@ import { type Expected, FleetNotFound, needExpected, ValidationFailed } from '..
 import { knowCompany } from '../events/log.ts';
 import { announceEvents, type By, byCaller, record } from '../events/record-events.ts';
 import { readInput } from '../input.ts';
-import { isId, newId } from '../sql/ids.ts';
 import type { ListInput } from '../sql/page.ts';
 import { type RowWriter, readOne, readText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { type JsonTable, json, jsonObject, jsonTable } from '../sql/selection.ts';
 import { append, transaction } from '../sql/send.ts';
-import { anyId, anyOf, db, type Prepared, prepare, type RowKey } from '../sql/sql.ts';
+import { anyId, anyOf, db, isId, newId, type Prepared, prepare, type RowKey } from '../sql/sql.ts';
 import { createFleetInput, type Fleet, fleet, fleetFilter, fleetOrders, updateFleetInput } from './fleet.ts';
 
 export const getFleet = (ctx: Context, input: { id: string }): Promise<Fleet> =>
@@ -57,7 +56,10 @@ export const needFleet = needing(prepare(oneFleet));
 /** A `with` clause that holds a fleet; gives its company and id, or nothing. */
 export const holdingFleet = (p: RowKey) => oneFleet(p).forKeyShare();
 
-/** Like needFleet, and keeps the fleet until the transaction ends. Hold it before its vehicles: else, deadlocks. */
+/**
+ * Like needFleet, and keeps the fleet until the transaction ends. Callers hold a fleet before they lock its vehicles, against
+ * deadlocks.
+ */
 export const holdFleet = needing(prepare(holdingFleet));
 
 /** Like needFleet, and locks the fleet until the transaction ends. */

@@ -5,13 +5,11 @@ import { type Event, type EventFilter, eventRows, positionOf } from '../events/e
 import { endOfLog, readEndOfLog } from '../events/log.ts';
 import { needFleet } from '../fleets/fleets.ts';
 import type { Source } from '../followers.ts';
-import { isId } from '../sql/ids.ts';
 import { isHidden, rowsOf, whereOf } from '../sql/list-rows.ts';
 import { type Conditions, filterOf } from '../sql/resource.ts';
 import { jsonText } from '../sql/selection.ts';
 import { onPrimary } from '../sql/send.ts';
-import { db, madeIn } from '../sql/sql.ts';
-import { numbered } from '../sql/text-sql.ts';
+import { db, isId, madeIn, numbered } from '../sql/sql.ts';
 
 const READ_AT_ONCE = 100;
 

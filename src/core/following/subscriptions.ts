@@ -7,8 +7,7 @@ import { needFleet } from '../fleets/fleets.ts';
 import type { Follower, Source } from '../followers.ts';
 import { getImport, type Import } from '../imports/imports.ts';
 import { isUnderWay } from '../imports/run.ts';
-import { isId } from '../sql/ids.ts';
-import { asTime, db, madeIn, prepare } from '../sql/sql.ts';
+import { asTime, db, isId, madeIn, prepare } from '../sql/sql.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
 import { findVehicles } from '../vehicles/vehicles.ts';
 

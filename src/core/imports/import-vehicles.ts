@@ -14,9 +14,8 @@ import {
 import { needFleet } from '../fleets/fleets.ts';
 import { IDEMPOTENCY_HOURS } from '../idempotency.ts';
 import { readInput } from '../input.ts';
-import { newId } from '../sql/ids.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
-import { db, holdLock, prepare } from '../sql/sql.ts';
+import { db, holdLock, newId, prepare } from '../sql/sql.ts';
 import { bounded } from './csv/limits.ts';
 import {
   firstRejections,

@@ -6,11 +6,11 @@ import { ImportNotFound } from '../errors.ts';
 import { field } from '../fields.ts';
 import { ofFleets, ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { id } from '../input.ts';
-import { isId } from '../sql/ids.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoOf, json, jsonTable } from '../sql/selection.ts';
 import { onNewest } from '../sql/send.ts';
-import { db, prepare, type Tables } from '../sql/sql.ts';
+import { db, isId, prepare } from '../sql/sql.ts';
+import type { Tables } from '../sql/tables.ts';
 import { addOptions, refused, rejectionCodes, summary } from '../vehicles/vin-lists.ts';
 
 export const importState = z.enum(importStates);

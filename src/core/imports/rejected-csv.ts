@@ -2,10 +2,9 @@ import { authorize, type Context } from '../context.ts';
 import { BYTE_ORDER_MARK, csvLine } from '../csv-line.ts';
 import { ImportNotFound } from '../errors.ts';
 import { fleetIsThere } from '../fleets/fleet.ts';
-import { isId } from '../sql/ids.ts';
 import { type Row, type RowWriter, type WrittenRows, writeRows } from '../sql/read.ts';
 import { readRows } from '../sql/send.ts';
-import { numbered } from '../sql/text-sql.ts';
+import { isId, numbered } from '../sql/sql.ts';
 import type { Delimiter } from './csv/head.ts';
 import { type CsvLayout, numberedColumns } from './csv/layout.ts';
 

@@ -2,7 +2,8 @@ import { sql, type Updateable } from 'kysely';
 import type { Context } from '../context.ts';
 import { type DomainError, FleetNotFound, Unavailable } from '../errors.ts';
 import { onPrimary, transaction } from '../sql/send.ts';
-import { anyId, db, prepare, type Tables } from '../sql/sql.ts';
+import { anyId, db, prepare } from '../sql/sql.ts';
+import type { Tables } from '../sql/tables.ts';
 import { type ImportRow, type ImportState, importColumns, oneImport, readImport } from './imports.ts';
 
 /** The lease of a process on its running import; after it, the import counts as abandoned. */

@@ -1,7 +1,8 @@
 import { type Expression, expressionBuilder, sql } from 'kysely';
 import { type By, EVENT_VEHICLES, recording } from '../events/record-events.ts';
 import { ofFleetThatIsThere } from '../fleets/fleet.ts';
-import { db, prepare, prepareVariants, type Tables } from '../sql/sql.ts';
+import { db, prepare, prepareVariants } from '../sql/sql.ts';
+import type { Tables } from '../sql/tables.ts';
 import { inAnotherFleet } from '../vehicles/add-vehicles.ts';
 import { type NewVehicles, newVehicle, newVehicleColumns, type ReadVin } from '../vehicles/insert-vehicles.ts';
 import { ROWS_SHOWN, rejectionColumns } from './imports.ts';

@@ -1,7 +1,8 @@
 import { type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { onPrimary } from '../sql/send.ts';
-import { db, prepare, type Tables } from '../sql/sql.ts';
+import { db, prepare } from '../sql/sql.ts';
+import type { Tables } from '../sql/tables.ts';
 import { type ImportRow, rejectionColumns } from './imports.ts';
 import { endedEarly, type Start, stillRunning } from './run.ts';
 import type { Batch, GoodRows, RejectedRow } from './table.ts';

@@ -5,10 +5,9 @@ import { byCaller, bySystem, record } from '../events/record-events.ts';
 import type { Fleet } from '../fleets/fleet.ts';
 import { fleetRows, lockFleet } from '../fleets/fleets.ts';
 import { forgetImportsOf } from '../imports/run.ts';
-import { FIRST_ID } from '../sql/ids.ts';
 import { readOne } from '../sql/read.ts';
 import { againAfterDeadlock, transaction } from '../sql/send.ts';
-import { db, prepare, type RowKey } from '../sql/sql.ts';
+import { db, FIRST_ID, prepare, type RowKey } from '../sql/sql.ts';
 import { removeVehicles } from '../vehicles/delete-vehicles.ts';
 
 /** Vehicles of one deletion: additions of their VINs wait for it. */
@@ -87,19 +86,19 @@ const lockSome = prepare((p: RowKey & { after: string }) =>
  * Deletes some vehicles of a deleted fleet, or the empty fleet, in its own transaction. Gives the id to go on after,
  * since deleted rows stay in the index for a while; null at the end.
  */
-export async function deleteSome(ctx: Context, place: RowKey, after = FIRST_ID): Promise<string | null> {
+export async function deleteSome(ctx: Context, key: RowKey, after = FIRST_ID): Promise<string | null> {
   return transaction(ctx, async () => {
-    const [fleet] = await lock(ctx, place);
+    const [fleet] = await lock(ctx, key);
     if (!fleet) return null;
-    const vehicles = await lockSome(ctx, { ...place, after });
+    const vehicles = await lockSome(ctx, { ...key, after });
     const last = vehicles.at(-1);
     if (last) {
-      await removeVehicles(ctx, place.company, vehicles, { ...bySystem(ctx), ...fleet.deletion });
+      await removeVehicles(ctx, key.company, vehicles, { ...bySystem(ctx), ...fleet.deletion });
       return last.id;
     }
     if (after !== FIRST_ID) return FIRST_ID;
-    if (await forgetImportsOf(ctx, place.company, place.id)) return after;
-    await remove(ctx, place);
+    if (await forgetImportsOf(ctx, key.company, key.id)) return after;
+    await remove(ctx, key);
     return null;
   });
 }

@@ -1,9 +1,8 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { forgottenBefore } from '../idempotency.ts';
-import { firstIdOf } from '../sql/ids.ts';
 import { transaction } from '../sql/send.ts';
-import { anyId, anyOf, db, listRows, prepare } from '../sql/sql.ts';
+import { anyId, anyOf, db, firstIdOf, listRows, prepare } from '../sql/sql.ts';
 import { countVehicles } from '../vehicles/tally.ts';
 
 /** Tallies of a fleet with more rows are summed up. */

@@ -11,7 +11,7 @@ import { readSlice } from '../sql/read.ts';
 import { fromClause, type Resource } from '../sql/resource.ts';
 import { jsonText } from '../sql/selection.ts';
 import { readRows } from '../sql/send.ts';
-import { numbered } from '../sql/text-sql.ts';
+import { numbered } from '../sql/sql.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
 import { vehicleRows } from '../vehicles/vehicles.ts';
 import { isPartOfVin, vinCharacters } from '../vin.ts';

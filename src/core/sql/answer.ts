@@ -6,8 +6,7 @@ import { isHidden } from './list-rows.ts';
 import { boundValues, PAGE_MAX, plannedFor, readPage } from './page.ts';
 import { filterOf, givenOf, joinsOf, type ListField, type OneField, type Resource } from './resource.ts';
 import { inLargeTurn, readRows } from './send.ts';
-import { madeIn } from './sql.ts';
-import { numbered } from './text-sql.ts';
+import { madeIn, numbered } from './sql.ts';
 import { rowsLookedAt } from './work.ts';
 
 /** Parts that are read together. A statement is kept for each shape of their arguments. */
@@ -60,7 +59,7 @@ export function readArguments(field: OneField | ListField, args: object): Read {
 const MOST_BYTES = 16 * 1024 * 1024;
 const TOO_LARGE = '!';
 
-/** Reads the parts of a plan, but refused ones, in one statement, for each row of `rows`. Throws CostExceeded. */
+/** Reads the parts of a plan, except refused ones, in one statement, for each row of `rows`. Throws CostExceeded. */
 export async function readAnswers(ctx: Context, plan: Plan, given: Reads, rows: Rows | null = null): Promise<Answer[]> {
   const { company } = callerOf(ctx);
   // The caller (graphql/execution/reads.ts) has checked the scopes of all other parts.
@@ -77,10 +76,11 @@ export async function readAnswers(ctx: Context, plan: Plan, given: Reads, rows: 
     return own ? (own as Read).values[value.name] : shared[value.name];
   });
   const newest = rows !== null || plan.fields.some((field) => field.of().primary);
-  const read = () =>
-    inLargeTurn(ctx, isLong ? 'search' : 'page', looked, () => readRows(ctx, text, taken, { long: isLong, newest }));
+  const read = () => readRows(ctx, text, taken, { long: isLong, newest });
+  // Followers share a read, which must not wait for the turn of one of them.
+  const readInTurn = () => (rows?.object ? read() : inLargeTurn(ctx, isLong ? 'search' : 'page', looked, read));
   const asked = values.map((value, at) => (isNow(value) ? null : taken[at]));
-  const found = text === '' ? [[]] : await ctx.services.followers.readOf(rows?.object, [text, asked], read);
+  const found = text === '' ? [[]] : await ctx.services.followers.readOf(rows?.object, [text, asked], readInTurn);
   const reads = given.slice();
   for (const { read, path, column } of checks) {
     const lost = found.some((row) => row[column] === 'false');

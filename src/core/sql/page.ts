@@ -2,8 +2,8 @@ import { parse } from 'uuid';
 import { z } from 'zod';
 import { ValidationFailed } from '../errors.ts';
 import { readInput } from '../input.ts';
-import { isId } from './ids.ts';
 import { BY_CREATION, isSortText, type ListPosition, type Order, type Orders, readOrder } from './order.ts';
+import { isId } from './sql.ts';
 
 /** Counting stops here where no count is stored. */
 export const COUNTED_MOST = 100_000;

@@ -7,8 +7,7 @@ import { boundValues, type Page } from './page.ts';
 import { filterOf, givenOf, type Resource } from './resource.ts';
 import { type JsonTable, jsonText, type RowValue, type ValueSql, writeObject } from './selection.ts';
 import { inLargeTurn, readRows } from './send.ts';
-import { madeIn } from './sql.ts';
-import { type Numbered, numbered } from './text-sql.ts';
+import { madeIn, type Numbered, numbered } from './sql.ts';
 
 /** A page of a list; `company` is null for rows of all companies. */
 export interface PageRequest {
@@ -25,7 +24,7 @@ interface RowRequest {
   long?: boolean;
 }
 
-/** Reads a page outside of transactions. `writer` writes its JSON, in half the time that PostgreSQL would take. */
+/** Reads a page. `writer` writes its JSON, in half the time that PostgreSQL would take; in a transaction see readOneText. */
 export async function readText(ctx: Context, of: Resource, writer: RowWriter, request: PageRequest): Promise<TextPage> {
   const { company, page, filter, on } = request;
   const { after, order, limit } = page;
@@ -81,7 +80,7 @@ export async function readSlice<T>(ctx: Context, of: Resource, request: PageRequ
 export const readOne = async <T>(ctx: Context, of: Resource, by: object, request: RowRequest): Promise<T> =>
   JSON.parse(await readOneText(ctx, of, wholeOf(of), by, request));
 
-/** readOne, as `writer` writes it, outside of transactions. */
+/** Like readOne, written by `writer`; in a transaction only by one of texts, since other values are not texts there. */
 export async function readOneText(ctx: Context, of: Resource, writer: RowWriter, by: object, request: RowRequest) {
   const { company, newest = of.primary, long = false } = request;
   const { names, values } = givenOf(of.conditions, by);

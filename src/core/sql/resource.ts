@@ -2,10 +2,10 @@ import type { z } from 'zod';
 import type { Scope } from '../context.ts';
 import type { DomainError } from '../errors.ts';
 import { readInput } from '../input.ts';
-import { isId } from './ids.ts';
 import type { FixedOrder, Orders } from './order.ts';
 import type { Page } from './page.ts';
 import type { JsonTable, ValueSql } from './selection.ts';
+import { isId } from './sql.ts';
 
 /** A condition with `?` for its value, and a function that makes the value; null fits no row. */
 export type Condition = readonly [sql: string, readAs?: (given: never) => unknown];

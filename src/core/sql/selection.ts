@@ -2,7 +2,7 @@ import type { SnakeCase } from '@mikro-orm/sql';
 import { type Expression, type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { bare, kindOf } from '../fields.ts';
-import type { Tables } from './sql.ts';
+import type { Tables } from './tables.ts';
 import { TextSql } from './text-sql.ts';
 
 /** SQL for a member: its text is JSON, never null. `bare` text goes between quotes unescaped. */
@@ -56,7 +56,7 @@ export const json = {
     bare: true,
     row: { sql: timeColumn(column), write: timeJson },
   }),
-  /** Lists of texts, most of which are empty: to_json would take its time for these, too. */
+  /** Lists of texts, most of which are empty: to_json costs as much for an empty list as for others. */
   texts: (column: string): ValueSql => ({
     sql: `case ${column} when '{}' then '[]' else to_json(${column})::text end`,
   }),

@@ -18,21 +18,24 @@ export const openPlaces = (): Shares => new Shares(PLACES);
 
 const MOST_WAITING = 1000;
 
-/** Runs work in its company's turn, outside requests at once. Throws RateLimited, and Unavailable without a client. */
-async function inTurn<T>(ctx: Context, shares: Shares, work: () => Promise<T>): Promise<T> {
+/**
+ * Runs work in its company's turn, outside requests at once. Throws RateLimited after `patience` seconds, and Unavailable without
+ * a client.
+ */
+async function inTurn<T>(ctx: Context, shares: Shares, work: () => Promise<T>, patience?: number): Promise<T> {
   const { caller, left, services } = ctx;
   if (!left) return work();
   const seconds = services.config.LIMIT_STATEMENT_SECONDS;
   const holder = caller?.company ?? '';
-  if (shares.held(holder) >= PLACES.capacity + MOST_WAITING) throw new RateLimited(seconds, TOO_MANY);
-  const patience = () => AbortSignal.any([left(), AbortSignal.timeout(seconds * 1000)]);
+  if (shares.held(holder) >= MOST_WAITING) throw new RateLimited(seconds, TOO_MANY);
+  const waitEnds = () => AbortSignal.any([left(), AbortSignal.timeout((patience ?? seconds) * 1000)]);
   let began = false;
   const begin = () => {
     began = true;
     return work();
   };
   try {
-    return await shares.run(holder, begin, patience);
+    return await shares.run(holder, begin, waitEnds);
   } catch (error) {
     if (began) throw error;
     throw left().aborted ? clientHasLeft(error) : new RateLimited(seconds, TOO_MANY);
@@ -45,14 +48,20 @@ const clientHasLeft = (cause: unknown) => new Unavailable('The client has left.'
 /** Work on more rows than this is large: each of its steps holds the event loop for milliseconds. */
 const LARGE_ROWS = 200;
 
-/** Large works of a company that run at the same time while other companies send requests; a request may search or read pages. */
+/** Seconds that large work waits for its turn. */
+const LARGE_PATIENCE = 30;
+
+/**
+ * The large work of a company that runs at the same time while other companies send requests. A change that holds its turn may take
+ * one of `search` or `page`, never another of `change`.
+ */
 export const openLargeWork = () => ({
-  request: new Shares({ most: 1 }),
+  change: new Shares({ most: 1 }),
   search: new Shares({ most: 2 }),
   page: new Shares({ most: 1 }),
 });
 
-/** Runs work on so many rows: at once if it is small, or its company alone, else when it is the company's turn. */
+/** Runs work on so many rows: at once if it is small or its company is alone, else in the company's turn. */
 export function inLargeTurn<T>(
   ctx: Context,
   kind: keyof Context['services']['large'],
@@ -62,7 +71,7 @@ export function inLargeTurn<T>(
   const { large, turns } = ctx.services;
   // A transaction holds a connection, which large work may wait for.
   const isFree = rows <= LARGE_ROWS || isInTransaction() || turns.isAlone(ctx.caller?.company ?? '');
-  return isFree ? work() : inTurn(ctx, large[kind], work);
+  return isFree ? work() : inTurn(ctx, large[kind], work, LARGE_PATIENCE);
 }
 
 const onPool =
@@ -77,9 +86,10 @@ export const append = (ctx: Context): Send => inTransaction(ctx) ?? shared(ctx, 
 
 /** The primary; for at most a page, its shared connections of reads, if there is no replica. */
 export const onNewest = (ctx: Context, rows = 1): Send =>
-  hasReplicas(ctx) || rows > PAGE_MAX
-    ? onPrimary(ctx)
-    : (inTransaction(ctx) ?? shared(ctx, ctx.services.database.read));
+  hasReplicas(ctx) || rows > PAGE_MAX ? onPrimary(ctx) : onAny(ctx);
+
+/** A replica if there is one, else the primary; for short reads. */
+export const onAny = (ctx: Context): Send => inTransaction(ctx) ?? shared(ctx, ctx.services.database.read);
 
 type ReadOptions = { long?: boolean; newest?: boolean | undefined };
 

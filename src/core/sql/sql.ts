@@ -1,6 +1,5 @@
-import type { InferEntityProperties, SnakeCase } from '@mikro-orm/sql';
+import { getRandomValues } from 'node:crypto';
 import {
-  type ColumnType,
   type CompiledQuery,
   type DeleteResult,
   DummyDriver,
@@ -16,57 +15,10 @@ import {
   sql,
   type UpdateResult,
 } from 'kysely';
-import type { entities } from '../../entities/index.ts';
+import { NIL, v7, validate } from 'uuid';
 import type { Context } from '../context.ts';
 import { onPrimary, type Send } from './send.ts';
-
-// MikroORM's own InferKyselyDB says Date where text comes, and is wrong for relations whose key has several columns.
-
-type Built<B> = B extends () => infer R ? R : B;
-type Options<B> = Built<B> extends { '~options': infer O } ? O : never;
-type Value<B> = Built<B> extends { '~type'?: { value: infer V } } ? V : never;
-
-/** Relations are no columns: the property beside each names and types its column. */
-type ColumnKeys<P> = { [K in keyof P]: Options<P[K]> extends { kind: string } ? never : K }[keyof P];
-
-type Null<O> = O extends { nullable: true } ? null : never;
-type Optional<O> = O extends
-  | { nullable: true }
-  | { default: unknown }
-  | { defaultRaw: unknown }
-  | { autoincrement: true }
-  ? undefined
-  : never;
-
-/** JSON is its value when read and its text when written. */
-type IsJson<V> = '__raw' extends keyof V ? true : false;
-type Read<V> =
-  IsJson<V> extends true ? (V extends { __runtime?: infer R } ? R : never) : V extends Date | bigint ? string : V;
-type Write<V> =
-  IsJson<V> extends true
-    ? string
-    : V extends Date
-      ? Date | string
-      : V extends bigint
-        ? string | number | bigint
-        : V extends readonly (infer E)[]
-          ? readonly E[]
-          : V;
-
-type Column<B> = ColumnType<
-  Read<Value<B>> | Null<Options<B>>,
-  Write<Value<B>> | Null<Options<B>> | Optional<Options<B>>,
-  Write<Value<B>> | Null<Options<B>>
->;
-type Table<E> =
-  InferEntityProperties<E> extends infer P ? { [K in ColumnKeys<P> & string as SnakeCase<K>]: Column<P[K]> } : never;
-
-/** The tables as statements see them, from the entities: times and large numbers are text, enumerations unions. */
-export type Tables = {
-  [E in (typeof entities)[number] as E extends { tableName?: infer N }
-    ? Extract<NonNullable<N>, string>
-    : never]: Table<E>;
-};
+import type { Tables } from './tables.ts';
 
 /** Writes SQL and runs none. */
 export const db = new Kysely<Tables>({
@@ -156,11 +108,48 @@ export const prepareVariants =
   };
 
 /**
- * A statement that is built when it is first sent and kept as text; each call gives values only. `build` sees a stand-
- * in for each value, so it cannot look at values or compute with them. A value that a call leaves out is null.
+ * A statement that is built when it is first sent and kept as text; each call gives values only. `build` sees a
+ * placeholder for each value, so it cannot look at values or compute with them. A value that a call leaves out is null.
  */
 export const prepare = <P extends object, Row>(build: (p: P) => Statement<Row>): Prepared<P, Row> =>
   prepareVariants<P>()([], (p) => build(p as P));
+
+/** All ids come after it. */
+export const FIRST_ID: string = NIL;
+
+const ID_BYTES = 16;
+
+class Ids {
+  /** Random bytes for many ids: a call of the system for each would cost more than the id. */
+  readonly #random = new Uint8Array(4096);
+  #left = 0;
+  #msecs = 0;
+  #seq = 0;
+
+  next(): string {
+    if (this.#left === 0) this.#left = getRandomValues(this.#random).length;
+    this.#left -= ID_BYTES;
+    const random = this.#random.subarray(this.#left, this.#left + ID_BYTES);
+    const now = Date.now();
+    if (now > this.#msecs) {
+      this.#msecs = now;
+      this.#seq = new DataView(random.buffer, random.byteOffset).getUint32(6) >>> 1;
+    } else this.#seq += 1;
+    return v7({ msecs: this.#msecs, seq: this.#seq, random });
+  }
+}
+
+const ids = new Ids();
+
+/** A new UUIDv7; within one process later ids are greater. */
+export const newId = (): string => ids.next();
+
+/** The smallest UUIDv7 of a millisecond of the clock. */
+export const firstIdOf = (time: number): string =>
+  v7({ msecs: Math.max(0, time), seq: 0, random: new Uint8Array(ID_BYTES) });
+
+/** Whether the database accepts this as an id. No row has another. */
+export const isId = (value: string): boolean => validate(value);
 
 /** A number from 0 to 1 for each text, always the same: due times are spread by it. */
 export const spread = (of: Expression<string>) => sql<number>`((hashtextextended(${of}, 0) & 65535) / 65536.0)::float8`;
@@ -207,4 +196,20 @@ export function madeIn<Key, Value>(map: Cache<Key, Value>, key: Key, make: () =>
   const made = make();
   map.set(key, made);
   return made;
+}
+
+export interface Numbered {
+  text: string;
+  names: readonly string[];
+  values(given: Readonly<Record<string, unknown>>): unknown[];
+}
+
+/** Numbers the values that a text names: `$company` becomes `$1`, wherever it is used. */
+export function numbered(named: string): Numbered {
+  const names: string[] = [];
+  const text = named.replaceAll(/\$([a-z]\w*)/g, (_, name: string) => {
+    const at = names.indexOf(name);
+    return `$${at < 0 ? names.push(name) : at + 1}`;
+  });
+  return { text, names, values: (given) => names.map((name) => given[name]) };
 }

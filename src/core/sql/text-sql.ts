@@ -35,19 +35,3 @@ export class TextSql {
     this.#piece = '';
   }
 }
-
-export interface Numbered {
-  text: string;
-  names: readonly string[];
-  values(given: Readonly<Record<string, unknown>>): unknown[];
-}
-
-/** Numbers the values that a text names: `$company` becomes `$1`, wherever it is used. */
-export function numbered(named: string): Numbered {
-  const names: string[] = [];
-  const text = named.replaceAll(/\$([a-z]\w*)/g, (_, name: string) => {
-    const at = names.indexOf(name);
-    return `$${at < 0 ? names.push(name) : at + 1}`;
-  });
-  return { text, names, values: (given) => names.map((name) => given[name]) };
-}

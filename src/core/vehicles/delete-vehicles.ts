@@ -6,10 +6,9 @@ import { announceEvents, type By, byCaller, bySystem, inBatches, recording } fro
 import { ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { fleetsOf, holdingFleet, needFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { isId } from '../sql/ids.ts';
 import { readOne } from '../sql/read.ts';
 import { againAfterDeadlock, ChangedMeanwhile, transaction } from '../sql/send.ts';
-import { anyId, anyOf, anyText, db, prepare, type RowKey } from '../sql/sql.ts';
+import { anyId, anyOf, anyText, db, isId, prepare, type RowKey } from '../sql/sql.ts';
 import { counting } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { vehicleObject, vehicleRows } from './vehicles.ts';

@@ -6,7 +6,7 @@ import { Signal } from '../followers.ts';
 import { readInput } from '../input.ts';
 import { comesDue } from '../schedule.ts';
 import { type RowWriter, readOneText } from '../sql/read.ts';
-import { onNewest, transaction } from '../sql/send.ts';
+import { onAny, transaction } from '../sql/send.ts';
 import { anyOf, anyText, asTime, db, prepare, spread } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import type { Eligibility, EligibilityStatus } from './vehicle.ts';
@@ -116,7 +116,7 @@ async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
   const company = authorize(ctx, 'fleets:read');
   const now = ctx.now();
   const since = Math.max(Date.parse(dueAt), now.getTime() - PACE_SECONDS * 1000);
-  const [line] = await paceOfAnswers(onNewest(ctx), { company, dueAt, now, since: new Date(since) });
+  const [line] = await paceOfAnswers(onAny(ctx), { company, dueAt, now, since: new Date(since) });
   const { before = 0, answers = 0 } = line ?? {};
   if (answers === 0) return Math.min(before, UNKNOWN_SECONDS);
   // If there were more answers, the time since the first of these counts.

@@ -5,6 +5,7 @@ import { authorize, type Context } from '../context.ts';
 import { field } from '../fields.ts';
 import { companiesWithEntries } from '../schedule.ts';
 import { isoOf } from '../sql/selection.ts';
+import { onAny } from '../sql/send.ts';
 import { asTime, db, prepare } from '../sql/sql.ts';
 
 /** The time between two reports of a process on its providers, and the time for which a report is valid. */
@@ -105,7 +106,9 @@ function waitingOf(ctx: Context): Promise<Map<string, string | null>> {
   const before = kept.get(database);
   if (before && now < before.until) return before.waiting;
   const soon = new Date(now + SOON_MINUTES * 60_000);
-  const waiting = oldestWaiting(ctx, { soon }).then((rows) => new Map(rows.map(({ brand, since }) => [brand, since])));
+  const waiting = oldestWaiting(onAny(ctx), { soon }).then(
+    (rows) => new Map(rows.map(({ brand, since }) => [brand, since])),
+  );
   kept.set(database, { until: now + KEPT_SECONDS * 1000, waiting });
   waiting.catch(() => kept.delete(database));
   return waiting;

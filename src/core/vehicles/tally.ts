@@ -1,6 +1,7 @@
 import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { db, jsonRows, prepare, type Tables } from '../sql/sql.ts';
+import { db, jsonRows, prepare } from '../sql/sql.ts';
+import type { Tables } from '../sql/tables.ts';
 
 interface Change {
   company: string;

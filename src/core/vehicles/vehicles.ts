@@ -4,12 +4,11 @@ import { VehicleNotFound } from '../errors.ts';
 import { ofFleets, ofFleetThatIsThere } from '../fleets/fleet.ts';
 import { needFleet } from '../fleets/fleets.ts';
 import { reasonMembers } from '../reason.ts';
-import { isId } from '../sql/ids.ts';
 import type { ListInput } from '../sql/page.ts';
 import { type RowWriter, readOne, readText } from '../sql/read.ts';
 import { type Fields, type FilterConditions, idOrNull, type Resource, type Seek } from '../sql/resource.ts';
 import { json, jsonObject, jsonTable } from '../sql/selection.ts';
-import { anyId, db, prepare } from '../sql/sql.ts';
+import { anyId, db, isId, prepare } from '../sql/sql.ts';
 import { isWholeVin, vinOrNull } from '../vin.ts';
 import {
   type Eligibility,
@@ -67,7 +66,7 @@ export const vehicleObject = jsonObject<Vehicle>(vehicleJson);
 export const vehiclesOf = (company: string) =>
   db.selectFrom('vehicle as v').where('v.company', '=', company).where(ofFleetThatIsThere('v', company));
 
-/** These vehicles by their ids: on the primary, since news may be ahead of replicas. */
+/** These vehicles by their ids. */
 export const findVehicles = prepare((p: { company: string; ids: readonly string[] }) =>
   vehiclesOf(p.company).select(vehicleObject.as('json')).where('v.id', '=', anyId(p.ids)).orderBy('v.id'),
 );

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { addModes } from '../../entities/import.ts';
 import { exampleIds, field, uuidField } from '../fields.ts';
 import { id, mustBe } from '../input.ts';
-import { isId } from '../sql/ids.ts';
-import { anyId, anyText, db, type Tables } from '../sql/sql.ts';
+import { anyId, anyText, db, isId } from '../sql/sql.ts';
+import type { Tables } from '../sql/tables.ts';
 import { vinErrorCodes, vinOrNull } from '../vin.ts';
 import { vehicle } from './vehicle.ts';
 

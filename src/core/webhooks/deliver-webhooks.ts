@@ -2,7 +2,8 @@ import { type Expression, expressionBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type Event, eventObject } from '../events/events.ts';
 import { scheduleOf } from '../schedule.ts';
-import { anyText, db, listRows, prepare, type Tables } from '../sql/sql.ts';
+import { anyText, db, listRows, prepare } from '../sql/sql.ts';
+import type { Tables } from '../sql/tables.ts';
 import { payloadOf, type Sender, signedHeaders } from './sender.ts';
 
 /** Longer than an attempt; deliveries of a killed process come due again after it. */

@@ -84,7 +84,7 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
   });
 }
 
-/** Sends a delivery once more, at once, whatever its state. Throws WebhookNotFound, NotFound and Forbidden. */
+/** Sends a delivery at once: a pending one earlier, an ended one once more. Throws WebhookNotFound, NotFound and Forbidden. */
 export async function redeliver(ctx: Context, input: { webhookId: string; deliveryId: string }): Promise<Delivery> {
   const company = authorize(ctx, 'fleets:write');
   return transaction(ctx, async () => {

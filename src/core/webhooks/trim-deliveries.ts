@@ -1,7 +1,7 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { FIRST_ID, firstIdOf } from '../sql/ids.ts';
-import { anyOf, db, prepare, type RowKey, type Tables } from '../sql/sql.ts';
+import { anyOf, db, FIRST_ID, firstIdOf, prepare, type RowKey } from '../sql/sql.ts';
+import type { Tables } from '../sql/tables.ts';
 
 const DELIVERIES_KEPT_DAYS = 30;
 const TRIMMED_AT_ONCE = 5000;

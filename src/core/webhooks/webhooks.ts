@@ -8,13 +8,12 @@ import { typesField } from '../events/event-data.ts';
 import { holdPublishing } from '../events/log.ts';
 import { readInput } from '../input.ts';
 import { comesDue } from '../schedule.ts';
-import { isId, newId } from '../sql/ids.ts';
 import type { Page } from '../sql/page.ts';
 import { readOne, readSlice, type Slice } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoSql, json, jsonObject, jsonTable } from '../sql/selection.ts';
 import { transaction } from '../sql/send.ts';
-import { db, prepare, type RowKey } from '../sql/sql.ts';
+import { db, isId, newId, prepare, type RowKey } from '../sql/sql.ts';
 import { newSecret } from './sender.ts';
 import { forgetEnded } from './trim-deliveries.ts';
 import {

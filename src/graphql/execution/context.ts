@@ -71,7 +71,7 @@ export const tooLarge = (what: string): CostExceeded =>
 export type MaybePromise<T> = T | Promise<T>;
 export type Resolver = GraphQLFieldResolver<unknown, GraphqlContext>;
 
-/** Waits LIMIT_GRAPHQL_SECONDS for an operation, longer for an upload. Throws Unavailable and CostExceeded. */
+/** Waits at most LIMIT_GRAPHQL_SECONDS for an operation that is no upload. Throws Unavailable, and CostExceeded for a large answer. */
 export async function inTime<T>({ budget, services, res }: GraphqlContext, work: MaybePromise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const seconds = services.config.LIMIT_GRAPHQL_SECONDS;

@@ -120,9 +120,10 @@ const keptCodes = new Set<unknown>([
 /** The error of a document, variables or a form; `hints` suggest names, which would reveal a hidden schema. */
 function rejectedByGraphql(error: GraphQLError, hints: boolean, requestId: string): GraphQLError {
   const { code, http: own } = error.extensions as { code?: string; http?: Http };
-  const http = own ?? (error.path === undefined ? { status: 400, spec: true } : undefined);
+  // An error of an execution has a path: a change may have been made, so the status is that of an answer.
+  const http = error.path === undefined ? (own ?? { status: 400, spec: true }) : undefined;
   const message = hints ? error.message : error.message.replaceAll(/ Did you mean [^?]*(?:\?|$)/g, '');
-  const known = keptCodes.has(code) ? code : codeByStatus[http?.status ?? 400];
+  const known = keptCodes.has(code) ? code : codeByStatus[own?.status ?? 400];
   return rewritten(error, message, { code: known, requestId, http });
 }
 

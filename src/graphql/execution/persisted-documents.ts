@@ -7,7 +7,7 @@ import { bounds } from './guards.ts';
 
 /** Documents of companies by their hash. A client sends the text again when it was dropped. */
 const kept = new LRUCache<string, LRUCache<string, string>>({ max: 64 });
-/** A cache for each company, so that none evicts another's documents. */
+/** A cache for each of the last 64 companies, so that a busy company evicts only its own documents. */
 const ofCompany = () =>
   new LRUCache<string, string>({ max: 1000, maxSize: 256 * 1024, sizeCalculation: ({ length }) => length + 1 });
 

@@ -1,9 +1,9 @@
 import { type ExecutionResult, execute, GraphQLError, OperationTypeNode, subscribe } from 'graphql';
 import { z } from 'zod';
 import { CostExceeded, MethodNotAllowed, Unauthenticated } from '../../core/errors.ts';
-import { readInput } from '../../core/input.ts';
+import { countItems, readInput } from '../../core/input.ts';
 import { inLargeTurn } from '../../core/sql/send.ts';
-import { localsOf, rowsOfBody } from '../../http/request-context.ts';
+import { localsOf } from '../../http/request-context.ts';
 import { traced } from '../../telemetry/telemetry.ts';
 import { schema } from '../schema/schema.ts';
 import {
@@ -44,15 +44,17 @@ export const isStream = (outcome: Outcome): outcome is ResultStream =>
 /** Runs a client's `query`, `variables`, `operationName` and `extensions`. Never throws. */
 export async function run(sent: unknown, request: OperationRequest): Promise<Outcome> {
   try {
-    const { ctx, res, services } = request;
-    await services.turns.next(ctx.caller?.company ?? '');
-    const outcome = await inLargeTurn(ctx, 'request', rowsOfBody(res), () => begin(sent, request));
+    await request.services.turns.next(request.ctx.caller?.company ?? '');
+    const outcome = await begin(sent, request);
     if (isStream(outcome)) return streamOf(outcome, request);
     return typeof outcome === 'string' ? outcome : shownResult(outcome, request);
   } catch (error) {
     return refusal(error as Error, request);
   }
 }
+
+/** A VIN in the text of a document. */
+const LITERAL_LENGTH = 20;
 
 async function begin(sent: unknown, request: OperationRequest): Promise<Outcome> {
   const params = readInput(operationParams, sent);
@@ -76,14 +78,18 @@ async function begin(sent: unknown, request: OperationRequest): Promise<Outcome>
   const args = { schema, document: document.tree, operationName, variableValues, contextValue: context };
   if (type === OperationTypeNode.SUBSCRIPTION) return traceOperation(operation, () => subscribe(args));
   const byGraphql = () => execute(args);
-  const work = async () => {
-    if (type === OperationTypeNode.MUTATION)
-      return executeOnce(context, operation.node, { ...params, query: text }, byGraphql);
+  const query = async () => {
     if (operation.isOfSchema) return operation.schemaText(byGraphql);
     // graphql-js answers where the database's text is not the whole.
     return (await context.reads.text()) ?? byGraphql();
   };
-  const result = await traceOperation(operation, () => inTime(context, work()));
+  const mutation = () => executeOnce(context, operation.node, { ...params, query: text }, byGraphql);
+  const items = countItems(params.variables) + text.length / LITERAL_LENGTH;
+  const result = await traceOperation(operation, () =>
+    type === OperationTypeNode.MUTATION
+      ? inLargeTurn(request.ctx, 'change', items, () => inTime(context, mutation()))
+      : inTime(context, query()),
+  );
   const extensions = { cost: { requestedQueryCost: cost, maximumQueryCost: LIMIT_GRAPHQL_COST } };
   if (typeof result !== 'string') return { ...result, extensions };
   if (Buffer.byteLength(result) > MOST_BYTES) throw tooLarge(`${MOST_BYTES.toLocaleString('en')} bytes`);

@@ -11,14 +11,11 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src data:; " +
   "worker-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Sends GraphiQL to browsers, in development with a token; false for other requests, or without GRAPHIQL. */
-export async function sendGraphiql(services: HttpServices, req: Request, res: Response): Promise<boolean> {
-  const isWanted = req.method === 'GET' && req.get('Accept')?.includes('text/html');
-  if (!isWanted || !services.config.GRAPHIQL) return false;
+/** Sends GraphiQL, in development with a token. */
+export async function sendGraphiql(services: HttpServices, req: Request, res: Response): Promise<void> {
   const token = await ownToken(services, req);
   const page = pageOf(await graphiqlAssets(), originOf(req), token);
   res.set('Content-Security-Policy', POLICY).type('html').send(page);
-  return true;
 }
 
 function pageOf({ version }: Assets, origin: string, token: string | undefined): string {
