@@ -8,7 +8,7 @@ const root = join(import.meta.dirname, '../..');
 const known: Record<string, string> = {
   'core/sql/read.ts kept': 'texts of statements, by resource and what they select',
   'core/sql/sql.ts registered': 'statements, for the test that has all of them planned',
-  'core/sql/ids.ts ids': 'the last id of this process',
+  'core/sql/sql.ts ids': 'the last id of this process',
   'core/vehicles/providers.ts kept': 'what waits, by database, for 5 s',
   'database/connection.ts names': 'names of statements, by text',
   'database/orm.ts current': 'the open transaction',

@@ -5,7 +5,6 @@ import type { Row } from '../../database/database.ts';
 import { Shares } from '../../fairness/shares.ts';
 import { type Context, renewed } from '../context.ts';
 import { CostExceeded, RateLimited, Unavailable } from '../errors.ts';
-import { PAGE_MAX } from './page.ts';
 
 // Chooses the connection of a statement; in an open transaction always the transaction's.
 
@@ -17,6 +16,8 @@ const PLACES = { capacity: 8, reserve: 2 };
 export const openPlaces = (): Shares => new Shares(PLACES);
 
 const MOST_WAITING = 1000;
+/** The rows of the largest page: a read of more takes a connection of its own. */
+const SHORT_ROWS = 1000;
 
 /**
  * Runs work in its company's turn, outside requests at once. Throws RateLimited after `patience` seconds, and Unavailable without
@@ -86,7 +87,7 @@ export const append = (ctx: Context): Send => inTransaction(ctx) ?? shared(ctx, 
 
 /** The primary; for at most a page, its shared connections of reads, if there is no replica. */
 export const onNewest = (ctx: Context, rows = 1): Send =>
-  hasReplicas(ctx) || rows > PAGE_MAX ? onPrimary(ctx) : onAny(ctx);
+  hasReplicas(ctx) || rows > SHORT_ROWS ? onPrimary(ctx) : onAny(ctx);
 
 /** A replica if there is one, else the primary; for short reads. */
 export const onAny = (ctx: Context): Send => inTransaction(ctx) ?? shared(ctx, ctx.services.database.read);
