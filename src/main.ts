@@ -91,7 +91,7 @@ async function main(): Promise<void> {
   console.log(await welcome(services, (server.address() as AddressInfo).port));
 }
 
-/** The work of the start is done after so long. */
+/** The work of the start has ended after this time. */
 const STARTED_MS = 5_000;
 /** The utilisation above which the process has work already. */
 const BUSY = 0.2;

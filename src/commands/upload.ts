@@ -68,7 +68,9 @@ async function sendForm(gateway: Gateway, { fleetId, importId, path, signal }: U
   const pieces = PieceStream.from(piecesOf(body, progress));
   const init = { body: pieces, duplex: 'half', headers: Object.fromEntries(headers), signal };
   try {
-    await gateway.send('POST', `/vehicles/file?importId=${importId}`, init as RequestInit);
+    const answer = await gateway.send('POST', `/vehicles/file?importId=${importId}`, init as RequestInit);
+    // The import itself is read afterwards.
+    await answer.body?.cancel();
   } catch (error) {
     if (!(error instanceof CallFailed && error.problem?.importId)) throw error;
   }

@@ -89,7 +89,7 @@ export const contextOf = (services: Services, requestId: string, caller: Caller 
 export const renewed = (ctx: Context): Context => new CallContext(ctx);
 
 /** The context of work that continues without its client, and so does not wait in turn among requests. */
-export const detached = ({ services, requestId, caller, disclosure }: Context): Context =>
+export const withoutClient = ({ services, requestId, caller, disclosure }: Context): Context =>
   new CallContext({ services, requestId, caller, disclosure });
 
 /** The tenant; throws Unauthenticated or Forbidden. A core function that a request calls begins with an authorize function. */

@@ -42,7 +42,7 @@ export const descriptionOf = (schema: z.ZodType): string | undefined =>
     : undefined);
 
 /** zod's type of a field, with `uuid` and `time` among texts. */
-export function kindOf(schema: z.core.$ZodType): string {
+export function fieldKind(schema: z.core.$ZodType): string {
   const plain = bare(schema);
   if (plain.type !== 'string') return plain.type;
   const format = ('format' in plain && plain.format) || plain.meta()?.format;

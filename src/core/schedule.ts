@@ -20,12 +20,12 @@ export const scheduling = (q: QueryCreator<Tables>, kind: Scheduled, rows: DueRo
     .expression(
       db
         .selectFrom(rows)
-        .select(({ fn }) => ['r.company', kindOf(kind), fn.min<string>('r.due_at').as('due_at')])
+        .select(({ fn }) => ['r.company', fieldKind(kind), fn.min<string>('r.due_at').as('due_at')])
         .where('r.due_at', 'is not', null)
         .groupBy('r.company'),
     );
 
-const kindOf = (kind: Scheduled) => sql<Scheduled>`${sql.lit(kind)}::text`.as('kind');
+const fieldKind = (kind: Scheduled) => sql<Scheduled>`${sql.lit(kind)}::text`.as('kind');
 
 const add = prepare((p: { company: string; kind: Scheduled; now: Date }) =>
   db.insertInto('schedule').values({ company: p.company, kind: p.kind, due_at: p.now }),
@@ -93,7 +93,7 @@ export function scheduleOf(kind: Scheduled, first: (company: string) => Expressi
           .selectFrom(firstRow)
           .select(({ ref }) => [
             sql<string>`${p.company}::text`.as('company'),
-            kindOf(kind),
+            fieldKind(kind),
             ref('f.due_at').$notNull().as('due_at'),
           ])
           .where('f.due_at', 'is not', null)

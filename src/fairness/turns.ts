@@ -1,7 +1,7 @@
 /** A turn of the event loop is short up to this time. */
 const SHORT_MS = 5;
 
-/** A company is alone if no other has sent a request for this time. */
+/** A company is alone if no other has sent a request for this time. Requests without a company do not count, and always queue. */
 const ALONE_MS = 1000;
 
 /**

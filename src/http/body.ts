@@ -157,7 +157,9 @@ function encodedReader(limit: number) {
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
     read(req, res, (error?: unknown) => {
       if (error) reject(bodyErrorOf(error, limit));
-      else resolve(req.body ?? Buffer.alloc(0));
+      else if (req.body) resolve(req.body);
+      // The client has left before anything was read.
+      else reject(unreadable());
     });
     return promise;
   };

@@ -9,7 +9,7 @@ import {
 } from '../core/webhooks/deliver-webhooks.ts';
 import { resumeStep, webhooksToResume } from '../core/webhooks/resume-webhooks.ts';
 import { openSender } from '../core/webhooks/sender.ts';
-import { type Attempted, storeAttempts } from '../core/webhooks/store-attempts.ts';
+import { type DeliveryAttempt, storeAttempts } from '../core/webhooks/store-attempts.ts';
 import { type Appetite, Shares } from '../fairness/shares.ts';
 import { batched, inTurns, type Job, type Tools } from './job.ts';
 
@@ -33,7 +33,7 @@ export class DeliverWebhooks implements Job {
   readonly #busy = new Map<string, number>();
   readonly #sending = new Set<Promise<void>>();
   /** Attempts of a group gather while a statement stores others. */
-  readonly #stores = new Map<string, ReturnType<typeof batched<Attempted>>>();
+  readonly #stores = new Map<string, ReturnType<typeof batched<DeliveryAttempt>>>();
   /** Whether something is due that found no room, or may be. */
   #waiting = false;
   #cut = false;

@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
 import type { CompaniesDue } from '../core/schedule.ts';
 import {
+  CLAIM_HEARTBEAT_SECONDS,
   type ClaimedVehicle,
   claimDueVehicles,
-  HEARTBEAT_SECONDS,
   postponeVehicles,
   retire,
   stayAlive,
@@ -82,7 +82,7 @@ export class VerifyEligibility implements Job {
   async #stayAlive(ctx: Context): Promise<void> {
     if (this.#heartbeatAt !== null && performance.now() < this.#heartbeatAt) return;
     await stayAlive(ctx);
-    this.#heartbeatAt = performance.now() + HEARTBEAT_SECONDS * 1000;
+    this.#heartbeatAt = performance.now() + CLAIM_HEARTBEAT_SECONDS * 1000;
   }
 
   async #lookAround(ctx: Context): Promise<Look> {

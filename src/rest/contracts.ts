@@ -4,14 +4,14 @@ import { contractRows, deleteContract, getContract, listContracts } from '../cor
 import { createContract } from '../core/contracts/create-contract.ts';
 import { mustBe, readInput, storable } from '../core/input.ts';
 import { jsonWriter } from '../core/sql/read.ts';
-import { shapeOf } from '../core/sql/selection.ts';
+import { fieldCopier } from '../core/sql/selection.ts';
 import { expectedBy } from './etag.ts';
 import { listAnswer, operations } from './route.ts';
 
 const open = 'Where contracts are open, no token is needed; one that is sent confines you to its company.';
 
 const asJson = jsonWriter(contractRows.members, contract);
-const shape = shapeOf(contract);
+const shape = fieldCopier(contract);
 
 const company = storable(z.string(mustBe('a string')).min(1, 'must not be empty'));
 const conditions = z

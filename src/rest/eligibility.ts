@@ -1,12 +1,12 @@
 import { jsonWriter } from '../core/sql/read.ts';
-import { shapeOf } from '../core/sql/selection.ts';
-import { getAnswer, getAnswerText, requestVerification } from '../core/vehicles/eligibility.ts';
+import { fieldCopier } from '../core/sql/selection.ts';
+import { getEligibilityText, requestVerification, waitForEligibility } from '../core/vehicles/eligibility.ts';
 import { eligibility } from '../core/vehicles/vehicle.ts';
 import { eligibilityRows } from '../core/vehicles/vehicles.ts';
 import { operations } from './route.ts';
 
 const asJson = jsonWriter(eligibilityRows.members, eligibility);
-const shape = shapeOf(eligibility);
+const shape = fieldCopier(eligibility);
 
 const LONGEST_WAIT = 30;
 
@@ -38,8 +38,8 @@ export const eligibilityRoutes = [
     async answer(ctx, { params, header, closed }) {
       const { vin } = params;
       const wait = preferredWait(header('Prefer'));
-      if (wait === undefined) return { text: await getAnswerText(ctx, asJson, { vin }) };
-      const answer = await getAnswer(ctx, { vin, ...(wait > 0 && { wait, signal: closed() }) });
+      if (wait === undefined) return { text: await getEligibilityText(ctx, asJson, { vin }) };
+      const answer = await waitForEligibility(ctx, { vin, ...(wait > 0 && { wait, signal: closed() }) });
       return { headers: { 'Preference-Applied': `wait=${wait}` }, body: shape(answer) };
     },
   }),

@@ -3,14 +3,14 @@ import { type Event, type EventFilter, event, eventCursor, getEvent, listEvents 
 import { field } from '../core/fields.ts';
 import { followEvents } from '../core/following/follow-events.ts';
 import { readInput } from '../core/input.ts';
-import { shapeOf } from '../core/sql/selection.ts';
+import { fieldCopier } from '../core/sql/selection.ts';
 import { eventStream } from './event-stream.ts';
 import { commaList, inSteps, jsonPageOf, listAnswer, once, onceEach, operations, type RestRequest } from './route.ts';
 
 const scope = 'Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.';
 const filters = ['eventType', 'eventFleetId', 'eventHistory', 'eventVin', 'since', 'until'] as const;
 
-const shape = shapeOf(event);
+const shape = fieldCopier(event);
 
 const eventQuery = z.object({ type: commaList, ...onceEach('fleetId', 'historyId', 'vin', 'since', 'until') });
 

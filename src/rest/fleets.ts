@@ -4,12 +4,12 @@ import { createFleet, fleetRows, getFleet, listFleets, updateFleet } from '../co
 import { readInput } from '../core/input.ts';
 import { deleteFleet } from '../core/operations/delete-fleets.ts';
 import { jsonWriter } from '../core/sql/read.ts';
-import { shapeOf } from '../core/sql/selection.ts';
+import { fieldCopier } from '../core/sql/selection.ts';
 import { expectedBy } from './etag.ts';
 import { listAnswer, membersOf, once, operations } from './route.ts';
 
 const asJson = jsonWriter(fleetRows.members, fleet);
-const shape = shapeOf(fleet);
+const shape = fieldCopier(fleet);
 const filterQuery = z.object({ name: once, vat: once });
 
 const { get, patch, post, remove } = operations('Fleets');

@@ -8,7 +8,7 @@ import { getImport, type Import, importedVehicles, importSchema } from '../core/
 import { readRejectedCsv } from '../core/imports/rejected-csv.ts';
 import { isUnderWay } from '../core/imports/run.ts';
 import { readInput } from '../core/input.ts';
-import { shapeOf } from '../core/sql/selection.ts';
+import { fieldCopier } from '../core/sql/selection.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/body.ts';
 import { eventStream } from './event-stream.ts';
 import { type Answer, operations, type RestRequest, readAddQuery } from './route.ts';
@@ -39,7 +39,7 @@ const form = z.object({
   }),
 });
 
-const shape = shapeOf(importSchema);
+const shape = fieldCopier(importSchema);
 
 const rejectedUrl = (importId: string) => `/imports/${importId}/rejected.csv`;
 

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { authorize } from '../core/context.ts';
-import { shapeOf } from '../core/sql/selection.ts';
+import { fieldCopier } from '../core/sql/selection.ts';
 import { listProviders, manufacturer, provider } from '../core/vehicles/providers.ts';
 import { operations } from './route.ts';
 
-const shape = shapeOf(manufacturer);
-const providerShape = shapeOf(provider);
+const shape = fieldCopier(manufacturer);
+const providerShape = fieldCopier(provider);
 
 const { get } = operations('Manufacturers');
 

@@ -4,11 +4,11 @@ import { field } from '../core/fields.ts';
 import { fleet } from '../core/fleets/fleet.ts';
 import { readInput } from '../core/input.ts';
 import { type SearchResult, search } from '../core/reads/search.ts';
-import { shapeOf } from '../core/sql/selection.ts';
+import { fieldCopier } from '../core/sql/selection.ts';
 import { vehicleJson } from './export.ts';
 import { digits, once, operations } from './route.ts';
 
-const shapes = { Fleet: shapeOf(fleet), Vehicle: shapeOf(vehicleJson), Contract: shapeOf(contract) };
+const shapes = { Fleet: fieldCopier(fleet), Vehicle: fieldCopier(vehicleJson), Contract: fieldCopier(contract) };
 const shape = ({ type, ...found }: SearchResult) => ({ type, ...shapes[type](found as never) });
 
 const typeOf = <Name extends string>(name: Name) => field(z.literal(name), 'What it is.', name);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Context } from '../core/context.ts';
 import { readInput } from '../core/input.ts';
-import { shapeOf } from '../core/sql/selection.ts';
+import { fieldCopier } from '../core/sql/selection.ts';
 import { addVehicles } from '../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../core/vehicles/delete-vehicles.ts';
 import { moveVehicles } from '../core/vehicles/move-vehicles.ts';
@@ -35,7 +35,7 @@ const filters = [
   ...(['reasonCode', 'reasonActor', 'verifiedBefore', 'verifiedAfter'] as const),
 ];
 
-const shape = shapeOf(vehicleJson);
+const shape = fieldCopier(vehicleJson);
 
 const filterQuery = z.object({
   eligibility: commaList,

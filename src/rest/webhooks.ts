@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { readInput } from '../core/input.ts';
-import { shapeOf } from '../core/sql/selection.ts';
+import { fieldCopier } from '../core/sql/selection.ts';
 import { delivery, deliveryState, listDeliveries, redeliver, testWebhook } from '../core/webhooks/deliveries.ts';
 import {
   createWebhookInput,
@@ -29,10 +29,10 @@ const scope =
 const errors = ['WEBHOOK_NOT_FOUND'] as const;
 const one = { 200: { description: 'The webhook.', schema: webhook } };
 
-const shape = shapeOf(webhook);
+const shape = fieldCopier(webhook);
 const withSecret = ({ webhook: made, secret }: WebhookWithSecret) => ({ ...shape(made), secret });
 
-const deliveryShape = shapeOf(delivery);
+const deliveryShape = fieldCopier(delivery);
 
 const deliveryQuery = z.object({
   state: z.enum(deliveryState.options, `is one of ${deliveryState.options.join(', ')}`).optional(),

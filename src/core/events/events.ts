@@ -12,7 +12,7 @@ import { json, jsonObject, jsonTable, jsonText, type ValueSql } from '../sql/sel
 import { db, isId, prepare } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import { dataField, eventData, eventTypes, typeField } from './event-data.ts';
-import { MOST_TYPES } from './record-events.ts';
+import { MOST_EVENT_TYPES } from './record-events.ts';
 
 export const eventVehicle = z
   .object({ id: z.uuid().describe('Its id.'), vin: z.string().describe('Its VIN.') })
@@ -49,7 +49,7 @@ export const eventFilter = z
   .object({
     types: listSchema(
       z.enum(eventTypes, `must be one of ${eventTypes.join(', ')}`),
-      MOST_TYPES,
+      MOST_EVENT_TYPES,
       'must be a list of event types',
     )
       .nullish()
@@ -127,7 +127,7 @@ const eventJson = jsonTable('event', 'e', event, {
 export const eventObject = jsonObject<Event>(eventJson);
 
 /** SQL for an event as text, with its vehicles unless there are more than `most`. */
-export const eventWithFewVehicles = (most: number): string =>
+export const eventTextSql = (most: number): string =>
   jsonText({
     ...eventJson,
     vehicles: { sql: `case when cardinality(e.vehicle_ids) > ${most} then '[]' else ${eventVehicles.sql} end` },

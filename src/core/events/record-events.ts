@@ -6,7 +6,7 @@ import { db, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import type { EventType, eventData } from './event-data.ts';
 
-export const MOST_TYPES = 100;
+export const MOST_EVENT_TYPES = 100;
 
 export type Fact = { [Type in EventType]: FactOf<Type> }[EventType];
 interface FactOf<Type extends EventType> {

@@ -38,10 +38,10 @@ export async function companyOfFleet(ctx: Context, id: string): Promise<string> 
 }
 
 /** The company's fleets that are not deleted, for statements. */
-export const fleetsOf = (company: string) =>
+export const existingFleets = (company: string) =>
   db.selectFrom('fleet').where('company', '=', company).where('deletion', 'is', null);
 
-const oneFleet = (p: RowKey) => fleetsOf(p.company).select(['company', 'id']).where('id', '=', p.id);
+const oneFleet = (p: RowKey) => existingFleets(p.company).select(['company', 'id']).where('id', '=', p.id);
 
 const needing =
   (find: Prepared<RowKey, RowKey>) =>
@@ -72,7 +72,7 @@ export const holdingFleetsOf = ({ company, ids }: { company: string; ids: readon
     .select('fleet_id')
     .where('company', '=', company)
     .where('id', '=', anyId(ids));
-  return fleetsOf(company).select('id').where('id', '=', anyOf(theirs)).forKeyShare().skipLocked();
+  return existingFleets(company).select('id').where('id', '=', anyOf(theirs)).forKeyShare().skipLocked();
 };
 
 const findDeleted = prepare((p: { company: string }) =>

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { sql } from 'kysely';
 import type { z } from 'zod';
-import { authorize, type Context, detached } from '../context.ts';
+import { authorize, type Context, withoutClient } from '../context.ts';
 import {
   DomainError,
   FleetIdMissing,
@@ -25,7 +25,7 @@ import {
   importVehiclesInput,
   readImport,
 } from './imports.ts';
-import { changeRunning, failImport, forgetRun, isUnderWay, keepAlive, LEASE_SECONDS } from './run.ts';
+import { changeRunning, failImport, forgetRows, isUnderWay, keepAlive, LEASE_SECONDS } from './run.ts';
 import { ImportStaging } from './staging.ts';
 import { storeImport } from './store.ts';
 import type { TableLayout } from './table.ts';
@@ -61,7 +61,7 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
     return reportOf(ctx, run, repeated);
   }
   // Storing a file takes long, so it neither waits for the company's requests nor delays them.
-  const own = detached(ctx);
+  const own = withoutClient(ctx);
   const release = keepAlive(own, run);
   const staging = new ImportStaging(ctx, run);
   const store = async () => {
@@ -138,7 +138,7 @@ export async function beginImport(ctx: Context, company: string, options: Import
       }
     }
     await limitUploads(ctx, company);
-    if (before) await forgetRun(ctx, before);
+    if (before) await forgetRows(ctx, before);
     const { id, idempotencyKey } = before ?? { id: importId ?? newId(), idempotencyKey: key || null };
     const lease = new Date(now.getTime() + LEASE_SECONDS * 1000);
     const given = { id, company, fleetId, mode, dryRun, idempotencyKey, now, lease };
@@ -171,6 +171,13 @@ const findBefore = prepare((p: { company: string; id: string | null; key: string
 
 type NewImport = Pick<ImportRow, 'id' | 'company' | 'fleetId' | 'mode' | 'dryRun' | 'idempotencyKey'>;
 
+/** The columns of an import that begins again. */
+const restarted = [
+  ...(['state', 'received', 'created', 'existing', 'rejected', 'duplicates', 'sheet', 'digest', 'failure'] as const),
+  ...(['columns', 'delimiter', 'started_at', 'storing_since', 'finished_at', 'due_at'] as const),
+];
+
+/** Inserts an import, or begins it again. A deletion would wait for a process that still stores the same import. */
 const open = prepare((p: NewImport & { now: Date; lease: Date }) =>
   db
     .insertInto('import')
@@ -184,7 +191,11 @@ const open = prepare((p: NewImport & { now: Date; lease: Date }) =>
       started_at: p.now,
       due_at: p.lease,
     })
-    .onConflict((conflict) => conflict.doNothing())
+    .onConflict((conflict) =>
+      conflict
+        .columns(['company', 'id'])
+        .doUpdateSet(({ ref }) => Object.fromEntries(restarted.map((name) => [name, ref(`excluded.${name}`)]))),
+    )
     .returning('id'),
 );
 

@@ -24,7 +24,7 @@ export const stillRunning = (p: Start) =>
     underWay,
   ]);
 
-/** A statement that changes an import if it still runs since this start; without a row, it does not. */
+/** A statement that changes an import; it gives no row if the import has ended or was started anew. */
 export const changeRunning = <P extends object>(changes: (p: P) => Updateable<Tables['import']>) =>
   prepare((p: Start & P) => db.updateTable('import').set(changes(p)).where(stillRunning(p)).returning('import.id'));
 
@@ -96,10 +96,14 @@ const forgetImports = prepare((p: { company: string; ids: readonly string[] }) =
   db.deleteFrom('import').where('company', '=', p.company).where('id', '=', anyId(p.ids)),
 );
 
-/** Deletes an import with its batches and, by their foreign key, its rejected rows. */
-export async function forgetRun(ctx: Context, { company, id }: ImportKey): Promise<void> {
-  await forgetBatches(onPrimary(ctx), { company, id });
-  await forgetImports(onPrimary(ctx), { company, ids: [id] });
+const forgetRejected = prepare((p: ImportKey) =>
+  db.deleteFrom('import_rejection').where('company', '=', p.company).where('import_id', '=', p.id),
+);
+
+/** Deletes the staged and the rejected rows of an import. */
+export async function forgetRows(ctx: Context, { company, id }: ImportKey): Promise<void> {
+  await forgetBatches(ctx, { company, id });
+  await forgetRejected(ctx, { company, id });
 }
 
 /** The error of an import that cannot go on: FleetNotFound where it was deleted with its fleet, else Unavailable. */

@@ -1,7 +1,7 @@
 import { type Context, callerOf, needScope } from '../context.ts';
 import { CostExceeded } from '../errors.ts';
 import { type Check, objectOf, Writer } from './json-answer.ts';
-import type { Members, Part, Read, Reads } from './json-parts.ts';
+import type { ArgumentList, FieldArguments, Members, Part } from './json-parts.ts';
 import { isHidden } from './list-rows.ts';
 import { boundValues, PAGE_MAX, plannedFor, readPage } from './page.ts';
 import { filterOf, givenOf, joinsOf, type ListField, type OneField, type Resource } from './resource.ts';
@@ -30,7 +30,7 @@ interface Statement {
 }
 
 /** The JSON of each part (null without a row), and the arguments of all fields. */
-export type Answer = { texts: readonly (string | null)[]; reads: Reads };
+export type Answer = { texts: readonly (string | null)[]; reads: ArgumentList };
 
 /** Objects that were read before, as columns of their ids; the statement gives a row for each. */
 export interface Rows extends Pick<Resource, 'lookups'> {
@@ -41,7 +41,7 @@ export interface Rows extends Pick<Resource, 'lookups'> {
 }
 
 /** Reads the arguments of a field; throws ValidationFailed. */
-export function readArguments(field: OneField | ListField, args: object): Read {
+export function readArguments(field: OneField | ListField, args: object): FieldArguments {
   const of = field.of();
   if (field.kind === 'one') {
     const given = givenOf(of.conditions, field.by ? field.by(args as never) : args);
@@ -60,7 +60,12 @@ const MOST_BYTES = 16 * 1024 * 1024;
 const TOO_LARGE = '!';
 
 /** Reads the parts of a plan, except refused ones, in one statement, for each row of `rows`. Throws CostExceeded. */
-export async function readAnswers(ctx: Context, plan: Plan, given: Reads, rows: Rows | null = null): Promise<Answer[]> {
+export async function readAnswers(
+  ctx: Context,
+  plan: Plan,
+  given: ArgumentList,
+  rows: Rows | null = null,
+): Promise<Answer[]> {
   const { company } = callerOf(ctx);
   // The caller (graphql/execution/reads.ts) has checked the scopes of all other parts.
   if (plan.parts.some(([, { kind }]) => kind === 'manufacturer')) needScope(ctx, 'fleets:read');
@@ -73,7 +78,7 @@ export async function readAnswers(ctx: Context, plan: Plan, given: Reads, rows: 
   const taken = values.map((value) => {
     if (typeof value === 'string') return value;
     const own = given[value.read];
-    return own ? (own as Read).values[value.name] : shared[value.name];
+    return own ? (own as FieldArguments).values[value.name] : shared[value.name];
   });
   const newest = rows !== null || plan.fields.some((field) => field.of().primary);
   const read = () => readRows(ctx, text, taken, { long: isLong, newest });
@@ -112,7 +117,7 @@ const isNow = (value: Statement['values'][number]) => typeof value === 'object' 
 /** The database checks the length of an answer that may be long. */
 type Form = { rows: Rows | null; isLong: boolean };
 
-function statementOf(ctx: Context, plan: Plan, given: Reads, form: Form): Statement {
+function statementOf(ctx: Context, plan: Plan, given: ArgumentList, form: Form): Statement {
   const hidden = plan.fields.map((field) => isHidden(ctx, field.of()));
   const key = `${form.isLong}${hidden}${given.map((read) => (read instanceof Error ? '!' : read.shape))}`;
   const statements = madeIn(plan.statements, ctx.services.manufacturers, () => new Map<string, Statement>());
@@ -123,7 +128,7 @@ function statementOf(ctx: Context, plan: Plan, given: Reads, form: Form): Statem
 
 const MOST_STATEMENTS = 16;
 
-function write(ctx: Context, plan: Plan, given: Reads, form: Form): Statement {
+function write(ctx: Context, plan: Plan, given: ArgumentList, form: Form): Statement {
   const good = given.map((read) => (read instanceof Error ? null : read));
   const writer = new Writer(ctx, good, { ofRows: form.rows !== null });
   const selected: string[] = [];

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Context } from '../context.ts';
 import { ListSql } from './json-list.ts';
-import type { ListPart, Members, Part, Read } from './json-parts.ts';
+import type { FieldArguments, ListPart, Members, Part } from './json-parts.ts';
 import { isHidden, listOf, rowsOf, rowsSql } from './list-rows.ts';
 import type { Resource, RowsField } from './resource.ts';
 import { TextSql } from './text-sql.ts';
@@ -18,11 +18,11 @@ export class Writer {
   /** Names that callers chose: values of the statement, so that they are no part of its text. */
   readonly names: string[] = [];
   readonly #ctx: Context;
-  readonly #given: readonly (Read | null)[];
+  readonly #given: readonly (FieldArguments | null)[];
   readonly #ofRows: boolean;
 
   /** `ofRows`: for rows that were read before, and may be deleted since. */
-  constructor(ctx: Context, given: readonly (Read | null)[], { ofRows }: { ofRows: boolean }) {
+  constructor(ctx: Context, given: readonly (FieldArguments | null)[], { ofRows }: { ofRows: boolean }) {
     this.#ctx = ctx;
     this.#given = given;
     this.#ofRows = ofRows;
@@ -99,7 +99,7 @@ export class Writer {
     return `(${rowsSql(rows, this.object(members))})`;
   }
 
-  #wanted(of: Resource, { names }: Read, read: number) {
+  #wanted(of: Resource, { names }: FieldArguments, read: number) {
     return { names, param: (name: string) => `$a${read}_${name}`, hidden: isHidden(this.#ctx, of) };
   }
 

@@ -1,4 +1,4 @@
-import type { PageFact, Read } from './json-parts.ts';
+import type { FieldArguments, PageFact } from './json-parts.ts';
 import { firstRows, type ListRows, rowsToCountSql } from './list-rows.ts';
 import { orderSql } from './order.ts';
 import { COUNTED_MOST, type Page, plannedFor } from './page.ts';
@@ -14,7 +14,7 @@ export class ListSql {
   #aggregates = new Set<string>();
   #total: string | null = null;
 
-  constructor(list: ListRows, page: Page, { kept }: ListField, { names }: Read) {
+  constructor(list: ListRows, page: Page, { kept }: ListField, { names }: FieldArguments) {
     this.list = list;
     this.#page = page;
     this.#kept = keptCount(kept, names, list.param);

@@ -29,10 +29,10 @@ export type Part =
 export type ListPart = Extract<Part, { kind: 'list' }>;
 
 /** The arguments of all fields of an answer, or what is wrong with them. */
-export type Reads = readonly (Read | Error)[];
+export type ArgumentList = readonly (FieldArguments | Error)[];
 
 /** The arguments of a field: the names of its conditions, its page, and the values of both. */
-export interface Read {
+export interface FieldArguments {
   names: readonly string[];
   page?: Page;
   values: Readonly<Record<string, unknown>>;

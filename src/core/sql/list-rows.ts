@@ -1,5 +1,5 @@
 import { type Context, hasScope } from '../context.ts';
-import { type Order, orderSql, type Prefix, type RangeEnd, rangeSql, type Sort, sortOf } from './order.ts';
+import { type EqualColumns, type Order, orderSql, type RangeEnd, rangeSql, type Sort, sortOf } from './order.ts';
 import {
   conditionsSql,
   fromClause,
@@ -13,7 +13,7 @@ import {
 /** Rows of a resource, as the SQL of a statement names them. */
 export interface Rows {
   of: Resource;
-  prefix: Prefix;
+  prefix: EqualColumns;
   /** Conditions beside the prefix and the filter. */
   conditions: readonly string[];
   /** The filter's conditions that are not in the prefix, and the names of their values in a statement. */
@@ -45,7 +45,7 @@ export function rowsOf(of: Resource, spec: RowsSpec): Rows {
   const led = under ? '' : (names.find((name) => name in leading) ?? '');
   const column = leading[led];
   const parent: Under | undefined = column === undefined ? under : [column, `${param(led)}::uuid`];
-  const owner: Prefix = ofAnyCompany ? [] : [[`${id.split('.')[0]}.company`, '$company']];
+  const owner: EqualColumns = ofAnyCompany ? [] : [[`${id.split('.')[0]}.company`, '$company']];
   const there = ofAnyCompany ? whereOfAny : where;
   const conditions = [within ? undefined : there, on, hidden ? lacking?.where : undefined];
   return {
@@ -71,7 +71,7 @@ export const isHidden = (ctx: Context, { lacking }: Resource): boolean =>
 /** Up to this many rows are looked up by a key and sorted; more are searched in the list's order. */
 const SOUGHT_MOST = 5000;
 
-const equalities = (prefix: Prefix) => prefix.map(([column, value]) => `${column} = ${value}`);
+const equalities = (prefix: EqualColumns) => prefix.map(([column, value]) => `${column} = ${value}`);
 const allOf = (conditions: readonly string[]) => conditions.join(' and ') || 'true';
 
 /** The conditions beside the prefix, without those in `said`, which the statement expresses elsewhere. */
@@ -169,7 +169,7 @@ function rowsOfKey(list: ListRows, key: IndexKey, limit: number): string {
   const [alias] = of.id.split('.');
   const { column = '', parents } = of.seek ?? {};
   const isUnder = !parents || key[0]?.ofCompany || prefix.some(([one]) => one === column);
-  const before: Prefix = isUnder ? prefix : [...prefix, [column, parents.id]];
+  const before: EqualColumns = isUnder ? prefix : [...prefix, [column, parents.id]];
   const ends = key.map((one, at) => endsOf(one, list, `k${at}`));
   const whole = key.findIndex((_, at) => !ends[at]?.least && !ends[at]?.most);
   const used = whole < 0 ? key : key.slice(0, whole);

@@ -150,14 +150,14 @@ export type RangeEnd = { operator: Comparison; place: readonly string[] };
 const rowOf = (columns: readonly string[]) => (columns.length === 1 ? columns[0] : `(${columns.join(', ')})`);
 
 /** The columns in which all rows of a list are equal, with SQL for their values: company and parent. */
-export type Prefix = readonly (readonly [column: string, value: string])[];
+export type EqualColumns = readonly (readonly [column: string, value: string])[];
 
 /**
  * The conditions for the rows of a list between these positions; `>` comes after, in the list's order. Where an index
  * has the order after the prefix's columns, they are one range of it: for equalities PostgreSQL expects so few rows
  * that it may read and sort all of them for a page (docs/decisions/lists.md).
  */
-export function rangeSql(sort: Sort, prefix: Prefix, bounds: readonly RangeEnd[]): string[] {
+export function rangeSql(sort: Sort, prefix: EqualColumns, bounds: readonly RangeEnd[]): string[] {
   const { columns, descending, range } = sort;
   const turned = (operator: Comparison) =>
     descending ? (operator.replace(/[<>]/, (one) => (one === '<' ? '>' : '<')) as Comparison) : operator;
@@ -178,7 +178,12 @@ export function rangeSql(sort: Sort, prefix: Prefix, bounds: readonly RangeEnd[]
 }
 
 /** The `order by` clause for these columns, after the prefix where the index has it. */
-export const orderSql = (sort: Sort, columns: readonly string[], backward: boolean, prefix: Prefix = []): string =>
+export const orderSql = (
+  sort: Sort,
+  columns: readonly string[],
+  backward: boolean,
+  prefix: EqualColumns = [],
+): string =>
   [...(sort.range ? prefix.map(([column]) => column) : []), ...columns]
     .map((column) => (sort.descending === backward ? column : `${column} desc`))
     .join(', ');

@@ -1,7 +1,7 @@
 import type { SnakeCase } from '@mikro-orm/sql';
 import { type Expression, type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
-import { bare, kindOf } from '../fields.ts';
+import { bare, fieldKind } from '../fields.ts';
 import type { Tables } from './tables.ts';
 import { TextSql } from './text-sql.ts';
 
@@ -37,7 +37,7 @@ const textJson = (value: string | null): string => JSON.stringify(value);
 /** A time as a row value: `to_json` writes it alike in every session, with the digits that it has. */
 export const timeColumn = (column: string): string => `to_json(${column} at time zone 'UTC')`;
 /** The text of a `timeColumn` as JSON of ISO 8601 UTC with milliseconds; smaller digits are cut off, as isoSql does. */
-export const timeJson = (json: string | null): string => {
+export const formatTimeColumn = (json: string | null): string => {
   const digits = '"2026-11-23T06:38:44.123'.length;
   if (json === null) return 'null';
   if (json.length > digits) return `${json.slice(0, digits)}Z"`;
@@ -54,7 +54,7 @@ export const json = {
   time: (column: string): ValueSql => ({
     sql: isoSql(column),
     bare: true,
-    row: { sql: timeColumn(column), write: timeJson },
+    row: { sql: timeColumn(column), write: formatTimeColumn },
   }),
   /** Lists of texts, most of which are empty: to_json costs as much for an empty list as for others. */
   texts: (column: string): ValueSql => ({
@@ -133,17 +133,17 @@ export function jsonTable<Name extends keyof Tables & string, Schema extends z.Z
 ): JsonSql<z.output<Schema>> {
   const members = Object.entries(shape).map(([name, schema]) => {
     const column = `${alias}.${name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`;
-    const value = (kinds[kindOf(schema)] ?? json.value)(column);
+    const value = (kinds[fieldKind(schema)] ?? json.value)(column);
     return [name, schema instanceof z.ZodNullable ? json.orNull(value) : value];
   });
   return { ...Object.fromEntries(members), ...made };
 }
 
 /** Makes a function that copies the schema's fields of a value; nullable objects are copied whole. */
-export function shapeOf<Schema extends z.ZodObject>({ shape }: Schema): (value: z.output<Schema>) => object {
+export function fieldCopier<Schema extends z.ZodObject>({ shape }: Schema): (value: z.output<Schema>) => object {
   const copies = Object.entries(shape).map(([name, schema]): [string, (member: never) => unknown] => [
     name,
-    schema instanceof z.ZodObject ? shapeOf(schema) : (member) => member,
+    schema instanceof z.ZodObject ? fieldCopier(schema) : (member) => member,
   ]);
   return (value) => Object.fromEntries(copies.map(([name, copy]) => [name, copy(value[name] as never)]));
 }

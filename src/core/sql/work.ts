@@ -1,6 +1,6 @@
 import { type Context, callerOf } from '../context.ts';
 import { CostExceeded } from '../errors.ts';
-import type { ListPart, Members, Part, Reads } from './json-parts.ts';
+import type { ArgumentList, ListPart, Members, Part } from './json-parts.ts';
 import { COUNTED_MOST } from './page.ts';
 import type { Resource } from './resource.ts';
 import { readRows } from './send.ts';
@@ -11,7 +11,7 @@ type Parents = { count: number; repeats: number };
 /** Rows that an answer may look at: a number, and all rows of the company of a resource a number of times. */
 type RowCounts = { rows: number; all: Map<Resource, number> };
 
-function addLooks(looks: RowCounts, members: Members, given: Reads, parents: Parents): void {
+function addLooks(looks: RowCounts, members: Members, given: ArgumentList, parents: Parents): void {
   for (const [, part] of members) {
     if (part.kind === 'list') addList(looks, part, given, parents);
     // Many vehicles may have one fleet.
@@ -21,7 +21,7 @@ function addLooks(looks: RowCounts, members: Members, given: Reads, parents: Par
 }
 
 /** Counts that are not stored look at all rows, and so may a filter without an index in the list's order. */
-function addList(looks: RowCounts, part: ListPart, given: Reads, { count, repeats }: Parents): void {
+function addList(looks: RowCounts, part: ListPart, given: ArgumentList, { count, repeats }: Parents): void {
   const read = given[part.read];
   if (!read || read instanceof Error) return;
   const { few, indexed = [], kept } = part.field;
@@ -45,7 +45,7 @@ const total = ({ rows, all }: RowCounts, sizeOf: (of: Resource) => number): numb
 const LOOKS_PER_OBJECT = 20;
 
 /** The most rows that the parts can look at; throws CostExceeded where this company has too many of them. */
-export async function rowsLookedAt(ctx: Context, parts: Members, given: Reads, count: number): Promise<number> {
+export async function rowsLookedAt(ctx: Context, parts: Members, given: ArgumentList, count: number): Promise<number> {
   const looks: RowCounts = { rows: 0, all: new Map() };
   addLooks(looks, parts, given, { count, repeats: 1 });
   const possible = total(looks, () => COUNTED_MOST);

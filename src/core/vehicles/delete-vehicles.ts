@@ -4,7 +4,7 @@ import { contractFacts } from '../contracts/contracts.ts';
 import { type Expected, NothingToDelete, needExpected, VehicleNotFound } from '../errors.ts';
 import { announceEvents, type By, byCaller, bySystem, inBatches, recording } from '../events/record-events.ts';
 import { ofFleetThatIsThere } from '../fleets/fleet.ts';
-import { fleetsOf, holdingFleet, needFleet } from '../fleets/fleets.ts';
+import { existingFleets, holdingFleet, needFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { readOne } from '../sql/read.ts';
 import { againAfterDeadlock, ChangedMeanwhile, transaction } from '../sql/send.ts';
@@ -25,7 +25,7 @@ import {
 const lockVehicle = prepare((p: RowKey) => {
   const itsFleet = db.selectFrom('vehicle').select('fleet_id').where('company', '=', p.company).where('id', '=', p.id);
   return db
-    .with('held', () => fleetsOf(p.company).select('id').where('id', '=', itsFleet).forKeyShare())
+    .with('held', () => existingFleets(p.company).select('id').where('id', '=', itsFleet).forKeyShare())
     .selectFrom('vehicle as v')
     .select(vehicleObject.as('json'))
     .where('v.company', '=', p.company)

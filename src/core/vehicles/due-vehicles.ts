@@ -95,7 +95,7 @@ export async function postponeVehicles(ctx: Context, { reason, ...hold }: Hold &
 
 /** A process without a heartbeat for so long is dead. Its heartbeat is one row for all of its claims. */
 const ALIVE_SECONDS = 20;
-export const HEARTBEAT_SECONDS = 5;
+export const CLAIM_HEARTBEAT_SECONDS = 5;
 
 const sendHeartbeat = prepare((p: { id: string; until: Date }) =>
   db

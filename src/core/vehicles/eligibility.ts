@@ -16,14 +16,14 @@ import { requestVerificationInput } from './vin-lists.ts';
 type AnswerInput = { vin: string; wait?: number; signal?: AbortSignal };
 
 /** Waits up to `wait` seconds. Throws VehicleNotFound, ManufacturerNotSupported and EligibilityInProgress. */
-export async function getAnswer(ctx: Context, input: AnswerInput): Promise<Eligibility> {
+export async function waitForEligibility(ctx: Context, input: AnswerInput): Promise<Eligibility> {
   const eligibility = await waitForAnswer(ctx, input);
   await needAnswer(ctx, eligibility);
   return eligibility;
 }
 
-/** Like getAnswer without a wait, as `writer` writes it: a JSON object with all members. */
-export async function getAnswerText(ctx: Context, writer: RowWriter, { vin }: { vin: string }): Promise<string> {
+/** Like waitForEligibility without a wait, as `writer` writes it: a JSON object with all members. */
+export async function getEligibilityText(ctx: Context, writer: RowWriter, { vin }: { vin: string }): Promise<string> {
   const company = authorize(ctx, 'fleets:read');
   const text = await readOneText(ctx, eligibilityRows, writer, { vin }, { company });
   // Only these answers need parsing.

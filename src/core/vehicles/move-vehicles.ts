@@ -1,7 +1,7 @@
 import { authorize, type Context } from '../context.ts';
 import { NothingToMove } from '../errors.ts';
 import { type Fact, record } from '../events/record-events.ts';
-import { fleetsOf, holdFleet } from '../fleets/fleets.ts';
+import { existingFleets, holdFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { onNewest, transaction } from '../sql/send.ts';
 import { anyId, anyOf, db, holdLock, prepare } from '../sql/sql.ts';
@@ -38,7 +38,7 @@ export async function moveVehicles(ctx: Context, input: unknown): Promise<MovedV
 }
 
 const holdTheirFleets = prepare((p: VehicleNames) =>
-  fleetsOf(p.company)
+  existingFleets(p.company)
     .select('id')
     .where('id', '=', anyOf(vehiclesNamed(p).select('v.fleet_id')))
     .orderBy('id')

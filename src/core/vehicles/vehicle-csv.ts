@@ -1,6 +1,6 @@
 import { csvCell } from '../csv-line.ts';
 import { pieceWriter } from '../sql/read.ts';
-import { type RowValue, timeColumn, timeJson } from '../sql/selection.ts';
+import { formatTimeColumn, type RowValue, timeColumn } from '../sql/selection.ts';
 import { ELIGIBLE } from './vehicles.ts';
 
 const DELIMITER = ',';
@@ -11,7 +11,7 @@ const code = (sql: string): RowValue => ({ sql, write: (value) => value ?? '' })
 const text = (sql: string): RowValue => ({ sql, write: (value) => csvCell(value ?? '', DELIMITER) });
 const time = (column: string): RowValue => ({
   sql: timeColumn(column),
-  write: (json) => (json === null ? '' : timeJson(json).slice(1, -1)),
+  write: (json) => (json === null ? '' : formatTimeColumn(json).slice(1, -1)),
 });
 
 /** The columns of a vehicle `v`, in their order. Programs know them by their names, which never change. */

@@ -4,7 +4,7 @@ import { deliveryStates } from '../../entities/event.ts';
 import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
 import { eventTypes, typeField } from '../events/event-data.ts';
-import { type Event, eventWithFewVehicles, HIDDEN } from '../events/events.ts';
+import { type Event, eventTextSql, HIDDEN } from '../events/events.ts';
 import { record } from '../events/record-events.ts';
 import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { comesDue } from '../schedule.ts';
@@ -119,7 +119,7 @@ const deliveryJson = jsonTable('delivery', 'd', sent, {
     bare: true,
   }),
 });
-const event = { sql: `(select ${eventWithFewVehicles(PAYLOAD_VEHICLES)} from ${EVENT})` };
+const event = { sql: `(select ${eventTextSql(PAYLOAD_VEHICLES)} from ${EVENT})` };
 
 const anyRows: Resource = {
   table: 'delivery d',

@@ -14,13 +14,17 @@ const RETRY_SECONDS = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_40
 /** The greatest share by which a delay is longer, so that failures do not return together. */
 const JITTER = 0.1;
 
-export type Attempted = { claimed: ClaimedDelivery; sent: Sent };
+export type DeliveryAttempt = { claimed: ClaimedDelivery; sent: Sent };
 
 /**
  * Stores a company's attempts. 2xx alone is success; a failure comes due again by the schedule or `Retry-After`; the
  * last one pauses the webhook, 410 disables it. Skips deleted deliveries and lost claims.
  */
-export async function storeAttempts(ctx: Context, company: string, attempted: readonly Attempted[]): Promise<void> {
+export async function storeAttempts(
+  ctx: Context,
+  company: string,
+  attempted: readonly DeliveryAttempt[],
+): Promise<void> {
   const outcomes = attempted.map(outcomeOf);
   const storeAndHalt = async () => {
     // Halting a webhook locks publishing first and the webhook second, everywhere in this order.
@@ -34,7 +38,7 @@ export async function storeAttempts(ctx: Context, company: string, attempted: re
 
 type Outcome = ReturnType<typeof outcomeOf>;
 
-function outcomeOf({ claimed, sent }: Attempted) {
+function outcomeOf({ claimed, sent }: DeliveryAttempt) {
   const { status, headers, answer, error, at } = sent;
   const succeeded = status !== null && status >= 200 && status < 300;
   const isDisabled = status === 410;

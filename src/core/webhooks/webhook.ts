@@ -5,7 +5,7 @@ import { webhookStates } from '../../entities/event.ts';
 import { ValidationFailed } from '../errors.ts';
 import { eventTypes } from '../events/event-data.ts';
 import { endOfLog } from '../events/log.ts';
-import { MOST_TYPES } from '../events/record-events.ts';
+import { MOST_EVENT_TYPES } from '../events/record-events.ts';
 import { asIn, exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { id, listSchema, mustBe, storable } from '../input.ts';
 import { db, prepare, type RowKey } from '../sql/sql.ts';
@@ -60,7 +60,7 @@ const url = z.string(mustBe('a string'));
 const description = storable(z.string(mustBe('a string')).trim().max(255, 'is at most 255 characters'));
 const types = listSchema(
   z.enum(subscribableTypes, `must be one of ${subscribableTypes.join(', ')}`),
-  MOST_TYPES,
+  MOST_EVENT_TYPES,
   mustBe('a list of event types'),
 );
 

@@ -5,7 +5,7 @@ import { domainErrorOf } from '../../core/database-errors.ts';
 import { CostExceeded, Unavailable } from '../../core/errors.ts';
 import { NODE, nodes } from '../../core/reads/reads.ts';
 import { type Answer, ownText, readAnswers } from '../../core/sql/answer.ts';
-import type { Members, Part, Read } from '../../core/sql/json-parts.ts';
+import type { FieldArguments, Members, Part } from '../../core/sql/json-parts.ts';
 import { type Field, idOrNull } from '../../core/sql/resource.ts';
 import type { DocumentPlan, Plans } from './plan.ts';
 import type { Variables } from './selected.ts';
@@ -59,7 +59,7 @@ function isMadeOf(json: object, members: Members): boolean {
 /** The value of a root part; throws the error of a missing row. */
 function shownRoot(part: Part, text: string | null, { reads }: Answer): unknown {
   const value = shown(part, text === null ? null : JSON.parse(text), reads);
-  if (value === null && part.kind === 'one') throw part.field.of().missing((reads[part.read] as Read).values);
+  if (value === null && part.kind === 'one') throw part.field.of().missing((reads[part.read] as FieldArguments).values);
   return value;
 }
 

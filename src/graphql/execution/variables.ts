@@ -12,7 +12,7 @@ import {
 import type { Context } from '../../core/context.ts';
 import { type InputError, MOST_INPUT_ERRORS, PayloadTooLarge, ValidationFailed } from '../../core/errors.ts';
 import { readArguments } from '../../core/sql/answer.ts';
-import type { Read } from '../../core/sql/json-parts.ts';
+import type { FieldArguments } from '../../core/sql/json-parts.ts';
 import type { ListField, OneField } from '../../core/sql/resource.ts';
 import { bounds, outOfBounds } from './guards.ts';
 import type { Variables } from './selected.ts';
@@ -76,7 +76,7 @@ function inputErrorOf({ message, nodes }: GraphQLError): InputError {
   return { path, code, message: missing ? 'is required' : text };
 }
 
-export type ArgumentReader = (variables: Variables) => Read;
+export type ArgumentReader = (variables: Variables) => FieldArguments;
 
 /** Makes the reader of a field's arguments; arguments without variables are read once. */
 export function argumentsOf(
@@ -86,7 +86,7 @@ export function argumentsOf(
 ): ArgumentReader {
   const read: ArgumentReader = (variables) => readArguments(field, getArgumentValues(own, node, variables));
   if (node.arguments?.some(({ value }) => hasVariable(value))) return read;
-  let known: Read | undefined;
+  let known: FieldArguments | undefined;
   return (variables) => {
     if (!known) known = read(variables);
     return known;

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { bare, descriptionOf, kindOf } from '../../core/fields.ts';
+import { bare, descriptionOf, fieldKind } from '../../core/fields.ts';
 import { judgedBy } from '../../core/input.ts';
 import { builder, type Types } from './builder.ts';
 import { interfacesOf } from './node.ts';
@@ -24,7 +24,7 @@ function typeOf(name: string, schema: z.core.$ZodType): unknown {
   const made = known.get(plain.def);
   if (made) return made;
   if ('element' in plain) return [typeOf(name, plain.element as z.ZodType)];
-  const scalar = /^ids?$|Ids?$/.test(name) ? 'ID' : scalars[kindOf(plain)];
+  const scalar = /^ids?$|Ids?$/.test(name) ? 'ID' : scalars[fieldKind(plain)];
   if (!scalar) throw new Error(`${name} has no type in GraphQL`);
   return scalar;
 }

@@ -13,7 +13,7 @@ import {
 } from '../../core/imports/imports.ts';
 import type { Cost } from '../execution/cost.ts';
 import { read } from '../execution/reads.ts';
-import { uploadOf } from '../transport/upload.ts';
+import { openUploadedFile } from '../transport/upload.ts';
 import { builder } from './builder.ts';
 import { addById, addList, connectionType } from './connection.ts';
 import { enumOf, objectOf } from './described.ts';
@@ -67,7 +67,7 @@ addMutation(
     inputMeaning: 'Which file, for which fleet.',
     payload: importedVehicles.extend(changedFleet).describe(importedVehicles.description ?? ''),
     async change(ctx, { file, ...input }, { idempotencyKey, res }) {
-      const imported = await importVehicles(ctx, input, { ...(await uploadOf(file, res)), idempotencyKey });
+      const imported = await importVehicles(ctx, input, { ...(await openUploadedFile(file, res)), idempotencyKey });
       return { ...imported, fleetId: imported.import.fleetId };
     },
   },

@@ -50,7 +50,10 @@ const formOf = (req: Request): Request =>
   }) as unknown as Request;
 
 /** An uploaded file as it arrives. Throws UnsupportedMediaType and ValidationFailed, also while the file is read. */
-export async function uploadOf(upload: Promise<FileUpload>, res: AnswerHead): Promise<Pick<Upload, 'file' | 'signal'>> {
+export async function openUploadedFile(
+  upload: Promise<FileUpload>,
+  res: AnswerHead,
+): Promise<Pick<Upload, 'file' | 'signal'>> {
   try {
     const { mimetype, createReadStream } = await upload;
     if (!mayBeTable(mimetype)) throw new UnsupportedMediaType(noTable(mimetype));

@@ -38,10 +38,13 @@ export function leftOf(res: ServerResponse): AbortSignal {
 const isEventStream = (res: ServerResponse): boolean =>
   res.headersSent && /^text\/event-stream/.test(String(res.getHeader('content-type')));
 
-/** The interval at which idle connections are closed: a request may be on its way. */
+/** Idle connections are closed this often, and not at once, since a request may be on its way. */
 const IDLE_GRACE_MS = 1_000;
 
-/** Serves for `graceMs`, while load balancers read /readyz; then ends idle connections, at `longestMs` all others. */
+/**
+ * Serves for `graceMs`, so that load balancers see /readyz; then accepts no connections, sends `Connection: close`, and closes idle
+ * connections. Cuts the rest after `longestMs`.
+ */
 export async function drain(server: Server, graceMs: number, longestMs: number): Promise<void> {
   const end = performance.now() + longestMs;
   const underWay = new Set<ServerResponse>();
@@ -54,7 +57,7 @@ export async function drain(server: Server, graceMs: number, longestMs: number):
   const closed = Promise.withResolvers<void>();
   // net.Server's close keeps connections; http.Server's would cut idle ones that a client is about to use.
   NetServer.prototype.close.call(server, () => closed.resolve());
-  // Clients answer `Connection: close` with a new connection, which would have come here before.
+  // Only from now on: a client opens a new connection then, which this process would have accepted before.
   const sayClose = (_req: unknown, res: ServerResponse) => void res.setHeader('Connection', 'close');
   server.off('request', remember).prependListener('request', sayClose);
   for (const res of underWay) if (!res.headersSent) sayClose(null, res);

@@ -19,7 +19,10 @@ interface KeySet {
   readAt: number;
 }
 
-/** Finds keys at `jwksUri` or by OpenID discovery; throws Unavailable. Unlike jose's, known keys outlive an outage. */
+/**
+ * Finds keys at `jwksUri` or by OpenID discovery; throws Unavailable. Known keys work
+ * during an outage, unlike in jose's remote set. Calls `onRotated` when the keys have changed.
+ */
 export class IssuerKeys {
   readonly #issuer: string;
   readonly #jwksUri: string | undefined;

@@ -18,7 +18,7 @@ export function probes({ database, ending }: HttpServices): Router {
   return router;
 }
 
-/** Shares one call of `look` among callers during it, and for `ms` after it. */
+/** Shares one call of `look` among callers during it, and until `ms` after its beginning. */
 export function lookedAt<T>(look: () => Promise<T>, ms: number): () => Promise<T> {
   let last: Promise<T> | undefined;
   let until = 0;

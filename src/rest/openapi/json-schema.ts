@@ -42,7 +42,7 @@ export class Schemas {
 /** Whole numbers are columns of four bytes. */
 const COUNT = { format: 'int32', minimum: 0, maximum: 2 ** 31 - 1 };
 
-/** Allows fields that later versions add, and leaves out what zod says too much. */
+/** Removes keywords that zod adds and clients do not need, and those that forbid fields of later versions. */
 function plain({ zodSchema, jsonSchema: schema }: { zodSchema: z.core.$ZodType; jsonSchema: Json }): void {
   // Examples of values that reading transforms are shown as sent.
   const { examples } = z.globalRegistry.get(zodSchema) ?? {};

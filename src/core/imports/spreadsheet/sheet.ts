@@ -52,7 +52,7 @@ function dateText(days: number, from1904: boolean): string | null {
 }
 
 const MOST_ROWS = 1_048_576;
-/** Spreadsheets keep the digits of smaller numbers only. */
+/** From this number on, spreadsheets lose digits. */
 const LARGEST_EXACT = 1e15;
 
 const PARTS_OF_CELLS: ReadonlySet<string> = new Set(['f', 'v', 't', 'rPh']);
