@@ -60,24 +60,24 @@ class Costs {
     this.#input = input;
   }
 
-  ofSet(type: GraphQLNamedType, set: SelectionSetNode | undefined, sizes: Surroundings | null): number {
+  ofSet(type: GraphQLNamedType, set: SelectionSetNode | undefined, around: Surroundings | null): number {
     let cost = 0;
     for (const node of set?.selections ?? []) {
-      if (node.kind === Kind.FIELD) cost += this.#ofField(type, node, sizes);
-      else if (node.kind === Kind.FRAGMENT_SPREAD) cost += this.#ofFragment(node.name.value, sizes);
-      else cost += this.ofSet(this.#typeOf(node) ?? type, node.selectionSet, sizes);
+      if (node.kind === Kind.FIELD) cost += this.#ofField(type, node, around);
+      else if (node.kind === Kind.FRAGMENT_SPREAD) cost += this.#ofFragment(node.name.value, around);
+      else cost += this.ofSet(this.#typeOf(node) ?? type, node.selectionSet, around);
     }
     return cost;
   }
 
   /** Each fragment is added up once per surroundings: fragments of fragments would multiply the work. */
-  #ofFragment(name: string, sizes: Surroundings | null): number {
-    const key = `${name} ${sizes?.page} ${sizes?.root.loc?.start}`;
+  #ofFragment(name: string, around: Surroundings | null): number {
+    const key = `${name} ${around?.page} ${around?.root.loc?.start}`;
     const before = this.#fragments.get(key);
     if (before !== undefined) return before;
     const fragment = fragmentOf(this.#input.document, name);
     const type = fragment && this.#typeOf(fragment);
-    const cost = type ? this.ofSet(type, fragment.selectionSet, sizes) : 0;
+    const cost = type ? this.ofSet(type, fragment.selectionSet, around) : 0;
     this.#fragments.set(key, cost);
     return cost;
   }
@@ -86,13 +86,13 @@ class Costs {
     return typeCondition && typeFromAST(this.#input.schema, typeCondition);
   }
 
-  /** `sizes` are null for a field of the operation itself. */
-  #ofField(parent: GraphQLNamedType, node: FieldNode, sizes: Surroundings | null): number {
+  /** `around` are null for a field of the operation itself. */
+  #ofField(parent: GraphQLNamedType, node: FieldNode, around: Surroundings | null): number {
     if (!isCompositeType(parent) || isUnionType(parent)) return 0;
     const field = parent.getFields()[node.name.value];
     const type = field && getNamedType(field.type);
     if (!field || !isCompositeType(type)) return 0;
-    const here = sizes ?? { page: PAGE_DEFAULT, root: node };
+    const here = around ?? { page: PAGE_DEFAULT, root: node };
     const below = { page: this.#pageSizeOf(node), root: here.root };
     const { weight = 1 } = field.extensions as Cost;
     return this.#sizeOf(field, node, here) * (weight + this.ofSet(type, node.selectionSet, below));
@@ -122,11 +122,11 @@ class Costs {
   }
 
   #pageSizeOf({ arguments: given = [] }: FieldNode): number {
-    const sizes = given
+    const around = given
       .filter(({ name }) => name.value === 'first' || name.value === 'last')
       .map(({ value }) => Number(value.kind === Kind.INT ? value.value : this.#variableIn(value)))
       .filter((size) => size >= 1);
-    return sizes.length > 0 ? Math.min(Math.max(...sizes), PAGE_MAX) : PAGE_DEFAULT;
+    return around.length > 0 ? Math.min(Math.max(...around), PAGE_MAX) : PAGE_DEFAULT;
   }
 
   #variableIn(value: ValueNode): unknown {
