@@ -12,7 +12,7 @@ import { COUNTED_MOST } from '../sql/page.ts';
 import { jsonWriter, readOneText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoOf, json } from '../sql/selection.ts';
-import { readRows, type Send } from '../sql/send.ts';
+import { inLargeTurn, readRows, type Send } from '../sql/send.ts';
 import { asTime, db, prepareVariants } from '../sql/sql.ts';
 
 export const company = z
@@ -110,11 +110,12 @@ export async function companyActivity(ctx: Context, input: unknown): Promise<Act
   return rows.filter(({ type }) => all || !type.startsWith('contract.'));
 }
 
-/** A long read takes one of the company's places. */
+/** A long read takes one of the company's places, in its turn. */
 const inOwnPlace =
   (ctx: Context): Send =>
   async (text, values) => {
-    const rows = await readRows(ctx, text, values, { long: true, newest: true });
+    const read = () => readRows(ctx, text, values, { long: true, newest: true });
+    const rows = await inLargeTurn(ctx, 'search', Number.POSITIVE_INFINITY, read);
     return rows.map(([from, type, n, vehicles]) => ({ from, type, count: Number(n), vehicleCount: Number(vehicles) }));
   };
 
