@@ -33,8 +33,8 @@ export class Shares {
   #queued = 0;
   #turn = 0;
 
-  /** `most`: work of one holder that runs at the same time. */
-  constructor({ capacity = Number.POSITIVE_INFINITY, reserve = 0, most = Number.POSITIVE_INFINITY }) {
+  /** `most`: work of one holder that `run` runs at the same time. */
+  constructor({ capacity = Infinity, reserve = 0, most = Infinity } = {}) {
     this.capacity = capacity;
     this.#reserve = reserve;
     this.#most = most;

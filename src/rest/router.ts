@@ -5,7 +5,7 @@ import { domainErrorOf } from '../core/database-errors.ts';
 import { DomainError, MethodNotAllowed, NotFound, Unauthenticated } from '../core/errors.ts';
 import { once } from '../core/idempotency.ts';
 import { countItems } from '../core/input.ts';
-import { inLargeTurn } from '../core/sql/send.ts';
+import { inChangeTurn } from '../core/sql/send.ts';
 import { headersOf, jsonReader, REPLAYED, readIdempotencyKey, sendPieces, sendText } from '../http/body.ts';
 import { closedOf, leftOf } from '../http/connections/closed.ts';
 import { type HttpServices, localsOf, openContext } from '../http/request-context.ts';
@@ -62,7 +62,7 @@ export function restApi(services: HttpServices): RequestHandler {
     };
     await services.turns.next(ctx.caller?.company ?? '');
     const work = () => answerOnce(ctx, route, request, res);
-    await send(res, route.prefer ? await work() : await inLargeTurn(ctx, 'change', countItems(request.body), work));
+    await send(res, route.prefer ? await work() : await inChangeTurn(ctx, countItems(request.body), work));
   }
 
   for (const [path, same] of Map.groupBy(routes, (route) => route.path)) {

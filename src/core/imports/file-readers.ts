@@ -34,7 +34,7 @@ export class FileReaders {
   /** Files that are stored at a time, each on a connection of its own for as long as that takes. */
   readonly storing = new Shares({ capacity: 4, reserve: 1 });
   /** Files that are being written to disk; `spoolUpload` limits a company's number. */
-  readonly spooling = new Shares({});
+  readonly spooling = new Shares();
   readonly #settings: Settings;
   readonly #supported: readonly string[];
   readonly #threads = new Shares({ capacity: MOST_THREADS, reserve: MOST_THREADS / 4 });

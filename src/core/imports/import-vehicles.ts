@@ -173,9 +173,22 @@ type NewImport = Pick<ImportRow, 'id' | 'company' | 'fleetId' | 'mode' | 'dryRun
 
 /** The columns of an import that begins again. */
 const restarted = [
-  ...(['state', 'received', 'created', 'existing', 'rejected', 'duplicates', 'sheet', 'digest', 'failure'] as const),
-  ...(['columns', 'delimiter', 'started_at', 'storing_since', 'finished_at', 'due_at'] as const),
-];
+  'state',
+  'received',
+  'created',
+  'existing',
+  'rejected',
+  'duplicates',
+  'columns',
+  'delimiter',
+  'sheet',
+  'digest',
+  'failure',
+  'started_at',
+  'storing_since',
+  'finished_at',
+  'due_at',
+] as const;
 
 /** Inserts an import, or begins it again. A deletion would wait for a process that still stores the same import. */
 const open = prepare((p: NewImport & { now: Date; lease: Date }) =>

@@ -12,7 +12,7 @@ import { COUNTED_MOST } from '../sql/page.ts';
 import { jsonWriter, readOneText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoOf, json } from '../sql/selection.ts';
-import { inLargeTurn, readRows, type Send } from '../sql/send.ts';
+import { readRows, type Send } from '../sql/send.ts';
 import { asTime, db, prepareVariants } from '../sql/sql.ts';
 
 export const company = z
@@ -114,8 +114,7 @@ export async function companyActivity(ctx: Context, input: unknown): Promise<Act
 const inOwnPlace =
   (ctx: Context): Send =>
   async (text, values) => {
-    const read = () => readRows(ctx, text, values, { long: true, newest: true });
-    const rows = await inLargeTurn(ctx, 'search', Number.POSITIVE_INFINITY, read);
+    const rows = await readRows(ctx, text, values, { long: true, newest: true });
     return rows.map(([from, type, n, vehicles]) => ({ from, type, count: Number(n), vehicleCount: Number(vehicles) }));
   };
 

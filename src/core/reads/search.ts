@@ -10,7 +10,7 @@ import { readPage } from '../sql/page.ts';
 import { readSlice } from '../sql/read.ts';
 import { fromClause, type Resource } from '../sql/resource.ts';
 import { jsonText } from '../sql/selection.ts';
-import { inLargeTurn, readRows } from '../sql/send.ts';
+import { readRows } from '../sql/send.ts';
 import { numbered } from '../sql/sql.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
 import { vehicleRows } from '../vehicles/vehicles.ts';
@@ -73,7 +73,6 @@ async function byName(ctx: Context, type: 'Fleet' | 'Contract', of: Resource, na
   const from = fromClause({ ...of, table: alias }, json);
   const statement = numbered(`select fit::text, ${json} from (${best}) ${from} ${order}`);
   const values = statement.values({ ...terms, now: ctx.now() });
-  const read = () => readRows(ctx, statement.text, values, { long: true });
-  const rows = await inLargeTurn(ctx, 'search', Number.POSITIVE_INFINITY, read);
+  const rows = await readRows(ctx, statement.text, values, { long: true });
   return rows.map(([fits, found]): Fit => ({ fit: Number(fits), found: { type, ...JSON.parse(found ?? '') } }));
 }

@@ -5,7 +5,7 @@ import type { ArgumentList, FieldArguments, Members, Part } from './json-parts.t
 import { isHidden } from './list-rows.ts';
 import { boundValues, PAGE_MAX, plannedFor, readPage } from './page.ts';
 import { filterOf, givenOf, joinsOf, type ListField, type OneField, type Resource } from './resource.ts';
-import { inLargeTurn, readRows } from './send.ts';
+import { readRows } from './send.ts';
 import { madeIn, numbered } from './sql.ts';
 import { rowsLookedAt } from './work.ts';
 
@@ -81,11 +81,10 @@ export async function readAnswers(
     return own ? (own as FieldArguments).values[value.name] : shared[value.name];
   });
   const newest = rows !== null || plan.fields.some((field) => field.of().primary);
-  const read = () => readRows(ctx, text, taken, { long: isLong, newest });
-  // Followers share a read, which must not wait for the turn of one of them.
-  const readInTurn = () => (rows?.object ? read() : inLargeTurn(ctx, isLong ? 'search' : 'page', looked, read));
+  const isShared = rows?.object !== undefined;
+  const read = () => readRows(ctx, text, taken, { long: isLong, rows: looked, newest, isShared });
   const asked = values.map((value, at) => (isNow(value) ? null : taken[at]));
-  const found = text === '' ? [[]] : await ctx.services.followers.readOf(rows?.object, [text, asked], readInTurn);
+  const found = text === '' ? [[]] : await ctx.services.followers.readOf(rows?.object, [text, asked], read);
   const reads = given.slice();
   for (const { read, path, column } of checks) {
     const lost = found.some((row) => row[column] === 'false');

@@ -3,12 +3,14 @@ import { z } from 'zod';
 import { ValidationFailed } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { BY_CREATION, isSortText, type ListPosition, type Order, type Orders, readOrder } from './order.ts';
+import { SHORT_ROWS } from './send.ts';
 import { isId } from './sql.ts';
 
 /** Counting stops here where no count is stored. */
 export const COUNTED_MOST = 100_000;
 export const PAGE_DEFAULT = 50;
-export const PAGE_MAX = 1000;
+/** Pages are short reads. */
+export const PAGE_MAX = SHORT_ROWS;
 
 const PLANNED = [10, 100, PAGE_MAX];
 /** The size that a page's statement is planned for: sorting all rows can pay for 1,000 rows, but not for one. */

@@ -6,7 +6,7 @@ import type { ListPosition } from './order.ts';
 import { boundValues, type Page } from './page.ts';
 import { filterOf, givenOf, type Resource } from './resource.ts';
 import { type JsonTable, jsonText, type RowValue, type ValueSql, writeObject } from './selection.ts';
-import { inLargeTurn, readRows } from './send.ts';
+import { readRows } from './send.ts';
 import { madeIn, type Numbered, numbered } from './sql.ts';
 
 /** A page of a list; `company` is null for rows of all companies. */
@@ -38,13 +38,8 @@ export async function readText(ctx: Context, of: Resource, writer: RowWriter, re
   const values = statement.values({ ...boundValues(page), ...given.values, company, now: ctx.now() });
   // The limit is written out: the planner takes a parameter for a tenth of the table.
   const limited = text.replaceAll(LIMIT, String(limit + 1));
-  const { isLong } = statement;
-  const written = await inLargeTurn(
-    ctx,
-    isLong ? 'search' : 'page',
-    isLong ? Number.POSITIVE_INFINITY : limit,
-    async () => writeRows(await readRows(ctx, limited, values, { long: isLong, newest: of.primary }), writer, limit),
-  );
+  const options = { long: statement.isLong, rows: limit, newest: of.primary };
+  const written = writeRows(await readRows(ctx, limited, values, options), writer, limit);
   const last = written.last && { id: written.last[idAt] ?? '', text: written.last[textAt] ?? null };
   return { text: written.text, last, hasNext: written.more };
 }

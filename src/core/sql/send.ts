@@ -16,8 +16,8 @@ const PLACES = { capacity: 8, reserve: 2 };
 export const openPlaces = (): Shares => new Shares(PLACES);
 
 const MOST_WAITING = 1000;
-/** The rows of the largest page: a read of more takes a connection of its own. */
-const SHORT_ROWS = 1000;
+/** The most rows of a short read; a read of more takes a connection of its own. */
+export const SHORT_ROWS = 1000;
 
 /**
  * Runs work in its company's turn, outside requests at once. Throws RateLimited after `patience` seconds, and Unavailable without
@@ -62,18 +62,17 @@ export const openLargeWork = () => ({
   page: new Shares({ most: 1 }),
 });
 
-/** Runs work on so many rows: at once if it is small or its company is alone, else in the company's turn. */
-export function inLargeTurn<T>(
-  ctx: Context,
-  kind: keyof Context['services']['large'],
-  rows: number,
-  work: () => Promise<T>,
-): Promise<T> {
+type LargeWork = keyof Context['services']['large'];
+
+/** Runs large work: at once if its company is alone, else in the company's turn. */
+function inLargeTurn<T>(ctx: Context, kind: LargeWork, work: () => Promise<T>): Promise<T> {
   const { large, turns } = ctx.services;
-  // A transaction holds a connection, which large work may wait for.
-  const isFree = rows <= LARGE_ROWS || isInTransaction() || turns.isAlone(ctx.caller?.company ?? '');
-  return isFree ? work() : inTurn(ctx, large[kind], work, LARGE_PATIENCE);
+  return turns.isAlone(ctx.caller?.company ?? '') ? work() : inTurn(ctx, large[kind], work, LARGE_PATIENCE);
 }
+
+/** Makes a change of so many items, in the company's turn if it is large. */
+export const inChangeTurn = <T>(ctx: Context, items: number, work: () => Promise<T>): Promise<T> =>
+  items > LARGE_ROWS ? inLargeTurn(ctx, 'change', work) : work();
 
 const onPool =
   (ctx: Context): Send =>
@@ -92,7 +91,15 @@ export const onNewest = (ctx: Context, rows = 1): Send =>
 /** A replica if there is one, else the primary; for short reads. */
 export const onAny = (ctx: Context): Send => inTransaction(ctx) ?? shared(ctx, ctx.services.database.read);
 
-type ReadOptions = { long?: boolean; newest?: boolean | undefined };
+interface ReadOptions {
+  /** The read may look at many rows: it is a search, and takes one of its company's places. */
+  long?: boolean;
+  /** The most rows of its answer. */
+  rows?: number;
+  newest?: boolean | undefined;
+  /** Several clients wait for it, so it does not wait for the turn of one of them. */
+  isShared?: boolean;
+}
 
 const hasReplicas = ({ services }: Context): boolean => services.config.DATABASE_READ_URLS.length > 0;
 
@@ -101,14 +108,19 @@ const shared =
   async (text, values) =>
     (await short(text, values)) ?? onPool(ctx)(text, values);
 
-/** Reads rows of texts (in a transaction, of values). A `long` read takes one of its company's places. */
+/** Reads rows of texts (in a transaction, of values), in the company's turn if they are many. */
 export async function readRows(ctx: Context, text: string, values: readonly unknown[], options: ReadOptions = {}) {
-  const { long = false, newest = false } = options;
+  const { long = false, rows = 1, newest = false, isShared = false } = options;
   const send = inTransaction(ctx);
+  // A transaction holds a connection, which large work may wait for: it takes no turn.
   if (send) return (await send(text, values)).map((row): Row => Object.values(row as Record<string, string | null>));
-  const isShort = !long && !(newest && hasReplicas(ctx));
-  const short = isShort ? await ctx.services.database.rows(text, values) : null;
-  return short ?? readSlowly(ctx, text, values, newest);
+  const read = async () => {
+    const isShort = !long && !(newest && hasReplicas(ctx));
+    const short = isShort ? await ctx.services.database.rows(text, values) : null;
+    return short ?? readSlowly(ctx, text, values, newest);
+  };
+  const isSmall = isShared || (!long && rows <= LARGE_ROWS);
+  return isSmall ? read() : inLargeTurn(ctx, long ? 'search' : 'page', read);
 }
 
 async function readSlowly(ctx: Context, text: string, values: readonly unknown[], newest: boolean) {

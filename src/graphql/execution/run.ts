@@ -2,7 +2,7 @@ import { type ExecutionResult, execute, GraphQLError, OperationTypeNode, subscri
 import { z } from 'zod';
 import { CostExceeded, MethodNotAllowed, Unauthenticated } from '../../core/errors.ts';
 import { countItems, readInput } from '../../core/input.ts';
-import { inLargeTurn } from '../../core/sql/send.ts';
+import { inChangeTurn } from '../../core/sql/send.ts';
 import { localsOf } from '../../http/request-context.ts';
 import { traced } from '../../telemetry/telemetry.ts';
 import { schema } from '../schema/schema.ts';
@@ -83,12 +83,14 @@ async function begin(sent: unknown, request: OperationRequest): Promise<Outcome>
     // graphql-js answers where the database's text is not the whole.
     return (await context.reads.text()) ?? byGraphql();
   };
-  const mutation = () => executeOnce(context, operation.node, { ...params, query: text }, byGraphql);
-  const items = countItems(params.variables) + text.length / LITERAL_LENGTH;
+  const mutation = () => {
+    const items = countItems(variableValues) + text.length / LITERAL_LENGTH;
+    const change = () => executeOnce(context, operation.node, { ...params, query: text }, byGraphql);
+    // The time of an operation does not include the wait for its turn.
+    return inChangeTurn(request.ctx, items, () => inTime(context, change()));
+  };
   const result = await traceOperation(operation, () =>
-    type === OperationTypeNode.MUTATION
-      ? inLargeTurn(request.ctx, 'change', items, () => inTime(context, mutation()))
-      : inTime(context, query()),
+    type === OperationTypeNode.MUTATION ? mutation() : inTime(context, query()),
   );
   const extensions = { cost: { requestedQueryCost: cost, maximumQueryCost: LIMIT_GRAPHQL_COST } };
   if (typeof result !== 'string') return { ...result, extensions };

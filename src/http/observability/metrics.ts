@@ -108,7 +108,7 @@ const described = {
   database_up: ['Whether the database has just answered (1) or not (0).'],
   database_connections: ['Connections of the pool to a server, by state.', 'state'],
   database_waiting: ['Statements that wait for a connection of the pool.'],
-  requests_waiting: ['Parts of requests that wait for their company to have its turn for a connection.'],
+  requests_waiting: ['Parts of requests that wait for the turn of their company: for a connection, or as large work.'],
   due_rows: [`Rows due and not taken up, of all processes; at most ${BACKLOG_COUNTED_MOST}.`, 'kind'],
   due_oldest_seconds: ['How long the oldest of these rows has been waiting.', 'kind'],
   provider_state: ['The state of the circuit breaker of a provider.', 'provider', 'state'],
@@ -154,14 +154,15 @@ async function showDatabase(services: HttpServices, gauges: Gauges): Promise<voi
   }
 }
 
-function showMemory({ database, places, manufacturers }: HttpServices, gauges: Gauges): void {
+function showMemory({ database, places, large, manufacturers }: HttpServices, gauges: Gauges): void {
   const pool = database.connections?.();
   if (pool) {
     gauges.database_connections.set({ state: 'idle' }, pool.idle);
     gauges.database_connections.set({ state: 'used' }, pool.used);
     gauges.database_waiting.set(pool.waiting);
   }
-  gauges.requests_waiting.set(places.waiting);
+  const shares = [places, ...Object.values(large)];
+  gauges.requests_waiting.set(shares.reduce((sum, { waiting }) => sum + waiting, 0));
   for (const { id: provider, breaker, pausedUntil } of manufacturers.state()) {
     for (const state of BREAKER_STATES) gauges.provider_state.set({ provider, state }, Number(state === breaker));
     const pausedMs = pausedUntil ? Math.max(0, pausedUntil.getTime() - Date.now()) : 0;
