@@ -43,9 +43,9 @@ export function reads({ object, list }: Style) {
           actor: text('e.actor'),
           vehicles: json(list({ id: code('u.id'), vin: code('u.vin') }, 'unnest(e.vehicle_ids, e.vins) u(id, vin)')),
           data: {
-            fromStatus: code(`e.data->>'from'`),
-            toStatus: code(`e.data->>'to'`),
-            manufacturer: orNull(code(`e.data->>'manufacturer'`)),
+            fromStatus: code(`(e.data->>'from')`),
+            toStatus: code(`(e.data->>'to')`),
+            manufacturer: orNull(code(`(e.data->>'manufacturer')`)),
           },
         },
         // Without `offset 0`, a plan may scan the whole log backwards to find 50 rows.
