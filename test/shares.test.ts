@@ -152,16 +152,21 @@ test.skipIf(!isServer)('files of two companies during long storing', async () =>
   }
   const leases = async () =>
     (
-      await gateway.execute<{ due_at: string }>(`select due_at::text from import where due_at is not null order by id`)
-    ).map(({ due_at }) => due_at);
-  const before = await leases();
-  expect(before).toHaveLength(uploads.length);
+      await gateway.execute<{ due: number }>(
+        `select extract(epoch from due_at)::float8 as due from import where due_at is not null order by id`,
+      )
+    ).map(({ due }) => due);
+  let before: number[] = [];
+  await until(async () => {
+    before = await leases();
+    return before.length === uploads.length;
+  });
   await othersAreServed();
   for (const { client, fleet } of worlds) {
     expect((await client.patch(`/fleets/${fleet.id}`, { name: 'Busy' })).status).toBe(200);
   }
-  // Both leases are renewed, so no process takes the uploads for abandoned.
-  await until(async () => (await leases()).every((lease, at) => lease > (before[at] ?? '')));
+  // All leases are renewed, so no process takes the uploads for abandoned.
+  await until(async () => (await leases()).every((lease, at) => lease > (before[at] ?? Infinity)));
   await holder.query('rollback');
   expect((await Promise.all(uploads)).map(({ status }) => status)).toEqual(uploads.map(() => 201));
 });
