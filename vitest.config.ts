@@ -2,18 +2,24 @@ import { defineConfig } from 'vitest/config';
 import { BUDGET_MS } from './test/support/until.ts';
 
 /** A project on one of the two databases. */
-const on = (name: string, database: 'embedded' | 'postgresql', folder: string) => ({
+const on = (name: string, database: 'embedded' | 'postgresql', include: string[], exclude: string[] = []) => ({
   extends: true as const,
-  test: {
-    name,
-    include: [`${folder}/*.test.ts`],
-    globalSetup: `test/support/global-setup-${database}.ts`,
-  },
+  test: { name, include, exclude, globalSetup: `test/support/global-setup-${database}.ts` },
 });
 
+/** Files about what a database does: statements, transactions, notifications, long results. */
+const ofDatabase = [
+  ...['clock', 'database', 'files-entered', 'graphql', 'graphql-documents', 'history', 'import', 'imports-kept'],
+  ...['jobs', 'json-bytes', 'json-members', 'kept-statements', 'large-deletions', 'list-texts', 'lists'],
+  ...['move-vehicles', 'notifications', 'races', 'rest-contracts', 'rest-fleets', 'rest-vehicles', 'schema'],
+  ...['schema-drift', 'search', 'statements', 'take-over', 'tally', 'text-sql', 'unit-of-work', 'vehicle-rows'],
+  ...['webhooks-wanted', 'writes-at-once', 'young-database'],
+].map((name) => `test/${name}.test.ts`);
+
 /**
- * test/unit/ needs no database and runs once; test/ runs on both databases, through the wire; test/slow/ takes long,
- * by starting processes and browsers or by walking every operation, and runs by a command of its own.
+ * test/unit/ needs no database. test/ runs through the wire: each file on PostgreSQL, and those of `ofDatabase` also on
+ * the embedded database; the others run there in `.ci/run`. test/slow/ takes long, by starting processes and browsers or
+ * by walking every operation, and runs by a command of its own.
  */
 export default defineConfig({
   test: {
@@ -27,10 +33,11 @@ export default defineConfig({
     hookTimeout: 2 * BUDGET_MS,
     projects: [
       { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
-      on('embedded', 'embedded', 'test'),
-      on('postgresql', 'postgresql', 'test'),
-      on('slow-embedded', 'embedded', 'test/slow'),
-      on('slow-postgresql', 'postgresql', 'test/slow'),
+      on('postgresql', 'postgresql', ['test/*.test.ts']),
+      on('embedded', 'embedded', ofDatabase),
+      on('embedded-others', 'embedded', ['test/*.test.ts'], ofDatabase),
+      on('slow-postgresql', 'postgresql', ['test/slow/*.test.ts']),
+      on('slow-embedded', 'embedded', ['test/slow/*.test.ts']),
     ],
   },
 });

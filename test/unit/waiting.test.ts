@@ -4,7 +4,6 @@ import { expect, test } from 'vitest';
 
 /** Test files that need their own time-out, with reasons. */
 const exceptions: Record<string, string> = {
-  'test/followers.test.ts': 'has a thousand followers, which several waits in a row are for',
   'test/notifications.test.ts': 'asserts a highest rate, which a slow machine cannot exceed',
   'test/unit/regular-expressions.test.ts': 'limits what the checker spends on one expression',
 };

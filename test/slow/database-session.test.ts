@@ -1,13 +1,13 @@
 import pg from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
-import { openDatabase } from '../src/database/open.ts';
-import type { Json } from './support/client.ts';
-import { databaseConfig, databaseEnv } from './support/database.ts';
-import { contractFields } from './support/factories.ts';
-import { type Gateway, startGateway } from './support/gateway.ts';
-import { TcpProxy } from './support/tcp-proxy.ts';
-import { until } from './support/until.ts';
-import { newWorld, type World } from './support/worlds.ts';
+import { openDatabase } from '../../src/database/open.ts';
+import type { Json } from '../support/client.ts';
+import { databaseConfig, databaseEnv } from '../support/database.ts';
+import { contractFields } from '../support/factories.ts';
+import { type Gateway, startGateway } from '../support/gateway.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
+import { until } from '../support/until.ts';
+import { newWorld, type World } from '../support/worlds.ts';
 
 const env = await databaseEnv();
 const { DATABASE_URL: url } = env;

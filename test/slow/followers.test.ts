@@ -1,15 +1,15 @@
 import { createClient } from 'graphql-ws';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import WebSocket from 'ws';
-import { type Caller, contextOf } from '../src/core/context.ts';
-import { type EventFilter, listEvents } from '../src/core/events/events.ts';
-import { followEvents } from '../src/core/following/follow-events.ts';
-import { importChanges } from '../src/core/following/subscriptions.ts';
-import { readPage } from '../src/core/sql/page.ts';
-import type { Client, Json } from './support/client.ts';
-import { addVehicles, createContract, createFleet, newVins, uploadForm } from './support/factories.ts';
-import { startGateway } from './support/gateway.ts';
-import { until } from './support/until.ts';
+import { type Caller, contextOf } from '../../src/core/context.ts';
+import { type EventFilter, listEvents } from '../../src/core/events/events.ts';
+import { followEvents } from '../../src/core/following/follow-events.ts';
+import { importChanges } from '../../src/core/following/subscriptions.ts';
+import { readPage } from '../../src/core/sql/page.ts';
+import type { Client, Json } from '../support/client.ts';
+import { addVehicles, createContract, createFleet, newVins, uploadForm } from '../support/factories.ts';
+import { startGateway } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 
 const gateway = await startGateway({ workers: true });
 const MANY = 60;

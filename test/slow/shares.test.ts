@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import WebSocket from 'ws';
-import type { Client, Json } from './support/client.ts';
-import { createFleet, fleetFields, newVins, uploadForm } from './support/factories.ts';
-import { startGateway } from './support/gateway.ts';
-import { until } from './support/until.ts';
+import type { Client, Json } from '../support/client.ts';
+import { createFleet, fleetFields, newVins, uploadForm } from '../support/factories.ts';
+import { startGateway } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 
 // One company exhausts each shared resource within its limits. Another company and the probes must not notice.
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, inject, test } from 'vitest';
-import { scheduleAll } from '../src/migrations/take-over.ts';
-import type { Answer, Json } from './support/client.ts';
+import { scheduleAll } from '../../src/migrations/take-over.ts';
+import type { Answer, Json } from '../support/client.ts';
 import {
   addVehicles,
   contractFields,
@@ -10,9 +10,9 @@ import {
   newVin,
   newVins,
   uploadForm,
-} from './support/factories.ts';
-import { startGateway } from './support/gateway.ts';
-import { stagger, until } from './support/until.ts';
+} from '../support/factories.ts';
+import { startGateway } from '../support/gateway.ts';
+import { stagger, until } from '../support/until.ts';
 
 const { kind } = inject('database');
 const settings = { LIMIT_UPLOADS: '100' };

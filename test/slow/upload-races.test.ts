@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { contextOf } from '../src/core/context.ts';
-import { FleetNotFound } from '../src/core/errors.ts';
-import { beginImport } from '../src/core/imports/import-vehicles.ts';
-import { ImportStaging } from '../src/core/imports/staging.ts';
-import { storeImport } from '../src/core/imports/store.ts';
-import { batchOf } from '../src/core/imports/table.ts';
-import { createFleet, newVins, uploadForm } from './support/factories.ts';
-import { startGateway } from './support/gateway.ts';
+import { contextOf } from '../../src/core/context.ts';
+import { FleetNotFound } from '../../src/core/errors.ts';
+import { beginImport } from '../../src/core/imports/import-vehicles.ts';
+import { ImportStaging } from '../../src/core/imports/staging.ts';
+import { storeImport } from '../../src/core/imports/store.ts';
+import { batchOf } from '../../src/core/imports/table.ts';
+import { createFleet, newVins, uploadForm } from '../support/factories.ts';
+import { startGateway } from '../support/gateway.ts';
 
 const gateway = await startGateway({ settings: { RATE_LIMIT_PER_MINUTE: '0', LIMIT_UPLOADS: '1000' } });
 const caller = { company: 'acme', subject: 'test', scopes: null, expiresAt: Number.POSITIVE_INFINITY };
