@@ -8,10 +8,10 @@ import { ChangeFeed } from './core/changes.ts';
 import { contextOf } from './core/context.ts';
 import { Followers } from './core/followers.ts';
 import { FileReaders } from './core/imports/file-readers.ts';
-import { openLargeWork, openPlaces } from './core/sql/send.ts';
+import { openConnectionPlaces, openLargeWorkPlaces } from './core/sql/send.ts';
 import { openDatabase } from './database/open.ts';
-import { Turns } from './fairness/turns.ts';
-import { webSockets } from './graphql/transport/web-socket.ts';
+import { RequestTurns } from './fairness/turns.ts';
+import { graphqlWebSockets } from './graphql/transport/web-socket.ts';
 import { drain } from './http/connections/closed.ts';
 import { openServer } from './http/connections/server.ts';
 import { openAuthenticator } from './http/identity/caller.ts';
@@ -53,14 +53,14 @@ async function main(): Promise<void> {
   const clock = Date.now;
   const manufacturers = await openManufacturers(config, clock);
   const files = new FileReaders(config, manufacturers.supported);
-  const places = openPlaces();
+  const places = openConnectionPlaces();
   const followers = new Followers(changes, config.LIMIT_CONNECTIONS);
-  const shares = { places, large: openLargeWork(), turns: new Turns() };
+  const shares = { places, large: openLargeWorkPlaces(), turns: new RequestTurns() };
   const core = { config, database, changes, followers, manufacturers, files, clock, ...shares };
   const ending = new AbortController();
   const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending: ending.signal };
 
-  const server = openServer(createApp(services), webSockets(services), config, log);
+  const server = openServer(createApp(services), graphqlWebSockets(services), config, log);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(config.PORT, config.HOST, resolve);
   });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { schema } from '../src/graphql/schema/schema.ts';
+import { graphqlSchema } from '../src/graphql/schema/schema.ts';
 import type { Client } from './support/client.ts';
 import { addVehicle, contractFields, createContract, createFleet, newVin } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
@@ -118,7 +118,7 @@ describe('GraphQL: Idempotency-Key', () => {
       return { webhookId, deliveryId: (await client.post(`/webhooks/${webhookId}/test`)).body.id };
     },
   };
-  const mutations = Object.values(schema.getMutationType()?.getFields() ?? {});
+  const mutations = Object.values(graphqlSchema.getMutationType()?.getFields() ?? {});
   test.each(mutations.map(({ name }) => name).filter((name) => name !== 'importVehicles'))(
     'applies to %s',
     async (name) => {

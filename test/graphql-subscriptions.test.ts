@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createClient, type Client as SseClient } from 'graphql-sse';
 import { expect, onTestFinished, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { eligibilityChanges, importChanges } from '../src/core/following/subscriptions.ts';
+import { followEligibilityChanges, followImportChanges } from '../src/core/following/subscriptions.ts';
 import type { Client, Json } from './support/client.ts';
 import { addVehicle, addVehicles, createFleet, newVin, newVins, unknownId } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
@@ -158,7 +158,7 @@ test('a slow reader gets the latest answer of each vehicle, once', async () => {
     expiresAt: Number.POSITIVE_INFINITY,
   });
   const { id, vin } = await addVehicle(await gateway.as('reading'), newVin(8));
-  const answers = await eligibilityChanges(ctx, {}, client.signal);
+  const answers = await followEligibilityChanges(ctx, {}, client.signal);
   const news = { company: 'reading', vehicles: [[id, vin]] as [string, string][] };
   for (let times = 0; times < 1000; times++) changes.emit('eligibility', news);
   changes.emit('eligibility', { ...news, company: 'globex' });
@@ -192,7 +192,7 @@ test('after missing notifications, missed answers are read', async () => {
     expiresAt: Number.POSITIVE_INFINITY,
   });
   const client = new AbortController();
-  const answers = await eligibilityChanges(ctx, { fleetId: fleet.id }, client.signal);
+  const answers = await followEligibilityChanges(ctx, { fleetId: fleet.id }, client.signal);
   changes.removeAllListeners('eligibility');
   const [vehicle] = await addVehicles(await gateway.as(company), [newVin()], fleet);
   await expect
@@ -216,7 +216,7 @@ test('importProgress sends at most ten states a second', async () => {
     expiresAt: Number.POSITIVE_INFINITY,
   });
   const client = new AbortController();
-  const states = await importChanges(ctx, { importId: id }, client.signal);
+  const states = await followImportChanges(ctx, { importId: id }, client.signal);
   const ringing = setInterval(() => changes.emit('import', id), 5);
   const heard: number[] = [];
   for (let count = 0; count < 4; count++) {

@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { importChanges } from '../src/core/following/subscriptions.ts';
+import { followImportChanges } from '../src/core/following/subscriptions.ts';
 import type { Import } from '../src/core/imports/imports.ts';
 import type { Json } from './support/client.ts';
 import { addVehicles, createFleet, newVins, uploadForm } from './support/factories.ts';
@@ -22,7 +22,7 @@ async function statesAt(
 ): Promise<{ states: Import[]; ended: Promise<void> }> {
   const caller = { company: 'acme', subject: '', scopes: null, expiresAt: Number.POSITIVE_INFINITY };
   const states: Import[] = [];
-  const following = await importChanges(
+  const following = await followImportChanges(
     contextOf(services, 'test', caller),
     { importId },
     new AbortController().signal,

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { nodes } from '../src/core/reads/reads.ts';
-import { type Fields, fromClause } from '../src/core/sql/resource.ts';
-import { isValue, type JsonTable, type ValueSql } from '../src/core/sql/selection.ts';
-import { numbered } from '../src/core/sql/sql.ts';
+import { nodeResources } from '../src/core/reads/reads.ts';
+import { fromClause, type ResourceFields } from '../src/core/sql/resource.ts';
+import { isValueSql, type JsonMembers, type ValueSql } from '../src/core/sql/selection.ts';
+import { numberParameters } from '../src/core/sql/sql.ts';
 import { makeWorld } from './documents/world.ts';
 import { startGateway } from './support/gateway.ts';
 
@@ -14,26 +14,26 @@ await makeWorld(gateway, 'acme');
 const values: Record<string, string> = { company: `'acme'`, now: 'now()', running: `'{}'` };
 
 /** Fields of a row that need no other row. */
-const ownFields = (fields: Fields = {}): JsonTable =>
+const ownFields = (fields: ResourceFields = {}): JsonMembers =>
   Object.fromEntries(
-    Object.entries(fields).flatMap(([name, field]): [string, ValueSql | JsonTable][] => {
+    Object.entries(fields).flatMap(([name, field]): [string, ValueSql | JsonMembers][] => {
       if (field.kind === 'value') return [[name, field.value]];
       return field.kind === 'object' && !field.unless ? [[name, { ...field.members, ...ownFields(field.fields) }]] : [];
     }),
   );
 
 /** Members with their paths. */
-const membersOf = (table: JsonTable): [path: string, sql: string][] =>
+const membersOf = (table: JsonMembers): [path: string, sql: string][] =>
   Object.entries(table).flatMap(([name, made]): [string, string][] =>
-    isValue(made)
+    isValueSql(made)
       ? [[name, made.sql]]
       : membersOf(made).map(([path, sql]): [string, string] => [`${name}.${path}`, sql]),
   );
 
-test.each(Object.entries(nodes))('no member of any %s is SQL null', async (_, of) => {
+test.each(Object.entries(nodeResources))('no member of any %s is SQL null', async (_, of) => {
   const members = membersOf({ ...of.members, ...ownFields(of.fields) });
   const counts = members.map(([, sql], at) => `count(*) filter (where (${sql}) is null)::int as m${at}`).join(', ');
-  const { text, names } = numbered(
+  const { text, names } = numberParameters(
     `select count(*)::int as rows, ${counts} from ${fromClause(of, counts)} where ${of.id.split('.')[0]}.company = $company`,
   );
   const statement = text.replaceAll(/\$(\d+)/g, (_, number) => values[names[number - 1] ?? ''] ?? 'null');

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { firstIdOf } from '../src/core/sql/sql.ts';
+import { lowestIdAtTime } from '../src/core/sql/sql.ts';
 import { upkeep } from '../src/jobs/upkeep.ts';
 import type { Json } from './support/client.ts';
 import { startGateway } from './support/gateway.ts';
@@ -25,7 +25,7 @@ test('published events are deleted after EVENTS_KEEP_DAYS, finished deliveries a
   const { body: webhook } = await acme.post('/webhooks', { url: 'https://example.com/hook' });
   const event = (name: string, time: number, position: number | null) =>
     gateway.execute(`insert into event (id, company, type, actor, at, position, data)
-      values ('${firstIdOf(time)}', 'acme', 'fleet.created', '${name}', now(), ${position}, '{}')`);
+      values ('${lowestIdAtTime(time)}', 'acme', 'fleet.created', '${name}', now(), ${position}, '{}')`);
   await event('past its time', now - 60 * DAY_MS - 1, 1);
   await event('not published', now - 60 * DAY_MS - 2, null);
   await event('at its time', now - 60 * DAY_MS, 2);
@@ -33,7 +33,7 @@ test('published events are deleted after EVENTS_KEEP_DAYS, finished deliveries a
     const time = now - days * DAY_MS - ms;
     await event(`of a delivery ${name}`, now - 40 * DAY_MS + ms * 10 + days, null);
     await gateway.execute(`insert into delivery (id, company, webhook_id, event_id, state, created_at, answer)
-      select '${firstIdOf(time)}', 'acme', '${webhook.id}', id, '${state}', now(), '${name}' from event
+      select '${lowestIdAtTime(time)}', 'acme', '${webhook.id}', id, '${state}', now(), '${name}' from event
       where actor = 'of a delivery ${name}'`);
   };
   await delivery('past its time', 30, 1, 'SUCCEEDED');

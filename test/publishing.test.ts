@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, inject, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { companiesToPublish } from '../src/core/events/log.ts';
+import { findCompaniesToPublish } from '../src/core/events/log.ts';
 import type { Client, Json } from './support/client.ts';
 import { openStream } from './support/event-stream.ts';
 import { createFleet } from './support/factories.ts';
@@ -128,9 +128,9 @@ test('a company with thousands of events does not delay other companies', async 
     select 'fleet.created', 'a giant', 'system', now() from generate_series(1, 1500)
     union all values ('fleet.created', 'beside it', 'system', now())`);
   const ctx = contextOf(quiet.services, 'test', null);
-  const first = await companiesToPublish(ctx);
+  const first = await findCompaniesToPublish(ctx);
   expect(first).toEqual({ companies: ['a giant'], last: 'a giant' });
-  expect(await companiesToPublish(ctx, first.last)).toEqual({ companies: ['beside it'], last: '' });
+  expect(await findCompaniesToPublish(ctx, first.last)).toEqual({ companies: ['beside it'], last: '' });
 
   await startGateway({ workers: true, on: quiet });
   await until(async () => {

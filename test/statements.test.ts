@@ -4,8 +4,8 @@ import { pathToFileURL } from 'node:url';
 import { CompiledQuery, sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { append, onNewest, onPrimary } from '../src/core/sql/send.ts';
-import { db, everyText, newId, prepare } from '../src/core/sql/sql.ts';
+import { appendSender, newestReadSender, primarySender } from '../src/core/sql/send.ts';
+import { db, everyStatementText, newId, prepareStatement } from '../src/core/sql/sql.ts';
 import { startGateway } from './support/gateway.ts';
 
 const { services, database } = await startGateway();
@@ -28,7 +28,7 @@ const plan = (text: string) =>
   });
 
 describe('the database understands', () => {
-  test.each(everyText())('%s', async (text) => {
+  test.each(everyStatementText())('%s', async (text) => {
     await plan(text);
   });
 });
@@ -48,7 +48,7 @@ test.each([
 
 describe('a prepared statement', () => {
   const at = '2026-03-01T12:00:00.120Z';
-  const addEvent = prepare(
+  const addEvent = prepareStatement(
     (p: { id: string; company: string; at: string; vins: readonly string[]; position: bigint; data: string }) =>
       db
         .insertInto('event')
@@ -64,7 +64,7 @@ describe('a prepared statement', () => {
         })
         .returning(['at', 'vins', 'vehicle_ids', 'position', 'data', 'request_id']),
   );
-  const eventOf = prepare((p: { id: string }) => db.selectFrom('event').selectAll().where('id', '=', p.id));
+  const eventOf = prepareStatement((p: { id: string }) => db.selectFrom('event').selectAll().where('id', '=', p.id));
   const vins = ['NULL', ' ', '"\\\n', '{,}', "'"];
   const given = (position: bigint) => ({
     id: newId(),
@@ -85,12 +85,12 @@ describe('a prepared statement', () => {
   const context = () => contextOf(services, 'test', null);
 
   test.each([
-    ['onPrimary', onPrimary, 9007199254740993n],
-    ['append', append, 9007199254740994n],
+    ['onPrimary', primarySender, 9007199254740993n],
+    ['append', appendSender, 9007199254740994n],
   ])('accepts and returns the types of its tables, by %s', async (_name, way, position) => {
     const event = given(position);
     expect(await addEvent(way(context()), event)).toEqual([{ ...row, position: String(position) }]);
-    for (const read of [onPrimary, onNewest]) {
+    for (const read of [primarySender, newestReadSender]) {
       const [found] = await eventOf(read(context()), { id: event.id });
       expect(found).toMatchObject({ ...row, id: event.id, position: String(position), fleet_id: null });
     }
@@ -100,17 +100,17 @@ describe('a prepared statement', () => {
     const ctx = context();
     const events = [given(1n), given(2n)] as const;
     const rolledBack = ctx.em.transactional(async () => {
-      await addEvent(append(ctx), events[0]);
-      await addEvent(onPrimary(ctx), events[1]);
-      for (const { id } of events) expect(await eventOf(onNewest(ctx), { id })).toHaveLength(1);
+      await addEvent(appendSender(ctx), events[0]);
+      await addEvent(primarySender(ctx), events[1]);
+      for (const { id } of events) expect(await eventOf(newestReadSender(ctx), { id })).toHaveLength(1);
       throw new Error('no');
     });
     await expect(rolledBack).rejects.toThrow('no');
-    for (const { id } of events) expect(await eventOf(onNewest(ctx), { id })).toEqual([]);
+    for (const { id } of events) expect(await eventOf(newestReadSender(ctx), { id })).toEqual([]);
   });
 
   test('fails like any other statement', async () => {
-    const wrong = prepare((p: { n: number }) => sql`select 1 / ${p.n}::int`);
-    await expect(wrong(onNewest(context()), { n: 0 })).rejects.toMatchObject({ code: '22012' });
+    const wrong = prepareStatement((p: { n: number }) => sql`select 1 / ${p.n}::int`);
+    await expect(wrong(newestReadSender(context()), { n: 0 })).rejects.toMatchObject({ code: '22012' });
   });
 });

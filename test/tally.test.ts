@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { foldTallies } from '../src/core/operations/upkeep.ts';
+import { sumUpTallies } from '../src/core/operations/upkeep.ts';
 import type { Answer, Client, Json } from './support/client.ts';
 import { createFleet, miscounted, newVins, uploadForm } from './support/factories.ts';
 import { type Gateway, startGateway } from './support/gateway.ts';
@@ -44,7 +44,7 @@ async function writeAtOnce(
     'delete many': (_, { id }, some) => client.post('/vehicles/delete', { fleetId: id, vins: some }),
     'delete fleet': ({ count }, { id }) => (count === 1 ? client.delete(`/fleets/${id}`) : Promise.resolve(undefined)),
     async fold() {
-      await foldTallies(contextOf(gateway.services, 'test', null));
+      await sumUpTallies(contextOf(gateway.services, 'test', null));
       return undefined;
     },
   };
@@ -102,6 +102,6 @@ test('many small changes of a fleet are folded to a few rows', async () => {
   for (const vin of newVins(20)) await client.post('/vehicles', { fleetId: fleet.id, vins: [vin] });
   const rows = () => gateway.execute<{ delta: number }>('select delta from vehicle_tally');
   expect(await rows()).toHaveLength(20);
-  await foldTallies(contextOf(gateway.services, 'test', null));
+  await sumUpTallies(contextOf(gateway.services, 'test', null));
   expect(await rows()).toEqual([{ delta: 20 }]);
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { TextSql } from '../src/core/sql/text-sql.ts';
+import { TextSqlWriter } from '../src/core/sql/text-sql.ts';
 import { startGateway } from './support/gateway.ts';
 
 // The database's text must equal the concatenated pieces.
@@ -28,7 +28,7 @@ test('any number of pieces and values is concatenated correctly', async () => {
   const someOrMany = fc.oneof(fc.array(piece, { maxLength: 8 }), fc.array(piece, { minLength: 150, maxLength: 160 }));
   await fc.assert(
     fc.asyncProperty(someOrMany, async (pieces) => {
-      const made = new TextSql();
+      const made = new TextSqlWriter();
       let expected = '';
       for (const one of pieces) {
         if ('text' in one) {
@@ -47,7 +47,7 @@ test('any number of pieces and values is concatenated correctly', async () => {
 });
 
 test('two thousand values are allowed', async () => {
-  const made = new TextSql();
+  const made = new TextSqlWriter();
   for (let left = 2000; left > 0; left--) made.value({ sql: '1', bare: true });
   const [row] = await execute<{ length: number }>(`select length(${made.sql()}) as length`);
   expect(row?.length).toBe(6000);

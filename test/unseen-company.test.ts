@@ -1,7 +1,7 @@
 import type { GraphQLEnumType } from 'graphql';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { foldTallies } from '../src/core/operations/upkeep.ts';
+import { sumUpTallies } from '../src/core/operations/upkeep.ts';
 import { claimDueVehicles, vehicleSchedule } from '../src/core/vehicles/due-vehicles.ts';
 import { openDatabase } from '../src/database/open.ts';
 import type { Answer } from './support/client.ts';
@@ -202,7 +202,7 @@ describe.skipIf(!isServer)('tables that seem empty to the planner', () => {
     expect(await muchLookedAt(ask, most)).toEqual({});
   });
 
-  test.each([...inBackground, ['folding tallies', () => foldTallies(ctx)]] satisfies typeof inBackground)(
+  test.each([...inBackground, ['folding tallies', () => sumUpTallies(ctx)]] satisfies typeof inBackground)(
     '%s does not compare rows with rows',
     async (_, work) => {
       expect(await muchLookedAt(work, most)).toEqual({});

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import type { Send } from '../src/core/sql/send.ts';
+import type { SendStatement } from '../src/core/sql/send.ts';
 import { claimDueVehicles } from '../src/core/vehicles/due-vehicles.ts';
-import { storeFacts } from '../src/core/vehicles/verification.ts';
+import { storeVehicleFacts } from '../src/core/vehicles/verification.ts';
 import { createFleet } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { looks, type Plan } from './support/plans.ts';
@@ -29,7 +29,7 @@ test.skipIf(database.kind === 'embedded')('storing answers reads no other vehicl
     for (const limit of [1, 16, 100]) {
       const claimed = await claimDueVehicles(ctx, { company: 'acme', except: [], limit });
       expect(claimed).toHaveLength(limit);
-      const explain: Send = async (text, values) => {
+      const explain: SendStatement = async (text, values) => {
         const [row] = await database.send(`explain (analyze, format json) ${text}`, values);
         const [{ Plan: plan }] = (row as { 'QUERY PLAN': [{ Plan: Plan }] })['QUERY PLAN'];
         read[`${limit} of ${VEHICLES}, ${statistics}`] = Math.ceil(vehiclesIn(plan) / limit);
@@ -37,7 +37,7 @@ test.skipIf(database.kind === 'embedded')('storing answers reads no other vehicl
       };
       const facts = claimed.map(({ id, until }) => ({ id, until, status: 'ELIGIBLE', dataDelivery: [] }));
       const hours = { ELIGIBLE: 720, INELIGIBLE: 168, UNSUPPORTED: 720, FAILED: 24 };
-      await storeFacts(explain, {
+      await storeVehicleFacts(explain, {
         ...{
           company: 'acme',
           process: services.changes.process,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { subscribableTypes } from '../src/core/webhooks/webhook.ts';
+import { subscribableEventTypes } from '../src/core/webhooks/webhook.ts';
 import type { Json } from './support/client.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
@@ -11,7 +11,7 @@ const gateway = await startGateway({ settings: { WEBHOOK_LOOPBACK: 'on' }, worke
 
 test('a webhook gets the same events whether it was active or paused when they happened', async () => {
   const client = await gateway.as('acme');
-  const choices = [[], ['fleet.created'], ['contract.deleted', 'vehicle.added'], subscribableTypes];
+  const choices = [[], ['fleet.created'], ['contract.deleted', 'vehicle.added'], subscribableEventTypes];
   const webhooks: { id: string; types: string[] }[] = [];
   for (const types of choices) {
     for (const state of ['ACTIVE', 'PAUSED']) {

@@ -53,7 +53,7 @@ const MOST_REPORTS = 1000;
 type VehicleName = { id: string; vin: string };
 const named = ({ id, vin }: VehicleName): [id: string, vin: string] => [id, vin];
 
-export type Listeners = { [E in keyof Events]?: (...news: Events[E]) => unknown };
+export type ChangeListeners = { [E in keyof Events]?: (...news: Events[E]) => unknown };
 
 export class ChangeFeed extends EventEmitter<Events> {
   readonly process = randomUUID();
@@ -92,7 +92,7 @@ export class ChangeFeed extends EventEmitter<Events> {
   }
 
   /** Calls back, each listener for its event, until the signal aborts. */
-  follow(listeners: Listeners, signal: AbortSignal): void {
+  follow(listeners: ChangeListeners, signal: AbortSignal): void {
     if (signal.aborted) return;
     for (const [event, listener] of Object.entries(listeners) as [keyof Events, () => void][]) {
       this.on(event, listener);

@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/sql';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
-import type { Shares } from '../fairness/shares.ts';
-import type { Turns } from '../fairness/turns.ts';
+import type { SharedPlaces } from '../fairness/shares.ts';
+import type { RequestTurns } from '../fairness/turns.ts';
 import type { Manufacturers } from '../manufacturers/registry.ts';
 import type { ChangeFeed } from './changes.ts';
 import { Forbidden, Unauthenticated } from './errors.ts';
@@ -30,17 +30,17 @@ export interface Services {
   followers: Followers;
   files: FileReaders;
   /** The connections of the database, shared by companies. */
-  places: Shares;
+  places: SharedPlaces;
   /** Work on many rows, of which each company has few at a time. */
-  large: Record<'change' | 'search' | 'page', Shares>;
+  large: Record<'change' | 'search' | 'page', SharedPlaces>;
   /** The order in which requests of companies begin. */
-  turns: Turns;
+  turns: RequestTurns;
   /** The clock, in ms since 1970, by which leases and due times go. */
   clock: () => number;
 }
 
 /** The scopes that an answer needed, noted while it is made: a repeated answer needs the same scopes. */
-export class Disclosure {
+export class DisclosureRecord {
   readonly scopes = new Set<string>();
   secret: { webhookId: string; text: string } | null = null;
 }
@@ -51,7 +51,7 @@ export interface Context {
   caller: Caller | null;
   services: Services;
   requestId: string;
-  disclosure: Disclosure;
+  disclosure: DisclosureRecord;
   /** Aborts when the client has left; missing for jobs. */
   left?: (() => AbortSignal) | undefined;
   now(): Date;
@@ -62,7 +62,7 @@ class CallContext implements Context {
   declare readonly services: Services;
   declare readonly requestId: string;
   declare readonly caller: Caller | null;
-  declare readonly disclosure: Disclosure;
+  declare readonly disclosure: DisclosureRecord;
   declare readonly left: (() => AbortSignal) | undefined;
   #em: EntityManager | undefined;
 
@@ -83,32 +83,32 @@ class CallContext implements Context {
 }
 
 export const contextOf = (services: Services, requestId: string, caller: Caller | null, left?: Context['left']) =>
-  new CallContext({ services, requestId, caller, disclosure: new Disclosure(), left });
+  new CallContext({ services, requestId, caller, disclosure: new DisclosureRecord(), left });
 
 /** A context with its own entity manager, for each operation of a request and each event of a stream. */
-export const renewed = (ctx: Context): Context => new CallContext(ctx);
+export const renewContext = (ctx: Context): Context => new CallContext(ctx);
 
 /** The context of work that continues without its client, and so does not wait in turn among requests. */
-export const withoutClient = ({ services, requestId, caller, disclosure }: Context): Context =>
+export const contextWithoutClient = ({ services, requestId, caller, disclosure }: Context): Context =>
   new CallContext({ services, requestId, caller, disclosure });
 
 /** The tenant; throws Unauthenticated or Forbidden. A core function that a request calls begins with an authorize function. */
 export function authorize(ctx: Context, scope: Scope): string {
-  const { company } = callerOf(ctx);
-  needScope(ctx, scope);
+  const { company } = requireCaller(ctx);
+  requireScope(ctx, scope);
   return company;
 }
 
 /** The caller, with any scopes; throws Unauthenticated. */
-export function callerOf({ caller }: Context): Caller {
+export function requireCaller({ caller }: Context): Caller {
   if (!caller) throw new Unauthenticated('This needs a bearer token.', null);
   return caller;
 }
 
 /** Throws Unauthenticated, or Forbidden unless the caller has one of these scopes. */
-export function authorizeAny(ctx: Context, scopes: readonly [Scope, ...Scope[]]): void {
-  callerOf(ctx);
-  if (!scopes.some((scope) => hasScope(ctx, scope))) needScope(ctx, scopes[0]);
+export function authorizeAnyScope(ctx: Context, scopes: readonly [Scope, ...Scope[]]): void {
+  requireCaller(ctx);
+  if (!scopes.some((scope) => hasScope(ctx, scope))) requireScope(ctx, scopes[0]);
 }
 
 /** Like authorize, but null (all companies) for a caller without a token where contracts are open. */
@@ -124,6 +124,6 @@ export function hasScope({ caller, disclosure }: Context, scope: string): boolea
   return true;
 }
 
-export function needScope(ctx: Context, scope: Scope, message = `The token lacks the scope ${scope}.`): void {
+export function requireScope(ctx: Context, scope: Scope, message = `The token lacks the scope ${scope}.`): void {
   if (!hasScope(ctx, scope)) throw new Forbidden(message, scope);
 }

@@ -37,7 +37,7 @@ const connectionMessages =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/;
 
 /** The name of the constraint that an error violates. */
-export const brokenRule = (error: unknown): string | undefined => memberOf(error, 'constraint');
+export const violatedConstraint = (error: unknown): string | undefined => memberOf(error, 'constraint');
 
 function memberOf(error: unknown, name: 'code' | 'constraint'): string | undefined {
   const value = error instanceof Error && (error as { code?: unknown; constraint?: unknown })[name];
@@ -50,7 +50,7 @@ export function domainErrorOf(error: unknown): DomainError | null {
     if (cause instanceof DomainError) return cause;
     const code = memberOf(cause, 'code') ?? '';
     const known =
-      byConstraint[brokenRule(cause) ?? ''] ??
+      byConstraint[violatedConstraint(cause) ?? ''] ??
       byCode.find(([codes]) => codes.test(code))?.[1] ??
       (connectionMessages.test(cause.message) && unreachable);
     if (known) return Object.assign(known(), { cause: error });

@@ -164,9 +164,9 @@ export class PreconditionFailed extends withMessage(
 ) {}
 
 /** Whether the locked row is still as its caller expects. */
-export type Expected<T> = ((current: T) => boolean) | undefined;
+export type Precondition<T> = ((current: T) => boolean) | undefined;
 
-export function needExpected<T>(current: T, expected: Expected<T>): void {
+export function requirePrecondition<T>(current: T, expected: Precondition<T>): void {
   if (expected && !expected(current)) throw new PreconditionFailed();
 }
 

@@ -1,8 +1,11 @@
 import { z } from 'zod';
 
 /** A field's schema with its meaning and an example. */
-export const field = <Schema extends z.ZodType>(schema: Schema, description: string, example: unknown): Schema =>
-  schema.meta({ description, examples: [example] });
+export const describedField = <Schema extends z.ZodType>(
+  schema: Schema,
+  description: string,
+  example: unknown,
+): Schema => schema.meta({ description, examples: [example] });
 
 export const exampleIds = {
   fleet: '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b',
@@ -13,13 +16,13 @@ export const exampleIds = {
   import: '019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d',
 };
 
-export const uuidField = (description: string, example: string) => field(z.uuid(), description, example);
+export const uuidField = (description: string, example: string) => describedField(z.uuid(), description, example);
 
 export const timeField = (description: string, example = '2026-11-20T08:00:00.000Z') =>
-  field(z.iso.datetime(), description, example);
+  describedField(z.iso.datetime(), description, example);
 
 /** Fields of an input, each with the meaning of the resource's field of its name. */
-export const asIn = <Fields extends Record<string, z.ZodType>>(
+export const describeInputFields = <Fields extends Record<string, z.ZodType>>(
   resource: { shape: { [Name in keyof Fields]: z.ZodType } },
   fields: Fields,
 ): Fields => {
@@ -29,21 +32,21 @@ export const asIn = <Fields extends Record<string, z.ZodType>>(
 };
 
 /** A field's schema without optional, nullable and transforms. */
-export function bare(schema: z.core.$ZodType): z.ZodType {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return bare(schema.unwrap());
-  if (schema instanceof z.ZodPipe) return bare(schema.in instanceof z.ZodTransform ? schema.out : schema.in);
+export function unwrapSchema(schema: z.core.$ZodType): z.ZodType {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return unwrapSchema(schema.unwrap());
+  if (schema instanceof z.ZodPipe) return unwrapSchema(schema.in instanceof z.ZodTransform ? schema.out : schema.in);
   return schema as z.ZodType;
 }
 
-export const descriptionOf = (schema: z.ZodType): string | undefined =>
+export const schemaDescription = (schema: z.ZodType): string | undefined =>
   schema.description ??
   (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable
-    ? descriptionOf(schema.unwrap() as z.ZodType)
+    ? schemaDescription(schema.unwrap() as z.ZodType)
     : undefined);
 
 /** zod's type of a field, with `uuid` and `time` among texts. */
-export function fieldKind(schema: z.core.$ZodType): string {
-  const plain = bare(schema);
+export function schemaKind(schema: z.core.$ZodType): string {
+  const plain = unwrapSchema(schema);
   if (plain.type !== 'string') return plain.type;
   const format = ('format' in plain && plain.format) || plain.meta()?.format;
   return format === 'uuid' ? 'uuid' : format === 'datetime' || format === 'date-time' ? 'time' : 'string';

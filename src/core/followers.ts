@@ -1,9 +1,9 @@
-import { Shares } from '../fairness/shares.ts';
-import type { ChangeFeed, Listeners } from './changes.ts';
+import { SharedPlaces } from '../fairness/shares.ts';
+import type { ChangeFeed, ChangeListeners } from './changes.ts';
 import { RateLimited } from './errors.ts';
 
 /** Wakes a waiting follower. Rings while it does not wait end its next wait only. */
-export class Signal {
+export class WakeSignal {
   #rung = false;
   #wake: (() => void) | undefined;
 
@@ -43,21 +43,21 @@ const MOST_OF_COMPANY = 1000;
 const TOO_MANY = `At most ${MOST_OF_COMPANY.toLocaleString('en')} streams of a company at a time. Try again when one has ended.`;
 const RETRY_SECONDS = 10;
 
-export interface Source {
+export interface FollowedSource {
   /** Listeners for news; those that return true wake the followers. */
-  readonly listeners: Listeners;
+  readonly listeners: ChangeListeners;
   /** Drops old news from time to time; returns whether the followers should look. */
   refresh(followers: ReadonlySet<Follower>): boolean;
 }
 
 /** A follower of a source: it rings when there may be more to read. */
-export class Follower extends Signal {
+export class Follower extends WakeSignal {
   /** The follower's position, as its source counts. */
   heard = 0;
 }
 
 type SourceKey = readonly [kind: string, company: string, id?: string];
-type Opened = { source: Source; followers: Set<Follower>; close(): void };
+type Opened = { source: FollowedSource; followers: Set<Follower>; close(): void };
 
 /** Followers with the same key share a source, which is opened for the first of them and dropped after the last. */
 export class Followers {
@@ -65,11 +65,11 @@ export class Followers {
   readonly #opened = new Map<string, Opened>();
   /** Reads of shared objects by statement, kept as long as the object. */
   readonly #reads = new WeakMap<object, Map<string, Promise<unknown>>>();
-  readonly #places: Shares;
+  readonly #places: SharedPlaces;
 
   constructor(changes: ChangeFeed, most: number) {
     this.#changes = changes;
-    this.#places = new Shares({ capacity: most, reserve: Math.floor(most / 4) });
+    this.#places = new SharedPlaces({ capacity: most, reserve: Math.floor(most / 4) });
   }
 
   get count(): number {
@@ -77,7 +77,7 @@ export class Followers {
   }
 
   /** Joins a source until the signal aborts or `leave` is called; throws RateLimited for too many of a company. */
-  join<T extends Source>(key: SourceKey, open: () => T, signal: AbortSignal) {
+  join<T extends FollowedSource>(key: SourceKey, open: () => T, signal: AbortSignal) {
     const giveBack = this.#places.take(key[1], MOST_OF_COMPANY);
     if (!giveBack) throw new RateLimited(RETRY_SECONDS, TOO_MANY);
     const name = JSON.stringify(key);
@@ -98,7 +98,7 @@ export class Followers {
     return { source: opened.source as T, follower, leave };
   }
 
-  #open(source: Source): Opened {
+  #open(source: FollowedSource): Opened {
     const over = new AbortController();
     const followers = new Set<Follower>();
     const ring = () => {

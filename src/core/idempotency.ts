@@ -9,8 +9,8 @@ import {
   IdempotencyKeyReused,
   WebhookNotFound,
 } from './errors.ts';
-import { transaction } from './sql/send.ts';
-import { db, prepare } from './sql/sql.ts';
+import { runInTransaction } from './sql/send.ts';
+import { db, prepareStatement } from './sql/sql.ts';
 import type { Tables } from './sql/tables.ts';
 
 export interface StoredAnswer {
@@ -22,7 +22,7 @@ export interface StoredAnswer {
 type Work = () => Promise<StoredAnswer>;
 
 /** The outcome of a request; `repeated`: of an earlier request with the same key. */
-export type Outcome = { outcome: StoredAnswer | DomainError; repeated: boolean };
+export type IdempotentOutcome = { outcome: StoredAnswer | DomainError; repeated: boolean };
 
 export const IDEMPOTENCY_HOURS = 24;
 
@@ -31,13 +31,18 @@ export const IDEMPOTENCY_HOURS = 24;
  * hours gets that outcome. `request` is a digest. Throws IdempotencyKeyReused, IdempotencyInProgress, and errors that
  * may pass (mayPass), which undo everything.
  */
-export async function once(ctx: Context, key: string, request: string, work: Work): Promise<Outcome> {
+export async function runOncePerKey(
+  ctx: Context,
+  key: string,
+  request: string,
+  work: Work,
+): Promise<IdempotentOutcome> {
   const answerKey = answerKeyOf(ctx, key, request);
-  return transaction(ctx, async () => {
+  return runInTransaction(ctx, async () => {
     // Held until the transaction ends; a killed process leaves no lock.
     const [lock] = await lockKey(ctx, { name: JSON.stringify(['answer', answerKey.company, answerKey.key]) });
     if (!lock?.free) throw new IdempotencyInProgress();
-    const [before] = await recall(ctx, { ...answerKey, after: forgottenBefore(ctx) });
+    const [before] = await recall(ctx, { ...answerKey, after: answerExpiryTime(ctx) });
     if (before && before.request !== request) throw new IdempotencyKeyReused();
     if (before) return again(ctx, before);
     const outcome = await attempt(ctx, work);
@@ -54,7 +59,7 @@ type AnswerKey = ReturnType<typeof answerKeyOf>;
 /** A nested transaction: a rejected request is rolled back, but its error is stored. */
 async function attempt(ctx: Context, work: Work): Promise<StoredAnswer | DomainError> {
   try {
-    return await transaction(ctx, work);
+    return await runInTransaction(ctx, work);
   } catch (error) {
     const domainError = domainErrorOf(error);
     if (!domainError || mayPass(domainError)) throw error;
@@ -69,12 +74,12 @@ const mayPass = ({ code, retryAfter }: DomainError): boolean =>
 /** Replaces a secret in a stored body. JSON escapes this character. */
 const SECRET = '\u0001';
 
-const lockKey = prepare((p: { name: string }) =>
+const lockKey = prepareStatement((p: { name: string }) =>
   db.selectNoFrom(sql<boolean>`pg_try_advisory_xact_lock(hashtextextended(${p.name}, 0))`.as('free')),
 );
 
 /** The stored outcome of a key, with the current secret of the webhook that the answer showed. */
-const recall = prepare((p: AnswerKey & { after: string }) =>
+const recall = prepareStatement((p: AnswerKey & { after: string }) =>
   db
     .selectFrom('idempotency_key as k')
     .leftJoin('webhook as w', (on) => on.onRef('w.id', '=', 'k.secret_of').onRef('w.company', '=', 'k.company'))
@@ -88,11 +93,11 @@ const recall = prepare((p: AnswerKey & { after: string }) =>
 type Remembered = Awaited<ReturnType<typeof recall>>[number];
 
 /** Outcomes stored before this time are deleted. */
-export const forgottenBefore = (ctx: Context): string =>
+export const answerExpiryTime = (ctx: Context): string =>
   new Date(ctx.now().getTime() - IDEMPOTENCY_HOURS * 3_600_000).toISOString();
 
 /** A caller with fewer scopes than the first one gets Forbidden. */
-function again(ctx: Context, { status, headers, body, scopes, secret_of, secret }: Remembered): Outcome {
+function again(ctx: Context, { status, headers, body, scopes, secret_of, secret }: Remembered): IdempotentOutcome {
   const missing = scopes.find((scope) => !hasScope(ctx, scope));
   if (missing) return { outcome: new Forbidden(`The token lacks the scope ${missing}.`, missing), repeated: false };
   if (status === null) return { outcome: new RememberedError(JSON.parse(body)), repeated: true };
@@ -101,7 +106,7 @@ function again(ctx: Context, { status, headers, body, scopes, secret_of, secret 
   return { outcome: { status, headers: headers ?? {}, body: text }, repeated: true };
 }
 
-async function remember(ctx: Context, answerKey: AnswerKey, request: string, outcome: Outcome['outcome']) {
+async function remember(ctx: Context, answerKey: AnswerKey, request: string, outcome: IdempotentOutcome['outcome']) {
   const refused = outcome instanceof DomainError;
   const { scopes, secret } = ctx.disclosure;
   const text = refused ? JSON.stringify(membersOf(outcome)) : outcome.body;
@@ -112,7 +117,7 @@ async function remember(ctx: Context, answerKey: AnswerKey, request: string, out
   await keep(ctx, { ...answerKey, ...head, ...disclosed, request, body, created_at: ctx.now() });
 }
 
-const keep = prepare((p: Insertable<Tables['idempotency_key']>) => {
+const keep = prepareStatement((p: Insertable<Tables['idempotency_key']>) => {
   const { company, key, request, status, headers, body, scopes, secret_of, created_at } = p;
   const outcome = { request, status, headers, body, scopes, secret_of, created_at };
   // An expired outcome may still be stored.

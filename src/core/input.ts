@@ -2,41 +2,43 @@ import { z } from 'zod';
 import { type InputError, PayloadTooLarge, ValidationFailed } from './errors.ts';
 
 /** The error for a value that is not `what`, such as "a string". */
-export const mustBe = (what: string) => ({
+export const mustBeError = (what: string) => ({
   error: ({ input }: { input?: unknown }): string =>
     input === undefined ? `is required and must be ${what}` : input === null ? 'must not be null' : `must be ${what}`,
 });
 
 /** Text that a row can hold: no NUL, which PostgreSQL rejects, and no half of a character. */
-export const storable = (string: z.ZodString) =>
+export const storableText = (string: z.ZodString) =>
   string.refine((value) => !value.includes('\0') && value.isWellFormed(), 'holds characters that are not text');
 
 /** Replaces the characters that PostgreSQL cannot store, for texts that cannot be rejected. */
-export const mended = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
+export const mendText = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
 
 /** A value as JSON, mended likewise: JSON escapes these characters. */
-export const mendedJson = (value: unknown): string =>
+export const toMendedJson = (value: unknown): string =>
   JSON.stringify(value).replaceAll(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f]..)/g, '$1\uFFFD');
 
 /** The number of items in the lists of an unread input: in the object itself, and in objects that are its members. */
-export function countItems(input: unknown, depth = 2): number {
+export function countInputItems(input: unknown, depth = 2): number {
   if (Array.isArray(input)) return input.length;
   if (typeof input !== 'object' || input === null || depth === 0) return 0;
-  return Object.values(input).reduce((sum: number, member) => sum + countItems(member, depth - 1), 0);
+  return Object.values(input).reduce((sum: number, member) => sum + countInputItems(member, depth - 1), 0);
 }
 
 /** Text for people: trimmed, any script. */
-export const text = (max: number) =>
-  storable(z.string(mustBe('a string')).trim().min(1, 'must not be empty').max(max, `is at most ${max} characters`));
+export const textSchema = (max: number) =>
+  storableText(
+    z.string(mustBeError('a string')).trim().min(1, 'must not be empty').max(max, `is at most ${max} characters`),
+  );
 
-export const email = text(254).pipe(z.email('is not an e-mail address'));
+export const emailSchema = textSchema(254).pipe(z.email('is not an e-mail address'));
 
 /** An id, unparsed: a malformed one is looked up like any other, and not found. */
-export const id = z.string(mustBe('a string'));
+export const idSchema = z.string(mustBeError('a string'));
 
 /** A point in time (readTime) between the years 1900 and 9998. */
-export const time = z
-  .string(mustBe('a date-time'))
+export const timeSchema = z
+  .string(mustBeError('a date-time'))
   .meta({ format: 'date-time' })
   .transform((value, issues) => {
     const date = readTime(value);
@@ -97,7 +99,7 @@ const codes: Partial<Record<z.core.$ZodIssue['code'], string>> = {
 };
 
 /** A Standard Schema of core's schema. It keeps the value: core parses it later, and cannot parse a result twice. */
-export const judgedBy = (schema: z.ZodType) => ({
+export const standardSchemaOf = (schema: z.ZodType) => ({
   '~standard': {
     version: 1 as const,
     vendor: 'zod',

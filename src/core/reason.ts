@@ -1,22 +1,26 @@
 import { z } from 'zod';
 import { actors } from '../entities/fleet.ts';
 import { reasonCodes } from '../manufacturers/provider.ts';
-import { field } from './fields.ts';
-import { type JsonTable, json } from './sql/selection.ts';
+import { describedField } from './fields.ts';
+import { type JsonMembers, jsonSql } from './sql/selection.ts';
 
-export const actor = z.enum(actors);
+export const actorSchema = z.enum(actors);
 
 const OTHER = 'OTHER';
 /** Codes as an enumeration. Another version of the gateway may have stored one that this version does not know. */
-export const reasonCode = z.enum([...reasonCodes, OTHER]);
-export const reasonCodeOf = (code: string) => reasonCode.catch(OTHER).parse(code);
+export const reasonCodeSchema = z.enum([...reasonCodes, OTHER]);
+export const knownReasonCode = (code: string) => reasonCodeSchema.catch(OTHER).parse(code);
 
-export const reason = z
+export const reasonSchema = z
   .object({
-    code: field(z.string(), 'Stable, for programs.', 'NOT_ELIGIBLE'),
-    message: field(z.string(), 'The same for people, in English.', 'The manufacturer does not admit this vehicle.'),
-    actor: field(actor, 'Who must act.', 'MANUFACTURER'),
-    retryable: field(
+    code: describedField(z.string(), 'Stable, for programs.', 'NOT_ELIGIBLE'),
+    message: describedField(
+      z.string(),
+      'The same for people, in English.',
+      'The manufacturer does not admit this vehicle.',
+    ),
+    actor: describedField(actorSchema, 'Who must act.', 'MANUFACTURER'),
+    retryable: describedField(
       z.boolean(),
       'Whether asking again may change it. While there is no answer yet, the gateway asks again by itself.',
       false,
@@ -25,8 +29,8 @@ export const reason = z
   .meta({ id: 'Reason', description: 'Why a vehicle is not eligible, or not verified yet.' });
 
 /** Members of a reason in a JSON column, with the code as a value of the enumeration. */
-export function reasonMembers(column: string): JsonTable {
+export function reasonJsonMembers(column: string): JsonMembers {
   const member = (name: string) => ({ sql: `coalesce((${column} -> '${name}')::text, 'null')` });
-  const members = Object.keys(reason.shape).map((name) => [name, member(name)]);
-  return { ...Object.fromEntries(members), code: json.known(`(${column} ->> 'code')`, reasonCodes) };
+  const members = Object.keys(reasonSchema.shape).map((name) => [name, member(name)]);
+  return { ...Object.fromEntries(members), code: jsonSql.known(`(${column} ->> 'code')`, reasonCodes) };
 }

@@ -1,19 +1,19 @@
 import { type AliasedExpression, type Expression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from './context.ts';
-import { isoOf } from './sql/selection.ts';
-import { anyOf, asTime, db, prepare } from './sql/sql.ts';
+import { isoTimeExpression } from './sql/selection.ts';
+import { anyOfQuery, asTimestamptz, db, prepareStatement } from './sql/sql.ts';
 import type { Tables } from './sql/tables.ts';
 
 // A company has an entry in the schedule no later than the `due_at` of any of its rows of a kind, so that background work
 // looks at these companies alone. A transaction that makes a row due adds an entry. Entries are never changed, so writers do not
 // wait for each other.
 
-export type Scheduled = Selectable<Tables['schedule']>['kind'];
+export type ScheduleKind = Selectable<Tables['schedule']>['kind'];
 
 type DueRows = AliasedExpression<{ company: string; due_at: string | null }, 'r'>;
 
 /** A `with` clause that schedules the due rows of another clause. */
-export const scheduling = (q: QueryCreator<Tables>, kind: Scheduled, rows: DueRows) =>
+export const scheduleClause = (q: QueryCreator<Tables>, kind: ScheduleKind, rows: DueRows) =>
   q
     .insertInto('schedule')
     .columns(['company', 'kind', 'due_at'])
@@ -25,20 +25,20 @@ export const scheduling = (q: QueryCreator<Tables>, kind: Scheduled, rows: DueRo
         .groupBy('r.company'),
     );
 
-const fieldKind = (kind: Scheduled) => sql<Scheduled>`${sql.lit(kind)}::text`.as('kind');
+const fieldKind = (kind: ScheduleKind) => sql<ScheduleKind>`${sql.lit(kind)}::text`.as('kind');
 
-const add = prepare((p: { company: string; kind: Scheduled; now: Date }) =>
+const add = prepareStatement((p: { company: string; kind: ScheduleKind; now: Date }) =>
   db.insertInto('schedule').values({ company: p.company, kind: p.kind, due_at: p.now }),
 );
 
 /** Adds an entry for rows that the transaction makes due now, and wakes the job. */
-export async function comesDue(ctx: Context, kind: 'vehicle' | 'delivery', company: string): Promise<void> {
+export async function scheduleNow(ctx: Context, kind: 'vehicle' | 'delivery', company: string): Promise<void> {
   await add(ctx, { company, kind, now: ctx.now() });
   ctx.services.changes.announce('due', kind);
 }
 
 /** The companies with an entry that is due, as a table `c`. */
-export const companiesWithEntries = (kind: Scheduled, now: Expression<string>) =>
+export const dueCompaniesQuery = (kind: ScheduleKind, now: Expression<string>) =>
   db
     .selectFrom('schedule')
     .select('company')
@@ -50,30 +50,30 @@ export const companiesWithEntries = (kind: Scheduled, now: Expression<string>) =
 /** Entries of a company before one replaces them: each search reads all due entries. */
 const MOST_ENTRIES = 16;
 
-const findDue = prepare((p: { kind: Scheduled; now: Date }) =>
+const findDue = prepareStatement((p: { kind: ScheduleKind; now: Date }) =>
   db
     .selectFrom('schedule')
     .select(({ fn, cast }) => ['company', cast<number>(fn.countAll(), 'int4').as('entries')])
     .where('kind', '=', p.kind)
-    .where('due_at', '<=', asTime(p.now))
+    .where('due_at', '<=', asTimestamptz(p.now))
     .groupBy('company')
     .orderBy('company'),
 );
 
-const findNext = prepare((p: { kind: Scheduled; now: Date }) =>
+const findNext = prepareStatement((p: { kind: ScheduleKind; now: Date }) =>
   db
     .selectFrom('schedule')
-    .select(({ fn }) => isoOf(fn.min<string | null>('due_at')).as('due_at'))
+    .select(({ fn }) => isoTimeExpression(fn.min<string | null>('due_at')).as('due_at'))
     .where('kind', '=', p.kind)
-    .where('due_at', '>', asTime(p.now)),
+    .where('due_at', '>', asTimestamptz(p.now)),
 );
 
 /** Companies that may have due rows, and the next time (ISO 8601) of another, if known. */
-export type CompaniesDue = { companies: string[]; next: string | null };
+export type DueCompanies = { companies: string[]; next: string | null };
 
 /** The schedule of a kind; `first` selects the time of a company's first due row. */
-export function scheduleOf(kind: Scheduled, first: (company: string) => Expression<{ due_at: string | null }>) {
-  const makeOne = prepare((p: { company: string }) => {
+export function scheduleForKind(kind: ScheduleKind, first: (company: string) => Expression<{ due_at: string | null }>) {
+  const makeOne = prepareStatement((p: { company: string }) => {
     const own = sql.lit(kind);
     const entries = db.selectFrom('schedule').select('id').where('company', '=', p.company).where('kind', '=', own);
     const firstRow = sql<{ due_at: string | null }>`(${first(p.company)})`.as('f');
@@ -83,7 +83,7 @@ export function scheduleOf(kind: Scheduled, first: (company: string) => Expressi
           .deleteFrom('schedule')
           .where('company', '=', p.company)
           .where('kind', '=', own)
-          .where('id', '=', anyOf(entries.forUpdate().skipLocked()))
+          .where('id', '=', anyOfQuery(entries.forUpdate().skipLocked()))
           .returning('id'),
       )
       .insertInto('schedule')
@@ -102,7 +102,7 @@ export function scheduleOf(kind: Scheduled, first: (company: string) => Expressi
   });
   /** Replaces a company's entries by one of its first row; entries that this statement cannot see or lock stay. */
   const reschedule = (ctx: Context, company: string) => makeOne(ctx, { company });
-  async function companiesDue(ctx: Context): Promise<CompaniesDue> {
+  async function companiesDue(ctx: Context): Promise<DueCompanies> {
     const at = { kind, now: ctx.now() };
     const [due, [next]] = await Promise.all([findDue(ctx, at), findNext(ctx, at)]);
     for (const { company, entries } of due) if (entries > MOST_ENTRIES) await reschedule(ctx, company);

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Context } from './context.ts';
-import { onPrimary } from './sql/send.ts';
-import { prepare } from './sql/sql.ts';
+import { primarySender } from './sql/send.ts';
+import { prepareStatement } from './sql/sql.ts';
 import type { Tables } from './sql/tables.ts';
 
 type Table = keyof Tables;
@@ -12,7 +12,7 @@ const FEW_PAGES = 8;
 const FEW_ROWS = 1000;
 
 /** `relpages` (8 kB each) and `reltuples` are what the planner last saw, which is nothing of an open transaction. */
-const findGrown = prepare(
+const findGrown = prepareStatement(
   (p: { names: readonly string[]; vehicles: number }) =>
     sql<{
       name: string;
@@ -32,6 +32,6 @@ export async function refreshStatistics(ctx: Context, vehicles = 0): Promise<voi
   // One column gives the number of rows and has plans made anew; upkeep analyses the others.
   const columns = vehicles > 0 ? ' (company)' : '';
   for (const { name } of await findGrown(ctx, { names, vehicles })) {
-    await onPrimary(ctx)(`analyze (skip_locked) ${name}${columns}`, []);
+    await primarySender(ctx)(`analyze (skip_locked) ${name}${columns}`, []);
   }
 }

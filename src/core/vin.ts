@@ -72,12 +72,12 @@ const SPREADSHEET_FAULTS: readonly { pattern: RegExp; code: VinError['code']; me
 /** Reads a VIN, ignoring case, spaces and dashes; gives an error for anything else, and throws nothing. */
 export function readVin(value: string): Vin | VinError {
   if (CLEAN.test(value)) return withWarnings(value);
-  const vin = vinCharacters(value);
+  const vin = normalizeVinPart(value);
   return CLEAN.test(vin) ? withWarnings(vin) : errorOf(vin, value);
 }
 
 /** A VIN, or a part of one, without spaces and dashes, in upper case. */
-export const vinCharacters = (value: string): string =>
+export const normalizeVinPart = (value: string): string =>
   value.replace(SEPARATORS, '').replace(/[a-z]+/g, (letters) => letters.toUpperCase());
 
 /** Whether a VIN may begin or end with these characters, or be them. */
@@ -86,7 +86,7 @@ export const isPartOfVin = (characters: string): boolean => CLEAN_PART.test(char
 export const isWholeVin = ({ length }: string): boolean => length === LENGTH;
 
 /** The warnings of a VIN as one text, for a list of many; null for none. */
-export const warningsText = ({ warnings }: Vin): string | null => (warnings.length > 0 ? warnings.join(' ') : null);
+export const vinWarningsText = ({ warnings }: Vin): string | null => (warnings.length > 0 ? warnings.join(' ') : null);
 
 /** The VIN in its normal form, or null. */
 export function vinOrNull(value: string): string | null {

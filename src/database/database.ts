@@ -3,22 +3,27 @@ import type { EntityManager } from '@mikro-orm/sql';
 import type { Config } from '../config.ts';
 
 /** Receives messages for operators during slow work. */
-export type Tell = (message: string) => void;
+export type TellOperator = (message: string) => void;
 
 /** The values of a row as PostgreSQL writes them, in the order of its columns. */
-export type Row = readonly (string | null)[];
+export type TextRow = readonly (string | null)[];
 
 /** One plan for all values: for a company outside its statistics, the planner would expect no rows. */
-export const ONE_PLAN = 'plan_cache_mode=force_generic_plan';
+export const GENERIC_PLAN_OPTION = 'plan_cache_mode=force_generic_plan';
 /** Connections that read use the index with the order of a list: by its statistics, PostgreSQL may sort all of it. */
-export const READING = [ONE_PLAN, 'enable_sort=off', 'enable_incremental_sort=off', 'enable_seqscan=off'];
+export const READ_SESSION_OPTIONS = [
+  GENERIC_PLAN_OPTION,
+  'enable_sort=off',
+  'enable_incremental_sort=off',
+  'enable_seqscan=off',
+];
 
 /** Why the process cannot start: its message is all that an operator sees. */
 export class StartError extends Error {
   override readonly name = 'StartError';
 }
 
-export interface SlowRead {
+export interface SlowReadOptions {
   newest: boolean;
   seconds: number;
   signal: AbortSignal | undefined;
@@ -35,7 +40,7 @@ export interface Database {
    */
   notify(channel: string, payload: string): void;
   /** Applies pending migrations, one process at a time, each in its own transaction; gives their names. */
-  migrate(tell?: Tell): Promise<string[]>;
+  migrate(tell?: TellOperator): Promise<string[]>;
   pendingMigrations(): Promise<string[]>;
   /** Does `work` in a transaction of this unit of work; notifications go out after its commit. */
   transaction<T>(em: EntityManager, work: (em: EntityManager) => Promise<T>): Promise<T>;
@@ -44,9 +49,9 @@ export interface Database {
   /** A short read on shared connections (docs/decisions/connections.md), of a replica if any. null: not short. */
   read(statement: string, values: readonly unknown[]): Promise<unknown[] | null>;
   /** Like read, with values as texts. */
-  rows(statement: string, values: readonly unknown[]): Promise<Row[] | null>;
+  rows(statement: string, values: readonly unknown[]): Promise<TextRow[] | null>;
   /** Like rows, on a connection of its own, for so many seconds at most; PostgreSQL stops when the signal aborts. */
-  slowRows(statement: string, values: readonly unknown[], how: SlowRead): Promise<Row[]>;
+  slowRows(statement: string, values: readonly unknown[], how: SlowReadOptions): Promise<TextRow[]>;
   /** Like read, on the primary, for a short addition. null: nothing was done, after 50 ms at a lock or 500 ms. */
   add(statement: string, values: readonly unknown[]): Promise<unknown[] | null>;
   /** The use of this process's pool, if it has one. */

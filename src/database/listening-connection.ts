@@ -36,7 +36,7 @@ interface Look {
  * Listeners get '' where they may have missed something (docs/decisions/events.md).
  */
 export class ListeningConnection {
-  readonly #channels = openChannels();
+  readonly #channels = openChannelEmitter();
   readonly #burst = new Burst();
   readonly #config: pg.ClientConfig;
   readonly #Client: typeof pg.Client;
@@ -166,7 +166,7 @@ export class ListeningConnection {
 
 const listenTo = (channel: string): string => `listen ${pg.escapeIdentifier(channel)}`;
 
-export const openChannels = () => new EventEmitter<Record<string, [payload: string]>>().setMaxListeners(0);
+export const openChannelEmitter = () => new EventEmitter<Record<string, [payload: string]>>().setMaxListeners(0);
 
 type Notification = [channel: string, payload: string];
 

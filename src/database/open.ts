@@ -1,13 +1,13 @@
 import { MikroORM } from '@mikro-orm/postgresql';
 import { PostgresDialect } from 'kysely';
-import type { Database, DatabaseConfig, Tell } from './database.ts';
-import { openChannels } from './listening-connection.ts';
-import { afterCommit, applyMigrations, common, options } from './orm.ts';
+import type { Database, DatabaseConfig, TellOperator } from './database.ts';
+import { openChannelEmitter } from './listening-connection.ts';
+import { afterCommit, applyMigrations, commonDatabaseMembers, ormOptions } from './orm.ts';
 import { PGlitePool } from './pglite.ts';
 import { connectServer } from './server.ts';
 
 /** Opens the database that the settings name and brings it up to date; throws when it cannot be reached. */
-export async function openDatabase(config: DatabaseConfig, tell?: Tell): Promise<Database> {
+export async function openDatabase(config: DatabaseConfig, tell?: TellOperator): Promise<Database> {
   const database = await connectDatabase(config);
   try {
     await database.migrate(tell);
@@ -25,13 +25,13 @@ export async function connectDatabase(config: DatabaseConfig): Promise<Database>
 
 async function openEmbedded(dataDir: string): Promise<Database> {
   const pool = await PGlitePool.open(dataDir);
-  const channels = openChannels();
+  const channels = openChannelEmitter();
   const dialect = new PostgresDialect({ pool });
-  const orm = await MikroORM.init({ ...options, dbName: 'postgres', driverOptions: () => dialect });
+  const orm = await MikroORM.init({ ...ormOptions, dbName: 'postgres', driverOptions: () => dialect });
   const send = pool.send.bind(pool);
   const rows = pool.rows.bind(pool);
   return {
-    ...common(orm, (statement) => send(statement, [])),
+    ...commonDatabaseMembers(orm, (statement) => send(statement, [])),
     kind: 'embedded',
     send,
     read: send,

@@ -8,13 +8,13 @@ import type { EntityManager } from '@mikro-orm/sql';
 import packageJson from '../../package.json' with { type: 'json' };
 import { Names } from '../entities/columns.ts';
 import { entities, routines } from '../entities/index.ts';
-import type { Tell } from './database.ts';
+import type { TellOperator } from './database.ts';
 
 const folder = join(import.meta.dirname, '../migrations');
 const MIGRATIONS = 'Migration*.ts';
 
 /** Options for any database; mikro-orm.config.ts hands them to MikroORM's own tools. */
-export const options: Options = {
+export const ormOptions: Options = {
   entities,
   routines,
   namingStrategy: Names,
@@ -52,7 +52,7 @@ function isHarmless(migration: string): boolean {
 }
 
 /** Members of both databases that need MikroORM; `look` sends the queries of `unready` and `ping`. */
-export function common(orm: MikroORM, look: (statement: string) => Promise<unknown[]>) {
+export function commonDatabaseMembers(orm: MikroORM, look: (statement: string) => Promise<unknown[]>) {
   const pendingMigrations = async () => (await orm.migrator.getPending()).map(({ name }) => name);
   const own = globSync(MIGRATIONS, { cwd: folder }).map((file) => parse(file).name);
   async function differences(): Promise<string | null> {
@@ -85,7 +85,7 @@ const [PATIENT, PATIENT_LOCK_TIMEOUT] = [10, 1500];
 const ATTEMPTS = 1000;
 
 /** Applies pending migrations and gives their names. A step without its lock is tried again, for 20 minutes. */
-export async function applyMigrations(orm: MikroORM, tell: Tell): Promise<string[]> {
+export async function applyMigrations(orm: MikroORM, tell: TellOperator): Promise<string[]> {
   const pending = await orm.migrator.getPending();
   for (let attempt = 1; ; attempt++) {
     const patient = attempt % PATIENT === 0;

@@ -1,17 +1,17 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { PGlite, type QueryOptions, types } from '@electric-sql/pglite';
 import { btree_gist } from '@electric-sql/pglite/contrib/btree_gist';
-import { READING } from './database.ts';
+import { READ_SESSION_OPTIONS } from './database.ts';
 
 /** A statement; one without parameters may be several, as with a server. `asTexts`: rows are arrays of texts. */
-export type Request = { id: number; sql: string; parameters: readonly unknown[]; asTexts: boolean } | 'close';
+export type PgliteRequest = { id: number; sql: string; parameters: readonly unknown[]; asTexts: boolean } | 'close';
 
 /** The members of PostgreSQL's errors that the main thread reads. */
 const FAULT = ['message', 'code', 'detail', 'hint', 'table', 'column', 'constraint', 'routine'] as const;
 type Fault = Partial<Record<(typeof FAULT)[number], string>>;
 const faultOf = (error: Fault): Fault => Object.fromEntries(FAULT.map((name) => [name, error[name]]));
 
-export type Reply =
+export type PgliteReply =
   | 'ready'
   | { id: number; result: { command: string; rowCount: number; rows: unknown[] } }
   | { id: number; fault: Fault };
@@ -23,9 +23,9 @@ const TEXT_ARRAY = 1009;
 const asText = Object.fromEntries([...Object.values(types), TEXT_ARRAY].map((type) => [type, text]));
 
 const port = parentPort as MessagePort;
-const reply = (message: Reply) => port.postMessage(message);
+const reply = (message: PgliteReply) => port.postMessage(message);
 // PGlite allocates all shared buffers when it starts; the system's cache keeps the other pages.
-const own = ['shared_buffers=32MB', ...READING];
+const own = ['shared_buffers=32MB', ...READ_SESSION_OPTIONS];
 const startParams = [...PGlite.defaultStartParams, ...own.flatMap((one) => ['-c', one])];
 const pg = await PGlite.create({ dataDir: workerData, extensions: { btree_gist }, parsers, startParams });
 await pg.exec("set timezone = 'UTC'");
@@ -37,7 +37,7 @@ async function run(sql: string, parameters: readonly unknown[], asTexts: boolean
   return { command: result?.command ?? '', rowCount: result?.rowCount ?? 0, rows: result?.rows ?? [] };
 }
 
-port.on('message', async (request: Request) => {
+port.on('message', async (request: PgliteRequest) => {
   if (request === 'close') {
     await pg.close();
     port.close();

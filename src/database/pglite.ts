@@ -4,11 +4,11 @@ import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import { traceStatement } from './connection.ts';
-import { type Row, StartError } from './database.ts';
+import { StartError, type TextRow } from './database.ts';
 import { isInsideTransaction } from './orm.ts';
-import type { Reply, Request } from './pglite-worker.ts';
+import type { PgliteReply, PgliteRequest } from './pglite-worker.ts';
 
-type Answer = Extract<Reply, { result: unknown }>['result'];
+type Answer = Extract<PgliteReply, { result: unknown }>['result'];
 
 /** PostgreSQL in a thread of this process, as a pool of one connection: its queries are synchronous. */
 export class PGlitePool implements PostgresPool {
@@ -48,7 +48,7 @@ export class PGlitePool implements PostgresPool {
     // The thread has flags of its own: it rejects some of the process's, and has its own compile cache.
     const execArgv = ['--import', new URL('../preload.js', import.meta.url).href];
     this.#worker = new Worker(new URL('./pglite-worker.ts', import.meta.url), { workerData, execArgv });
-    this.#worker.on('message', (reply: Reply) => this.#receive(reply));
+    this.#worker.on('message', (reply: PgliteReply) => this.#receive(reply));
     this.#worker.on('error', (error) => {
       this.#failure = new Error('The embedded database has failed.', { cause: error });
     });
@@ -74,25 +74,25 @@ export class PGlitePool implements PostgresPool {
   }
 
   /** Gives the rows of a statement as arrays of texts. */
-  rows(statement: string, values: readonly unknown[]): Promise<Row[]> {
-    return this.send(statement, values, true) as Promise<Row[]>;
+  rows(statement: string, values: readonly unknown[]): Promise<TextRow[]> {
+    return this.send(statement, values, true) as Promise<TextRow[]>;
   }
 
   async end(): Promise<void> {
-    if (!this.#failure) this.#worker.postMessage('close' satisfies Request);
+    if (!this.#failure) this.#worker.postMessage('close' satisfies PgliteRequest);
     await this.#ended.promise;
   }
 
-  #ask(question: Omit<Exclude<Request, 'close'>, 'id'>): Promise<Answer> {
+  #ask(question: Omit<Exclude<PgliteRequest, 'close'>, 'id'>): Promise<Answer> {
     const answer = Promise.withResolvers<Answer>();
     if (this.#failure) return Promise.reject(this.#failure);
     const id = ++this.#lastId;
-    this.#worker.postMessage({ id, ...question } satisfies Request);
+    this.#worker.postMessage({ id, ...question } satisfies PgliteRequest);
     this.#waiting.set(id, answer);
     return answer.promise;
   }
 
-  #receive(reply: Reply): void {
+  #receive(reply: PgliteReply): void {
     if (reply === 'ready') this.#ready.resolve();
     else {
       const answer = this.#waiting.get(reply.id);

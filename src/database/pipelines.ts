@@ -10,7 +10,7 @@ const SHORT_MS = 500;
 type PipelineOptions = { connections: number; repeatable: boolean };
 
 /** Short statements that share connections in pipeline mode: those of one moment go in one packet. */
-export class Pipelines {
+export class StatementPipelines {
   readonly #watch: ServerWatch;
   readonly #config: pg.ClientConfig;
   readonly #most: number;

@@ -2,7 +2,7 @@ import { addAbortListener } from 'node:events';
 import { PostgresDialect, type PostgresPool } from 'kysely';
 import pg from 'pg';
 import type { PostgresConnection } from './connection.ts';
-import { ONE_PLAN, READING, type Row, type SlowRead } from './database.ts';
+import { GENERIC_PLAN_OPTION, READ_SESSION_OPTIONS, type SlowReadOptions, type TextRow } from './database.ts';
 import type { ServerWatch } from './server-watch.ts';
 
 /** The interval at which the server checks, during a statement, whether the client has left. */
@@ -10,11 +10,13 @@ const LEFT_MS = 250;
 
 // Settings of a transaction are part of it, so that a pooler keeps them with its statements.
 
-const BEGIN = `begin; set local ${ONE_PLAN}`;
+const BEGIN = `begin; set local ${GENERIC_PLAN_OPTION}`;
 
 function beginReading(seconds: number): string {
   const bounds = [`statement_timeout=${seconds * 1000}`, `client_connection_check_interval=${LEFT_MS}`];
-  return ['begin read only', ...[...bounds, ...READING].map((setting) => `set local ${setting}`)].join('; ');
+  return ['begin read only', ...[...bounds, ...READ_SESSION_OPTIONS].map((setting) => `set local ${setting}`)].join(
+    '; ',
+  );
 }
 
 export class ServerPool {
@@ -48,7 +50,7 @@ export class ServerPool {
     return (await connection.query(statement, values)).rows;
   }
 
-  async rows(statement: string, values: readonly unknown[], { seconds, signal }: SlowRead): Promise<Row[]> {
+  async rows(statement: string, values: readonly unknown[], { seconds, signal }: SlowReadOptions): Promise<TextRow[]> {
     using connection = await this.connect();
     signal?.throwIfAborted();
     using _leaving = signal && addAbortListener(signal, () => connection.destroy());

@@ -2,10 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MikroORM } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import pg, { type ClientConfig, type PoolConfig } from 'pg';
-import { type Database, type DatabaseConfig, ONE_PLAN, READING, type Row, StartError, type Tell } from './database.ts';
+import {
+  type Database,
+  type DatabaseConfig,
+  GENERIC_PLAN_OPTION,
+  READ_SESSION_OPTIONS,
+  StartError,
+  type TellOperator,
+  type TextRow,
+} from './database.ts';
 import { ListeningConnection } from './listening-connection.ts';
-import { afterCommit, applyMigrations, common, MIGRATION_LOCK_TIMEOUT, options } from './orm.ts';
-import { Pipelines } from './pipelines.ts';
+import { afterCommit, applyMigrations, commonDatabaseMembers, MIGRATION_LOCK_TIMEOUT, ormOptions } from './orm.ts';
+import { StatementPipelines } from './pipelines.ts';
 import { ServerPool } from './server-pool.ts';
 import { ServerWatch } from './server-watch.ts';
 
@@ -13,14 +21,14 @@ class Server {
   readonly url: string;
   readonly watch: ServerWatch;
   readonly pool: ServerPool;
-  readonly shortReads: Pipelines;
+  readonly shortReads: StatementPipelines;
 
   constructor(url: string) {
     this.url = url;
     this.watch = new ServerWatch(session(url));
     this.pool = new ServerPool(this.watch, pooled(url));
-    const config = { ...session(url, READING), ...bounds };
-    this.shortReads = new Pipelines(this.watch, config, { connections: MOST_READING, repeatable: true });
+    const config = { ...session(url, READ_SESSION_OPTIONS), ...bounds };
+    this.shortReads = new StatementPipelines(this.watch, config, { connections: MOST_READING, repeatable: true });
   }
 
   async close(): Promise<void> {
@@ -45,18 +53,18 @@ export async function connectServer(url: string, config: DatabaseConfig): Promis
   // Readiness has a connection of its own, so that it never waits for one.
   const probing = new ServerPool(primary.watch, { ...pooled(url), max: 1 });
   // A statement that waits for a lock must not delay the next ones for long.
-  const addition = { ...session(url, [ONE_PLAN]), ...bounds, lock_timeout: 50 };
-  const additions = new Pipelines(primary.watch, addition, { connections: MOST_ADDING, repeatable: false });
-  const orm = await MikroORM.init({ ...options, clientUrl: url, driverOptions: () => primary.pool.dialect });
+  const addition = { ...session(url, [GENERIC_PLAN_OPTION]), ...bounds, lock_timeout: 50 };
+  const additions = new StatementPipelines(primary.watch, addition, { connections: MOST_ADDING, repeatable: false });
+  const orm = await MikroORM.init({ ...ormOptions, clientUrl: url, driverOptions: () => primary.pool.dialect });
   const readers = replicas.length > 0 ? replicas : [primary];
   let turn = 0;
   const nextReader = () => readers[turn++ % readers.length] as Server;
   return {
-    ...common(orm, (statement) => probing.send(statement, [])),
+    ...commonDatabaseMembers(orm, (statement) => probing.send(statement, [])),
     kind: 'postgresql',
     send: (statement, values) => primary.pool.send(statement, values),
     read: (statement, values) => nextReader().shortReads.send(statement, values),
-    rows: (statement, values) => nextReader().shortReads.send(statement, values, true) as Promise<Row[] | null>,
+    rows: (statement, values) => nextReader().shortReads.send(statement, values, true) as Promise<TextRow[] | null>,
     async slowRows(statement, values, how) {
       const { pool } = how.newest ? primary : nextReader();
       try {
@@ -101,9 +109,9 @@ const MOST_ADDING = 8;
 const migrationLock = 4_071_928;
 
 /** Several processes may start at once: one migrates, the others wait. */
-async function migrateServer(url: string, tell: Tell): Promise<string[]> {
+async function migrateServer(url: string, tell: TellOperator): Promise<string[]> {
   const orm = await MikroORM.init({
-    ...options,
+    ...ormOptions,
     entities: [],
     discovery: { warnWhenNoEntities: false },
     clientUrl: url,

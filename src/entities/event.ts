@@ -112,7 +112,7 @@ export const Webhook = defineEntity({
     reason: p.text().nullable(),
     /** The position after which events wait for it, while it is halted or catches up. */
     heldFrom: p.bigint().nullable(),
-    /** Since when resumeStep has work; null: none. */
+    /** Since when resumeWebhookStep has work; null: none. */
     dueAt: time().nullable(),
     failing: p.boolean().default(false),
     secret: p.text(),

@@ -61,7 +61,7 @@ export const ImportBatch = defineEntity({
     vins: texts(),
     manufacturers: texts<string | null>(),
     supported: booleans(),
-    /** The warnings of each row, by warningsText. */
+    /** The warnings of each row, by vinWarningsText. */
     warnings: texts().nullable(),
     /** The cells of each row, for the report on those that are rejected in the end; null in a file of one column. */
     cells: json<string[][]>().columnType('json').nullable(),

@@ -1,7 +1,7 @@
 import { addAbortListener } from 'node:events';
 import { LRUCache } from 'lru-cache';
 
-export interface Appetite {
+export interface PlacePolicy {
   /** The number of places left free for each place that a holder has; 0 takes all that are not reserved. */
   leaves: number;
   /** A holder without a place may take a reserved one. */
@@ -14,13 +14,13 @@ export interface Appetite {
 const MOST_SERVED = 100_000;
 
 /** All free places; reserved ones for holders without a place. */
-export const ALL: Appetite = { leaves: 0, reserved: true };
+export const ALL_FREE_PLACES: PlacePolicy = { leaves: 0, reserved: true };
 
 /** Starts waiting work, or ends its waiting. */
 type WaitingWork = (starts: boolean) => void;
 
 /** Places that companies (holders) share. Some are for holders without any; the holder with the fewest is next. */
-export class Shares {
+export class SharedPlaces {
   readonly capacity: number;
   readonly #reserve: number;
   readonly #most: number;
@@ -53,7 +53,7 @@ export class Shares {
   }
 
   /** The places that a holder may still take. A holder without any may take a reserved one. */
-  room(holder: string, { leaves, reserved, queue }: Appetite): number {
+  room(holder: string, { leaves, reserved, queue }: PlacePolicy): number {
     const held = this.held(holder);
     const open = this.free - this.#reserve - this.#queued + (queue ?? 0);
     const share = Math.floor((open - leaves * held) / (leaves + 1));
@@ -73,7 +73,7 @@ export class Shares {
 
   /** Takes a place and gives its release; null if the holder has `most` of them, or none is free for it. */
   take(holder: string, most: number): (() => void) | null {
-    if (this.held(holder) >= most || this.room(holder, ALL) === 0) return null;
+    if (this.held(holder) >= most || this.room(holder, ALL_FREE_PLACES) === 0) return null;
     this.#take(holder);
     let isTaken = true;
     return () => {

@@ -8,7 +8,7 @@ const ALONE_MS = 1000;
  * Requests begin at once in a short turn of the event loop, or if one company is alone. Others queue by company, so that
  * expensive requests of one do not block another: each turn takes one request, twice as many after each short turn.
  */
-export class Turns {
+export class RequestTurns {
   readonly #clock: () => number;
   #began: number | null = null;
   /** Waiting requests by company; the company of the last turn comes last. */

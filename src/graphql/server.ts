@@ -4,11 +4,11 @@ import { isJson, jsonReader, readIdempotencyKey } from '../http/body.ts';
 import { closedOf } from '../http/connections/closed.ts';
 import { type HttpServices, localsOf, openContext, payerOf } from '../http/request-context.ts';
 import type { OperationRequest } from './execution/context.ts';
-import { refusal } from './execution/errors.ts';
-import { ASSETS, sendGraphiql, sendGraphiqlAsset } from './transport/graphiql.ts';
-import { answerPlainJson, RESPONSE, send } from './transport/plain-json.ts';
+import { errorResult } from './execution/errors.ts';
+import { GRAPHIQL_ASSETS_PATH, sendGraphiql, sendGraphiqlAsset } from './transport/graphiql.ts';
+import { answerPlainJson, GRAPHQL_RESPONSE_TYPE, sendGraphqlResult } from './transport/plain-json.ts';
 import { readUpload } from './transport/upload.ts';
-import { yoga } from './transport/yoga.ts';
+import { yogaHandler } from './transport/yoga.ts';
 
 const PATH = '/graphql';
 
@@ -22,7 +22,7 @@ const PROOFS = ['authorization', 'x-graphql-yoga-csrf', 'apollo-require-prefligh
 export function graphqlApi(services: HttpServices): RequestHandler {
   const { config } = services;
   const readJson = jsonReader(config.LIMIT_JSON_BYTES);
-  const answerByYoga = yoga(services);
+  const answerByYoga = yogaHandler(services);
 
   async function handle(req: Request, res: Response): Promise<unknown> {
     try {
@@ -35,8 +35,8 @@ export function graphqlApi(services: HttpServices): RequestHandler {
       await answerByYoga(req, res, exchange);
     } catch (error) {
       if (res.headersSent) return void res.destroy();
-      const type = req.get('Accept')?.includes(RESPONSE) ? RESPONSE : 'application/json';
-      send(res, type, refusal(error as Error, { services, res }));
+      const type = req.get('Accept')?.includes(GRAPHQL_RESPONSE_TYPE) ? GRAPHQL_RESPONSE_TYPE : 'application/json';
+      sendGraphqlResult(res, type, errorResult(error as Error, { services, res }));
     }
   }
 
@@ -50,7 +50,7 @@ export function graphqlApi(services: HttpServices): RequestHandler {
 
   return (req, res, next) => {
     if (req.path === PATH || req.path === `${PATH}/`) return handle(req, res);
-    return config.GRAPHIQL && req.path.startsWith(ASSETS) ? sendGraphiqlAsset(req, res) : next();
+    return config.GRAPHIQL && req.path.startsWith(GRAPHIQL_ASSETS_PATH) ? sendGraphiqlAsset(req, res) : next();
   };
 }
 

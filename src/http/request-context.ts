@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js';
 import type { Logger } from 'pino';
 import { type Context, contextOf, type Services } from '../core/context.ts';
 import { RateLimited } from '../core/errors.ts';
-import { shareRateUse } from '../core/operations/upkeep.ts';
+import { addRateLimitUse } from '../core/operations/upkeep.ts';
 import { leftOf } from './connections/closed.ts';
 import type { Authenticator } from './identity/caller.ts';
 
@@ -70,7 +70,7 @@ export function openRateLimit(services: Services): RateLimit {
   const { config, database } = services;
   return new RateLimit(
     config.RATE_LIMIT_PER_MINUTE,
-    database.kind === 'embedded' ? null : (...use) => shareRateUse(contextOf(services, 'rate limit', null), ...use),
+    database.kind === 'embedded' ? null : (...use) => addRateLimitUse(contextOf(services, 'rate limit', null), ...use),
   );
 }
 

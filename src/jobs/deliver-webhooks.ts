@@ -4,21 +4,21 @@ import {
   type ClaimedDelivery,
   claimDeliveries,
   type DeliveryGroup,
-  groupsDue,
+  findDueDeliveryGroups,
   sendDelivery,
 } from '../core/webhooks/deliver-webhooks.ts';
-import { resumeStep, webhooksToResume } from '../core/webhooks/resume-webhooks.ts';
-import { openSender } from '../core/webhooks/sender.ts';
-import { type DeliveryAttempt, storeAttempts } from '../core/webhooks/store-attempts.ts';
-import { type Appetite, Shares } from '../fairness/shares.ts';
+import { findWebhooksToResume, resumeWebhookStep } from '../core/webhooks/resume-webhooks.ts';
+import { openWebhookSender } from '../core/webhooks/sender.ts';
+import { type DeliveryAttempt, storeDeliveryAttempts } from '../core/webhooks/store-attempts.ts';
+import { type PlacePolicy, SharedPlaces } from '../fairness/shares.ts';
 import { batched, inTurns, type Job, type Tools } from './job.ts';
 
 /** Deliveries under way at a time in this process; the reserve is for groups that have none. */
 const PLACES = { capacity: 160, reserve: 40 };
 /** Leaves as many places free as it has. */
-const SOUND: Appetite = { leaves: 1, reserved: true };
+const SOUND: PlacePolicy = { leaves: 1, reserved: true };
 /** Webhooks that failed, or that are asked although they are paused, may hold their places for long. */
-const CAUTIOUS: Appetite = { leaves: 7, reserved: false };
+const CAUTIOUS: PlacePolicy = { leaves: 7, reserved: false };
 /** At the end, receivers that have not answered are not waited for any longer. */
 const LONGEST_STOP_MS = 3_000;
 
@@ -27,8 +27,8 @@ const nameOf = ({ company, kind }: DeliveryGroup): string => `${kind} ${company}
 /** Sends deliveries that have come due. Companies share the places in turn; a webhook that is slow has its own few. */
 export class DeliverWebhooks implements Job {
   readonly #tools: Tools;
-  readonly #sender: ReturnType<typeof openSender>;
-  readonly #shares = new Shares(PLACES);
+  readonly #sender: ReturnType<typeof openWebhookSender>;
+  readonly #shares = new SharedPlaces(PLACES);
   /** Deliveries under way of each webhook. */
   readonly #busy = new Map<string, number>();
   readonly #sending = new Set<Promise<void>>();
@@ -40,7 +40,7 @@ export class DeliverWebhooks implements Job {
 
   constructor(tools: Tools) {
     this.#tools = tools;
-    this.#sender = openSender({ loopback: tools.open().services.config.WEBHOOK_LOOPBACK });
+    this.#sender = openWebhookSender({ loopback: tools.open().services.config.WEBHOOK_LOOPBACK });
   }
 
   async run(signal: AbortSignal): Promise<string | null> {
@@ -62,7 +62,7 @@ export class DeliverWebhooks implements Job {
   async #startDue(ctx: Context, signal: AbortSignal) {
     let started = 0;
     this.#waiting = true;
-    const { groups, next } = await groupsDue(ctx, this.#busy);
+    const { groups, next } = await findDueDeliveryGroups(ctx, this.#busy);
     for (const group of this.#shares.inTurn(groups, nameOf)) {
       const appetite = group.kind === 'sound' ? SOUND : CAUTIOUS;
       const limit = group.room ? this.#shares.room(nameOf(group), appetite) : 0;
@@ -98,7 +98,7 @@ export class DeliverWebhooks implements Job {
     if (this.#cut) return;
     const { company } = claimed;
     const store =
-      this.#stores.get(group) ?? batched((attempted) => storeAttempts(this.#tools.open(), company, attempted));
+      this.#stores.get(group) ?? batched((attempted) => storeDeliveryAttempts(this.#tools.open(), company, attempted));
     this.#stores.set(group, store);
     await store({ claimed, sent });
   }
@@ -109,7 +109,7 @@ export const resumeWebhooks = ({ open, withBackoff }: Tools): Job => ({
   run: (signal) =>
     inTurns(
       signal,
-      () => webhooksToResume(open()),
-      (webhook) => withBackoff(() => resumeStep(open(), webhook)),
+      () => findWebhooksToResume(open()),
+      (webhook) => withBackoff(() => resumeWebhookStep(open(), webhook)),
     ),
 });

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
 import { contractSchedule, recordContractPeriods } from '../core/contracts/contracts.ts';
-import { companiesToPublish, publishEventsOf } from '../core/events/log.ts';
+import { findCompaniesToPublish, publishEventsOf } from '../core/events/log.ts';
 import type { Job, Tools } from './job.ts';
 
 const PAUSE_MS = 40;
@@ -30,7 +30,7 @@ export function publish({ open, withBackoff }: Pick<Tools, 'open' | 'withBackoff
           await recordContractPeriods(ctx, company);
         }
         const isFirst = last === '';
-        const found = await companiesToPublish(ctx, last);
+        const found = await findCompaniesToPublish(ctx, last);
         const nothing = isFirst && found.companies.length + periods.companies.length === 0;
         if (signal.aborted || nothing) return periods.next;
         more = (await withBackoff(() => turn(ctx, found.companies, signal))) || more;

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { ChangeFeed, DueKind } from '../core/changes.ts';
 import type { Context } from '../core/context.ts';
-import { Signal } from '../core/followers.ts';
+import { WakeSignal } from '../core/followers.ts';
 import { traced } from '../telemetry/telemetry.ts';
 import { DeliverWebhooks, resumeWebhooks } from './deliver-webhooks.ts';
 import { type Activity, Backoff, type Job, type Tools } from './job.ts';
@@ -40,7 +40,7 @@ export function startRunner({ open, changes, log, activity }: Options) {
     const withBackoff = backoff.steps(kind === 'vehicle' ? CLAIM_PAUSE_MS : undefined);
     const tools: Tools = { open, withBackoff, onError: (error) => logFailure(log, kind, error) };
     const job = byKind[kind](tools);
-    const due = new Signal();
+    const due = new WakeSignal();
     changes.follow({ due: (come) => come === kind && due.ring(), missed: () => due.ring() }, end.signal);
     return { job, loop: keepRunning(kind, job, tools, due, end.signal) };
   });
@@ -60,7 +60,7 @@ function logFailure(log: Logger, job: DueKind, error: unknown): void {
   else log.warn({ err: error, job }, 'a job failed; what it left undone will come due again');
 }
 
-async function keepRunning(kind: DueKind, job: Job, { open, onError }: Tools, due: Signal, signal: AbortSignal) {
+async function keepRunning(kind: DueKind, job: Job, { open, onError }: Tools, due: WakeSignal, signal: AbortSignal) {
   const labels = { 'fleet_gateway.job': kind };
   const measured = { metric: 'fleet_gateway.job.duration', labels };
   for (let failures = 0; !signal.aborted; ) {

@@ -1,7 +1,7 @@
 import type { Context } from '../core/context.ts';
 import { failAbandonedImports, trimImports } from '../core/imports/run.ts';
-import { deleteSome, fleetsBeingDeleted } from '../core/operations/delete-fleets.ts';
-import { foldTallies, forgetAnswers, forgetRateUse, trimEvents } from '../core/operations/upkeep.ts';
+import { deleteFleetStep, findFleetsInDeletion } from '../core/operations/delete-fleets.ts';
+import { deleteExpiredAnswers, deleteOldRateLimitUse, sumUpTallies, trimEvents } from '../core/operations/upkeep.ts';
 import { refreshStatistics } from '../core/statistics.ts';
 import { trimDeliveries } from '../core/webhooks/trim-deliveries.ts';
 import { inTurns, type Job, type Tools } from './job.ts';
@@ -9,9 +9,9 @@ import { inTurns, type Job, type Tools } from './job.ts';
 /** Each gives whether more is left to do. */
 const steps: readonly ((ctx: Context) => Promise<unknown>)[] = [
   failAbandonedImports,
-  foldTallies,
-  forgetRateUse,
-  forgetAnswers,
+  sumUpTallies,
+  deleteOldRateLimitUse,
+  deleteExpiredAnswers,
   trimImports,
   trimDeliveries,
   trimEvents,
@@ -46,9 +46,9 @@ export function deleteFleets({ open, withBackoff }: Tools): Job {
       const places = new Map<string, string>();
       return inTurns(
         signal,
-        () => fleetsBeingDeleted(ctx),
+        () => findFleetsInDeletion(ctx),
         async (fleet) => {
-          const after = await withBackoff(() => deleteSome(ctx, fleet, places.get(fleet.id)));
+          const after = await withBackoff(() => deleteFleetStep(ctx, fleet, places.get(fleet.id)));
           if (after !== null) places.set(fleet.id, after);
           return after !== null;
         },

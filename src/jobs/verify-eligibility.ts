@@ -1,18 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
-import type { CompaniesDue } from '../core/schedule.ts';
+import type { DueCompanies } from '../core/schedule.ts';
 import {
   CLAIM_HEARTBEAT_SECONDS,
   type ClaimedVehicle,
   claimDueVehicles,
   postponeVehicles,
-  retire,
-  stayAlive,
+  sendWorkerHeartbeat,
   takeOverClaims,
+  unregisterWorker,
   vehicleSchedule,
 } from '../core/vehicles/due-vehicles.ts';
-import { REPORT_SECONDS, reportProviders } from '../core/vehicles/providers.ts';
-import { askManufacturer, storeVerifications, type Verified } from '../core/vehicles/verification.ts';
+import { PROVIDER_REPORT_SECONDS, reportProviders } from '../core/vehicles/providers.ts';
+import { askManufacturer, storeVerifications, type VerifiedVehicle } from '../core/vehicles/verification.ts';
 import { batched, type Job, type Tools } from './job.ts';
 
 type Channel = Context['services']['manufacturers']['channels'][number];
@@ -29,7 +29,7 @@ const LOOK_SHARE = 10;
 const LOOK_CREDIT_MS = 1000;
 
 /** The companies that had work at the last look at the database. */
-interface Look extends CompaniesDue {
+interface Look extends DueCompanies {
   /** For each provider, the companies without further due vehicles for it. */
   done: Map<Channel, Set<string>>;
   at: number;
@@ -39,7 +39,7 @@ interface Look extends CompaniesDue {
 export class VerifyEligibility implements Job {
   readonly #tools: Tools;
   readonly #asking = new Set<Promise<void>>();
-  readonly #store = batched<Verified>((answers) => storeVerifications(this.#tools.open(), answers), {
+  readonly #store = batched<VerifiedVehicle>((answers) => storeVerifications(this.#tools.open(), answers), {
     most: STORED_AT_ONCE,
     pause: ({ length }) => (length < Math.min(this.#asking.size, STORED_AT_ONCE) ? delay(GATHERED_MS) : undefined),
   });
@@ -61,7 +61,7 @@ export class VerifyEligibility implements Job {
     if (this.#asking.size > 0) await this.#stayAlive(ctx);
     else if (this.#heartbeatAt !== null && performance.now() >= this.#heartbeatAt) {
       this.#heartbeatAt = null;
-      await retire(ctx);
+      await unregisterWorker(ctx);
     }
     const known = this.#look;
     const fresh = known === null || performance.now() >= this.#goodUntil(known);
@@ -76,12 +76,12 @@ export class VerifyEligibility implements Job {
 
   async stop(): Promise<void> {
     await Promise.all(this.#asking);
-    if (this.#heartbeatAt !== null) await retire(this.#tools.open()).catch(this.#tools.onError);
+    if (this.#heartbeatAt !== null) await unregisterWorker(this.#tools.open()).catch(this.#tools.onError);
   }
 
   async #stayAlive(ctx: Context): Promise<void> {
     if (this.#heartbeatAt !== null && performance.now() < this.#heartbeatAt) return;
-    await stayAlive(ctx);
+    await sendWorkerHeartbeat(ctx);
     this.#heartbeatAt = performance.now() + CLAIM_HEARTBEAT_SECONDS * 1000;
   }
 
@@ -168,7 +168,7 @@ export function providerReports({ open }: Pick<Tools, 'open'>): Job {
     async run() {
       const ctx = open();
       reported = reportProviders(ctx, reported);
-      return new Date(ctx.now().getTime() + REPORT_SECONDS * 1000).toISOString();
+      return new Date(ctx.now().getTime() + PROVIDER_REPORT_SECONDS * 1000).toISOString();
     },
   };
 }

@@ -1,4 +1,4 @@
-import { ALL, type Appetite, Shares } from '../fairness/shares.ts';
+import { ALL_FREE_PLACES, type PlacePolicy, SharedPlaces } from '../fairness/shares.ts';
 
 /** Beyond the free places, as many calls may be claimed as start within this time. */
 const AHEAD_MS = 250;
@@ -7,7 +7,7 @@ const MOST_AHEAD = 512;
 const RESERVE_ONE_OF = 16;
 
 /** Places for calls under way, shared by companies, and how many vehicles may be claimed for them. */
-export class Slots extends Shares {
+export class Slots extends SharedPlaces {
   #usualMs = Number.POSITIVE_INFINITY;
 
   constructor(capacity: number) {
@@ -20,7 +20,7 @@ export class Slots extends Shares {
   }
 
   /** Vehicles of this company that may be asked about now, with those that start within a moment. */
-  override room(company: string, appetite: Appetite = ALL): number {
+  override room(company: string, appetite: PlacePolicy = ALL_FREE_PLACES): number {
     return super.room(company, { ...appetite, queue: this.#ahead });
   }
 

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { readInput } from '../core/input.ts';
-import { activityCount, company, companyActivity, getCompany } from '../core/reads/company.ts';
-import { historyItem, historyRows, listHistory } from '../core/reads/history.ts';
-import { jsonWriter } from '../core/sql/read.ts';
+import { activityCountSchema, companySchema, getCompany, getCompanyActivity } from '../core/reads/company.ts';
+import { historyItemSchema, historyResource, listHistory } from '../core/reads/history.ts';
+import { jsonRowWriter } from '../core/sql/read.ts';
 import { commaList, listAnswer, once, onceEach, operations } from './route.ts';
 
-const asJson = jsonWriter(historyRows.members, historyItem);
+const asJson = jsonRowWriter(historyResource.members, historyItemSchema);
 const activityQuery = z.object(onceEach('from', 'to', 'by', 'fleetId'));
 const historyQuery = z.object({ type: commaList, fleetId: once });
 
@@ -15,7 +15,7 @@ export const companyRoutes = [
   get('/company', 'getCompany', {
     summary: 'Get your company',
     description: 'The company of the token with its totals.',
-    answers: { 200: { description: 'The company.', schema: company } },
+    answers: { 200: { description: 'The company.', schema: companySchema } },
     answer: async (ctx) => ({ body: await getCompany(ctx) }),
   }),
   get('/company/activity', 'getActivity', {
@@ -24,9 +24,9 @@ export const companyRoutes = [
       'How many events of each type each hour or day had, the oldest first; those without any are left out. At most ' +
       '1,000 hours or days. Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.',
     query: ['activityFrom', 'activityTo', 'activityBy', 'eventFleetId'],
-    answers: { 200: { description: 'The numbers.', schema: z.array(activityCount) } },
+    answers: { 200: { description: 'The numbers.', schema: z.array(activityCountSchema) } },
     answer: async (ctx, { query }) => ({
-      body: await companyActivity(ctx, readInput(activityQuery, query)),
+      body: await getCompanyActivity(ctx, readInput(activityQuery, query)),
     }),
   }),
   get('/history', 'listHistory', {
@@ -36,7 +36,7 @@ export const companyRoutes = [
       'answered in an hour is one item each. `GET /events?historyId=…` has the events of one. Where scopes are in use, ' +
       'items of contracts need `contracts:read` beside `fleets:read`.',
     query: ['eventType', 'eventFleetId', 'limit', 'after'],
-    answers: { 200: { description: 'The history.', schema: z.array(historyItem), headers: ['Link'] } },
+    answers: { 200: { description: 'The history.', schema: z.array(historyItemSchema), headers: ['Link'] } },
     errors: ['PAYLOAD_TOO_LARGE'],
     answer(ctx, request) {
       const { type: types, ...others } = readInput(historyQuery, request.query);

@@ -1,19 +1,19 @@
 import { z } from 'zod';
-import { contract, contractOrders, createContractInput } from '../core/contracts/contract.ts';
-import { contractRows, deleteContract, getContract, listContracts } from '../core/contracts/contracts.ts';
+import { contractSchema, contractSortOrders, createContractInput } from '../core/contracts/contract.ts';
+import { contractResource, deleteContract, getContract, listContracts } from '../core/contracts/contracts.ts';
 import { createContract } from '../core/contracts/create-contract.ts';
-import { mustBe, readInput, storable } from '../core/input.ts';
-import { jsonWriter } from '../core/sql/read.ts';
+import { mustBeError, readInput, storableText } from '../core/input.ts';
+import { jsonRowWriter } from '../core/sql/read.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
 import { expectedBy } from './etag.ts';
 import { listAnswer, operations } from './route.ts';
 
 const open = 'Where contracts are open, no token is needed; one that is sent confines you to its company.';
 
-const asJson = jsonWriter(contractRows.members, contract);
-const shape = fieldCopier(contract);
+const asJson = jsonRowWriter(contractResource.members, contractSchema);
+const shape = fieldCopier(contractSchema);
 
-const company = storable(z.string(mustBe('a string')).min(1, 'must not be empty'));
+const company = storableText(z.string(mustBeError('a string')).min(1, 'must not be empty'));
 const conditions = z
   .string('is required: a JSON object such as {"company":"acme"}')
   .transform((text, issues) => {
@@ -35,7 +35,7 @@ export const contractRoutes = [
     summary: 'Create a contract',
     description: `Ties a vehicle of a fleet to a pack for a period. ${open}`,
     body: createContractInput,
-    answers: { 201: { description: 'The new contract.', schema: contract, headers: ['Location'] } },
+    answers: { 201: { description: 'The new contract.', schema: contractSchema, headers: ['Location'] } },
     errors: ['FLEET_NOT_FOUND', 'VEHICLE_NOT_FOUND', 'CONTRACT_OVERLAP'],
     async answer(ctx, { body }) {
       const made = await createContract(ctx, body);
@@ -46,10 +46,10 @@ export const contractRoutes = [
     summary: 'List the contracts of a company',
     description: `The contracts of the company that \`conditions\` name, oldest first unless \`sort\` says otherwise. ${open}`,
     query: ['conditions', 'sortContracts', 'limit', 'after'],
-    answers: { 200: { description: 'The contracts.', schema: z.array(contract), headers: ['Link'] } },
+    answers: { 200: { description: 'The contracts.', schema: z.array(contractSchema), headers: ['Link'] } },
     answer(ctx, request) {
       const { company } = readInput(contractsQuery, request.query).conditions;
-      const list = { filter: contractsQuery, orders: contractOrders };
+      const list = { filter: contractsQuery, orders: contractSortOrders };
       return listAnswer(request, (page) => listContracts(ctx, asJson, { company, page }), list);
     },
   }),
@@ -57,7 +57,7 @@ export const contractRoutes = [
     etag: true,
     summary: 'Get a contract',
     description: `One contract. ${open}`,
-    answers: { 200: { description: 'The contract.', schema: contract } },
+    answers: { 200: { description: 'The contract.', schema: contractSchema } },
     errors: ['CONTRACT_NOT_FOUND'],
     answer: async (ctx, { params }) => ({ body: shape(await getContract(ctx, params)) }),
   }),

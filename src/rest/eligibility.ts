@@ -1,12 +1,12 @@
-import { jsonWriter } from '../core/sql/read.ts';
+import { jsonRowWriter } from '../core/sql/read.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
 import { getEligibilityText, requestVerification, waitForEligibility } from '../core/vehicles/eligibility.ts';
-import { eligibility } from '../core/vehicles/vehicle.ts';
-import { eligibilityRows } from '../core/vehicles/vehicles.ts';
+import { eligibilitySchema } from '../core/vehicles/vehicle.ts';
+import { eligibilityResource } from '../core/vehicles/vehicles.ts';
 import { operations } from './route.ts';
 
-const asJson = jsonWriter(eligibilityRows.members, eligibility);
-const shape = fieldCopier(eligibility);
+const asJson = jsonRowWriter(eligibilityResource.members, eligibilitySchema);
+const shape = fieldCopier(eligibilitySchema);
 
 const LONGEST_WAIT = 30;
 
@@ -30,7 +30,7 @@ export const eligibilityRoutes = [
       200: {
         description:
           'The answer: `ELIGIBLE` or `INELIGIBLE`, or `FAILED` where asking again will not help: it is not tried again before its re-check at `nextAttemptAt`.',
-        schema: eligibility,
+        schema: eligibilitySchema,
         headers: ['Preference-Applied'],
       },
     },
@@ -46,7 +46,7 @@ export const eligibilityRoutes = [
   post('/vehicles/eligibility/:vin/refresh', 'refreshEligibility', {
     summary: 'Ask the manufacturer again',
     description: 'Asks the manufacturer again, in the background. What is known stays until the new answer is there.',
-    answers: { 202: { description: 'What is known so far.', schema: eligibility } },
+    answers: { 202: { description: 'What is known so far.', schema: eligibilitySchema } },
     errors: ['VEHICLE_NOT_FOUND'],
     async answer(ctx, { params }) {
       const [known] = await requestVerification(ctx, { vins: [params.vin] });

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Expected } from '../core/errors.ts';
+import type { Precondition } from '../core/errors.ts';
 import type { RestRequest } from './route.ts';
 
 const TAG_LENGTH = 22;
@@ -8,7 +8,7 @@ const TAG_LENGTH = 22;
 export const tagOf = (text: string): string => `W/"${hash('sha256', text, 'base64url').slice(0, TAG_LENGTH)}"`;
 
 /** The check of `If-Match`; undefined without that header. */
-export function expectedBy<T>(request: RestRequest, shape: (resource: T) => object): Expected<T> {
+export function expectedBy<T>(request: RestRequest, shape: (resource: T) => object): Precondition<T> {
   const header = request.header('If-Match');
   return header === undefined ? undefined : (current) => hasTag(header, tagOf(JSON.stringify(shape(current))));
 }

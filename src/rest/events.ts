@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type Event, type EventFilter, event, eventCursor, getEvent, listEvents } from '../core/events/events.ts';
-import { field } from '../core/fields.ts';
+import { type Event, type EventFilter, eventCursor, eventSchema, getEvent, listEvents } from '../core/events/events.ts';
+import { describedField } from '../core/fields.ts';
 import { followEvents } from '../core/following/follow-events.ts';
 import { readInput } from '../core/input.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
@@ -10,7 +10,7 @@ import { commaList, inSteps, jsonPageOf, listAnswer, once, onceEach, operations,
 const scope = 'Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.';
 const filters = ['eventType', 'eventFleetId', 'eventHistory', 'eventVin', 'since', 'until'] as const;
 
-const shape = fieldCopier(event);
+const shape = fieldCopier(eventSchema);
 
 const eventQuery = z.object({ type: commaList, ...onceEach('fleetId', 'historyId', 'vin', 'since', 'until') });
 
@@ -38,7 +38,7 @@ export const eventRoutes = [
     summary: 'List events',
     description: `What happened in the company, oldest first. \`after\` takes an event’s id, too: reading on from the last event you know misses none. ${scope}`,
     query: [...filters, 'limit', 'after'],
-    answers: { 200: { description: 'The events.', schema: z.array(event), headers: ['Link'] } },
+    answers: { 200: { description: 'The events.', schema: z.array(eventSchema), headers: ['Link'] } },
     errors: ['PAYLOAD_TOO_LARGE'],
     answer(ctx, request) {
       const filter = readFilter(request);
@@ -53,7 +53,7 @@ export const eventRoutes = [
     answers: {
       200: {
         description: 'The events as they come.',
-        schema: field(
+        schema: describedField(
           z.string(),
           'Server-sent events.',
           'id: 019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b\nevent: fleet.created\ndata: {"type":"fleet.created"}\n\n',
@@ -73,7 +73,7 @@ export const eventRoutes = [
   get('/events/:id', 'getEvent', {
     summary: 'Get an event',
     description: `One event, as long as it is kept. ${scope}`,
-    answers: { 200: { description: 'The event.', schema: event } },
+    answers: { 200: { description: 'The event.', schema: eventSchema } },
     errors: ['NOT_FOUND'],
     answer: async (ctx, { params }) => ({ body: shape(await getEvent(ctx, params)) }),
   }),

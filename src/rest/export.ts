@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { BYTE_ORDER_MARK } from '../core/csv-line.ts';
-import { field } from '../core/fields.ts';
-import type { Page } from '../core/sql/page.ts';
-import { jsonWriter, type RowWriter, type TextPage } from '../core/sql/read.ts';
-import { eligibility, vehicle, vehicleOrders } from '../core/vehicles/vehicle.ts';
+import { describedField } from '../core/fields.ts';
+import type { PageArguments } from '../core/sql/page.ts';
+import { jsonRowWriter, type RowWriter, type TextPage } from '../core/sql/read.ts';
+import { eligibilitySchema, vehicleSchema, vehicleSortOrders } from '../core/vehicles/vehicle.ts';
 import { vehicleCsvHeader, vehicleCsvWriter } from '../core/vehicles/vehicle-csv.ts';
-import { vehicleRows } from '../core/vehicles/vehicles.ts';
+import { vehicleResource } from '../core/vehicles/vehicles.ts';
 import { mapValues } from './openapi/json-schema.ts';
 import {
   type Answer,
@@ -17,17 +17,17 @@ import {
   STREAM_PAGE,
 } from './route.ts';
 
-export const vehicleJson = vehicle
+export const vehicleJson = vehicleSchema
   .extend({
-    eligibility: eligibility
+    eligibility: eligibilitySchema
       .pick({ status: true, eligible: true, verifiedAt: true })
       .describe('In short; the whole is at `/vehicles/eligibility/{vin}`.'),
   })
-  .meta({ ...vehicle.meta(), id: 'Vehicle' });
+  .meta({ ...vehicleSchema.meta(), id: 'Vehicle' });
 
 /** A line of NDJSON, which also has the reason. */
-const exportedVehicle = vehicle.extend({
-  eligibility: eligibility.pick({ status: true, eligible: true, verifiedAt: true, reason: true }),
+const exportedVehicle = vehicleSchema.extend({
+  eligibility: eligibilitySchema.pick({ status: true, eligible: true, verifiedAt: true, reason: true }),
 });
 
 const exportedExample = {
@@ -56,17 +56,17 @@ const files = {
     writer: vehicleCsvWriter,
     head: BYTE_ORDER_MARK + vehicleCsvHeader,
     name: 'vehicles.csv',
-    schema: field(
+    schema: describedField(
       z.string(),
       'A line for each vehicle below its header, in UTF-8 with a byte order mark; it can be uploaded as it is.',
       vehicleCsvHeader,
     ),
   },
   'application/x-ndjson': {
-    writer: jsonWriter(vehicleRows.members, exportedVehicle, '\n'),
+    writer: jsonRowWriter(vehicleResource.members, exportedVehicle, '\n'),
     head: '',
     name: 'vehicles.ndjson',
-    schema: field(
+    schema: describedField(
       z.string(),
       'A Vehicle on each line, whose eligibility also has its `reason`.',
       `${JSON.stringify(exportedExample)}\n`,
@@ -81,15 +81,15 @@ export const vehiclesDocs = {
   headers: ['Link', 'Content-Disposition', 'Vary'],
 } satisfies AnswerDocs;
 
-const asJson = jsonWriter(vehicleRows.members, vehicleJson);
+const asJson = jsonRowWriter(vehicleResource.members, vehicleJson);
 
 /** A list of vehicles in the media type that the client prefers: JSON, or a file, whole unless it asks for a page. */
 export async function vehiclesAnswer(
   request: RestRequest,
   filter: z.ZodObject,
-  read: (writer: RowWriter, page: Page) => Promise<TextPage>,
+  read: (writer: RowWriter, page: PageArguments) => Promise<TextPage>,
 ): Promise<Answer> {
-  const list = { filter, orders: vehicleOrders };
+  const list = { filter, orders: vehicleSortOrders };
   const type = request.accepts(['application/json', 'text/csv', 'application/x-ndjson']);
   if (type === 'application/json') {
     const answer = await listAnswer(request, (page) => read(asJson, page), list);
@@ -97,7 +97,7 @@ export async function vehiclesAnswer(
   }
   const { writer, name, head } = files[type];
   const { page, paged, linkTo } = readListQuery(request, list);
-  const readPage = (one: Page) => read(writer, one);
+  const readPage = (one: PageArguments) => read(writer, one);
   const first = await readPage(paged ? page : { ...page, limit: STREAM_PAGE });
   const link = paged && first.hasNext && first.last !== null ? linkTo(first.last) : {};
   const pieces = fileOf(head, paged ? [first] : pagesFrom(first, page.order, readPage));

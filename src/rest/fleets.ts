@@ -1,15 +1,21 @@
 import { z } from 'zod';
-import { createFleetInput, fleet, fleetFilter, fleetOrders, updateFleetInput } from '../core/fleets/fleet.ts';
-import { createFleet, fleetRows, getFleet, listFleets, updateFleet } from '../core/fleets/fleets.ts';
+import {
+  createFleetInput,
+  fleetFilterSchema,
+  fleetSchema,
+  fleetSortOrders,
+  updateFleetInput,
+} from '../core/fleets/fleet.ts';
+import { createFleet, fleetResource, getFleet, listFleets, updateFleet } from '../core/fleets/fleets.ts';
 import { readInput } from '../core/input.ts';
 import { deleteFleet } from '../core/operations/delete-fleets.ts';
-import { jsonWriter } from '../core/sql/read.ts';
+import { jsonRowWriter } from '../core/sql/read.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
 import { expectedBy } from './etag.ts';
 import { listAnswer, membersOf, once, operations } from './route.ts';
 
-const asJson = jsonWriter(fleetRows.members, fleet);
-const shape = fieldCopier(fleet);
+const asJson = jsonRowWriter(fleetResource.members, fleetSchema);
+const shape = fieldCopier(fleetSchema);
 const filterQuery = z.object({ name: once, vat: once });
 
 const { get, patch, post, remove } = operations('Fleets');
@@ -20,11 +26,11 @@ export const fleetRoutes = [
     description:
       'The fleets of your company that fit everything that is given, oldest first unless `sort` says otherwise.',
     query: ['fleetName', 'fleetVat', 'sortFleets', 'limit', 'after'],
-    answers: { 200: { description: 'The fleets.', schema: z.array(fleet), headers: ['Link'] } },
+    answers: { 200: { description: 'The fleets.', schema: z.array(fleetSchema), headers: ['Link'] } },
     async answer(ctx, request) {
       const filter = readInput(filterQuery, request.query);
-      readInput(fleetFilter, filter);
-      const list = { filter: filterQuery, orders: fleetOrders };
+      readInput(fleetFilterSchema, filter);
+      const list = { filter: filterQuery, orders: fleetSortOrders };
       return listAnswer(request, (page) => listFleets(ctx, asJson, { page, filter }), list);
     },
   }),
@@ -33,7 +39,7 @@ export const fleetRoutes = [
     summary: 'Create a fleet',
     description: 'Creates a fleet of your company. Texts are trimmed.',
     body: createFleetInput,
-    answers: { 201: { description: 'The new fleet.', schema: fleet, headers: ['Location'] } },
+    answers: { 201: { description: 'The new fleet.', schema: fleetSchema, headers: ['Location'] } },
     async answer(ctx, { body }) {
       const made = await createFleet(ctx, body);
       return { headers: { Location: `/fleets/${made.id}` }, body: shape(made) };
@@ -43,7 +49,7 @@ export const fleetRoutes = [
     etag: true,
     summary: 'Get a fleet',
     description: 'One fleet of your company.',
-    answers: { 200: { description: 'The fleet.', schema: fleet } },
+    answers: { 200: { description: 'The fleet.', schema: fleetSchema } },
     errors: ['FLEET_NOT_FOUND'],
     answer: async (ctx, { params }) => ({ body: shape(await getFleet(ctx, { id: params.fleetId })) }),
   }),
@@ -52,7 +58,7 @@ export const fleetRoutes = [
     summary: 'Change a fleet',
     description: 'Changes the fields that are sent, at least one of them, and leaves the others.',
     body: updateFleetInput.omit({ id: true }),
-    answers: { 200: { description: 'The fleet as it is now.', schema: fleet } },
+    answers: { 200: { description: 'The fleet as it is now.', schema: fleetSchema } },
     errors: ['FLEET_NOT_FOUND'],
     async answer(ctx, request) {
       const input = { ...membersOf(request), id: request.params.fleetId };
@@ -63,7 +69,7 @@ export const fleetRoutes = [
     etag: true,
     summary: 'Delete a fleet',
     description: 'Deletes a fleet with its vehicles and their contracts.',
-    answers: { 200: { description: 'The fleet as it was.', schema: fleet } },
+    answers: { 200: { description: 'The fleet as it was.', schema: fleetSchema } },
     errors: ['FLEET_NOT_FOUND'],
     answer: async (ctx, request) => ({
       body: shape(await deleteFleet(ctx, { id: request.params.fleetId }, expectedBy(request, shape))),

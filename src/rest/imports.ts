@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { Context } from '../core/context.ts';
 import { ValidationFailed } from '../core/errors.ts';
-import { field } from '../core/fields.ts';
-import { importChanges } from '../core/following/subscriptions.ts';
+import { describedField } from '../core/fields.ts';
+import { followImportChanges } from '../core/following/subscriptions.ts';
 import { importVehicles } from '../core/imports/import-vehicles.ts';
-import { getImport, type Import, importedVehicles, importSchema } from '../core/imports/imports.ts';
+import { getImport, type Import, importedVehiclesSchema, importSchema } from '../core/imports/imports.ts';
 import { readRejectedCsv } from '../core/imports/rejected-csv.ts';
-import { isUnderWay } from '../core/imports/run.ts';
+import { isImportUnderWay } from '../core/imports/run.ts';
 import { readInput } from '../core/input.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/body.ts';
@@ -14,18 +14,18 @@ import { eventStream } from './event-stream.ts';
 import { type Answer, operations, type RestRequest, readAddQuery } from './route.ts';
 import { readUpload } from './upload.ts';
 
-const { import: _, ...report } = importedVehicles.shape;
+const { import: _, ...report } = importedVehiclesSchema.shape;
 const importedJson = z
   .object({
     importId: importSchema.shape.id,
     ...report,
-    rejectedCsv: field(
+    rejectedCsv: describedField(
       z.string(),
       'Where all rejected rows are, as CSV.',
       '/imports/019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d/rejected.csv',
     ),
   })
-  .meta({ id: 'ImportedVehicles', description: importedVehicles.description });
+  .meta({ id: 'ImportedVehicles', description: importedVehiclesSchema.description });
 
 /** The fields of the form, which is read by hand, as it arrives. */
 const form = z.object({
@@ -73,11 +73,11 @@ async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
 const ENDED = 'ended';
 
 const progressEvent = (run: Import) =>
-  `${isUnderWay(run.state) ? '' : `id: ${ENDED}\n`}event: progress\ndata: ${JSON.stringify(shape(run))}\n\n`;
+  `${isImportUnderWay(run.state) ? '' : `id: ${ENDED}\n`}event: progress\ndata: ${JSON.stringify(shape(run))}\n\n`;
 
 async function followImport(ctx: Context, request: RestRequest): Promise<Answer> {
   const signal = request.closed();
-  const changes = await importChanges(ctx, { importId: request.params.id }, signal);
+  const changes = await followImportChanges(ctx, { importId: request.params.id }, signal);
   if (request.header('Last-Event-ID') !== ENDED) return eventStream(request, changes, signal, progressEvent);
   return { status: 204 };
 }
@@ -120,7 +120,7 @@ export const importRoutes = [
     answers: {
       200: {
         description: 'The import as it moves on.',
-        schema: field(
+        schema: describedField(
           z.string(),
           'Server-sent events.',
           'event: progress\ndata: {"state":"RUNNING","received":1000}\n\n',
@@ -142,7 +142,7 @@ export const importRoutes = [
     answers: {
       200: {
         description: 'The rejected rows.',
-        schema: field(z.string(), 'CSV text.', 'vin,error_code,error_message\n'),
+        schema: describedField(z.string(), 'CSV text.', 'vin,error_code,error_message\n'),
         type: 'text/csv',
         headers: ['Content-Disposition'],
       },

@@ -3,9 +3,16 @@ import { z } from 'zod';
 import type { Context, Scope } from '../core/context.ts';
 import { type ErrorCode, ValidationFailed } from '../core/errors.ts';
 import { readInput } from '../core/input.ts';
-import { type ListPosition, type Order, type Orders, sortsOf } from '../core/sql/order.ts';
-import { cursorOf, PAGE_DEFAULT, PAGE_MAX, type Page, pageSize, readPage } from '../core/sql/page.ts';
-import type { Slice, TextPage } from '../core/sql/read.ts';
+import { type ListPosition, restSortsOf, type SortOrder, type SortOrders } from '../core/sql/order.ts';
+import {
+  cursorOf,
+  DEFAULT_PAGE_SIZE,
+  MAX_PAGE_SIZE,
+  type PageArguments,
+  pageSizeSchema,
+  readPageArguments,
+} from '../core/sql/page.ts';
+import type { ItemsPage, TextPage } from '../core/sql/read.ts';
 import type { HeaderName } from './openapi/json-schema.ts';
 import type { PathParameter, QueryParameter, Tag } from './openapi/parameters.ts';
 
@@ -108,22 +115,22 @@ export const digits = z
   .string()
   .regex(/^\d+$/, 'is a whole number')
   // Larger numbers are just as invalid, and some exceed JavaScript's.
-  .transform((text) => Math.min(Number(text), PAGE_MAX + 1));
+  .transform((text) => Math.min(Number(text), MAX_PAGE_SIZE + 1));
 
-const listQuery = z.object({ limit: digits.pipe(pageSize).optional(), after: once });
+const listQuery = z.object({ limit: digits.pipe(pageSizeSchema).optional(), after: once });
 
 /** A page of items as listAnswer takes it. */
-export const jsonPageOf = <T>({ items, ...page }: Slice<T>, shape: (item: T) => unknown): TextPage => ({
+export const jsonPageOf = <T>({ items, ...page }: ItemsPage<T>, shape: (item: T) => unknown): TextPage => ({
   ...page,
   text: JSON.stringify(items.map(shape)),
 });
 
-type PageReader = (page: Page) => Promise<TextPage>;
+type PageReader = (page: PageArguments) => Promise<TextPage>;
 
 /** Parameters of a list beside `limit` and `after`. */
 interface ListQuery {
   filter?: z.ZodObject;
-  orders?: Orders;
+  orders?: SortOrders;
 }
 
 /** A page, with the next one in `Link`, or the whole list as a stream. */
@@ -141,7 +148,10 @@ export function readListQuery({ path, query }: RestRequest, { filter, orders = {
   const { limit, after } = readInput(listQuery, query);
   const orderBy = readSort(query, orders);
   const paged = limit !== undefined || after !== undefined;
-  const page = readPage({ first: paged ? (limit ?? PAGE_DEFAULT) : PAGE_MAX, after, orderBy }, orders);
+  const page = readPageArguments(
+    { first: paged ? (limit ?? DEFAULT_PAGE_SIZE) : MAX_PAGE_SIZE, after, orderBy },
+    orders,
+  );
   const linkTo = (last: ListPosition): Record<string, string> => {
     const kept = [...Object.keys(filter?.shape ?? {}), ...(orderBy ? ['sort'] : [])];
     const given = kept.flatMap((name) => (typeof query[name] === 'string' ? [[name, query[name]]] : []));
@@ -151,9 +161,9 @@ export function readListQuery({ path, query }: RestRequest, { filter, orders = {
   return { page, paged, linkTo };
 }
 
-/** `?sort=…` as readPage takes it; a list without orders has none. */
-function readSort({ sort }: RestRequest['query'], orders: Orders) {
-  const sorts = sort === undefined ? {} : sortsOf(orders);
+/** `?sort=…` as readPageArguments takes it; a list without orders has none. */
+function readSort({ sort }: RestRequest['query'], orders: SortOrders) {
+  const sorts = sort === undefined ? {} : restSortsOf(orders);
   const names = Object.keys(sorts).join(', ');
   if (!names) return undefined;
   if (typeof sort === 'string' && Object.hasOwn(sorts, sort)) return sorts[sort];
@@ -162,7 +172,7 @@ function readSort({ sort }: RestRequest['query'], orders: Orders) {
 
 export const STREAM_PAGE = 500;
 
-async function* wholeList(first: TextPage, order: Order, read: PageReader): AsyncGenerator<string> {
+async function* wholeList(first: TextPage, order: SortOrder, read: PageReader): AsyncGenerator<string> {
   let before = '[';
   for await (const { text, last } of pagesFrom(first, order, read)) {
     yield before;
@@ -175,8 +185,8 @@ async function* wholeList(first: TextPage, order: Order, read: PageReader): Asyn
 const inner = (text: string): string => text.slice(1, -1);
 
 /** Pages, one read ahead while another is sent: constant memory, and no transaction held for a slow reader. */
-export async function* pagesFrom(first: TextPage, order: Order, read: PageReader): AsyncGenerator<TextPage, void> {
-  const readAfter = (after: Page['after']) => {
+export async function* pagesFrom(first: TextPage, order: SortOrder, read: PageReader): AsyncGenerator<TextPage, void> {
+  const readAfter = (after: PageArguments['after']) => {
     const page = read({ limit: STREAM_PAGE, order, after, before: null, backward: false });
     page.catch(() => {}); // A reader that stays awaits it below and gets the error.
     return page;

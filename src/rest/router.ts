@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
-import { type Context, needScope } from '../core/context.ts';
+import { type Context, requireScope } from '../core/context.ts';
 import { domainErrorOf } from '../core/database-errors.ts';
 import { DomainError, MethodNotAllowed, NotFound, Unauthenticated } from '../core/errors.ts';
-import { once } from '../core/idempotency.ts';
-import { countItems } from '../core/input.ts';
-import { inChangeTurn } from '../core/sql/send.ts';
+import { runOncePerKey } from '../core/idempotency.ts';
+import { countInputItems } from '../core/input.ts';
+import { runChangeInTurn } from '../core/sql/send.ts';
 import { headersOf, jsonReader, REPLAYED, readIdempotencyKey, sendPieces, sendText } from '../http/body.ts';
 import { closedOf, leftOf } from '../http/connections/closed.ts';
 import { type HttpServices, localsOf, openContext } from '../http/request-context.ts';
@@ -48,7 +48,7 @@ export function restApi(services: HttpServices): RequestHandler {
     const ctx = await openContext(services, req, res);
     if (!ctx.caller && needsToken(route)) throw new Unauthenticated('This needs a bearer token.', null);
     // Core checks scopes too, but only after the body is read and stored answers are looked up.
-    needScope(ctx, route.scope);
+    requireScope(ctx, route.scope);
     const request: RestRequest = {
       path: req.path,
       params: req.params as RestRequest['params'],
@@ -62,7 +62,7 @@ export function restApi(services: HttpServices): RequestHandler {
     };
     await services.turns.next(ctx.caller?.company ?? '');
     const work = () => answerOnce(ctx, route, request, res);
-    await send(res, route.prefer ? await work() : await inChangeTurn(ctx, countItems(request.body), work));
+    await send(res, route.prefer ? await work() : await runChangeInTurn(ctx, countInputItems(request.body), work));
   }
 
   for (const [path, same] of Map.groupBy(routes, (route) => route.path)) {
@@ -99,7 +99,7 @@ async function answerOnce(ctx: Context, route: Route, request: RestRequest, res:
   const key = repeatable ? readIdempotencyKey(request.header('Idempotency-Key')) : undefined;
   if (key === undefined) return answerBy(route, ctx, request);
   const fingerprint = hash('sha256', `${route.method} ${res.req.originalUrl} ${localsOf(res).digest ?? ''}`);
-  const { outcome, repeated } = await once(ctx, key, fingerprint, async () => {
+  const { outcome, repeated } = await runOncePerKey(ctx, key, fingerprint, async () => {
     const { status, headers, text = '' } = await answerBy(route, ctx, request);
     return { status, headers, body: text };
   });

@@ -1,23 +1,27 @@
 import { z } from 'zod';
-import { contract } from '../core/contracts/contract.ts';
-import { field } from '../core/fields.ts';
-import { fleet } from '../core/fleets/fleet.ts';
+import { contractSchema } from '../core/contracts/contract.ts';
+import { describedField } from '../core/fields.ts';
+import { fleetSchema } from '../core/fleets/fleet.ts';
 import { readInput } from '../core/input.ts';
-import { type SearchResult, search } from '../core/reads/search.ts';
+import { type SearchResult, searchResources } from '../core/reads/search.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
 import { vehicleJson } from './export.ts';
 import { digits, once, operations } from './route.ts';
 
-const shapes = { Fleet: fieldCopier(fleet), Vehicle: fieldCopier(vehicleJson), Contract: fieldCopier(contract) };
+const shapes = {
+  Fleet: fieldCopier(fleetSchema),
+  Vehicle: fieldCopier(vehicleJson),
+  Contract: fieldCopier(contractSchema),
+};
 const shape = ({ type, ...found }: SearchResult) => ({ type, ...shapes[type](found as never) });
 
-const typeOf = <Name extends string>(name: Name) => field(z.literal(name), 'What it is.', name);
+const typeOf = <Name extends string>(name: Name) => describedField(z.literal(name), 'What it is.', name);
 
 const searchResult = z
   .union([
-    z.object({ type: typeOf('Fleet'), ...fleet.shape }),
+    z.object({ type: typeOf('Fleet'), ...fleetSchema.shape }),
     z.object({ type: typeOf('Vehicle'), ...vehicleJson.shape }),
-    z.object({ type: typeOf('Contract'), ...contract.shape }),
+    z.object({ type: typeOf('Contract'), ...contractSchema.shape }),
   ])
   .meta({ id: 'SearchResult', description: 'A fleet, a vehicle or a contract, with its `type`.' });
 
@@ -36,7 +40,7 @@ export const searchRoutes = [
     answers: { 200: { description: 'What was found, the best first.', schema: z.array(searchResult) } },
     async answer(ctx, { query }) {
       const { q: text, limit: first } = readInput(searchQuery, query);
-      return { body: (await search(ctx, { text, first })).map(shape) };
+      return { body: (await searchResources(ctx, { text, first })).map(shape) };
     },
   }),
 ];

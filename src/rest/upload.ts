@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import busboy from 'busboy';
 import type { Context } from '../core/context.ts';
 import { DomainError, FleetIdMissing, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
-import { mayBeTable, noTable } from '../core/imports/csv/head.ts';
-import { spoolUpload } from '../core/imports/import-vehicles.ts';
+import { mayBeTableFile, notTableMessage } from '../core/imports/csv/head.ts';
 import type { TemporaryFile } from '../core/imports/temporary-file.ts';
+import { spoolUpload } from '../core/imports/upload-limit.ts';
 import { piecesOf, tornForm } from '../http/multipart.ts';
 
 export interface Upload {
@@ -27,7 +27,7 @@ export async function readUpload(ctx: Context, req: IncomingMessage, fromQuery: 
   const discard = async () => void req.resume();
   try {
     if (/^multipart\/form-data\b/i.test(type)) return await readForm(ctx, req, fleetId);
-    if (!type || !mayBeTable(type)) throw new UnsupportedMediaType(SEND_A_FORM);
+    if (!type || !mayBeTableFile(type)) throw new UnsupportedMediaType(SEND_A_FORM);
     if (fleetId === undefined) throw new FleetIdMissing();
     return { fleetId, file: bodyOf(req), discard };
   } catch (error) {
@@ -86,7 +86,7 @@ async function readForm(ctx: Context, req: IncomingMessage, fromQuery: string | 
     stream.on('error', () => {});
     if (name !== 'vins') return void stream.resume();
     hasFile = true;
-    if (!mayBeTable(mimeType)) return reject(new UnsupportedMediaType(noTable(mimeType)));
+    if (!mayBeTableFile(mimeType)) return reject(new UnsupportedMediaType(notTableMessage(mimeType)));
     if (fleetId !== undefined) return resolve(fleetId, stream);
     aside = spoolUpload(ctx, stream);
     aside.catch(reject);

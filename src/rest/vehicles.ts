@@ -5,27 +5,27 @@ import { fieldCopier } from '../core/sql/selection.ts';
 import { addVehicles } from '../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../core/vehicles/delete-vehicles.ts';
 import { moveVehicles } from '../core/vehicles/move-vehicles.ts';
-import { type VehicleFilter, vehicleFilter } from '../core/vehicles/vehicle.ts';
+import { type VehicleFilter, vehicleFilterSchema } from '../core/vehicles/vehicle.ts';
 import { getVehicle, listAllVehicles, listVehicles } from '../core/vehicles/vehicles.ts';
 import {
-  addedVehicles,
+  addedVehiclesSchema,
   addVehiclesInput,
-  deletedVehicles,
+  deletedVehiclesSchema,
   deleteVehiclesInput,
-  movedVehicles,
+  movedVehiclesSchema,
   moveVehiclesInput,
 } from '../core/vehicles/vin-lists.ts';
 import { expectedBy } from './etag.ts';
 import { vehicleJson, vehiclesAnswer, vehiclesDocs } from './export.ts';
 import { commaList, membersOf, onceEach, operations, type RestRequest, type Route, readAddQuery } from './route.ts';
 
-const addedJson = addedVehicles
-  .extend({ vehicles: z.array(vehicleJson).meta(addedVehicles.shape.vehicles.meta() ?? {}) })
-  .meta({ ...addedVehicles.meta(), id: 'AddedVehicles' });
+const addedJson = addedVehiclesSchema
+  .extend({ vehicles: z.array(vehicleJson).meta(addedVehiclesSchema.shape.vehicles.meta() ?? {}) })
+  .meta({ ...addedVehiclesSchema.meta(), id: 'AddedVehicles' });
 
 const deletion = {
   body: deleteVehiclesInput,
-  answers: { 200: { description: 'What was deleted.', schema: deletedVehicles } },
+  answers: { 200: { description: 'What was deleted.', schema: deletedVehiclesSchema } },
   errors: ['NOTHING_TO_DELETE', 'FLEET_NOT_FOUND'],
   answer: async (ctx: Context, { body }: RestRequest) => ({ body: await deleteVehicles(ctx, body) }),
 } satisfies Partial<Route>;
@@ -45,7 +45,7 @@ const filterQuery = z.object({
 });
 
 /** The filter of GraphQL's list, validated under the names of REST. */
-const restFilter = vehicleFilter.omit({ fleetIds: true });
+const restFilter = vehicleFilterSchema.omit({ fleetIds: true });
 
 function readFilter({ query }: RestRequest): VehicleFilter {
   const { fleetId: fleetIds, ...others } = readInput(filterQuery, query);
@@ -118,7 +118,7 @@ export const vehicleRoutes = [
       'Moves the vehicles of your company that `ids` or `vins` name to a fleet, whichever fleets they are in. Their ' +
       'contracts go with them and keep their ids; their eligibility stays. One of the two lists suffices.',
     body: moveVehiclesInput,
-    answers: { 200: { description: 'What was moved.', schema: movedVehicles } },
+    answers: { 200: { description: 'What was moved.', schema: movedVehiclesSchema } },
     errors: ['NOTHING_TO_MOVE', 'FLEET_NOT_FOUND'],
     answer: async (ctx, { body }) => ({ body: await moveVehicles(ctx, body) }),
   }),

@@ -1,13 +1,19 @@
 import { z } from 'zod';
 import { readInput } from '../core/input.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
-import { delivery, deliveryState, listDeliveries, redeliver, testWebhook } from '../core/webhooks/deliveries.ts';
+import {
+  deliverySchema,
+  deliveryStateSchema,
+  listDeliveries,
+  redeliver,
+  testWebhook,
+} from '../core/webhooks/deliveries.ts';
 import {
   createWebhookInput,
   updateWebhookInput,
   type WebhookWithSecret,
-  webhook,
-  webhookWithSecret,
+  webhookSchema,
+  webhookWithSecretSchema,
 } from '../core/webhooks/webhook.ts';
 import {
   createWebhook,
@@ -20,22 +26,22 @@ import {
 import { expectedBy } from './etag.ts';
 import { inSteps, jsonPageOf, listAnswer, membersOf, operations } from './route.ts';
 
-const secretJson = webhook
-  .extend({ secret: webhookWithSecret.shape.secret })
+const secretJson = webhookSchema
+  .extend({ secret: webhookWithSecretSchema.shape.secret })
   .meta({ id: 'WebhookWithSecret', description: 'A webhook with its signing secret.' });
 
 const scope =
   'Where scopes are in use, it also needs `contracts:read` if events of contracts go there, or wait to be sent there.';
 const errors = ['WEBHOOK_NOT_FOUND'] as const;
-const one = { 200: { description: 'The webhook.', schema: webhook } };
+const one = { 200: { description: 'The webhook.', schema: webhookSchema } };
 
-const shape = fieldCopier(webhook);
+const shape = fieldCopier(webhookSchema);
 const withSecret = ({ webhook: made, secret }: WebhookWithSecret) => ({ ...shape(made), secret });
 
-const deliveryShape = fieldCopier(delivery);
+const deliveryShape = fieldCopier(deliverySchema);
 
 const deliveryQuery = z.object({
-  state: z.enum(deliveryState.options, `is one of ${deliveryState.options.join(', ')}`).optional(),
+  state: z.enum(deliveryStateSchema.options, `is one of ${deliveryStateSchema.options.join(', ')}`).optional(),
 });
 
 const { get, patch, post, remove } = operations('Webhooks');
@@ -58,7 +64,7 @@ export const webhookRoutes = [
     summary: 'List webhooks',
     description: 'The webhooks of the company, oldest first.',
     query: ['limit', 'after'],
-    answers: { 200: { description: 'The webhooks.', schema: z.array(webhook), headers: ['Link'] } },
+    answers: { 200: { description: 'The webhooks.', schema: z.array(webhookSchema), headers: ['Link'] } },
     answer: (ctx, request) => listAnswer(request, async (page) => jsonPageOf(await listWebhooks(ctx, { page }), shape)),
   }),
   get('/webhooks/:id', 'getWebhook', {
@@ -85,7 +91,7 @@ export const webhookRoutes = [
     etag: true,
     summary: 'Delete a webhook',
     description: 'Deletes a webhook with its deliveries; what is under way may still arrive.',
-    answers: { 200: { description: 'The webhook as it was.', schema: webhook } },
+    answers: { 200: { description: 'The webhook as it was.', schema: webhookSchema } },
     errors,
     answer: async (ctx, request) => ({
       body: shape(await deleteWebhook(ctx, request.params, expectedBy(request, shape))),
@@ -101,7 +107,7 @@ export const webhookRoutes = [
   post('/webhooks/:id/test', 'testWebhook', {
     summary: 'Send a test event',
     description: 'Sends an event of type `webhook.test`, once, whatever the types and the state of the webhook.',
-    answers: { 202: { description: 'The delivery, on its way.', schema: delivery } },
+    answers: { 202: { description: 'The delivery, on its way.', schema: deliverySchema } },
     errors,
     answer: async (ctx, { params }) => ({ body: deliveryShape(await testWebhook(ctx, params)) }),
   }),
@@ -111,7 +117,7 @@ export const webhookRoutes = [
       'The deliveries of a webhook, oldest first. Finished ones are kept for 30 days. Where scopes are in use, those of ' +
       'events of contracts need `contracts:read`.',
     query: ['deliveryState', 'limit', 'after'],
-    answers: { 200: { description: 'The deliveries.', schema: z.array(delivery), headers: ['Link'] } },
+    answers: { 200: { description: 'The deliveries.', schema: z.array(deliverySchema), headers: ['Link'] } },
     errors,
     answer(ctx, request) {
       const webhookId = request.params.id;
@@ -127,7 +133,7 @@ export const webhookRoutes = [
     description:
       'Sends it at once, with the same id and body, whatever the state of the webhook. One that had ended gets one more ' +
       'attempt. Where scopes are in use, an event of a contract needs `contracts:read`.',
-    answers: { 202: { description: 'The delivery, on its way.', schema: delivery } },
+    answers: { 202: { description: 'The delivery, on its way.', schema: deliverySchema } },
     errors: [...errors, 'NOT_FOUND'],
     answer: async (ctx, { params: { id: webhookId, deliveryId } }) => ({
       body: deliveryShape(await redeliver(ctx, { webhookId, deliveryId })),

@@ -4,8 +4,8 @@ import WebSocket from 'ws';
 import { type Caller, contextOf } from '../../src/core/context.ts';
 import { type EventFilter, listEvents } from '../../src/core/events/events.ts';
 import { followEvents } from '../../src/core/following/follow-events.ts';
-import { importChanges } from '../../src/core/following/subscriptions.ts';
-import { readPage } from '../../src/core/sql/page.ts';
+import { followImportChanges } from '../../src/core/following/subscriptions.ts';
+import { readPageArguments } from '../../src/core/sql/page.ts';
 import type { Client, Json } from '../support/client.ts';
 import { addVehicles, createContract, createFleet, newVins, uploadForm } from '../support/factories.ts';
 import { startGateway } from '../support/gateway.ts';
@@ -188,7 +188,7 @@ test('followers of an import share its reads', async () => {
   const ctx = contextOf(gateway.services, 'test', callerOf('importing'));
   const follow = async () => {
     const states: string[] = [];
-    for await (const { state } of await importChanges(ctx, { importId }, leaving.signal)) states.push(state);
+    for await (const { state } of await followImportChanges(ctx, { importId }, leaving.signal)) states.push(state);
     return states.at(-1);
   };
   const count = async (followers: number) => {
@@ -255,7 +255,7 @@ test('each follower of a log gets the events of its filter and scopes, past and 
   await until(() => every.length === all.length);
   for (const [at, { filter, allowed }] of both.entries()) {
     const ctx = contextOf(gateway.services, 'test', callerOf(company, allowed));
-    const { items } = await listEvents(ctx, { page: readPage({ first: 1000 }), filter });
+    const { items } = await listEvents(ctx, { page: readPageArguments({ first: 1000 }), filter });
     const listed = new Set(items.map(({ id }) => id));
     const wanted = all.map(({ id }: Json) => id).filter((id: string) => listed.has(id));
     const past = await follow(filter, allowed, last.id);

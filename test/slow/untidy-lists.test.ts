@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { BY_CREATION, type Order } from '../../src/core/sql/order.ts';
+import { CREATION_ORDER, type SortOrder } from '../../src/core/sql/order.ts';
 import { cursorOf } from '../../src/core/sql/page.ts';
-import { vehicleOrders } from '../../src/core/vehicles/vehicle.ts';
+import { vehicleSortOrders } from '../../src/core/vehicles/vehicle.ts';
 import type { Client } from '../support/client.ts';
 import { startExplained } from '../support/explained.ts';
 import { recount } from '../support/factories.ts';
@@ -108,7 +108,7 @@ function judge(found: Excesses, what: string, look: Look, most: number): void {
   }
 }
 
-const orders = Object.keys(vehicleOrders).flatMap((field) =>
+const orders = Object.keys(vehicleSortOrders).flatMap((field) =>
   (['ASC', 'DESC'] as const).map((direction) => ({ field, direction })),
 );
 type ListOrder = (typeof orders)[number];
@@ -156,11 +156,11 @@ const filters: Record<string, Filtered> = {
 };
 
 const columns: Record<string, string> = { CREATED_AT: 'id', VIN: 'vin collate "C"', VERIFIED_AT: 'verified_at' };
-const orderOf = ({ field, direction }: ListOrder): Order => ({
-  ...BY_CREATION,
+const orderOf = ({ field, direction }: ListOrder): SortOrder => ({
+  ...CREATION_ORDER,
   name: `${direction === 'DESC' ? '-' : ''}${field}`,
   descending: direction === 'DESC',
-  by: (vehicleOrders as Record<string, { by?: Order['by'] }>)[field]?.by ?? null,
+  by: (vehicleSortOrders as Record<string, { by?: SortOrder['by'] }>)[field]?.by ?? null,
 });
 
 /** The cursor of a vehicle in the middle of the company or one of its fleets. */

@@ -4,7 +4,7 @@ import { FleetNotFound } from '../../src/core/errors.ts';
 import { beginImport } from '../../src/core/imports/import-vehicles.ts';
 import { ImportStaging } from '../../src/core/imports/staging.ts';
 import { storeImport } from '../../src/core/imports/store.ts';
-import { batchOf } from '../../src/core/imports/table.ts';
+import { csvRowBatchOf } from '../../src/core/imports/table.ts';
 import { createFleet, newVins, uploadForm } from '../support/factories.ts';
 import { startGateway } from '../support/gateway.ts';
 
@@ -24,7 +24,7 @@ test.each(Object.entries(deletions))('a file is refused if its fleet %s after it
   const { run } = await beginImport(ctx, 'acme', wanted);
   const staging = new ImportStaging(ctx, run);
   const rows = newVins(3).map((value, at) => ({ row: at + 2, value, cells: null }));
-  await staging.add(batchOf(rows, new Set(['bmw'])));
+  await staging.add(csvRowBatchOf(rows, new Set(['bmw'])));
   await staging.end();
   await remove(fleet.id);
   // The next failing import deletes batches that belong to no running import.

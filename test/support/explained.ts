@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { vi } from 'vitest';
-import type { Database, Row } from '../../src/database/database.ts';
+import type { Database, TextRow } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { type DatabaseEnv, databaseConfig, databaseEnv } from './database.ts';
 import { type Gateway, startGateway } from './gateway.ts';
@@ -46,7 +46,7 @@ export async function explainAll(env: DatabaseEnv): Promise<Explained[]> {
 /** Makes the embedded database explain each statement, on the connection that runs the statement. */
 function explainEach(database: Database, plans: Explained[]): Database {
   const explained =
-    <Args extends unknown[], Result extends Row[] | null>(
+    <Args extends unknown[], Result extends TextRow[] | null>(
       rows: (text: string, values: readonly unknown[], ...args: Args) => Promise<Result>,
     ) =>
     async (text: string, values: readonly unknown[], ...args: Args) => {

@@ -1,6 +1,6 @@
 import { MikroORM } from '@mikro-orm/postgresql';
 import { afterAll } from 'vitest';
-import { options } from '../../src/database/orm.ts';
+import { ormOptions } from '../../src/database/orm.ts';
 import { testDatabase } from './database.ts';
 
 type Row = Record<string, string>;
@@ -9,7 +9,7 @@ type Row = Record<string, string>;
 export async function schemaSession() {
   const { database, env } = await testDatabase();
   const orm = env.DATABASE_URL
-    ? await MikroORM.init({ ...options, clientUrl: env.DATABASE_URL, pool: { min: 1, max: 1 } })
+    ? await MikroORM.init({ ...ormOptions, clientUrl: env.DATABASE_URL, pool: { min: 1, max: 1 } })
     : database.orm;
   afterAll(() => (orm === database.orm ? undefined : orm.close()));
   const execute = (statement: string) => orm.em.getConnection().execute(statement);

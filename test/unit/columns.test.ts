@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { nodes, queries } from '../../src/core/reads/reads.ts';
-import type { Field, Resource } from '../../src/core/sql/resource.ts';
-import { isValue, type JsonTable } from '../../src/core/sql/selection.ts';
+import { nodeResources, rootQueryFields } from '../../src/core/reads/reads.ts';
+import type { Resource, ResourceField } from '../../src/core/sql/resource.ts';
+import { isValueSql, type JsonMembers } from '../../src/core/sql/selection.ts';
 import { entities } from '../../src/entities/index.ts';
 
 // Descriptions of resources contain SQL as text, which the compiler does not check: this test checks their columns.
@@ -52,9 +52,9 @@ function check(text: string | undefined, around: Aliases): void {
   for (const one of unknownIn(text, around)) unknown.add(one);
 }
 
-function checkMembers(members: JsonTable, around: Aliases): void {
+function checkMembers(members: JsonMembers, around: Aliases): void {
   for (const made of Object.values(members)) {
-    if (!isValue(made)) checkMembers(made, around);
+    if (!isValueSql(made)) checkMembers(made, around);
     else for (const text of [made.sql, made.row?.sql]) check(text, around);
   }
 }
@@ -81,7 +81,7 @@ function checkResource(of: Resource): Aliases {
   return own;
 }
 
-function checkField(field: Field, around: Aliases): void {
+function checkField(field: ResourceField, around: Aliases): void {
   if (field.kind === 'one' || field.kind === 'list') {
     const both = new Map([...around, ...checkResource(field.of())]);
     check(field.on, both);
@@ -111,8 +111,8 @@ function checkField(field: Field, around: Aliases): void {
 }
 
 test('every column that a description names is a column of its table', () => {
-  for (const field of Object.values(queries)) checkField(field, new Map());
-  for (const of of Object.values(nodes)) checkResource(of);
+  for (const field of Object.values(rootQueryFields)) checkField(field, new Map());
+  for (const of of Object.values(nodeResources)) checkResource(of);
   expect([...unknown]).toEqual([]);
   expect(seen.size).toBeGreaterThan(8);
   expect(named).toBeGreaterThan(200);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { subscribableTypes } from '../../src/core/webhooks/webhook.ts';
+import { subscribableEventTypes } from '../../src/core/webhooks/webhook.ts';
 import { stubPage } from '../support/sentences.ts';
 
 const folder = new URL('../../src/console/browser/', import.meta.url);
@@ -74,5 +74,5 @@ test('webhooks can select every type of event', async () => {
   stubPage();
   const { eventTypes } = await import(new URL('words.js', folder).href);
   const { wireType } = await import(new URL('words.js', folder).href);
-  expect(Object.keys(eventTypes).map(wireType).sort()).toEqual([...subscribableTypes].sort());
+  expect(Object.keys(eventTypes).map(wireType).sort()).toEqual([...subscribableEventTypes].sort());
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parse, validate } from 'graphql';
 import { expect, test, vi } from 'vitest';
 import { isLater, loadAssets } from '../../src/console/assets.ts';
-import { schema } from '../../src/graphql/schema/schema.ts';
+import { graphqlSchema } from '../../src/graphql/schema/schema.ts';
 
 const folder = join(import.meta.dirname, '../../src/console/browser');
 const modules = globSync('{*,languages/*}.js', { cwd: folder })
@@ -32,7 +32,7 @@ test('the documents of the console fit the schema', () => {
   );
   expect(documents.length).toBeGreaterThan(12);
   const wrong = documents.flatMap(({ name, document }) =>
-    validate(schema, parse(document)).map(({ message }) => `${name}: ${message}`),
+    validate(graphqlSchema, parse(document)).map(({ message }) => `${name}: ${message}`),
   );
   expect(wrong).toEqual([]);
 });

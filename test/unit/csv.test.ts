@@ -5,10 +5,10 @@ import { gzipSync, zstdCompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../../src/core/errors.ts';
-import { type Delimiter, mayBeTable, parseRecords } from '../../src/core/imports/csv/head.ts';
+import { type CsvDelimiter, mayBeTableFile, parseCsvRecords } from '../../src/core/imports/csv/head.ts';
 import type { CsvLimits } from '../../src/core/imports/csv/limits.ts';
-import { columnsOf, rejectedHeader, rejectedWriter } from '../../src/core/imports/rejected-csv.ts';
-import { type CsvRow, parseRows, readCsv, readPlainBlock } from '../../src/core/imports/table.ts';
+import { rejectedCsvHeader, rejectedCsvWriter, reportColumns } from '../../src/core/imports/rejected-csv.ts';
+import { type CsvRow, openVinCsv, parseCsvRows, readPlainCsvBlock } from '../../src/core/imports/table.ts';
 import { writeRows } from '../../src/core/sql/read.ts';
 import { readVin } from '../../src/core/vin.ts';
 import { takeTurns } from '../support/deadlines.ts';
@@ -25,7 +25,7 @@ interface ReadFile {
 }
 
 async function readChunks(chunks: Iterable<Buffer>, limits: Partial<CsvLimits> = {}): Promise<ReadFile> {
-  const table = await readCsv(Readable.from(chunks), { ...LIMITS, ...limits });
+  const table = await openVinCsv(Readable.from(chunks), { ...LIMITS, ...limits });
   const rows: CsvRow[] = [];
   for await (const batch of table.rows) rows.push(...batch);
   return { columns: table.columns, delimiter: table.delimiter, rows };
@@ -363,7 +363,7 @@ describe('the encoding of a file', () => {
       yield end;
     }
     for (const end of [Buffer.from(`${B}|Müller`), Buffer.from(`${B}|Müller\n${C}|ä`, 'latin1')]) {
-      const table = await readCsv(Readable.from(chunks(end)), { ...LIMITS, bytes: 1e9, rows: 1e9 });
+      const table = await openVinCsv(Readable.from(chunks(end)), { ...LIMITS, bytes: 1e9, rows: 1e9 });
       const last: CsvRow[] = [];
       for await (const batch of table.rows) last.push(...batch.filter(({ value }) => value !== A));
       expect(last.map(({ cells }) => cells?.[1])).toEqual(end.includes(0xe4) ? ['Müller', 'ä'] : ['Müller']);
@@ -520,7 +520,7 @@ describe('as a stream', () => {
         yield Buffer.from(`${A}\n`.repeat(3_600));
       }
     }
-    const table = await readCsv(Readable.from(chunks(), { highWaterMark: 1 }), { ...LIMITS, bytes: 1e9, rows: 1e9 });
+    const table = await openVinCsv(Readable.from(chunks(), { highWaterMark: 1 }), { ...LIMITS, bytes: 1e9, rows: 1e9 });
     for await (const batch of table.rows) {
       expect(batch.length).toBeLessThanOrEqual(5_000);
       await takeTurns();
@@ -530,7 +530,7 @@ describe('as a stream', () => {
   });
 
   test('batches stay small though rows are tiny', async () => {
-    const table = await readCsv(Readable.from([Buffer.from('1\n'.repeat(40_000))]), LIMITS);
+    const table = await openVinCsv(Readable.from([Buffer.from('1\n'.repeat(40_000))]), LIMITS);
     const sizes: number[] = [];
     for await (const batch of table.rows) sizes.push(batch.length);
     expect(Math.max(...sizes)).toBeLessThanOrEqual(5_000);
@@ -539,7 +539,7 @@ describe('as a stream', () => {
 
   test('a reader that stops destroys the input', async () => {
     const input = Readable.from([Buffer.from(`${A}\n`.repeat(5_000)), Buffer.from(`${B}\n`.repeat(50_000))]);
-    const table = await readCsv(input, LIMITS);
+    const table = await openVinCsv(input, LIMITS);
     for await (const _ of table.rows) break;
     expect(input.destroyed).toBe(true);
   });
@@ -550,7 +550,7 @@ describe('as a stream', () => {
         Buffer.from(content),
         ...Array.from({ length: 100 }, () => Buffer.alloc(65_536, 'x')),
       ]);
-      const reading = readCsv(input, LIMITS).then(async ({ rows }) => {
+      const reading = openVinCsv(input, LIMITS).then(async ({ rows }) => {
         for await (const _ of rows);
       });
       await expect(reading).rejects.toThrow();
@@ -572,7 +572,7 @@ describe('as a stream', () => {
   test('an input destroyed in mid-file is an error, not a shorter file', async () => {
     const input = new Readable({ read() {} });
     input.push(Buffer.from(`vin\n${`${A}\n`.repeat(9_000)}`));
-    const table = await readCsv(input, LIMITS);
+    const table = await openVinCsv(input, LIMITS);
     const reading = (async () => {
       for await (const _ of table.rows) input.destroy();
     })();
@@ -669,8 +669,8 @@ describe('for any file', () => {
         const limits = { ...LIMITS, fieldLength };
         const settled = (rows: () => CsvRow[] | Promise<CsvRow[]>) =>
           new Promise((resolve) => resolve(rows())).catch((error: Error) => error.message);
-        const direct = await settled(() => readPlainBlock(text, 7, limits).rows);
-        expect(direct).toEqual(await settled(() => parseRows(text, 7, start, limits)));
+        const direct = await settled(() => readPlainCsvBlock(text, 7, limits).rows);
+        expect(direct).toEqual(await settled(() => parseCsvRows(text, 7, start, limits)));
       }),
       { numRuns: 300 },
     );
@@ -731,9 +731,10 @@ function rejected({ columns, delimiter }: Pick<ReadFile, 'columns' | 'delimiter'
     message,
     String(at),
   ]);
-  const layout = { columns: columns ? [...columns] : null, delimiter: delimiter as Delimiter };
-  const names = columnsOf(layout, stored[0]);
-  const text = rejectedHeader(names, delimiter) + writeRows(stored, rejectedWriter(names, delimiter), rows.length).text;
+  const layout = { columns: columns ? [...columns] : null, delimiter: delimiter as CsvDelimiter };
+  const names = reportColumns(layout, stored[0]);
+  const text =
+    rejectedCsvHeader(names, delimiter) + writeRows(stored, rejectedCsvWriter(names, delimiter), rows.length).text;
   expect(text.lastIndexOf('\ufeff')).toBe(0);
   return text.slice(1);
 }
@@ -817,7 +818,7 @@ describe('rejected rows', () => {
         const text = rejected({ columns, delimiter: by }, [{ value: '', cells, code: 'X', message: `=1;${name}` }]);
         for (const separator of [',', ';', '\t', '|']) {
           const bare = text.split('\n').flatMap((line) => line.split(separator));
-          const quoted = await parseRecords(text, separator).catch(() => []);
+          const quoted = await parseCsvRecords(text, separator).catch(() => []);
           for (const seen of [...bare, ...quoted.flat()]) expect(seen).not.toMatch(/^[\s"]*[=+\-@＝＋－＠]/);
         }
       }),
@@ -908,13 +909,13 @@ describe('the label of a file part', () => {
     'application/vnd.ms-excel.sheet.macroEnabled.12',
     'application/zip',
   ])('"%s" may be a table: its content decides', (label) => {
-    expect(mayBeTable(label)).toBe(true);
+    expect(mayBeTableFile(label)).toBe(true);
   });
 
   test.each(['image/png', 'application/pdf', 'application/gzip', 'application/json', 'text/html', 'video/mp4'])(
     '"%s" is refused unread',
     (label) => {
-      expect(mayBeTable(label)).toBe(false);
+      expect(mayBeTableFile(label)).toBe(false);
     },
   );
 });

@@ -54,7 +54,9 @@ test('the reference names every code of a VIN, of a file and of a reason', () =>
   const places = [...globSync('src/core/**/*.ts', { cwd: root }), ...globSync('src/manufacturers/*.ts', { cwd: root })];
   const codes = places
     .map((path) => readFileSync(join(root, path), 'utf8'))
-    .flatMap((text) => [...text.matchAll(/(?:\bcode: |unreadable(?:File|Row)\((?:[^()']|\([^)]*\))*)'([A-Z_]+)'/g)])
+    .flatMap((text) => [
+      ...text.matchAll(/(?:\bcode: |unreadable(?:File|Row)Error\((?:[^()']|\([^)]*\))*)'([A-Z_]+)'/g),
+    ])
     .map(([, code]) => code ?? '');
   expect([...new Set(codes)].filter((code) => !named.has(code))).toEqual([]);
   expect(codes.length).toBeGreaterThan(15);

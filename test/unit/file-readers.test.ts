@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { FileReaders, type Reading } from '../../src/core/imports/file-readers.ts';
-import type { Batch } from '../../src/core/imports/table.ts';
+import { FileReaders, type FileReadOptions } from '../../src/core/imports/file-readers.ts';
+import type { CsvRowBatch } from '../../src/core/imports/table.ts';
 import { until } from '../support/until.ts';
 import { workbookOf } from '../support/zip.ts';
 
@@ -8,7 +8,7 @@ const VIN = 'WVWZZZ1KZAW000001';
 const settings = { LIMIT_FILE_BYTES: 100_000_000, LIMIT_FILE_SECONDS: 60 };
 const readers = new FileReaders(settings, ['volkswagen']);
 
-const all = (company: string, batches: Batch[] = []): Reading => ({
+const all = (company: string, batches: CsvRowBatch[] = []): FileReadOptions => ({
   company,
   signal: new AbortController().signal,
   async onLayout() {},
@@ -36,7 +36,7 @@ const endless = workbookOf(
 );
 
 test('the rows of a file come in batches, ready to be stored', async () => {
-  const batches: Batch[] = [];
+  const batches: CsvRowBatch[] = [];
   const layouts: unknown[] = [];
   const reading = { ...all('a', batches), onLayout: async (layout: unknown) => void layouts.push(layout) };
   await readers.read(pieces('vin;plate\n', `${VIN};x\nSHORT;y\n`, `5YJZZZ1KZAW000002;"a""b"\n`), reading);

@@ -2,8 +2,8 @@ import { buildSchema, execute, type GraphQLSchema, isObjectType, parse } from 'g
 import { describe, expect, test } from 'vitest';
 import { Unavailable } from '../../src/core/errors.ts';
 import { AnswerBudget } from '../../src/graphql/execution/context.ts';
-import { counted } from '../../src/graphql/execution/counted.ts';
-import { schema } from '../../src/graphql/schema/schema.ts';
+import { withAnswerBudget } from '../../src/graphql/execution/counted.ts';
+import { graphqlSchema } from '../../src/graphql/schema/schema.ts';
 
 const text = `
   type Query { items(count: Int!): [Item!]!, later(count: Int!): [Item], nothing: Item }
@@ -14,7 +14,7 @@ const items = ({ count }: Args) => Array.from({ length: count }, (_, at) => item
 const item = (at: number): object => ({ name: `item "${at}"`, odd: ['ü', null], any: { at }, items });
 const rootValue = { items, later: async (args: Args) => items(args), nothing: null };
 const plain = buildSchema(text);
-const ours = counted(buildSchema(text));
+const ours = withAnswerBudget(buildSchema(text));
 
 const run = (one: GraphQLSchema, query: string, budget = new AnswerBudget(1_000_000)) =>
   execute({ schema: one, document: parse(query), rootValue, contextValue: { budget } });
@@ -107,13 +107,13 @@ describe('a schema that counts', () => {
 });
 
 test('every list of objects has a maximum length', () => {
-  const silent = Object.values(schema.getTypeMap()).flatMap((type) =>
+  const silent = Object.values(graphqlSchema.getTypeMap()).flatMap((type) =>
     isObjectType(type) && !type.name.startsWith('__')
       ? Object.values(type.getFields())
           .filter(
             (field) =>
               String(field.type).startsWith('[') &&
-              isObjectType(schema.getType(String(field.type).replace(/[^\w]/g, ''))),
+              isObjectType(graphqlSchema.getType(String(field.type).replace(/[^\w]/g, ''))),
           )
           .filter(({ extensions }) => extensions.size === undefined)
           .map(({ name }) => `${type.name}.${name}`)

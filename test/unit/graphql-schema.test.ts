@@ -11,9 +11,9 @@ import {
 } from 'graphql';
 import { expect, test } from 'vitest';
 import { printedSchema, schemaFile } from '../../src/commands/print-schema.ts';
-import { schema } from '../../src/graphql/schema/schema.ts';
+import { graphqlSchema } from '../../src/graphql/schema/schema.ts';
 
-const own = Object.values(schema.getTypeMap()).filter(
+const own = Object.values(graphqlSchema.getTypeMap()).filter(
   ({ name }) => !name.startsWith('__') && !specifiedScalarTypes.some((scalar) => scalar.name === name),
 );
 
@@ -43,7 +43,7 @@ test('every id is non-null', () => {
 });
 
 test('every mutation has its own input and its own nullable payload', () => {
-  for (const [name, field] of Object.entries(schema.getMutationType()?.getFields() ?? {})) {
+  for (const [name, field] of Object.entries(graphqlSchema.getMutationType()?.getFields() ?? {})) {
     const stem = `${name[0]?.toUpperCase()}${name.slice(1)}`;
     expect([field.args.map((arg) => `${arg.name}: ${arg.type}`), `${field.type}`]).toEqual([
       [`input: ${stem}Input!`],

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { mended, mendedJson } from '../../src/core/input.ts';
+import { mendText, toMendedJson } from '../../src/core/input.ts';
 
 const unit = fc.constantFrom('\0', '\ud83d', '\ude00', '\\', 'u', '0000', 'd83d', '"', '\n', 'a', 'é');
 // No names that end with a backslash: JSON.parse of Node 26.10 then misreads later names with an escaped quote.
@@ -18,17 +18,17 @@ const { value } = fc.letrec((tie) => ({
 
 /** Mends JSON value by value. */
 function slowly(one: unknown): unknown {
-  if (typeof one === 'string') return mended(one);
+  if (typeof one === 'string') return mendText(one);
   if (Array.isArray(one)) return one.map(slowly);
   if (one instanceof Object)
-    return Object.fromEntries(Object.entries(one).map(([key, of]) => [mended(key), slowly(of)]));
+    return Object.fromEntries(Object.entries(one).map(([key, of]) => [mendText(key), slowly(of)]));
   return one;
 }
 
 test('JSON is mended in every text and every name, and nowhere else', () => {
   fc.assert(
     fc.property(value, (one) => {
-      expect(JSON.parse(mendedJson(one))).toEqual(slowly(JSON.parse(JSON.stringify(one))));
+      expect(JSON.parse(toMendedJson(one))).toEqual(slowly(JSON.parse(JSON.stringify(one))));
     }),
     { numRuns: 3000 },
   );

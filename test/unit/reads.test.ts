@@ -1,14 +1,14 @@
 import { GraphQLObjectType, getNamedType } from 'graphql';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { nodes, queries } from '../../src/core/reads/reads.ts';
-import type { Field, Fields, ListField, Resource } from '../../src/core/sql/resource.ts';
-import { isValue, type JsonTable, type ValueSql } from '../../src/core/sql/selection.ts';
-import { schema } from '../../src/graphql/schema/schema.ts';
+import { nodeResources, rootQueryFields } from '../../src/core/reads/reads.ts';
+import type { ListField, Resource, ResourceField, ResourceFields } from '../../src/core/sql/resource.ts';
+import { isValueSql, type JsonMembers, type ValueSql } from '../../src/core/sql/selection.ts';
+import { graphqlSchema } from '../../src/graphql/schema/schema.ts';
 
-type Description = Field | ValueSql | JsonTable;
-const isField = (part: Description): part is Field => 'kind' in part && typeof part.kind === 'string';
-const isOf = (part: Description): part is Extract<Field, { of(): Resource }> => isField(part) && 'of' in part;
+type Description = ResourceField | ValueSql | JsonMembers;
+const isField = (part: Description): part is ResourceField => 'kind' in part && typeof part.kind === 'string';
+const isOf = (part: Description): part is Extract<ResourceField, { of(): Resource }> => isField(part) && 'of' in part;
 
 const itemOf = (connection: GraphQLObjectType) =>
   getNamedType(connection.getFields().nodes?.type) as unknown as GraphQLObjectType;
@@ -17,7 +17,7 @@ const itemOf = (connection: GraphQLObjectType) =>
 function reached() {
   const resources = new Set<Resource>();
   const lists = new Set<ListField>();
-  const look = (fields: Fields = {}) => {
+  const look = (fields: ResourceFields = {}) => {
     for (const field of Object.values(fields)) {
       if (field.kind === 'list') lists.add(field);
       if (!isOf(field) || resources.has(field.of())) continue;
@@ -25,8 +25,8 @@ function reached() {
       look(field.of().fields);
     }
   };
-  look(queries);
-  for (const one of Object.values(nodes)) resources.add(one);
+  look(rootQueryFields);
+  for (const one of Object.values(nodeResources)) resources.add(one);
   return { resources: [...resources], lists: [...lists] };
 }
 const { resources, lists } = reached();
@@ -35,7 +35,7 @@ const aliasOf = (name: string) => name.split(/[ .]/).at(name.includes(' ') ? -1 
 test('every field of a read object has a description', () => {
   const seen = new Set<string>();
   const missing: string[] = [];
-  const look = (type: GraphQLObjectType, owner: { members: JsonTable; fields?: Fields | undefined }) => {
+  const look = (type: GraphQLObjectType, owner: { members: JsonMembers; fields?: ResourceFields | undefined }) => {
     if (seen.has(type.name)) return;
     seen.add(type.name);
     for (const field of Object.values(type.getFields())) {
@@ -47,16 +47,17 @@ test('every field of a read object has a description', () => {
   };
   const follow = (part: Description, type: GraphQLObjectType) => {
     if (!isField(part)) {
-      if (!isValue(part)) look(type, { members: part });
+      if (!isValueSql(part)) look(type, { members: part });
     } else if (part.kind === 'list') look(itemOf(type), part.of());
     else if (part.kind === 'one') look(type, part.of());
     else if ('members' in part) look(type, part);
   };
-  const roots = Object.values(schema.getQueryType()?.getFields() ?? {});
+  const roots = Object.values(graphqlSchema.getQueryType()?.getFields() ?? {});
   // These fields have their own resolvers.
-  const others = roots.filter(({ name }) => !(name in queries)).map(({ name }) => name);
+  const others = roots.filter(({ name }) => !(name in rootQueryFields)).map(({ name }) => name);
   expect(others.toSorted()).toEqual(['company', 'node', 'nodes', 'providers', 'search']);
-  for (const { name, type } of roots) if (queries[name]) follow(queries[name], getNamedType(type) as GraphQLObjectType);
+  for (const { name, type } of roots)
+    if (rootQueryFields[name]) follow(rootQueryFields[name], getNamedType(type) as GraphQLObjectType);
   expect(missing).toEqual([]);
   expect(seen.size).toBeGreaterThanOrEqual(12);
 });

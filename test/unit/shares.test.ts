@@ -1,20 +1,20 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Appetite, Shares } from '../../src/fairness/shares.ts';
+import { type PlacePolicy, SharedPlaces } from '../../src/fairness/shares.ts';
 
 const PLACES = { capacity: 160, reserve: 40 };
-const sound: Appetite = { leaves: 1, reserved: true };
-const cautious: Appetite = { leaves: 7, reserved: false };
+const sound: PlacePolicy = { leaves: 1, reserved: true };
+const cautious: PlacePolicy = { leaves: 7, reserved: false };
 
 /** Takes a place; the returned function releases it. */
-function take(shares: Shares, holder: string): () => void {
+function take(shares: SharedPlaces, holder: string): () => void {
   const { promise, resolve } = Promise.withResolvers<void>();
   void shares.run(holder, () => promise);
   return resolve;
 }
 
 /** Takes all places that the holder may have. */
-function fill(shares: Shares, holder: string, appetite = sound): number {
+function fill(shares: SharedPlaces, holder: string, appetite = sound): number {
   let taken = 0;
   for (let room = shares.room(holder, appetite); room > 0; room = shares.room(holder, appetite)) {
     for (let index = 0; index < room; index++) take(shares, holder);
@@ -24,18 +24,18 @@ function fill(shares: Shares, holder: string, appetite = sound): number {
 }
 
 test('a single holder gets half of the unreserved places, a cautious one fewer', () => {
-  expect(fill(new Shares(PLACES), 'a')).toBe(60);
-  expect(fill(new Shares(PLACES), 'a', cautious)).toBe(15);
+  expect(fill(new SharedPlaces(PLACES), 'a')).toBe(60);
+  expect(fill(new SharedPlaces(PLACES), 'a', cautious)).toBe(15);
 });
 
 test('a holder without a place always finds one', () => {
-  const shares = new Shares(PLACES);
+  const shares = new SharedPlaces(PLACES);
   const taken = Array.from({ length: 40 }, (_, index) => fill(shares, `${index}`));
   expect(Math.min(...taken)).toBe(1);
 });
 
 test('any number of cautious holders leave a quarter to others', () => {
-  const shares = new Shares(PLACES);
+  const shares = new SharedPlaces(PLACES);
   for (let index = 0; index < 1000; index++) fill(shares, `${index}`, cautious);
   expect(shares.free).toBe(40);
   for (let index = 0; index < 40; index++) expect(fill(shares, `sound ${index}`)).toBe(1);
@@ -45,7 +45,7 @@ test('the number of places is never exceeded, and all are returned', async () =>
   const step = fc.record({ holder: fc.nat(20), cautious: fc.boolean(), gives: fc.boolean() });
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 300 }), async (steps) => {
-      const shares = new Shares(PLACES);
+      const shares = new SharedPlaces(PLACES);
       const ends: (() => void)[] = [];
       const returned = () => new Promise((resolve) => setImmediate(resolve));
       for (const { holder, cautious: careful, gives } of steps) {
@@ -69,7 +69,7 @@ test('the number of places is never exceeded, and all are returned', async () =>
 });
 
 test('holders come in turn: the one with the fewest places first, then the one that was served longest ago', () => {
-  const shares = new Shares(PLACES);
+  const shares = new SharedPlaces(PLACES);
   const holders = ['a', 'b', 'c'];
   take(shares, 'a');
   take(shares, 'b');
@@ -79,7 +79,7 @@ test('holders come in turn: the one with the fewest places first, then the one t
 });
 
 test('a holder with one place waits for its own work, and no other holder waits for it', async () => {
-  const shares = new Shares({ most: 1 });
+  const shares = new SharedPlaces({ most: 1 });
   const begun: string[] = [];
   const work = (name: string) => () => {
     begun.push(name);

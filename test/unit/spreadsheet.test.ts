@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import writeExcelFile from 'write-excel-file/node';
 import type { CsvLimits } from '../../src/core/imports/csv/limits.ts';
-import { type CsvRow, readTable } from '../../src/core/imports/table.ts';
-import { Disk, openSource } from '../../src/core/imports/temporary-file.ts';
+import { type CsvRow, openVinTable } from '../../src/core/imports/table.ts';
+import { openFileSource, TemporaryDisk } from '../../src/core/imports/temporary-file.ts';
 import { rowsOf, workbookOf, workbookOfSheets, zipOf } from '../support/zip.ts';
 
 const A = 'WVWZZZ1KZAW000001';
@@ -23,10 +23,10 @@ async function read(file: string | Buffer, limits: Partial<CsvLimits> = {}, size
   const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
     bytes.subarray(at * size, (at + 1) * size),
   );
-  const source = await openSource(Readable.from(chunks), new Disk({ ...LIMITS, ...limits }.bytes), 'acme');
+  const source = await openFileSource(Readable.from(chunks), new TemporaryDisk({ ...LIMITS, ...limits }.bytes), 'acme');
   try {
     const file = 'workbook' in source ? source.workbook.fd : source.text;
-    const table = await readTable(file, { ...LIMITS, ...limits });
+    const table = await openVinTable(file, { ...LIMITS, ...limits });
     const rows: CsvRow[] = [];
     for await (const batch of table.rows) rows.push(...batch);
     return { sheet: table.sheet, columns: table.columns, rows };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Disk, type TemporaryFile } from '../../src/core/imports/temporary-file.ts';
+import { TemporaryDisk, type TemporaryFile } from '../../src/core/imports/temporary-file.ts';
 
 const LARGEST = 100;
 const file = (bytes: number) =>
@@ -8,7 +8,7 @@ const file = (bytes: number) =>
   })();
 
 test('a company always has room for one file, and for more while half of the room is free', async () => {
-  const disk = new Disk(LARGEST);
+  const disk = new TemporaryDisk(LARGEST);
   const kept: TemporaryFile[] = [];
   for (let at = 0; at < 4; at++) kept.push(await disk.keep(file(100), 'loud'));
   await expect(disk.keep(file(1), 'loud')).rejects.toMatchObject({ code: 'RATE_LIMITED' });
@@ -23,7 +23,7 @@ test('a company always has room for one file, and for more while half of the roo
 });
 
 test('a file that is refused half way frees its room and is removed', async () => {
-  const disk = new Disk(LARGEST);
+  const disk = new TemporaryDisk(LARGEST);
   for (let again = 0; again < 5; again++) {
     await expect(disk.keep(file(101), 'acme')).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
   }
@@ -36,7 +36,7 @@ test('a file that is refused half way frees its room and is removed', async () =
 });
 
 test('of files that grow together, as many are kept as fit', async () => {
-  const disk = new Disk(LARGEST);
+  const disk = new TemporaryDisk(LARGEST);
   // All files have equal chunks at the same time; together they exceed the room by a half.
   const all = await Promise.allSettled(Array.from({ length: 12 }, (_, at) => disk.keep(file(100), `company-${at}`)));
   expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(8);

@@ -1,16 +1,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { Turns } from '../../src/fairness/turns.ts';
+import { RequestTurns } from '../../src/fairness/turns.ts';
 
 let now = 0;
-const newTurns = () => new Turns(() => now);
+const newTurns = () => new RequestTurns(() => now);
 /** Advances the clock of the turns by the work of a request. */
 const work = (ms: number) => {
   now += ms;
 };
 
 /** Sends requests of one company together; notes the company as each begins. */
-function send(turns: Turns, company: string, { count, ms }: { count: number; ms: number }, begun: string[]) {
+function send(turns: RequestTurns, company: string, { count, ms }: { count: number; ms: number }, begun: string[]) {
   return Array.from({ length: count }, async () => {
     await turns.next(company);
     begun.push(company);

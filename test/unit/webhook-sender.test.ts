@@ -1,14 +1,14 @@
 import type { LookupAddress } from 'node:dns';
 import { afterAll, describe, expect, test } from 'vitest';
-import { openSender } from '../../src/core/webhooks/sender.ts';
-import { mayBeReached } from '../../src/core/webhooks/webhook.ts';
+import { openWebhookSender } from '../../src/core/webhooks/sender.ts';
+import { isReachableAddress } from '../../src/core/webhooks/webhook.ts';
 import { holdDeadlines, takeTurns } from '../support/deadlines.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 describe('An address', () => {
   test.each(['8.8.8.8', '93.184.215.14', '2606:4700::6810:84e5', '2a00:1450:4001:82a::200e'])(
     '%s may be reached',
-    (address) => expect(mayBeReached(address, { loopback: false })).toBe(true),
+    (address) => expect(isReachableAddress(address, { loopback: false })).toBe(true),
   );
 
   test.each([
@@ -42,21 +42,21 @@ describe('An address', () => {
     'fec0::1',
     'ff02::1',
     'not an address',
-  ])('%s may not', (address) => expect(mayBeReached(address, { loopback: false })).toBe(false));
+  ])('%s may not', (address) => expect(isReachableAddress(address, { loopback: false })).toBe(false));
 
   test.each(['127.0.0.1', '::1'])('%s may where loopback is allowed', (address) =>
-    expect(mayBeReached(address, { loopback: true })).toBe(true),
+    expect(isReachableAddress(address, { loopback: true })).toBe(true),
   );
 
   test('that is private may not, even if loopback is allowed', () =>
-    expect(mayBeReached('10.0.0.1', { loopback: true })).toBe(false));
+    expect(isReachableAddress('10.0.0.1', { loopback: true })).toBe(false));
 });
 
 describe('A sender', async () => {
   const receiver = await WebhookReceiver.start();
   const port = new URL(receiver.url('/')).port;
-  const open = (options: Partial<Parameters<typeof openSender>[0]>) => {
-    const sender = openSender({ loopback: false, ...options });
+  const open = (options: Partial<Parameters<typeof openWebhookSender>[0]>) => {
+    const sender = openWebhookSender({ loopback: false, ...options });
     afterAll(() => sender.close());
     return sender;
   };

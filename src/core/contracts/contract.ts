@@ -1,63 +1,69 @@
 import { z } from 'zod';
-import { asIn, exampleIds, field, timeField, uuidField } from '../fields.ts';
-import { id, mustBe, storable, text, time } from '../input.ts';
-import type { Orders } from '../sql/order.ts';
+import { describedField, describeInputFields, exampleIds, timeField, uuidField } from '../fields.ts';
+import { idSchema, mustBeError, storableText, textSchema, timeSchema } from '../input.ts';
+import type { SortOrders } from '../sql/order.ts';
 
-export const contractStatus = z.enum(['SCHEDULED', 'ACTIVE', 'ENDED']);
-export type ContractStatus = z.output<typeof contractStatus>;
+export const contractStatusSchema = z.enum(['SCHEDULED', 'ACTIVE', 'ENDED']);
+export type ContractStatus = z.output<typeof contractStatusSchema>;
 
 /** A contract as REST shows it: in force in [from, to), ISO 8601 UTC. */
-export const contract = z
+export const contractSchema = z
   .object({
     id: uuidField('Identifies the contract: the same in both interfaces.', exampleIds.contract),
-    company: field(z.string(), 'The company whose vehicle it is.', 'acme'),
+    company: describedField(z.string(), 'The company whose vehicle it is.', 'acme'),
     fleetId: uuidField('The fleet of the vehicle.', exampleIds.fleet),
-    name: field(z.string(), 'Any name.', 'Fuel data, 2027'),
-    description: field(z.string(), 'What it is for.', 'Fuel level of the Berlin vans'),
-    vin: field(z.string(), 'The VIN of the vehicle: one of that fleet.', 'WBA3A5C50CF256985'),
-    manufacturer: field(z.string().nullable(), 'The maker of the vehicle; null if the VIN does not tell.', 'bmw'),
+    name: describedField(z.string(), 'Any name.', 'Fuel data, 2027'),
+    description: describedField(z.string(), 'What it is for.', 'Fuel level of the Berlin vans'),
+    vin: describedField(z.string(), 'The VIN of the vehicle: one of that fleet.', 'WBA3A5C50CF256985'),
+    manufacturer: describedField(
+      z.string().nullable(),
+      'The maker of the vehicle; null if the VIN does not tell.',
+      'bmw',
+    ),
     from: timeField('When it begins.', '2027-01-01T00:00:00.000Z'),
     to: timeField('When it ends, later than `from`; this moment is no longer part of it.', '2028-01-01T00:00:00.000Z'),
-    pack: field(
+    pack: describedField(
       z.string(),
       'The pack of data services, from the catalogue where there is one. A vehicle has one contract for a pack at a time.',
       'fuel',
     ),
-    status: field(contractStatus, 'Where its period stands to the present.', 'SCHEDULED'),
+    status: describedField(contractStatusSchema, 'Where its period stands to the present.', 'SCHEDULED'),
     createdAt: timeField('When it was created.'),
   })
   .meta({ id: 'Contract', description: 'Ties a vehicle to a pack of its manufacturer for a period of time.' });
 
 /** With the id of its vehicle, which GraphQL gives whole. */
-export const contractWithVehicle = contract.extend({ vehicleId: z.uuid() }).meta({ description: contract.description });
-export type Contract = z.output<typeof contractWithVehicle>;
+export const contractWithVehicleSchema = contractSchema
+  .extend({ vehicleId: z.uuid() })
+  .meta({ description: contractSchema.description });
+export type Contract = z.output<typeof contractWithVehicleSchema>;
 
 export const createContractInput = z
   .object(
-    asIn(contract, {
-      fleetId: id,
-      name: text(255),
-      description: text(2000),
-      vin: z.string(mustBe('a string')),
-      from: time,
-      to: time,
-      pack: text(255),
+    describeInputFields(contractSchema, {
+      fleetId: idSchema,
+      name: textSchema(255),
+      description: textSchema(2000),
+      vin: z.string(mustBeError('a string')),
+      from: timeSchema,
+      to: timeSchema,
+      pack: textSchema(255),
     }),
   )
   .refine(({ from, to }) => from < to, { path: ['to'], message: 'must be later than from' })
   .describe('A new contract. Each text is trimmed and has 1 to 255 characters, its description up to 2,000.');
 
-export const contractFilter = z
+export const contractFilterSchema = z
   .object({
     fleetId: z.string().nullish().describe('For vehicles of this fleet.'),
     vin: z.string().nullish().describe('For the vehicle with this VIN.'),
-    pack: storable(z.string()).nullish().describe('For this pack.'),
-    status: contractStatus.nullish().describe('With this status.'),
+    pack: storableText(z.string()).nullish().describe('For this pack.'),
+    status: contractStatusSchema.nullish().describe('With this status.'),
   })
   .describe('Which contracts: those that fit everything that is given.');
 
-export const contractOrders = {
+export const contractSortOrders = {
   CREATED_AT: { meaning: 'When they were created.' },
   FROM: { meaning: 'When they begin.', by: { column: 'starts_at', kind: 'time' } },
   TO: { meaning: 'When they end.', by: { column: 'ends_at', kind: 'time' } },
-} as const satisfies Orders;
+} as const satisfies SortOrders;

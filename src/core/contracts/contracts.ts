@@ -1,70 +1,76 @@
 import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 'kysely';
 import { authorizeContracts, type Context } from '../context.ts';
-import { ContractNotFound, type Expected, Forbidden, needExpected } from '../errors.ts';
-import { announceEvents, type By, byCaller, bySystem, recording } from '../events/record-events.ts';
-import { ofFleets, ofFleetThatIsThere } from '../fleets/fleet.ts';
-import { scheduleOf } from '../schedule.ts';
-import type { Page } from '../sql/page.ts';
-import { type RowWriter, readOne, readText } from '../sql/read.ts';
+import { ContractNotFound, Forbidden, type Precondition, requirePrecondition } from '../errors.ts';
+import { announceEvents, callerOrigin, type EventOrigin, eventsClause, systemOrigin } from '../events/record-events.ts';
+import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
+import { scheduleForKind } from '../schedule.ts';
+import type { PageArguments } from '../sql/page.ts';
+import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { isoSql, json, jsonObject, jsonTable } from '../sql/selection.ts';
-import { transaction } from '../sql/send.ts';
-import { db, isId, prepare, type RowKey } from '../sql/sql.ts';
+import { isoTimeSql, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
+import { runInTransaction } from '../sql/send.ts';
+import { db, isId, prepareStatement, type RowKey } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
-import { type Contract, type ContractStatus, contractFilter, contractOrders, contractWithVehicle } from './contract.ts';
+import {
+  type Contract,
+  type ContractStatus,
+  contractFilterSchema,
+  contractSortOrders,
+  contractWithVehicleSchema,
+} from './contract.ts';
 
 /** Deletes a contract and gives it back as it was; throws ContractNotFound and PreconditionFailed. */
-export async function deleteContract(ctx: Context, by: { id: string }, expected?: Expected<Contract>) {
+export async function deleteContract(ctx: Context, by: { id: string }, expected?: Precondition<Contract>) {
   const caller = authorizeContracts(ctx, 'contracts:write');
   if (!isId(by.id)) throw new ContractNotFound();
-  const read = (company: string | null) => readOne<Contract>(ctx, contractRows, by, { company, newest: true });
+  const read = (company: string | null) => readOneRow<Contract>(ctx, contractResource, by, { company, newest: true });
   // A transaction also for one statement: its plan suits a company that the planner has not seen.
-  return transaction(ctx, async () => {
+  return runInTransaction(ctx, async () => {
     const key = { ...by, company: caller ?? (await read(null)).company };
     if (expected) {
       await lockContract(ctx, key);
-      needExpected(await read(key.company), expected);
+      requirePrecondition(await read(key.company), expected);
     }
-    const [row] = await removeContract(ctx, { ...byCaller(ctx), ...key });
+    const [row] = await removeContract(ctx, { ...callerOrigin(ctx), ...key });
     if (!row) throw new ContractNotFound();
     announceEvents(ctx);
     return row.json;
   });
 }
 
-const lockContract = prepare((p: RowKey) =>
+const lockContract = prepareStatement((p: RowKey) =>
   db.selectFrom('contract').select('id').where('company', '=', p.company).where('id', '=', p.id).forUpdate(),
 );
 
 export const getContract = (ctx: Context, input: { id: string }): Promise<Contract> =>
-  readOne(ctx, contractRows, input, { company: authorizeContracts(ctx, 'contracts:read') });
+  readOneRow(ctx, contractResource, input, { company: authorizeContracts(ctx, 'contracts:read') });
 
 /** A page of a company's contracts. Throws Forbidden where the token is of another company. */
-export async function listContracts(ctx: Context, writer: RowWriter, input: { company: string; page: Page }) {
+export async function listContracts(ctx: Context, writer: RowWriter, input: { company: string; page: PageArguments }) {
   const own = authorizeContracts(ctx, 'contracts:read');
   if (own !== null && own !== input.company) {
     throw new Forbidden('The conditions name another company than the token.');
   }
-  return readText(ctx, contractRows, writer, { company: input.company, page: input.page });
+  return readTextPage(ctx, contractResource, writer, { company: input.company, page: input.page });
 }
 
-export const statusAt = (now: Date, from: Date, to: Date): ContractStatus =>
+export const contractStatusAt = (now: Date, from: Date, to: Date): ContractStatus =>
   now < from ? 'SCHEDULED' : now < to ? 'ACTIVE' : 'ENDED';
 
 const statusSql = `case when clock.now < c.starts_at then 'SCHEDULED' when clock.now < c.ends_at then 'ACTIVE' else 'ENDED' end`;
 
-const contractJson = jsonTable('contract', 'c', contractWithVehicle, {
-  vin: json.code('cv.vin'),
-  manufacturer: json.orNull(json.code('cv.manufacturer')),
-  from: json.time('c.starts_at'),
-  to: json.time('c.ends_at'),
-  status: json.code(statusSql),
+const contractJson = jsonMembersOf('contract', 'c', contractWithVehicleSchema, {
+  vin: jsonSql.code('cv.vin'),
+  manufacturer: jsonSql.orNull(jsonSql.code('cv.manufacturer')),
+  from: jsonSql.time('c.starts_at'),
+  to: jsonSql.time('c.ends_at'),
+  status: jsonSql.code(statusSql),
 });
 
-export const contractRows: Resource = {
+export const contractResource: Resource = {
   table: 'contract c',
-  ...ofFleets('c'),
+  ...existingFleetConditions('c'),
   id: 'c.id',
   joins: {
     cv: 'join vehicle cv on cv.company = c.company and cv.id = c.vehicle_id',
@@ -72,7 +78,7 @@ export const contractRows: Resource = {
   },
   members: contractJson,
   fields: { manufacturer: { kind: 'manufacturer', slug: 'cv.manufacturer' } },
-  filter: contractFilter,
+  filter: contractFilterSchema,
   conditions: {
     id: ['c.id = ?::uuid', idOrNull],
     fleetId: ['c.fleet_id = ?::uuid', idOrNull],
@@ -80,23 +86,23 @@ export const contractRows: Resource = {
     pack: ['c.pack = ?'],
     status: [`${statusSql} = ?`],
   },
-  orders: contractOrders,
+  orders: contractSortOrders,
   scope: 'contracts:read',
   missing: () => new ContractNotFound(),
 };
 
 const contractsOf = (company: string) =>
-  db.selectFrom('contract as c').where('c.company', '=', company).where(ofFleetThatIsThere('c', company));
+  db.selectFrom('contract as c').where('c.company', '=', company).where(fleetExistsExpression('c', company));
 
 type WithContracts = QueryCreator<Tables & { c: Selectable<Tables['contract']> }>;
 type VehicleName = Pick<Selectable<Tables['vehicle']>, 'company' | 'id' | 'vin'>;
 
 const contractData = sql.raw<Record<string, unknown>>(
-  `jsonb_build_object('name', c.name, 'pack', c.pack, 'from', ${isoSql('c.starts_at')}, 'to', ${isoSql('c.ends_at')})`,
+  `jsonb_build_object('name', c.name, 'pack', c.pack, 'from', ${isoTimeSql('c.starts_at')}, 'to', ${isoTimeSql('c.ends_at')})`,
 );
 
 /** Facts of the contracts of clause `c`; `vehicles` gives theirs, which may be deleted by the same statement. */
-export const contractFacts = (q: WithContracts, vehicles: AliasedExpression<VehicleName, 'v'>) =>
+export const contractFactsQuery = (q: WithContracts, vehicles: AliasedExpression<VehicleName, 'v'>) =>
   q
     .selectFrom('c')
     .innerJoin(vehicles, (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
@@ -113,33 +119,33 @@ const namesOf = (company: string) =>
   db.selectFrom('vehicle').select(['company', 'id', 'vin']).where('company', '=', company).as('v');
 
 /** A contract that another transaction is deleting is reported by that transaction. */
-const removeContract = prepare((p: By & RowKey) =>
+const removeContract = prepareStatement((p: EventOrigin & RowKey) =>
   db
     .with('c', (q) =>
       q
         .deleteFrom('contract as c')
         .where('c.company', '=', p.company)
         .where('c.id', '=', p.id)
-        .where(ofFleetThatIsThere('c', p.company))
+        .where(fleetExistsExpression('c', p.company))
         .returningAll('c'),
     )
-    .with('recorded', (q) => recording(q, p, { 'contract.deleted': contractFacts(q, namesOf(p.company)) }))
+    .with('recorded', (q) => eventsClause(q, p, { 'contract.deleted': contractFactsQuery(q, namesOf(p.company)) }))
     .selectFrom('c')
     .innerJoin('vehicle as cv', (on) => on.onRef('cv.company', '=', 'c.company').onRef('cv.id', '=', 'c.vehicle_id'))
     .where('cv.company', '=', p.company)
     .crossJoin(db.selectNoFrom(sql`${p.at}::timestamptz`.as('now')).as('clock'))
-    .select(jsonObject<Contract>(contractJson).as('json')),
+    .select(jsonObjectExpression<Contract>(contractJson).as('json')),
 );
 
 const CONTRACTS_AT_ONCE = 500;
 
-export const contractSchedule = scheduleOf('contract', (company) =>
+export const contractSchedule = scheduleForKind('contract', (company) =>
   contractsOf(company).select('c.due_at').where('c.due_at', 'is not', null).orderBy('c.due_at').limit(sql.lit(1)),
 );
 
-const recordDue = prepare((p: By & { company: string }) => {
+const recordDue = prepareStatement((p: EventOrigin & { company: string }) => {
   const facts = (q: WithContracts, since: 'c.starts_at' | 'c.ends_at') =>
-    contractFacts(q, namesOf(p.company)).whereRef('c.due_at', '=', since);
+    contractFactsQuery(q, namesOf(p.company)).whereRef('c.due_at', '=', since);
   return db
     .with('c', () =>
       contractsOf(p.company)
@@ -158,14 +164,14 @@ const recordDue = prepare((p: By & { company: string }) => {
         .where('contract.company', '=', p.company)
         .whereRef('contract.id', '=', 'c.id'),
     )
-    .with('started', (q) => recording(q, p, { 'contract.started': facts(q, 'c.starts_at') }))
-    .with('ended', (q) => recording(q, p, { 'contract.ended': facts(q, 'c.ends_at') }))
+    .with('started', (q) => eventsClause(q, p, { 'contract.started': facts(q, 'c.starts_at') }))
+    .with('ended', (q) => eventsClause(q, p, { 'contract.ended': facts(q, 'c.ends_at') }))
     .selectFrom('c')
     .select('id');
 });
 
 /** Records due starts and ends of a company's contracts; skips rows that another process is recording. */
 export async function recordContractPeriods(ctx: Context, company: string): Promise<void> {
-  await recordDue(ctx, { ...bySystem(ctx), company });
+  await recordDue(ctx, { ...systemOrigin(ctx), company });
   await contractSchedule.reschedule(ctx, company);
 }

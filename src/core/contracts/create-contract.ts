@@ -1,16 +1,16 @@
 import { sql } from 'kysely';
 import { authorizeContracts, type Context } from '../context.ts';
-import { brokenRule } from '../database-errors.ts';
+import { violatedConstraint } from '../database-errors.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
-import { announceEvents, type By, byCaller, recording } from '../events/record-events.ts';
-import { companyOfFleet, needFleet } from '../fleets/fleets.ts';
+import { announceEvents, callerOrigin, type EventOrigin, eventsClause } from '../events/record-events.ts';
+import { companyOfFleet, requireFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { scheduling } from '../schedule.ts';
-import { append, savepoint } from '../sql/send.ts';
-import { db, isId, newId, prepare } from '../sql/sql.ts';
+import { scheduleClause } from '../schedule.ts';
+import { appendSender, runInSavepoint } from '../sql/send.ts';
+import { db, isId, newId, prepareStatement } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
-import { contractFacts, statusAt } from './contracts.ts';
+import { contractFactsQuery, contractStatusAt } from './contracts.ts';
 
 /** Throws FleetNotFound, VehicleNotFound (not in that fleet), ValidationFailed, and ContractOverlap with the ids. */
 export async function createContract(ctx: Context, input: unknown): Promise<Contract> {
@@ -24,30 +24,30 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
   }
   const vin = vinOrNull(vinAsGiven);
   const company = caller ?? (await companyOfFleet(ctx, fleetId));
-  const by = byCaller(ctx);
+  const by = callerOrigin(ctx);
   const shown = { company, vin: vin ?? '', ...terms, from: from.toISOString(), to: to.toISOString() };
   const given = { ...by, id: newId(), fleetId, ...shown };
-  const [vehicle] = await savepoint(ctx, async () => (isId(fleetId) ? insert(append(ctx), given) : [])).catch(
-    async (error) => {
-      // Under a race, only the database sees an overlap; it does not name the contracts.
-      if (brokenRule(error) !== 'contract_no_overlap') throw error;
-      const rows = await findOverlapping(ctx, given);
-      throw new ContractOverlap(rows.map(({ id }) => id));
-    },
-  );
+  const [vehicle] = await runInSavepoint(ctx, async () =>
+    isId(fleetId) ? insert(appendSender(ctx), given) : [],
+  ).catch(async (error) => {
+    // Under a race, only the database sees an overlap; it does not name the contracts.
+    if (violatedConstraint(error) !== 'contract_no_overlap') throw error;
+    const rows = await findOverlapping(ctx, given);
+    throw new ContractOverlap(rows.map(({ id }) => id));
+  });
   if (!vehicle) {
-    await needFleet(ctx, company, fleetId);
+    await requireFleet(ctx, company, fleetId);
     throw new VehicleNotFound('This fleet has no vehicle with this VIN.');
   }
   announceEvents(ctx);
-  return { id: given.id, ...shown, ...vehicle, status: statusAt(new Date(by.at), from, to), createdAt: by.at };
+  return { id: given.id, ...shown, ...vehicle, status: contractStatusAt(new Date(by.at), from, to), createdAt: by.at };
 }
 
-type NewContract = By &
+type NewContract = EventOrigin &
   Pick<Contract, 'id' | 'company' | 'fleetId' | 'vin' | 'name' | 'description' | 'pack' | 'from' | 'to'>;
 
 /** Locks the fleet, then the vehicle, which gets one contract at a time: two that overlap would wait for each other. */
-const insert = prepare((p: NewContract) =>
+const insert = prepareStatement((p: NewContract) =>
   db
     .with('v', (q) =>
       q
@@ -85,11 +85,11 @@ const insert = prepare((p: NewContract) =>
         )
         .returningAll(),
     )
-    .with('scheduled', (q) => scheduling(q, 'contract', q.selectFrom('c').select(['company', 'due_at']).as('r')))
+    .with('scheduled', (q) => scheduleClause(q, 'contract', q.selectFrom('c').select(['company', 'due_at']).as('r')))
     .with('recorded', (q) => {
       const vin = sql<string>`${p.vin}::text`.as('vin');
       const vehicles = q.selectFrom('c').select(['company', 'vehicle_id as id', vin]).as('v');
-      return recording(q, p, { 'contract.created': contractFacts(q, vehicles) });
+      return eventsClause(q, p, { 'contract.created': contractFactsQuery(q, vehicles) });
     })
     .selectFrom('v')
     .select(['v.fleet_id as fleetId', 'v.id as vehicleId', 'v.manufacturer']),
@@ -101,7 +101,7 @@ const columns = [
 ] as const;
 
 /** Contracts of a vehicle for a pack that are in force within a period, in any fleet. */
-const findOverlapping = prepare((p: NewContract) =>
+const findOverlapping = prepareStatement((p: NewContract) =>
   db
     .selectFrom('contract as c')
     .innerJoin('vehicle as v', 'v.id', 'c.vehicle_id')

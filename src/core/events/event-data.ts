@@ -1,31 +1,31 @@
 import { z } from 'zod';
 import { eligibilityStatuses } from '../../entities/fleet.ts';
-import { exampleIds, field, timeField, uuidField } from '../fields.ts';
-import { reason, reasonMembers } from '../reason.ts';
-import type { UnionField, UnionMember, ValueField } from '../sql/resource.ts';
-import { json } from '../sql/selection.ts';
+import { describedField, exampleIds, timeField, uuidField } from '../fields.ts';
+import { reasonJsonMembers, reasonSchema } from '../reason.ts';
+import type { UnionField, UnionFieldMember, ValueField } from '../sql/resource.ts';
+import { jsonSql } from '../sql/selection.ts';
 
-const fleetName = field(z.string(), 'The name of the fleet.', 'Berlin');
+const fleetName = describedField(z.string(), 'The name of the fleet.', 'Berlin');
 const importId = uuidField('The import of the file.', exampleIds.import);
 const status = z.enum(eligibilityStatuses);
 
 const contract = z
   .object({
-    name: field(z.string(), 'Its name.', 'Driving log 2026'),
-    pack: field(z.string(), 'Its pack.', 'driving-log'),
+    name: describedField(z.string(), 'Its name.', 'Driving log 2026'),
+    pack: describedField(z.string(), 'Its pack.', 'driving-log'),
     from: timeField('When it begins.', '2026-01-01T00:00:00.000Z'),
     to: timeField('When it ends.', '2027-01-01T00:00:00.000Z'),
   })
   .describe('The contract.');
 
 /** The data of each type of event, as REST and webhooks write it. Subscribers branch on types, which never change. */
-export const eventData = {
+export const eventDataSchemas = {
   'fleet.created': z
     .object({
       name: fleetName,
-      companyAddress: field(z.string(), 'The address.', 'Chausseestr. 1, 10115 Berlin'),
-      email: field(z.string(), 'The e-mail address.', 'fleet@example.com'),
-      vat: field(z.string(), 'The VAT number.', 'DE123456789'),
+      companyAddress: describedField(z.string(), 'The address.', 'Chausseestr. 1, 10115 Berlin'),
+      email: describedField(z.string(), 'The e-mail address.', 'fleet@example.com'),
+      vat: describedField(z.string(), 'The VAT number.', 'DE123456789'),
     })
     .describe('The fleet as it was created.'),
   'fleet.updated': z
@@ -36,7 +36,7 @@ export const eventData = {
     })
     .describe('What changed of a fleet.'),
   'fleet.deleted': z
-    .object({ name: fleetName, vehicleCount: field(z.int(), 'How many vehicles it had.', 12) })
+    .object({ name: fleetName, vehicleCount: describedField(z.int(), 'How many vehicles it had.', 12) })
     .describe('The fleet as it was.'),
   'vehicle.added': z.object({ importId: importId.optional() }).describe('Where the vehicles came from.'),
   'vehicle.moved': z
@@ -48,19 +48,19 @@ export const eventData = {
   'vehicle.removed': z.object({}).describe('Nothing but the vehicles of the event.'),
   'eligibility.changed': z
     .object({
-      from: field(status, 'The status before.', 'PENDING'),
-      to: field(status, 'The status from then on.', 'ELIGIBLE'),
-      manufacturer: field(z.string().nullable(), 'The maker that answered: its slug.', 'bmw'),
-      reason: field(reason.nullable(), 'Why the status is what it is.', null),
+      from: describedField(status, 'The status before.', 'PENDING'),
+      to: describedField(status, 'The status from then on.', 'ELIGIBLE'),
+      manufacturer: describedField(z.string().nullable(), 'The maker that answered: its slug.', 'bmw'),
+      reason: describedField(reasonSchema.nullable(), 'Why the status is what it is.', null),
     })
     .describe('Between which statuses the eligibility of a vehicle changed.'),
   'import.completed': z
     .object({
       importId,
-      received: field(z.int(), 'Rows of the file.', 3),
-      created: field(z.int(), 'New vehicles.', 1),
-      existing: field(z.int(), 'Rows whose vehicle the fleet had.', 1),
-      rejected: field(z.int(), 'Rows that were rejected.', 1),
+      received: describedField(z.int(), 'Rows of the file.', 3),
+      created: describedField(z.int(), 'New vehicles.', 1),
+      existing: describedField(z.int(), 'Rows whose vehicle the fleet had.', 1),
+      rejected: describedField(z.int(), 'Rows that were rejected.', 1),
     })
     .describe('The rows of a file in numbers.'),
   'contract.created': contract,
@@ -72,13 +72,13 @@ export const eventData = {
     .describe('The webhook that was tested.'),
 } as const satisfies Record<string, z.ZodObject>;
 
-export type EventType = keyof typeof eventData;
-export const eventTypes = Object.keys(eventData) as [EventType, ...EventType[]];
+export type EventType = keyof typeof eventDataSchemas;
+export const eventTypes = Object.keys(eventDataSchemas) as [EventType, ...EventType[]];
 
 const OTHER = 'other';
 /** Types as an enumeration. Another version of the gateway may have recorded one that this version does not know. */
-export const eventType = z.enum([...eventTypes, OTHER]);
-export const eventTypeOf = (type: string) => eventType.catch(OTHER).parse(type);
+export const eventTypeSchema = z.enum([...eventTypes, OTHER]);
+export const knownEventType = (type: string) => eventTypeSchema.catch(OTHER).parse(type);
 
 const known = eventTypes.map((type) => `'${type}'`);
 /** `FLEET_CREATED` for `fleet.created`. */
@@ -87,14 +87,14 @@ const nameSql = (type: string) =>
 const typeOf = (name: string) => name.toLowerCase().replaceAll('_', '.');
 
 /** A type in a column, by its name in GraphQL. */
-export const typeField = (column: string): ValueField => ({
+export const eventTypeField = (column: string): ValueField => ({
   kind: 'value',
   value: { sql: nameSql(column), bare: true },
   make: typeOf,
   isText: true,
 });
 
-export const typesField = (column: string): ValueField => ({
+export const eventTypesField = (column: string): ValueField => ({
   kind: 'value',
   value: { sql: `(select coalesce(json_agg(${nameSql('t')}), '[]') from unnest(${column}) t)` },
   make: (names: string[]) => names.map(typeOf),
@@ -103,7 +103,7 @@ export const typesField = (column: string): ValueField => ({
 
 type Recorded = { data: Readonly<Record<string, unknown>>; vehicleCount: number };
 
-interface EventDataType extends UnionMember {
+interface EventDataType extends UnionFieldMember {
   types: readonly EventType[];
   schema: z.ZodObject;
   /** The object of an event in memory. */
@@ -112,7 +112,7 @@ interface EventDataType extends UnionMember {
 
 /** The type for events of these types; `names` renames members, since a union has one type for fields of one name. */
 function dataOf(types: readonly [EventType, ...EventType[]], names: Record<string, string> = {}): EventDataType {
-  const { shape, description = '' } = eventData[types[0]] as z.ZodObject;
+  const { shape, description = '' } = eventDataSchemas[types[0]] as z.ZodObject;
   const members = Object.entries(shape as Record<string, z.ZodType>).map(([name, schema]) => ({
     name,
     shown: names[name] ?? name,
@@ -129,11 +129,11 @@ function dataOf(types: readonly [EventType, ...EventType[]], names: Record<strin
   };
 }
 
-export const fleetChange = z
+export const fleetChangeSchema = z
   .object({
-    field: field(z.string(), 'The name of the field.', 'name'),
-    from: field(z.string(), 'What it was.', 'Berlin'),
-    to: field(z.string(), 'What it is from then on.', 'Hamburg'),
+    field: describedField(z.string(), 'The name of the field.', 'name'),
+    from: describedField(z.string(), 'What it was.', 'Berlin'),
+    to: describedField(z.string(), 'What it is from then on.', 'Hamburg'),
   })
   .describe('A field of a fleet that changed.');
 
@@ -145,14 +145,14 @@ export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
   FleetUpdatedData: {
     ...dataOf(['fleet.updated']),
     schema: z
-      .object({ changes: z.array(fleetChange).describe('Each field that changed.') })
+      .object({ changes: z.array(fleetChangeSchema).describe('Each field that changed.') })
       .describe('What changed of a fleet.'),
     fields: {
       changes: {
         kind: 'rows',
         from: `jsonb_each(e.data -> 'changes') with ordinality c(field, change, n)`,
         order: 'c.n',
-        members: { field: json.text('c.field'), from: changed('from'), to: changed('to') },
+        members: { field: jsonSql.text('c.field'), from: changed('from'), to: changed('to') },
       },
     },
     show: ({ data }) => ({
@@ -167,7 +167,7 @@ export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
     schema: z
       .object({ vehicleCount: z.int().describe('How many vehicles were deleted with this event.') })
       .describe('How many vehicles were deleted.'),
-    members: { vehicleCount: json.number('cardinality(e.vehicle_ids)') },
+    members: { vehicleCount: jsonSql.number('cardinality(e.vehicle_ids)') },
     show: ({ vehicleCount }) => ({ vehicleCount }),
   },
   EligibilityChangedData: {
@@ -176,7 +176,7 @@ export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
       reason: {
         kind: 'object',
         unless: `e.data ->> 'reason' is null`,
-        members: reasonMembers(`(e.data -> 'reason')`),
+        members: reasonJsonMembers(`(e.data -> 'reason')`),
       },
     },
   },
@@ -194,4 +194,4 @@ export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
   },
 };
 
-export const dataField: UnionField = { kind: 'union', types: eventDataTypes };
+export const eventDataField: UnionField = { kind: 'union', types: eventDataTypes };

@@ -2,50 +2,64 @@ import type { NotNull } from 'kysely';
 import { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
-import { exampleIds, field, timeField, uuidField } from '../fields.ts';
-import { listSchema, time } from '../input.ts';
-import { BY_CREATION, type FixedOrder } from '../sql/order.ts';
-import { cursorOf, type ListInput, type Page, readPage } from '../sql/page.ts';
-import { readOne, readSlice } from '../sql/read.ts';
+import { describedField, exampleIds, timeField, uuidField } from '../fields.ts';
+import { listSchema, timeSchema } from '../input.ts';
+import { CREATION_ORDER, type FixedSortOrder } from '../sql/order.ts';
+import { cursorOf, type ListInput, type PageArguments, readPageArguments } from '../sql/page.ts';
+import { readItemsPage, readOneRow } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { json, jsonObject, jsonTable, jsonText, type ValueSql } from '../sql/selection.ts';
-import { db, isId, prepare } from '../sql/sql.ts';
+import { jsonMembersOf, jsonObjectExpression, jsonObjectSql, jsonSql, type ValueSql } from '../sql/selection.ts';
+import { db, isId, prepareStatement } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
-import { dataField, eventData, eventTypes, typeField } from './event-data.ts';
+import { eventDataField, eventDataSchemas, eventTypeField, eventTypes } from './event-data.ts';
 import { MOST_EVENT_TYPES } from './record-events.ts';
 
-export const eventVehicle = z
+export const eventVehicleSchema = z
   .object({ id: z.uuid().describe('Its id.'), vin: z.string().describe('Its VIN.') })
   .describe('A vehicle that an event is about; it may be gone by now.');
 
-export const event = z
+export const eventSchema = z
   .object({
     id: uuidField(
       'Identifies the event; also where to go on from, as `after`, and the `webhook-id` of its deliveries.',
       exampleIds.event,
     ),
-    type: field(z.enum(eventTypes), 'What happened.', 'eligibility.changed'),
+    type: describedField(z.enum(eventTypes), 'What happened.', 'eligibility.changed'),
     timestamp: timeField('When.'),
-    company: field(z.string(), 'Whose event it is.', 'acme'),
-    fleetId: field(z.uuid().nullable(), 'The fleet it is about, if any, which may be gone by now.', exampleIds.fleet),
-    contractId: field(z.uuid().nullable(), 'The contract it is about, if any, which may be gone by now.', null),
-    vehicles: field(z.array(eventVehicle), 'The vehicles it is about, at most 1,000: more make several events.', [
-      { id: exampleIds.vehicle, vin: 'WBA3A5C50CF256985' },
-    ]),
-    vehicleCount: field(z.int(), 'How many vehicles it is about.', 1),
-    actor: field(z.string(), 'Who did it: the subject of the token, `anonymous` or `system`.', 'system'),
-    requestId: field(z.string().nullable(), 'The request it happened in, if any.', null),
-    data: field(z.union([...new Set(Object.values(eventData))]), 'What changed; its members follow from the type.', {
-      from: 'PENDING',
-      to: 'ELIGIBLE',
-      manufacturer: 'bmw',
-      reason: null,
-    }),
+    company: describedField(z.string(), 'Whose event it is.', 'acme'),
+    fleetId: describedField(
+      z.uuid().nullable(),
+      'The fleet it is about, if any, which may be gone by now.',
+      exampleIds.fleet,
+    ),
+    contractId: describedField(
+      z.uuid().nullable(),
+      'The contract it is about, if any, which may be gone by now.',
+      null,
+    ),
+    vehicles: describedField(
+      z.array(eventVehicleSchema),
+      'The vehicles it is about, at most 1,000: more make several events.',
+      [{ id: exampleIds.vehicle, vin: 'WBA3A5C50CF256985' }],
+    ),
+    vehicleCount: describedField(z.int(), 'How many vehicles it is about.', 1),
+    actor: describedField(z.string(), 'Who did it: the subject of the token, `anonymous` or `system`.', 'system'),
+    requestId: describedField(z.string().nullable(), 'The request it happened in, if any.', null),
+    data: describedField(
+      z.union([...new Set(Object.values(eventDataSchemas))]),
+      'What changed; its members follow from the type.',
+      {
+        from: 'PENDING',
+        to: 'ELIGIBLE',
+        manufacturer: 'bmw',
+        reason: null,
+      },
+    ),
   })
   .meta({ id: 'Event', description: 'A fact, as it was when it became true.' });
-export type Event = z.output<typeof event>;
+export type Event = z.output<typeof eventSchema>;
 
-export const eventFilter = z
+export const eventFilterSchema = z
   .object({
     types: listSchema(
       z.enum(eventTypes, `must be one of ${eventTypes.join(', ')}`),
@@ -59,31 +73,33 @@ export const eventFilter = z
     historyId: z.string().nullish().describe('Of this item of the history.'),
     vehicleId: z.string().nullish().describe('About this vehicle.'),
     vin: z.string().nullish().describe('About the vehicle with this VIN, also from before it was last added.'),
-    since: time.nullish().describe('From then on.'),
-    until: time.nullish().describe('Before then.'),
+    since: timeSchema.nullish().describe('From then on.'),
+    until: timeSchema.nullish().describe('Before then.'),
   })
   .describe('Which events: those that fit everything that is given.');
 /** An unparsed filter. */
-export type EventFilter = Omit<z.input<typeof eventFilter>, 'types'> & { types?: readonly string[] | null | undefined };
+export type EventFilter = Omit<z.input<typeof eventFilterSchema>, 'types'> & {
+  types?: readonly string[] | null | undefined;
+};
 
 // Events are read from the primary: the log must not be shorter on one page than it was on the last.
 
 export const getEvent = (ctx: Context, input: { id: string }): Promise<Event> =>
-  readOne(ctx, eventRows, input, { company: authorize(ctx, 'fleets:read') });
+  readOneRow(ctx, eventResource, input, { company: authorize(ctx, 'fleets:read') });
 
 /** A page of the events of the caller's company, in the order of the log. Throws ValidationFailed. */
 export async function listEvents(ctx: Context, { page, filter }: ListInput<EventFilter>) {
   const company = authorize(ctx, 'fleets:read');
-  if (page.after !== null) await positionOf(ctx, page.after.id);
-  return readSlice<Event>(ctx, eventRows, { company, page, filter, on: PUBLISHED });
+  if (page.after !== null) await positionOfEvent(ctx, page.after.id);
+  return readItemsPage<Event>(ctx, eventResource, { company, page, filter, on: EVENT_PUBLISHED_SQL });
 }
 
-export const PUBLISHED = 'e.position is not null';
+export const EVENT_PUBLISHED_SQL = 'e.position is not null';
 
 /** The position of the event with this id or cursor; throws ValidationFailed for one that is not in the log. */
-export async function positionOf(ctx: Context, after: string): Promise<string> {
+export async function positionOfEvent(ctx: Context, after: string): Promise<string> {
   const company = authorize(ctx, 'fleets:read');
-  const { after: position } = readPage({ after: eventCursor(after) });
+  const { after: position } = readPageArguments({ after: eventCursor(after) });
   const [row] = position === null ? [] : await findPosition(ctx, { company, id: position.id });
   if (!row) throw notInLog('after');
   return row.position;
@@ -94,7 +110,7 @@ const notInLog = (path: string) => {
   return new ValidationFailed([{ path, code: 'INVALID_CURSOR', message }]);
 };
 
-const findPosition = prepare((p: { company: string; id: string }) =>
+const findPosition = prepareStatement((p: { company: string; id: string }) =>
   db
     .selectFrom('event')
     .select('position')
@@ -106,40 +122,41 @@ const findPosition = prepare((p: { company: string; id: string }) =>
 
 /** The cursor for `after` or `before`, which may be the id of an event: receivers of webhooks know ids. */
 export const eventCursor = (value: string): string =>
-  isId(value) ? cursorOf({ id: value, text: null }, BY_CREATION) : value;
+  isId(value) ? cursorOf({ id: value, text: null }, CREATION_ORDER) : value;
 
-const readEventPage = ({ after, before, ...sizes }: EventPageInput): Page =>
-  readPage({ ...sizes, after: after && eventCursor(after), before: before && eventCursor(before) });
+const readEventPage = ({ after, before, ...sizes }: EventPageInput): PageArguments =>
+  readPageArguments({ ...sizes, after: after && eventCursor(after), before: before && eventCursor(before) });
 type EventPageInput = Record<string, unknown> & Partial<Record<'after' | 'before', string | null>>;
 
-const vehicleMembers = { id: json.code('u.id'), vin: json.code('u.vin') };
+const vehicleMembers = { id: jsonSql.code('u.id'), vin: jsonSql.code('u.vin') };
 const vehicles = 'unnest(e.vehicle_ids, e.vins) with ordinality u(id, vin, n)';
 const eventVehicles: ValueSql = {
-  sql: `(select '[' || coalesce(string_agg(${jsonText(vehicleMembers)}, ',' order by u.n), '') || ']'
+  sql: `(select '[' || coalesce(string_agg(${jsonObjectSql(vehicleMembers)}, ',' order by u.n), '') || ']'
     from ${vehicles})`,
 };
 
-const eventJson = jsonTable('event', 'e', event, {
-  timestamp: json.time('e.at'),
+const eventJson = jsonMembersOf('event', 'e', eventSchema, {
+  timestamp: jsonSql.time('e.at'),
   vehicles: eventVehicles,
-  vehicleCount: json.number('cardinality(e.vehicle_ids)'),
+  vehicleCount: jsonSql.number('cardinality(e.vehicle_ids)'),
 });
-export const eventObject = jsonObject<Event>(eventJson);
+export const eventJsonExpression = jsonObjectExpression<Event>(eventJson);
 
 /** SQL for an event as text, with its vehicles unless there are more than `most`. */
 export const eventTextSql = (most: number): string =>
-  jsonText({
+  jsonObjectSql({
     ...eventJson,
     vehicles: { sql: `case when cardinality(e.vehicle_ids) > ${most} then '[]' else ${eventVehicles.sql} end` },
   });
 
 /** Whether a list of an event has this element: written twice, so that the planner prefers the inverted index. */
-export const listing = (list: string, one: string): string => `${list} @> array[${one}] and ${list} @> array[${one}]`;
+export const listContainsSql = (list: string, one: string): string =>
+  `${list} @> array[${one}] and ${list} @> array[${one}]`;
 
 /** Only callers with this scope see events of contracts. */
-export const HIDDEN = { scope: 'contracts:read', where: `e.type not like 'contract.%'` } as const;
+export const CONTRACT_EVENTS_ACCESS = { scope: 'contracts:read', where: `e.type not like 'contract.%'` } as const;
 
-const logOrder: FixedOrder = {
+const logOrder: FixedSortOrder = {
   columns: ['e.position'],
   placeOf: (id) => [
     `(select p.position from event p where p.company = $company and p.id = ${id}::uuid and p.position is not null)`,
@@ -149,7 +166,7 @@ const logOrder: FixedOrder = {
 };
 
 /** The order for the few events of a vehicle. The log's own index would be walked until it yields a page of them. */
-export const unindexedOrder: FixedOrder = { ...logOrder, columns: ['(e.position + 0)'], range: undefined };
+export const unindexedEventOrder: FixedSortOrder = { ...logOrder, columns: ['(e.position + 0)'], range: undefined };
 
 /** A bound of the positions of events since (or before) a time: events are written at their time or within an hour. */
 const positionAt = (
@@ -161,24 +178,24 @@ const positionAt = (
     extract(epoch from ?::timestamptz ${sign} interval '1 hour') * 1000)::bigint), 12, '0') || '70008000000000000000')::uuid
   order by near.id ${direction} limit 1)`;
 
-export const eventRows: Resource = {
+export const eventResource: Resource = {
   table: 'event e',
   id: 'e.id',
   members: eventJson,
   fields: {
-    type: typeField('e.type'),
-    data: dataField,
+    type: eventTypeField('e.type'),
+    data: eventDataField,
     vehicles: { kind: 'rows', from: vehicles, order: 'u.n', members: vehicleMembers },
   },
-  filter: eventFilter,
+  filter: eventFilterSchema,
   conditions: {
     id: ['e.id = ?::uuid', idOrNull],
     types: ['e.type = any(?::text[])'],
     fleetId: ['e.fleet_id is not null and e.fleet_id = ?::uuid', idOrNull],
     contractId: ['e.contract_id is not null and e.contract_id = ?::uuid', idOrNull],
     historyId: ['e.history_id is not null and e.history_id = ?::uuid', idOrNull],
-    vehicleId: [listing('e.vehicle_ids', '?::uuid'), idOrNull],
-    vin: [listing('e.vins', '?::text'), vinOrNull],
+    vehicleId: [listContainsSql('e.vehicle_ids', '?::uuid'), idOrNull],
+    vin: [listContainsSql('e.vins', '?::text'), vinOrNull],
     since: [`e.at >= ?::timestamptz and e.position >= coalesce(${positionAt('-', '<', 'desc')}, 0)`],
     until: [`e.at < ?::timestamptz and e.position <= coalesce(${positionAt('+', '>=', 'asc')}, ${2n ** 63n - 1n})`],
   },
@@ -188,9 +205,9 @@ export const eventRows: Resource = {
     contractId: 'e.contract_id',
     historyId: 'e.history_id',
   },
-  sparse: { names: ['vehicleId', 'vin'], order: unindexedOrder },
+  sparse: { names: ['vehicleId', 'vin'], order: unindexedEventOrder },
   readPage: readEventPage,
-  lacking: HIDDEN,
+  lacking: CONTRACT_EVENTS_ACCESS,
   primary: true,
   missing: () => new NotFound('There is no event with this id, or it is no longer kept.'),
 };

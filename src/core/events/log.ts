@@ -9,34 +9,34 @@ import {
 } from 'kysely';
 import { eligibilityStatuses } from '../../entities/fleet.ts';
 import type { Context } from '../context.ts';
-import { scheduling } from '../schedule.ts';
-import { onNewest, transaction } from '../sql/send.ts';
-import { anyOf, db, FIRST_ID, prepare } from '../sql/sql.ts';
+import { scheduleClause } from '../schedule.ts';
+import { newestReadSender, runInTransaction } from '../sql/send.ts';
+import { anyOfQuery, db, LOWEST_ID, prepareStatement } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 
 // Every company has a log of its own, whose end is counted in the company's row.
 
-export const endOfLog = (company: string | RawBuilder<string>) =>
+export const endOfLogExpression = (company: string | RawBuilder<string>) =>
   sql<string>`coalesce((select position from company where company = ${company}), 0)`;
 
-const readEnd = prepare((p: { company: string }) => db.selectNoFrom(endOfLog(p.company).as('end')));
+const readEnd = prepareStatement((p: { company: string }) => db.selectNoFrom(endOfLogExpression(p.company).as('end')));
 
 /** The position of the last event of a company; '0' before the first. */
 export async function readEndOfLog(ctx: Context, company: string): Promise<string> {
-  const [row] = await readEnd(onNewest(ctx), { company });
+  const [row] = await readEnd(newestReadSender(ctx), { company });
   return row?.end ?? '0';
 }
 
 /** A `with` clause that inserts the company's row if there is none. */
-export const knowCompany = (company: string) => (q: QueryCreator<Tables>) =>
+export const companyRowClause = (company: string) => (q: QueryCreator<Tables>) =>
   q
     .insertInto('company')
     .values({ company })
     .onConflict((conflict) => conflict.doNothing());
 
-const addCompany = prepare((p: { company: string }) => knowCompany(p.company)(db));
+const addCompany = prepareStatement((p: { company: string }) => companyRowClause(p.company)(db));
 
-const lockLog = prepare((p: { company: string }) =>
+const lockLog = prepareStatement((p: { company: string }) =>
   db.selectFrom('company').select('company').where('company', '=', p.company).forNoKeyUpdate(),
 );
 
@@ -50,7 +50,7 @@ export async function holdPublishing(ctx: Context, company: string): Promise<voi
 }
 
 /** A `with` clause with deliveries of these events for the webhooks `w` that want them. Tests have one webhook each. */
-export const delivering = (
+export const deliveriesClause = (
   q: QueryCreator<Tables>,
   { company, now }: { company: string; now: Date | string },
   events: AliasedExpression<{ id: string; type: string; position: string | null }, 'e'>,
@@ -83,7 +83,7 @@ const MANY_WEBHOOKS = 10;
 const EVENTS_SEARCHED = 1000;
 
 /** Reads unpublished events only: a company without any costs nothing. */
-const findUnpublished = prepare((p: { after: string }) =>
+const findUnpublished = prepareStatement((p: { after: string }) =>
   db
     .selectFrom('event')
     .select('company')
@@ -94,7 +94,7 @@ const findUnpublished = prepare((p: { after: string }) =>
 );
 
 /** The next companies after `after`, by name, with unpublished events, and the `last` of them: '' at the end. */
-export async function companiesToPublish(ctx: Context, after = ''): Promise<{ companies: string[]; last: string }> {
+export async function findCompaniesToPublish(ctx: Context, after = ''): Promise<{ companies: string[]; last: string }> {
   const events = await findUnpublished(ctx, { after });
   const companies = [...new Set(events.map(({ company }) => company))];
   return { companies, last: events.length < EVENTS_SEARCHED ? '' : (companies.at(-1) ?? '') };
@@ -105,7 +105,7 @@ const w = expressionBuilder<{ w: Tables['webhook'] }, 'w'>();
 const isSentTo = w.and([w('w.state', '=', sql.lit('ACTIVE')), w('w.held_from', 'is', null)]);
 const count = sql<number>`count(*)::int`.as('count');
 
-const lockFreeLog = prepare((p: { company: string }) =>
+const lockFreeLog = prepareStatement((p: { company: string }) =>
   db
     .selectFrom('company')
     .select(({ selectFrom }) => [
@@ -164,14 +164,14 @@ const keepHistory = (p: { company: string }) => sql<{ id: string; key: string }>
 
 const countActivity = (p: { company: string }) => sql<{ company: string }>`(
   insert into activity (company, hour, fleet_id, type, events, vehicles)
-  select ${p.company}, hour, coalesce(fleet_id, ${sql.lit(FIRST_ID)}), type, count(*), sum(vehicles)
-  from due group by hour, coalesce(fleet_id, ${sql.lit(FIRST_ID)}), type
+  select ${p.company}, hour, coalesce(fleet_id, ${sql.lit(LOWEST_ID)}), type, count(*), sum(vehicles)
+  from due group by hour, coalesce(fleet_id, ${sql.lit(LOWEST_ID)}), type
   on conflict (company, hour, fleet_id, type) do update set
     events = activity.events + excluded.events, vehicles = activity.vehicles + excluded.vehicles
   returning company)`;
 
 const publishing = (most: number) =>
-  prepare((p: { company: string; end: string; now: Date }) =>
+  prepareStatement((p: { company: string; end: string; now: Date }) =>
     db
       .with(
         (cte) => cte('due').materialized(),
@@ -186,7 +186,7 @@ const publishing = (most: number) =>
           .innerJoin('item', 'item.key', 'due.key')
           .set(({ ref }) => ({ position: ref('due.position'), history_id: ref('item.id') }))
           .where('e.company', '=', p.company)
-          .where('e.id', '=', (of) => anyOf(of.selectFrom('due').select('id')))
+          .where('e.id', '=', (of) => anyOfQuery(of.selectFrom('due').select('id')))
           .whereRef('e.id', '=', 'due.id')
           .returning(['e.id', 'e.type', 'e.position']),
       )
@@ -198,10 +198,13 @@ const publishing = (most: number) =>
           .where(({ exists, selectFrom }) => exists(selectFrom('due').select('id'))),
       )
       .with('delivered', (q) =>
-        delivering(q, p, q.selectFrom('published').selectAll().as('e'), isSentTo).returning(['company', 'due_at']),
+        deliveriesClause(q, p, q.selectFrom('published').selectAll().as('e'), isSentTo).returning([
+          'company',
+          'due_at',
+        ]),
       )
       .with('scheduled', (q) =>
-        scheduling(q, 'delivery', q.selectFrom('delivered').select(['company', 'due_at']).as('r')),
+        scheduleClause(q, 'delivery', q.selectFrom('delivered').select(['company', 'due_at']).as('r')),
       )
       .selectFrom('published')
       .select(({ exists, selectFrom }) => exists(selectFrom('delivered').select('company')).as('isDelivered')),
@@ -211,7 +214,7 @@ const publishFew = publishing(FEW_EVENTS);
 
 /** Publishes a company's next events in one transaction, with their deliveries, unless another process does. */
 export async function publishEventsOf(ctx: Context, company: string) {
-  return transaction(ctx, async () => {
+  return runInTransaction(ctx, async () => {
     const [free] = await lockFreeLog(ctx, { company });
     if (!free) return { events: 0, more: false };
     const [publish, most] =

@@ -1,42 +1,50 @@
 import { type AliasedExpression, type Expression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { z } from 'zod';
 import type { Context } from '../context.ts';
-import { mended } from '../input.ts';
-import { db, prepare } from '../sql/sql.ts';
+import { mendText } from '../input.ts';
+import { db, prepareStatement } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
-import type { EventType, eventData } from './event-data.ts';
+import type { EventType, eventDataSchemas } from './event-data.ts';
 
 export const MOST_EVENT_TYPES = 100;
 
-export type Fact = { [Type in EventType]: FactOf<Type> }[EventType];
+export type EventFact = { [Type in EventType]: FactOf<Type> }[EventType];
 interface FactOf<Type extends EventType> {
   type: Type;
-  data?: z.input<(typeof eventData)[Type]>;
+  data?: z.input<(typeof eventDataSchemas)[Type]>;
   company: string;
   fleetId?: string;
   vehicles?: readonly { id: string; vin: string }[];
 }
 
 /** The most vehicles that an event names; more vehicles make several events. */
-export const EVENT_VEHICLES = 1000;
+export const MOST_EVENT_VEHICLES = 1000;
 
 /** The actor, request and time (ISO 8601) of events, among a statement's values. */
-export interface By {
+export interface EventOrigin {
   actor: string;
   request_id: string | null;
   at: string;
 }
 
-export const byCaller = (ctx: Context): By => ({
-  actor: mended(ctx.caller?.subject || 'anonymous'),
+export const callerOrigin = (ctx: Context): EventOrigin => ({
+  actor: mendText(ctx.caller?.subject || 'anonymous'),
   request_id: ctx.requestId,
   at: ctx.now().toISOString(),
 });
 
-export const bySystem = (ctx: Context): By => ({ actor: 'system', request_id: null, at: ctx.now().toISOString() });
+export const systemOrigin = (ctx: Context): EventOrigin => ({
+  actor: 'system',
+  request_id: null,
+  at: ctx.now().toISOString(),
+});
 
 /** Records facts of the open transaction in one statement, and gives the events' ids. */
-export async function record(ctx: Context, facts: readonly Fact[], by = byCaller(ctx)): Promise<string[]> {
+export async function recordEvents(
+  ctx: Context,
+  facts: readonly EventFact[],
+  by = callerOrigin(ctx),
+): Promise<string[]> {
   if (facts.length === 0) return [];
   const rows = facts.flatMap(({ type, data = {}, company, fleetId: fleet_id, vehicles = [] }) =>
     batchesOf(vehicles).map((batch) => ({
@@ -51,8 +59,10 @@ export async function record(ctx: Context, facts: readonly Fact[], by = byCaller
 }
 
 function batchesOf<T>(vehicles: readonly T[]): (readonly T[])[] {
-  const count = Math.max(1, Math.ceil(vehicles.length / EVENT_VEHICLES));
-  return Array.from({ length: count }, (_, n) => vehicles.slice(n * EVENT_VEHICLES, (n + 1) * EVENT_VEHICLES));
+  const count = Math.max(1, Math.ceil(vehicles.length / MOST_EVENT_VEHICLES));
+  return Array.from({ length: count }, (_, n) =>
+    vehicles.slice(n * MOST_EVENT_VEHICLES, (n + 1) * MOST_EVENT_VEHICLES),
+  );
 }
 
 const factColumns = ['company', 'fleet_id', 'contract_id', 'vehicle_ids', 'vins', 'data'] as const;
@@ -63,7 +73,7 @@ type FactRow = Omit<Pick<EventRow, (typeof factColumns)[number]>, 'data'> & { da
 type FactRows = Expression<FactRow> & { as<A extends string>(alias: A): AliasedExpression<FactRow, A> };
 
 /** A `with` clause that records an event for each row, by type. */
-export function recording(q: QueryCreator<Tables>, by: By, events: Partial<Record<EventType, FactRows>>) {
+export function eventsClause(q: QueryCreator<Tables>, by: EventOrigin, events: Partial<Record<EventType, FactRows>>) {
   const [first, ...others] = Object.entries(events).map(([type, facts]) =>
     db
       .selectFrom(facts.as('f'))
@@ -80,14 +90,14 @@ export function recording(q: QueryCreator<Tables>, by: By, events: Partial<Recor
   return q.insertInto('event').columns(eventColumns).expression(rows);
 }
 
-/** Facts for events: each of at most EVENT_VEHICLES of these vehicles. */
-export function inBatches(
+/** Facts for events: each of at most MOST_EVENT_VEHICLES of these vehicles. */
+export function vehicleFactsQuery(
   vehicles: AliasedExpression<Pick<Selectable<Tables['vehicle']>, 'company' | 'fleet_id' | 'id' | 'vin'>, 'v'>,
 ) {
   const numbered = db
     .selectFrom(vehicles)
     .selectAll()
-    .select(sql<string>`(row_number() over () - 1) / ${sql.lit(EVENT_VEHICLES)}`.as('batch'));
+    .select(sql<string>`(row_number() over () - 1) / ${sql.lit(MOST_EVENT_VEHICLES)}`.as('batch'));
   return db
     .selectFrom(numbered.as('v'))
     .select(({ fn }) => [
@@ -102,7 +112,7 @@ export function inBatches(
     .orderBy('batch');
 }
 
-const insertFacts = prepare((p: { rows: string }) =>
+const insertFacts = prepareStatement((p: { rows: string }) =>
   db
     .insertInto('event')
     .columns(eventColumns)

@@ -1,32 +1,50 @@
 import type { z } from 'zod';
 import { eligibilityStatuses, Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
-import { type Expected, FleetNotFound, needExpected, ValidationFailed } from '../errors.ts';
-import { knowCompany } from '../events/log.ts';
-import { announceEvents, type By, byCaller, record } from '../events/record-events.ts';
+import { FleetNotFound, type Precondition, requirePrecondition, ValidationFailed } from '../errors.ts';
+import { companyRowClause } from '../events/log.ts';
+import { announceEvents, callerOrigin, type EventOrigin, recordEvents } from '../events/record-events.ts';
 import { readInput } from '../input.ts';
 import type { ListInput } from '../sql/page.ts';
-import { type RowWriter, readOne, readText } from '../sql/read.ts';
+import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { type JsonTable, json, jsonObject, jsonTable } from '../sql/selection.ts';
-import { append, transaction } from '../sql/send.ts';
-import { anyId, anyOf, db, isId, newId, type Prepared, prepare, type RowKey } from '../sql/sql.ts';
-import { createFleetInput, type Fleet, fleet, fleetFilter, fleetOrders, updateFleetInput } from './fleet.ts';
+import { type JsonMembers, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
+import { appendSender, runInTransaction } from '../sql/send.ts';
+import {
+  anyOfIds,
+  anyOfQuery,
+  db,
+  isId,
+  newId,
+  type PreparedStatement,
+  prepareStatement,
+  type RowKey,
+} from '../sql/sql.ts';
+import {
+  createFleetInput,
+  type Fleet,
+  fleetFilterSchema,
+  fleetSchema,
+  fleetSortOrders,
+  updateFleetInput,
+} from './fleet.ts';
 
 export const getFleet = (ctx: Context, input: { id: string }): Promise<Fleet> =>
-  readOne(ctx, fleetRows, input, { company: authorize(ctx, 'fleets:read') });
+  readOneRow(ctx, fleetResource, input, { company: authorize(ctx, 'fleets:read') });
 
 /** The fleet after its caller's change; null if it was deleted since. */
 export const fleetAfterChange = (ctx: Context, input: { id: string }): Promise<Fleet | null> =>
-  readOne<Fleet>(ctx, fleetRows, input, { company: authorize(ctx, 'fleets:write'), newest: true }).catch((error) => {
-    if (error instanceof FleetNotFound) return null;
-    throw error;
-  });
+  readOneRow<Fleet>(ctx, fleetResource, input, { company: authorize(ctx, 'fleets:write'), newest: true }).catch(
+    (error) => {
+      if (error instanceof FleetNotFound) return null;
+      throw error;
+    },
+  );
 
-export const listFleets = (ctx: Context, writer: RowWriter, input: ListInput<z.input<typeof fleetFilter>>) =>
-  readText(ctx, fleetRows, writer, { company: authorize(ctx, 'fleets:read'), ...input });
+export const listFleets = (ctx: Context, writer: RowWriter, input: ListInput<z.input<typeof fleetFilterSchema>>) =>
+  readTextPage(ctx, fleetResource, writer, { company: authorize(ctx, 'fleets:read'), ...input });
 
-const findCompany = prepare((p: { id: string }) =>
+const findCompany = prepareStatement((p: { id: string }) =>
   db.selectFrom('fleet').select('company').where('id', '=', p.id).where('deletion', 'is', null),
 );
 
@@ -38,74 +56,74 @@ export async function companyOfFleet(ctx: Context, id: string): Promise<string> 
 }
 
 /** The company's fleets that are not deleted, for statements. */
-export const existingFleets = (company: string) =>
+export const existingFleetsQuery = (company: string) =>
   db.selectFrom('fleet').where('company', '=', company).where('deletion', 'is', null);
 
-const oneFleet = (p: RowKey) => existingFleets(p.company).select(['company', 'id']).where('id', '=', p.id);
+const oneFleet = (p: RowKey) => existingFleetsQuery(p.company).select(['company', 'id']).where('id', '=', p.id);
 
 const needing =
-  (find: Prepared<RowKey, RowKey>) =>
+  (find: PreparedStatement<RowKey, RowKey>) =>
   async (ctx: Context, company: string, id: string): Promise<void> => {
     const found = isId(id) ? await find(ctx, { company, id }) : [];
     if (found.length === 0) throw new FleetNotFound();
   };
 
 /** Throws FleetNotFound unless the company has the fleet. Locks nothing. */
-export const needFleet = needing(prepare(oneFleet));
+export const requireFleet = needing(prepareStatement(oneFleet));
 
 /** A `with` clause that holds a fleet; gives its company and id, or nothing. */
-export const holdingFleet = (p: RowKey) => oneFleet(p).forKeyShare();
+export const lockedFleetClause = (p: RowKey) => oneFleet(p).forKeyShare();
 
 /**
- * Like needFleet, and keeps the fleet until the transaction ends. Callers hold a fleet before they lock its vehicles, against
+ * Like requireFleet, and keeps the fleet until the transaction ends. Callers hold a fleet before they lock its vehicles, against
  * deadlocks.
  */
-export const holdFleet = needing(prepare(holdingFleet));
+export const shareLockFleet = needing(prepareStatement(lockedFleetClause));
 
-/** Like needFleet, and locks the fleet until the transaction ends. */
-export const lockFleet = needing(prepare((p: RowKey) => oneFleet(p).forUpdate()));
+/** Like requireFleet, and locks the fleet until the transaction ends. */
+export const lockFleet = needing(prepareStatement((p: RowKey) => oneFleet(p).forUpdate()));
 
 /** A `with` clause that holds the fleets of these vehicles, but those that are locked for deletion. */
-export const holdingFleetsOf = ({ company, ids }: { company: string; ids: readonly string[] }) => {
+export const lockedFleetsClause = ({ company, ids }: { company: string; ids: readonly string[] }) => {
   const theirs = db
     .selectFrom('vehicle')
     .select('fleet_id')
     .where('company', '=', company)
-    .where('id', '=', anyId(ids));
-  return existingFleets(company).select('id').where('id', '=', anyOf(theirs)).forKeyShare().skipLocked();
+    .where('id', '=', anyOfIds(ids));
+  return existingFleetsQuery(company).select('id').where('id', '=', anyOfQuery(theirs)).forKeyShare().skipLocked();
 };
 
-const findDeleted = prepare((p: { company: string }) =>
+const findDeleted = prepareStatement((p: { company: string }) =>
   db.selectFrom('fleet').select('id').where('company', '=', p.company).where('deletion', 'is not', null).limit(1),
 );
 
-export const isDeleting = async (ctx: Context, company: string): Promise<boolean> =>
+export const hasFleetsInDeletion = async (ctx: Context, company: string): Promise<boolean> =>
   (await findDeleted(ctx, { company })).length > 0;
 
-export const TALLY = 'vehicle_tally t where t.company = $company and t.fleet_id = f.id';
+export const FLEET_TALLY_SQL = 'vehicle_tally t where t.company = $company and t.fleet_id = f.id';
 
 const statuses = eligibilityStatuses.map((status) => [status.toLowerCase(), status] as const);
 /** An EligibilitySummary, from columns that are named as its members. */
-export const byStatus = (row: string): JsonTable =>
-  Object.fromEntries(statuses.map(([name]) => [name, json.number(`${row}.${name}`)]));
-export const sums = [
+export const eligibilitySummaryJson = (row: string): JsonMembers =>
+  Object.fromEntries(statuses.map(([name]) => [name, jsonSql.number(`${row}.${name}`)]));
+export const tallySumsSql = [
   'coalesce(sum(t.delta), 0) as total',
   ...statuses.map(([name, status]) => `coalesce(sum(t.delta) filter (where t.status = '${status}'), 0) as ${name}`),
 ].join(', ');
 
-export const fleetRows: Resource = {
+export const fleetResource: Resource = {
   table: 'fleet f',
   where: 'f.deletion is null',
   id: 'f.id',
-  lookups: { counts: `cross join lateral (select ${sums} from ${TALLY}) counts` },
-  members: jsonTable('fleet', 'f', fleet, { vehicleCount: json.number('counts.total') }),
-  filter: fleetFilter,
+  lookups: { counts: `cross join lateral (select ${tallySumsSql} from ${FLEET_TALLY_SQL}) counts` },
+  members: jsonMembersOf('fleet', 'f', fleetSchema, { vehicleCount: jsonSql.number('counts.total') }),
+  filter: fleetFilterSchema,
   conditions: {
     id: ['f.id = ?::uuid', idOrNull],
     name: ['position(folded(?::text) in folded(f.name)) > 0'],
     vat: ['f.vat = ?'],
   },
-  orders: fleetOrders,
+  orders: fleetSortOrders,
   missing: () => new FleetNotFound(),
 };
 
@@ -113,21 +131,21 @@ export const fleetRows: Resource = {
 export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> {
   const company = authorize(ctx, 'fleets:write');
   const fields = readInput(createFleetInput, input);
-  const by = byCaller(ctx);
+  const by = callerOrigin(ctx);
   const made: Fleet = { id: newId(), company, ...fields, vehicleCount: 0, createdAt: by.at, updatedAt: by.at };
-  await insertFleet(append(ctx), { ...made, ...by, data: JSON.stringify(fields) });
+  await insertFleet(appendSender(ctx), { ...made, ...by, data: JSON.stringify(fields) });
   announceEvents(ctx);
   return made;
 }
 
 // A unit of work would take four round trips for the fleet and its event.
-const insertFleet = prepare((p: Fleet & By & { data: string }) => {
+const insertFleet = prepareStatement((p: Fleet & EventOrigin & { data: string }) => {
   const texts = { name: p.name, company_address: p.companyAddress, email: p.email, vat: p.vat };
   const row = { id: p.id, company: p.company, ...texts, created_at: p.at, updated_at: p.at };
   const event = { type: 'fleet.created', actor: p.actor, request_id: p.request_id, at: p.at };
   return db
     .with('made', (q) => q.insertInto('fleet').values(row))
-    .with('known', knowCompany(p.company))
+    .with('known', companyRowClause(p.company))
     .with('recorded', (q) =>
       q.insertInto('event').values({ ...event, company: p.company, fleet_id: p.id, data: p.data }),
     )
@@ -135,14 +153,14 @@ const insertFleet = prepare((p: Fleet & By & { data: string }) => {
 });
 
 /** Changes the named fields of a fleet; throws FleetNotFound, PreconditionFailed, or ValidationFailed for no field. */
-export async function updateFleet(ctx: Context, input: unknown, expected?: Expected<Fleet>): Promise<Fleet> {
+export async function updateFleet(ctx: Context, input: unknown, expected?: Precondition<Fleet>): Promise<Fleet> {
   const company = authorize(ctx, 'fleets:write');
   const { id, ...fields } = readInput(updateFleetInput, input);
-  return transaction(ctx, async (em) => {
+  return runInTransaction(ctx, async (em) => {
     const [row] = isId(id) ? await lockToChange(ctx, { id, company }) : [];
     if (!row) throw new FleetNotFound();
     const { json: before } = row;
-    needExpected(before, expected);
+    requirePrecondition(before, expected);
     const named = Object.entries(fields).filter((one): one is [FleetText, string] => one[1] !== undefined);
     if (named.length === 0) {
       const names = Object.keys(createFleetInput.shape).join(', ');
@@ -153,7 +171,7 @@ export async function updateFleet(ctx: Context, input: unknown, expected?: Expec
     const now = ctx.now();
     await em.nativeUpdate(FleetEntity, { company, id: before.id }, { ...Object.fromEntries(changed), updatedAt: now });
     const changes = Object.fromEntries(changed.map(([name, to]) => [name, { from: before[name], to }]));
-    await record(ctx, [{ type: 'fleet.updated', company, fleetId: before.id, data: { changes } }]);
+    await recordEvents(ctx, [{ type: 'fleet.updated', company, fleetId: before.id, data: { changes } }]);
     return { ...before, ...Object.fromEntries(changed), updatedAt: now.toISOString() };
   });
 }
@@ -161,13 +179,13 @@ export async function updateFleet(ctx: Context, input: unknown, expected?: Expec
 type FleetText = keyof z.output<typeof createFleetInput>;
 
 /** Locks a fleet against other changes, but not against new vehicles, which hold its id until their commit. */
-const lockToChange = prepare((p: RowKey) => {
+const lockToChange = prepareStatement((p: RowKey) => {
   const count =
     '(select coalesce(sum(delta), 0) from vehicle_tally t where t.company = f.company and t.fleet_id = f.id)';
-  const members = jsonTable('fleet', 'f', fleet, { vehicleCount: json.number(count) });
+  const members = jsonMembersOf('fleet', 'f', fleetSchema, { vehicleCount: jsonSql.number(count) });
   return db
     .selectFrom('fleet as f')
-    .select(jsonObject<Fleet>(members).as('json'))
+    .select(jsonObjectExpression<Fleet>(members).as('json'))
     .where('company', '=', p.company)
     .where('id', '=', p.id)
     .where('deletion', 'is', null)

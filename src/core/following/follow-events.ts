@@ -1,15 +1,15 @@
 import { sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
-import { authorize, type Context, renewed } from '../context.ts';
-import { type Event, type EventFilter, eventRows, positionOf } from '../events/events.ts';
-import { endOfLog, readEndOfLog } from '../events/log.ts';
-import { needFleet } from '../fleets/fleets.ts';
-import type { Source } from '../followers.ts';
-import { isHidden, rowsOf, whereOf } from '../sql/list-rows.ts';
-import { type Conditions, filterOf } from '../sql/resource.ts';
-import { jsonText } from '../sql/selection.ts';
-import { onPrimary } from '../sql/send.ts';
-import { db, isId, madeIn, numbered } from '../sql/sql.ts';
+import { authorize, type Context, renewContext } from '../context.ts';
+import { type Event, type EventFilter, eventResource, positionOfEvent } from '../events/events.ts';
+import { endOfLogExpression, readEndOfLog } from '../events/log.ts';
+import { requireFleet } from '../fleets/fleets.ts';
+import type { FollowedSource } from '../followers.ts';
+import { hidesRows, rowSelectionOf, whereSql } from '../sql/list-rows.ts';
+import { type GivenConditions, readFilterConditions } from '../sql/resource.ts';
+import { jsonObjectSql } from '../sql/selection.ts';
+import { primarySender } from '../sql/send.ts';
+import { db, getOrCreate, isId, numberParameters } from '../sql/sql.ts';
 
 const READ_AT_ONCE = 100;
 
@@ -23,18 +23,18 @@ interface LogPage {
 }
 
 /** Makes a function that reads events after a position, by a filter. */
-function nextEvents(company: string, { names, values: given }: Conditions, hidden: boolean) {
-  const where = whereOf(rowsOf(eventRows, { names, hidden }));
-  const end = endOfLog(sql.raw('$company')).compile(db).sql;
-  const statement = numbered(
+function nextEvents(company: string, { names, values: given }: GivenConditions, hidden: boolean) {
+  const where = whereSql(rowSelectionOf(eventResource, { names, hidden }));
+  const end = endOfLogExpression(sql.raw('$company')).compile(db).sql;
+  const statement = numberParameters(
     `select log."end"::text, page.position::text, page.json from (select ${end} as "end") log left join lateral (
-       select e.position, ${jsonText(eventRows.members)}::json as json from event e
+       select e.position, ${jsonObjectSql(eventResource.members)}::json as json from event e
        where e.position > $position::bigint and ${where} order by e.position limit ${READ_AT_ONCE}
      ) page on true order by page.position`,
   );
   return async (ctx: Context, after: string): Promise<LogPage> => {
     const values = statement.values({ ...given, company, position: after });
-    const rows = (await onPrimary(ctx)(statement.text, values)) as LogRow[];
+    const rows = (await primarySender(ctx)(statement.text, values)) as LogRow[];
     const events = rows.flatMap(({ position, json }) => (position === null ? [] : [{ position, event: json }]));
     const more = events.length === READ_AT_ONCE;
     // Events that the filter left out need not be read again.
@@ -47,7 +47,7 @@ const KEPT = 20_000;
 const sizeOf = ({ events }: LogPage): number => events.reduce((sum, { event }) => sum + 1 + event.vehicles.length, 0);
 
 /** The end of a company's log, read once for all of its followers. */
-class CompanyLog implements Source {
+class CompanyLog implements FollowedSource {
   readonly listeners;
   readonly #read: (ctx: Context, after: string) => Promise<LogPage>;
   /** The pages that were read last, by the position before them. */
@@ -72,7 +72,7 @@ class CompanyLog implements Source {
 
   /** The events after a position; never skips one. */
   async after(ctx: Context, position: string): Promise<LogPage> {
-    return this.#kept(position) ?? madeIn(this.#latest, position, () => this.#readNew(ctx, position));
+    return this.#kept(position) ?? getOrCreate(this.#latest, position, () => this.#readNew(ctx, position));
   }
 
   #kept(position: string): LogPage | null {
@@ -106,11 +106,11 @@ type FollowInput = { after?: string | null | undefined; filter?: EventFilter | n
  */
 export async function followEvents(ctx: Context, input: FollowInput, signal: AbortSignal) {
   const company = authorize(ctx, 'fleets:read');
-  const { names, values } = filterOf(eventRows, input.filter);
-  const hidden = isHidden(ctx, eventRows);
+  const { names, values } = readFilterConditions(eventResource, input.filter);
+  const hidden = hidesRows(ctx, eventResource);
   const { fleetId } = input.filter ?? {};
-  if (fleetId != null && input.after == null) await needFleet(ctx, company, isId(fleetId) ? fleetId : '');
-  let position = input.after == null ? await readEndOfLog(ctx, company) : await positionOf(ctx, input.after);
+  if (fleetId != null && input.after == null) await requireFleet(ctx, company, isId(fleetId) ? fleetId : '');
+  let position = input.after == null ? await readEndOfLog(ctx, company) : await positionOfEvent(ctx, input.after);
 
   // Listening begins before the first look, so that an event in between is not missed.
   const open = () => new CompanyLog(company);
@@ -123,7 +123,7 @@ export async function followEvents(ctx: Context, input: FollowInput, signal: Abo
   async function* events(): AsyncGenerator<Event> {
     try {
       while (!signal.aborted) {
-        const page = atEnd ? await log.after(renewed(ctx), position) : await past(renewed(ctx), position);
+        const page = atEnd ? await log.after(renewContext(ctx), position) : await past(renewContext(ctx), position);
         for (const { position: place, event } of page.events) {
           if (atEnd && !isWanted(event, values, hidden)) continue;
           yield event;
@@ -141,7 +141,7 @@ export async function followEvents(ctx: Context, input: FollowInput, signal: Abo
   return events();
 }
 
-/** Conditions of `eventRows` on an event in memory; null fits nothing. `historyId`, which events lack, needs SQL. */
+/** Conditions of `eventResource` on an event in memory; null fits nothing. `historyId`, which events lack, needs SQL. */
 const fits: Record<string, (event: Event, wanted: never) => boolean> = {
   types: ({ type }, wanted: readonly string[]) => wanted.includes(type),
   fleetId: ({ fleetId }, wanted: string) => fleetId === wanted.toLowerCase(),

@@ -1,21 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { EligibilityNews } from '../changes.ts';
-import { authorize, type Context, renewed, type Services } from '../context.ts';
+import { authorize, type Context, renewContext, type Services } from '../context.ts';
 import { ImportNotFound, Unavailable } from '../errors.ts';
-import { needFleet } from '../fleets/fleets.ts';
-import type { Follower, Source } from '../followers.ts';
+import { requireFleet } from '../fleets/fleets.ts';
+import type { FollowedSource, Follower } from '../followers.ts';
 import { getImport, type Import } from '../imports/imports.ts';
-import { isUnderWay } from '../imports/run.ts';
-import { asTime, db, isId, madeIn, prepare } from '../sql/sql.ts';
+import { isImportUnderWay } from '../imports/run.ts';
+import { asTimestamptz, db, getOrCreate, isId, prepareStatement } from '../sql/sql.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
 import { findVehicles } from '../vehicles/vehicles.ts';
 
 /** Vehicles with new answers until the signal aborts. Throws FleetNotFound; later Unavailable for too slow a reader. */
-export async function eligibilityChanges(ctx: Context, input: { fleetId?: string | null }, signal: AbortSignal) {
+export async function followEligibilityChanges(ctx: Context, input: { fleetId?: string | null }, signal: AbortSignal) {
   const company = authorize(ctx, 'fleets:read');
   const fleetId = input.fleetId?.toLowerCase() ?? null;
-  if (fleetId !== null) await needFleet(ctx, company, fleetId);
+  if (fleetId !== null) await requireFleet(ctx, company, fleetId);
   const open = () => new CompanyAnswers(company, ctx.services);
   const { source, follower, leave } = ctx.services.followers.join(['eligibility', company], open, signal);
   const readNext = source.readFrom(follower);
@@ -24,7 +24,7 @@ export async function eligibilityChanges(ctx: Context, input: { fleetId?: string
     try {
       while (await follower.wait({ signal })) {
         do {
-          for (const vehicle of await readNext(renewed(ctx))) {
+          for (const vehicle of await readNext(renewContext(ctx))) {
             if (fleetId === null || vehicle.fleetId === fleetId) yield vehicle;
           }
         } while (follower.heard < source.last && !signal.aborted);
@@ -44,7 +44,7 @@ const KEPT = 1_000;
 const MARGIN_MS = 60_000;
 
 /** The vehicles of a company with new answers, in the order of the news, read once for all followers. */
-class CompanyAnswers implements Source {
+class CompanyAnswers implements FollowedSource {
   readonly listeners;
   last = 0;
   readonly #company: string;
@@ -141,7 +141,9 @@ class CompanyAnswers implements Source {
     read.catch(() => {
       for (const id of unread) this.#vehicles.delete(id);
     });
-    const vehicles = ids.map((id) => madeIn(this.#vehicles, id, () => read.then((found) => found.get(id) ?? null)));
+    const vehicles = ids.map((id) =>
+      getOrCreate(this.#vehicles, id, () => read.then((found) => found.get(id) ?? null)),
+    );
     for (const oldest of this.#vehicles.keys()) if (this.#vehicles.size > KEPT) this.#vehicles.delete(oldest);
     return vehicles;
   }
@@ -155,13 +157,13 @@ class CompanyAnswers implements Source {
 /** As in the index vehicle_by_verified: PostgreSQL needs the same expression. */
 const verified = sql<string>`coalesce(verified_at, 'infinity'::timestamptz)`;
 
-const findVerified = prepare((p: { company: string; since: Date }) =>
+const findVerified = prepareStatement((p: { company: string; since: Date }) =>
   db
     .selectFrom('vehicle')
     .select('id')
     .where('company', '=', p.company)
     .where('verified_at', 'is not', null)
-    .where(verified, '>=', asTime(p.since))
+    .where(verified, '>=', asTimestamptz(p.since))
     .orderBy(verified)
     .limit(WAITING_MAX + 1),
 );
@@ -169,13 +171,13 @@ const findVerified = prepare((p: { company: string; since: Date }) =>
 const PAUSE_MS = 100;
 
 /** An import after each change until it ends or the signal aborts. It need not exist yet; throws ImportNotFound. */
-export async function importChanges(ctx: Context, { importId }: { importId: string }, signal: AbortSignal) {
+export async function followImportChanges(ctx: Context, { importId }: { importId: string }, signal: AbortSignal) {
   const company = authorize(ctx, 'fleets:read');
   if (!isId(importId)) throw new ImportNotFound();
   const id = importId.toLowerCase();
   const { followers } = ctx.services;
   const { source, follower, leave } = followers.join(['import', company, id], () => new ImportState(id), signal);
-  const read = async () => followers.share(await getImport(renewed(ctx), { id }));
+  const read = async () => followers.share(await getImport(renewContext(ctx), { id }));
   follower.ring();
 
   async function* states(): AsyncGenerator<Import> {
@@ -184,7 +186,7 @@ export async function importChanges(ctx: Context, { importId }: { importId: stri
         const run = await source.once(read);
         if (!run) continue;
         yield run;
-        if (!isUnderWay(run.state)) return;
+        if (!isImportUnderWay(run.state)) return;
         await delay(PAUSE_MS, undefined, { signal }).catch(() => {});
       }
     } finally {
@@ -195,7 +197,7 @@ export async function importChanges(ctx: Context, { importId }: { importId: stri
 }
 
 /** An import as it is, read once after each news of it. */
-class ImportState implements Source {
+class ImportState implements FollowedSource {
   readonly listeners;
   #state: Promise<Import | null> | null = null;
 

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { Config } from '../../config.ts';
-import { Shares } from '../../fairness/shares.ts';
+import { SharedPlaces } from '../../fairness/shares.ts';
 import { PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../errors.ts';
-import type { Refusal, Reply, Request } from './file-worker.ts';
-import type { Batch, TableLayout } from './table.ts';
-import { Disk, openSource, type Source } from './temporary-file.ts';
+import type { FileWorkerReply, FileWorkerRequest, SerializedError } from './file-worker.ts';
+import type { CsvRowBatch, TableLayout } from './table.ts';
+import { type FileSource, openFileSource, TemporaryDisk } from './temporary-file.ts';
 
 /** Many, since a file that arrives slowly has a thread that hardly works. */
 const MOST_THREADS = 32;
@@ -20,37 +20,40 @@ const shape = { rowLength: 64 * 1024, columns: 256, fieldLength: 8 * 1024, rows:
 
 type Settings = Pick<Config, 'LIMIT_FILE_BYTES' | 'LIMIT_FILE_SECONDS'>;
 
-export interface Reading {
+export interface FileReadOptions {
   company: string;
   signal: AbortSignal;
   onLayout(layout: TableLayout): Promise<unknown>;
   /** One more batch is read until this has resolved. */
-  onBatch(batch: Batch): Promise<void>;
+  onBatch(batch: CsvRowBatch): Promise<void>;
 }
 
 /** Reads each uploaded file in a thread of its own; companies take turns at the cores piece by piece. */
 export class FileReaders {
-  readonly disk: Disk;
+  readonly disk: TemporaryDisk;
   /** Files that are stored at a time, each on a connection of its own for as long as that takes. */
-  readonly storing = new Shares({ capacity: 4, reserve: 1 });
+  readonly storing = new SharedPlaces({ capacity: 4, reserve: 1 });
   /** Files that are being written to disk; `spoolUpload` limits a company's number. */
-  readonly spooling = new Shares();
+  readonly spooling = new SharedPlaces();
   readonly #settings: Settings;
   readonly #supported: readonly string[];
-  readonly #threads = new Shares({ capacity: MOST_THREADS, reserve: MOST_THREADS / 4 });
-  readonly #cores = new Shares({ capacity: availableParallelism(), reserve: Math.floor(availableParallelism() / 2) });
+  readonly #threads = new SharedPlaces({ capacity: MOST_THREADS, reserve: MOST_THREADS / 4 });
+  readonly #cores = new SharedPlaces({
+    capacity: availableParallelism(),
+    reserve: Math.floor(availableParallelism() / 2),
+  });
   #idle: FileThread | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(settings: Settings, supportedBrands: readonly string[]) {
-    this.disk = new Disk(settings.LIMIT_FILE_BYTES);
+    this.disk = new TemporaryDisk(settings.LIMIT_FILE_BYTES);
     this.#settings = settings;
     this.#supported = supportedBrands;
   }
 
   /** Throws UnsupportedMediaType, PayloadTooLarge, RateLimited, ValidationFailed (also on an abort), and as `file` does. */
-  async read(file: AsyncIterable<Buffer>, reading: Reading): Promise<void> {
-    const source = await openSource(file, this.disk, reading.company);
+  async read(file: AsyncIterable<Buffer>, reading: FileReadOptions): Promise<void> {
+    const source = await openFileSource(file, this.disk, reading.company);
     try {
       await this.#threads.run(reading.company, () => this.#readApart(source, reading));
     } finally {
@@ -59,7 +62,7 @@ export class FileReaders {
     }
   }
 
-  async #readApart(source: Source, reading: Reading): Promise<void> {
+  async #readApart(source: FileSource, reading: FileReadOptions): Promise<void> {
     let bytes = 'workbook' in source ? source.workbook.bytes : 0;
     const mostSeconds = () => Math.max(SMALLEST_PART, bytes / MEASURED_BYTES) * this.#settings.LIMIT_FILE_SECONDS;
     const piece = async () => {
@@ -69,7 +72,7 @@ export class FileReaders {
       return { piece: value ? new Uint8Array(value) : null };
     };
     const limits = { ...shape, bytes: this.#settings.LIMIT_FILE_BYTES };
-    const first: Request = { file: 'workbook' in source ? source.workbook.fd : 'text', limits };
+    const first: FileWorkerRequest = { file: 'workbook' in source ? source.workbook.fd : 'text', limits };
     const thread = this.#take();
     const refusal = await thread.use(reading.signal, mostSeconds, (ask) =>
       readAll(first, piece, reading, (request) => this.#cores.run(reading.company, () => ask(request))),
@@ -94,11 +97,11 @@ export class FileReaders {
 }
 
 async function readAll(
-  first: Request,
-  piece: () => Promise<Request>,
-  { onLayout, onBatch }: Reading,
-  ask: (request: Request) => Promise<Reply>,
-): Promise<Refusal | null> {
+  first: FileWorkerRequest,
+  piece: () => Promise<FileWorkerRequest>,
+  { onLayout, onBatch }: FileReadOptions,
+  ask: (request: FileWorkerRequest) => Promise<FileWorkerReply>,
+): Promise<SerializedError | null> {
   for (let reply = await ask(first); ; ) {
     if (reply === 'needs a piece') reply = await ask(await piece());
     else if ('refusal' in reply) return reply.refusal;
@@ -112,7 +115,7 @@ async function readAll(
   }
 }
 
-function errorOf({ code, message, errors, details }: Refusal): Error {
+function errorOf({ code, message, errors, details }: SerializedError): Error {
   if (code === 'PAYLOAD_TOO_LARGE') return new PayloadTooLarge(message);
   if (code === 'UNSUPPORTED_MEDIA_TYPE') return new UnsupportedMediaType(message);
   return new ValidationFailed(errors ?? [], message, details);
@@ -142,7 +145,7 @@ class FileThread {
   async use<T>(
     signal: AbortSignal,
     mostSeconds: () => number,
-    work: (ask: (request: Request) => Promise<Reply>) => Promise<T>,
+    work: (ask: (request: FileWorkerRequest) => Promise<FileWorkerReply>) => Promise<T>,
   ): Promise<T> {
     const over = new AbortController();
     const ending = AbortSignal.any([signal, over.signal]);
@@ -175,7 +178,7 @@ class FileThread {
     return this.#worker.cpuUsage(before);
   }
 
-  async #ask(request: Request, signal: AbortSignal): Promise<Reply> {
+  async #ask(request: FileWorkerRequest, signal: AbortSignal): Promise<FileWorkerReply> {
     signal.throwIfAborted();
     const replied = once(this.#worker, 'message', { signal });
     const piece = typeof request === 'object' && 'piece' in request && request.piece;

@@ -2,31 +2,31 @@ import { once } from 'node:events';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { DomainError } from '../errors.ts';
 import type { CsvLimits } from './csv/limits.ts';
-import { type Batch, batchOf, readTable, type TableLayout } from './table.ts';
+import { type CsvRowBatch, csvRowBatchOf, openVinTable, type TableLayout } from './table.ts';
 
 /** Each request is answered by one reply, and sent only after the reply to the one before. */
-export type Request =
+export type FileWorkerRequest =
   /** Begins a file: text, which comes in pieces, or the descriptor of a workbook. */
   | { file: 'text' | number; limits: CsvLimits }
   /** A piece of the text; null at its end. */
   | { piece: Uint8Array<ArrayBuffer> | null }
   | 'next';
 
-export type Reply =
+export type FileWorkerReply =
   | 'needs a piece'
   | { layout: TableLayout }
-  | { batch: Batch }
+  | { batch: CsvRowBatch }
   /** Another file may begin; `refusal` says why this one could not be read. */
-  | { refusal: Refusal | null };
+  | { refusal: SerializedError | null };
 
 /** A DomainError, in a form that passes between threads. */
-export type Refusal = Pick<DomainError, 'code' | 'message' | 'errors' | 'details'>;
+export type SerializedError = Pick<DomainError, 'code' | 'message' | 'errors' | 'details'>;
 
 const port = parentPort as MessagePort;
 /** Brands that a provider serves. */
 const supported = new Set<string>(workerData);
 
-async function exchange(reply: Reply): Promise<Request> {
+async function exchange(reply: FileWorkerReply): Promise<FileWorkerRequest> {
   const requested = once(port, 'message');
   port.postMessage(reply);
   const [request] = await requested;
@@ -41,11 +41,11 @@ async function* pieces(): AsyncGenerator<Buffer> {
   }
 }
 
-async function read(file: 'text' | number, limits: CsvLimits): Promise<Reply> {
+async function read(file: 'text' | number, limits: CsvLimits): Promise<FileWorkerReply> {
   try {
-    const { columns, delimiter, sheet, rows } = await readTable(file === 'text' ? pieces() : file, limits);
+    const { columns, delimiter, sheet, rows } = await openVinTable(file === 'text' ? pieces() : file, limits);
     await exchange({ layout: { columns, delimiter, sheet } });
-    for await (const batch of rows) await exchange({ batch: batchOf(batch, supported) });
+    for await (const batch of rows) await exchange({ batch: csvRowBatchOf(batch, supported) });
     return { refusal: null };
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;

@@ -1,37 +1,43 @@
 import { createHash, type Hash } from 'node:crypto';
 import { sql } from 'kysely';
 import type { z } from 'zod';
-import { authorize, type Context, withoutClient } from '../context.ts';
+import { authorize, type Context, contextWithoutClient } from '../context.ts';
 import {
   DomainError,
   FleetIdMissing,
   FleetNotFound,
   IdempotencyInProgress,
   IdempotencyKeyReused,
-  RateLimited,
   ValidationFailed,
 } from '../errors.ts';
-import { needFleet } from '../fleets/fleets.ts';
+import { requireFleet } from '../fleets/fleets.ts';
 import { IDEMPOTENCY_HOURS } from '../idempotency.ts';
 import { readInput } from '../input.ts';
-import { onPrimary, transaction } from '../sql/send.ts';
-import { db, holdLock, newId, prepare } from '../sql/sql.ts';
-import { bounded } from './csv/limits.ts';
+import { primarySender, runInTransaction } from '../sql/send.ts';
+import { db, holdAdvisoryLock, newId, prepareStatement } from '../sql/sql.ts';
+import { limitPieces } from './csv/limits.ts';
 import {
-  firstRejections,
+  findFirstRejections,
   type ImportRow,
   importColumns,
-  type importedVehicles,
+  type importedVehiclesSchema,
   importVehiclesInput,
   readImport,
 } from './imports.ts';
-import { changeRunning, failImport, forgetRows, isUnderWay, keepAlive, LEASE_SECONDS } from './run.ts';
+import {
+  deleteImportRows,
+  failImport,
+  IMPORT_LEASE_SECONDS,
+  isImportUnderWay,
+  keepImportAlive,
+  prepareImportUpdate,
+} from './run.ts';
 import { ImportStaging } from './staging.ts';
 import { storeImport } from './store.ts';
 import type { TableLayout } from './table.ts';
-import type { TemporaryFile } from './temporary-file.ts';
+import { limitUploads } from './upload-limit.ts';
 
-export interface Upload {
+export interface UploadedFile {
   file: AsyncIterable<Buffer>;
   /** Aborts when the client leaves; reading ends with its request. */
   signal: AbortSignal;
@@ -39,30 +45,30 @@ export interface Upload {
 }
 
 /** `repeated`: this is the answer of an earlier upload with the same key or importId. */
-type ImportedVehicles = z.output<typeof importedVehicles> & { repeated: boolean };
+type ImportedVehicles = z.output<typeof importedVehiclesSchema> & { repeated: boolean };
 
 /**
  * Adds the vehicles of a CSV file or an Excel workbook to a fleet, or none if the client leaves or the process ends. Throws
  * ValidationFailed with the report in `details` if every row is rejected, or any in mode atomic.
  */
-export async function importVehicles(ctx: Context, input: unknown, upload: Upload): Promise<ImportedVehicles> {
+export async function importVehicles(ctx: Context, input: unknown, upload: UploadedFile): Promise<ImportedVehicles> {
   const company = authorize(ctx, 'fleets:write');
   const options = readInput(importVehiclesInput, input);
   if (!options.fleetId.trim()) throw new FleetIdMissing();
-  await needFleet(ctx, company, options.fleetId);
+  await requireFleet(ctx, company, options.fleetId);
   const { run, repeated } = await beginImport(ctx, company, options, upload.idempotencyKey);
   const hash = createHash('sha256');
   const bytes = hashed(upload.file, hash);
   if (repeated) {
     // A file that is longer than any that was stored is another one.
     const isOther = () => new IdempotencyKeyReused();
-    for await (const _ of bounded(bytes, ctx.services.config.LIMIT_FILE_BYTES, isOther));
+    for await (const _ of limitPieces(bytes, ctx.services.config.LIMIT_FILE_BYTES, isOther));
     if (hash.digest('hex') !== run.digest) throw isOther();
     return reportOf(ctx, run, repeated);
   }
   // Storing a file takes long, so it neither waits for the company's requests nor delays them.
-  const own = withoutClient(ctx);
-  const release = keepAlive(own, run);
+  const own = contextWithoutClient(ctx);
+  const release = keepImportAlive(own, run);
   const staging = new ImportStaging(ctx, run);
   const store = async () => {
     await staging.beginStoring();
@@ -72,7 +78,7 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
     await ctx.services.files.read(bytes, {
       company,
       signal: upload.signal,
-      onLayout: (layout) => keepLayout(onPrimary(ctx), { ...run, ...layout }),
+      onLayout: (layout) => keepLayout(primarySender(ctx), { ...run, ...layout }),
       onBatch: (batch) => staging.add(batch),
     });
     await staging.end();
@@ -89,7 +95,7 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
   }
 }
 
-const keepLayout = changeRunning((p: TableLayout) => ({ columns: p.columns, delimiter: p.delimiter, sheet: p.sheet }));
+const keepLayout = prepareImportUpdate(({ columns, delimiter, sheet }: TableLayout) => ({ columns, delimiter, sheet }));
 
 async function* hashed(file: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
   for await (const chunk of file) {
@@ -101,7 +107,7 @@ async function* hashed(file: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<
 async function reportOf(ctx: Context, run: ImportRow, repeated: boolean): Promise<ImportedVehicles> {
   const { company, id: importId, sheet, received, created, existing, rejected: refused, duplicates } = run;
   const summary = { received, created, existing, rejected: refused };
-  const rejected = refused > 0 ? await firstRejections(onPrimary(ctx), { company, importId }) : [];
+  const rejected = refused > 0 ? await findFirstRejections(primarySender(ctx), { company, importId }) : [];
   if (run.state === 'FAILED') {
     throw new ValidationFailed(
       rejected.map(({ row, code, message }) => ({ path: `row ${row}`, code, message })),
@@ -113,8 +119,6 @@ async function reportOf(ctx: Context, run: ImportRow, repeated: boolean): Promis
   return { import: run, sheet, summary, rejected, duplicates, repeated };
 }
 
-const RETRY_SECONDS = 5;
-
 type ImportOptions = Pick<z.output<typeof importVehiclesInput>, 'fleetId' | 'importId' | 'mode' | 'dryRun'>;
 
 /**
@@ -124,26 +128,30 @@ type ImportOptions = Pick<z.output<typeof importVehiclesInput>, 'fleetId' | 'imp
 export async function beginImport(ctx: Context, company: string, options: ImportOptions, key = '') {
   const { importId = null, fleetId, mode, dryRun } = options;
   const now = ctx.now();
-  return transaction(ctx, async () => {
+  return runInTransaction(ctx, async () => {
     // Two uploads of a company at once could both pass the limit.
-    await holdLock(onPrimary(ctx), { name: JSON.stringify(['uploads', company]) });
-    await forgetKey(onPrimary(ctx), { company, key, before: new Date(now.getTime() - IDEMPOTENCY_HOURS * 3_600_000) });
-    const [before] = await findBefore(onPrimary(ctx), { company, id: importId, key, now });
+    await holdAdvisoryLock(primarySender(ctx), { name: JSON.stringify(['uploads', company]) });
+    await forgetKey(primarySender(ctx), {
+      company,
+      key,
+      before: new Date(now.getTime() - IDEMPOTENCY_HOURS * 3_600_000),
+    });
+    const [before] = await findBefore(primarySender(ctx), { company, id: importId, key, now });
     if (before) {
       if (!isSame(before, options)) throw new IdempotencyKeyReused();
       const refused = before.state === 'FAILED' && before.digest !== null && before.idempotencyKey === key;
       if (before.state === 'COMPLETED' || refused) return { run: before, repeated: true };
-      if (isUnderWay(before.state) && !before.abandoned) {
+      if (isImportUnderWay(before.state) && !before.abandoned) {
         throw new IdempotencyInProgress('The first upload with this key or importId is still running.');
       }
     }
     await limitUploads(ctx, company);
-    if (before) await forgetRows(ctx, before);
+    if (before) await deleteImportRows(ctx, before);
     const { id, idempotencyKey } = before ?? { id: importId ?? newId(), idempotencyKey: key || null };
-    const lease = new Date(now.getTime() + LEASE_SECONDS * 1000);
+    const lease = new Date(now.getTime() + IMPORT_LEASE_SECONDS * 1000);
     const given = { id, company, fleetId, mode, dryRun, idempotencyKey, now, lease };
-    const [opened] = await open(onPrimary(ctx), given);
-    const [run] = opened ? await readImport(onPrimary(ctx), { company, id: opened.id }) : [];
+    const [opened] = await open(primarySender(ctx), given);
+    const [run] = opened ? await readImport(primarySender(ctx), { company, id: opened.id }) : [];
     if (opened && !run) throw new FleetNotFound();
     if (!run) throw new ValidationFailed([{ path: 'importId', code: 'TAKEN', message: 'is taken; choose another' }]);
     ctx.services.changes.announce('import', run.id);
@@ -151,7 +159,7 @@ export async function beginImport(ctx: Context, company: string, options: Import
   });
 }
 
-const forgetKey = prepare((p: { company: string; key: string; before: Date }) =>
+const forgetKey = prepareStatement((p: { company: string; key: string; before: Date }) =>
   db
     .updateTable('import')
     .set({ idempotency_key: null })
@@ -160,7 +168,7 @@ const forgetKey = prepare((p: { company: string; key: string; before: Date }) =>
     .where('started_at', '<=', sql<string>`${p.before}::timestamptz`),
 );
 
-const findBefore = prepare((p: { company: string; id: string | null; key: string; now: Date }) =>
+const findBefore = prepareStatement((p: { company: string; id: string | null; key: string; now: Date }) =>
   db
     .selectFrom('import')
     .select(importColumns)
@@ -191,7 +199,7 @@ const restarted = [
 ] as const;
 
 /** Inserts an import, or begins it again. A deletion would wait for a process that still stores the same import. */
-const open = prepare((p: NewImport & { now: Date; lease: Date }) =>
+const open = prepareStatement((p: NewImport & { now: Date; lease: Date }) =>
   db
     .insertInto('import')
     .values({
@@ -214,33 +222,3 @@ const open = prepare((p: NewImport & { now: Date; lease: Date }) =>
 
 const isSame = (before: ImportRow, { fleetId, mode, dryRun }: ImportOptions) =>
   before.fleetId === fleetId.toLowerCase() && before.mode === mode && before.dryRun === dryRun;
-
-/** Keeps a file on disk until its fleet is known. Throws Forbidden, PayloadTooLarge and RateLimited. */
-export async function spoolUpload(ctx: Context, file: AsyncIterable<Buffer>): Promise<TemporaryFile> {
-  const company = authorize(ctx, 'fleets:write');
-  const { spooling, disk } = ctx.services.files;
-  const waiting = spooling.held(company);
-  return spooling.run(company, async () => {
-    await limitUploads(ctx, company, waiting);
-    return disk.keep(file, company);
-  });
-}
-
-const countRunning = prepare((p: { company: string; now: Date }) =>
-  db
-    .selectFrom('import')
-    .select(sql<number>`count(*)::int`.as('count'))
-    .where('company', '=', p.company)
-    .where('due_at', '>', sql<string>`${p.now}::timestamptz`),
-);
-
-/** `waiting` are the company's files that are being kept already. */
-async function limitUploads(ctx: Context, company: string, waiting = 0): Promise<void> {
-  const limit = ctx.services.config.LIMIT_UPLOADS;
-  const [running] = await countRunning(onPrimary(ctx), { company, now: ctx.now() });
-  if ((running?.count ?? 0) + waiting < limit) return;
-  throw new RateLimited(
-    RETRY_SECONDS,
-    `At most ${limit} uploads of a company run at once, and as many are running. Try again in ${RETRY_SECONDS} s.`,
-  );
-}

@@ -3,81 +3,88 @@ import { z } from 'zod';
 import { importStates } from '../../entities/import.ts';
 import { authorize, type Context } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
-import { field } from '../fields.ts';
-import { ofFleets, ofFleetThatIsThere } from '../fleets/fleet.ts';
-import { id } from '../input.ts';
+import { describedField } from '../fields.ts';
+import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
+import { idSchema } from '../input.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { isoOf, json, jsonTable } from '../sql/selection.ts';
-import { onNewest } from '../sql/send.ts';
-import { db, isId, prepare } from '../sql/sql.ts';
+import { isoTimeExpression, jsonMembersOf, jsonSql } from '../sql/selection.ts';
+import { newestReadSender } from '../sql/send.ts';
+import { db, isId, prepareStatement } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
-import { addOptions, refused, rejectionCodes, summary } from '../vehicles/vin-lists.ts';
+import { addOptionFields, addSummarySchema, refusedValueFields, rejectionCodes } from '../vehicles/vin-lists.ts';
 
-export const importState = z.enum(importStates);
-export type ImportState = z.output<typeof importState>;
+export const importStateSchema = z.enum(importStates);
+export type ImportState = z.output<typeof importStateSchema>;
 
 const importId = '019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d';
 const fleetId = '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b';
 
 export const importSchema = z
   .object({
-    id: field(z.uuid(), 'Identifies the import: the same in both interfaces.', importId),
-    fleetId: field(z.uuid(), 'The fleet its vehicles belong to.', fleetId),
-    state: field(importState, 'How far it has come. A failed import has changed nothing.', 'COMPLETED'),
-    received: field(z.int(), 'Rows read so far.', 3),
-    created: field(z.int(), 'New vehicles, once it has completed.', 1),
-    existing: field(z.int(), 'Rows whose vehicle the fleet had, once it has completed.', 1),
-    rejected: field(z.int(), 'Rows that were rejected.', 1),
-    sheet: field(
+    id: describedField(z.uuid(), 'Identifies the import: the same in both interfaces.', importId),
+    fleetId: describedField(z.uuid(), 'The fleet its vehicles belong to.', fleetId),
+    state: describedField(importStateSchema, 'How far it has come. A failed import has changed nothing.', 'COMPLETED'),
+    received: describedField(z.int(), 'Rows read so far.', 3),
+    created: describedField(z.int(), 'New vehicles, once it has completed.', 1),
+    existing: describedField(z.int(), 'Rows whose vehicle the fleet had, once it has completed.', 1),
+    rejected: describedField(z.int(), 'Rows that were rejected.', 1),
+    sheet: describedField(
       z.string().nullable(),
       'The sheet that was read of a workbook: its first one with a column of VINs. Null for CSV.',
       'Vehicles',
     ),
-    startedAt: field(z.iso.datetime(), 'When the upload began.', '2026-11-20T08:00:00.000Z'),
-    storingSince: field(
+    startedAt: describedField(z.iso.datetime(), 'When the upload began.', '2026-11-20T08:00:00.000Z'),
+    storingSince: describedField(
       z.iso.datetime().nullable(),
       'When its rows began to be stored; null while they arrive.',
       '2026-11-20T08:00:02.000Z',
     ),
-    finishedAt: field(z.iso.datetime().nullable(), 'When it ended; null while it runs.', '2026-11-20T08:00:03.000Z'),
+    finishedAt: describedField(
+      z.iso.datetime().nullable(),
+      'When it ended; null while it runs.',
+      '2026-11-20T08:00:03.000Z',
+    ),
   })
   .meta({ id: 'Import', description: 'An uploaded file of VINs and what became of its rows.' });
 export type Import = z.output<typeof importSchema>;
 
-export const rejectedRow = z
-  .object({ row: field(z.int(), 'The row of the file, as people count: the first is 1.', 4), ...refused })
+export const rejectedRowSchema = z
+  .object({
+    row: describedField(z.int(), 'The row of the file, as people count: the first is 1.', 4),
+    ...refusedValueFields,
+  })
   .meta({ id: 'RejectedRow', description: 'A row of a file that was rejected.' });
 
-export const duplicateRow = z
+export const duplicateRowSchema = z
   .object({
-    row: field(z.int(), 'The row of the file, as people count: the first is 1.', 7),
-    firstRow: field(z.int(), 'The row in which the VIN stands first.', 3),
-    value: field(z.string(), 'What stands there as the VIN.', 'WBA3A5C50CF256985'),
+    row: describedField(z.int(), 'The row of the file, as people count: the first is 1.', 7),
+    firstRow: describedField(z.int(), 'The row in which the VIN stands first.', 3),
+    value: describedField(z.string(), 'What stands there as the VIN.', 'WBA3A5C50CF256985'),
   })
   .meta({ id: 'DuplicateRow', description: 'A row that repeats the VIN of an earlier one; it counts as existing.' });
 
 export const importVehiclesInput = z
   .object({
-    fleetId: id.describe('The fleet.'),
+    fleetId: idSchema.describe('The fleet.'),
     importId: z
       .uuid('must be a UUID')
       .nullish()
       .describe('A UUID of your choice: follow the import by it, and send the file again safely.'),
-    ...addOptions,
+    ...addOptionFields,
   })
   .describe('A file of VINs for a fleet.');
 
-export const ROWS_SHOWN = 100;
+export const MOST_ROWS_SHOWN = 100;
 
-export const importedVehicles = z
+export const importedVehiclesSchema = z
   .object({
     import: importSchema.describe('The import.'),
     sheet: importSchema.shape.sheet,
-    summary: summary.describe('Its rows in numbers.'),
+    summary: addSummarySchema.describe('Its rows in numbers.'),
     rejected: z
-      .array(rejectedRow)
-      .describe(`The first ${ROWS_SHOWN} rejected rows. All of them, as CSV: GET /imports/{id}/rejected.csv.`),
-    duplicates: z.array(duplicateRow).describe(`The first ${ROWS_SHOWN} rows that repeat another one.`),
+      .array(rejectedRowSchema)
+      .describe(`The first ${MOST_ROWS_SHOWN} rejected rows. All of them, as CSV: GET /imports/{id}/rejected.csv.`),
+    duplicates: z.array(duplicateRowSchema).describe(`The first ${MOST_ROWS_SHOWN} rows that repeat another one.`),
   })
   .describe('What became of the file.');
 
@@ -85,29 +92,29 @@ export const importedVehicles = z
 export async function getImport(ctx: Context, input: { id: string }): Promise<Import> {
   const company = authorize(ctx, 'fleets:read');
   // From the primary, since the caller follows an import that moves on.
-  const [run] = isId(input.id) ? await readImport(onNewest(ctx), { company, id: input.id }) : [];
+  const [run] = isId(input.id) ? await readImport(newestReadSender(ctx), { company, id: input.id }) : [];
   if (!run) throw new ImportNotFound();
   return run;
 }
 
-export const firstRejections = prepare((p: { company: string; importId: string }) =>
+export const findFirstRejections = prepareStatement((p: { company: string; importId: string }) =>
   db
     .selectFrom('import_rejection')
     .select(['row', 'value', 'code', 'message'])
     .where('company', '=', p.company)
     .where('import_id', '=', p.importId)
     .orderBy('row')
-    .limit(ROWS_SHOWN),
+    .limit(MOST_ROWS_SHOWN),
 );
 
 export const rejectionColumns = ['company', 'import_id', 'row', 'value', 'code', 'message', 'cells'] as const;
 /** Cursors need ids, so each row has one that is made of its number. */
 const ROW_ID = `('00000000-0000-8000-8000-' || lpad(to_hex(x.row), 12, '0'))::uuid`;
 
-export const rejectionRows: Resource = {
+export const rejectionResource: Resource = {
   table: `(select ${rejectionColumns.map((name) => `x.${name} as ${name}`)}, ${ROW_ID} as id from import_rejection x) r`,
   id: 'r.id',
-  members: jsonTable('import_rejection', 'r', rejectedRow, { code: json.known('r.code', rejectionCodes) }),
+  members: jsonMembersOf('import_rejection', 'r', rejectedRowSchema, { code: jsonSql.known('r.code', rejectionCodes) }),
   conditions: {},
   order: {
     columns: ['r.row'],
@@ -118,11 +125,11 @@ export const rejectionRows: Resource = {
   missing: () => new ImportNotFound(),
 };
 
-export const importRows: Resource = {
+export const importResource: Resource = {
   table: 'import n',
-  ...ofFleets('n'),
+  ...existingFleetConditions('n'),
   id: 'n.id',
-  members: jsonTable('import', 'n', importSchema, {}),
+  members: jsonMembersOf('import', 'n', importSchema, {}),
   conditions: { id: ['n.id = ?::uuid', idOrNull] },
   // Ids that callers choose say nothing of the time.
   order: {
@@ -136,24 +143,24 @@ export const importRows: Resource = {
   missing: () => new ImportNotFound(),
 };
 
-export const oneImport = expressionBuilder<Tables, 'import'>();
+export const importExpressionBuilder = expressionBuilder<Tables, 'import'>();
 
 export const importColumns = [
   ...(['import.id', 'import.company', 'import.fleet_id as fleetId'] as const),
   ...(['import.state', 'import.mode', 'import.dry_run as dryRun'] as const),
   ...(['import.received', 'import.created', 'import.existing', 'import.rejected', 'import.duplicates'] as const),
   ...(['import.sheet', 'import.digest', 'import.idempotency_key as idempotencyKey', 'import.failure'] as const),
-  isoOf(oneImport.ref('import.started_at')).as('startedAt'),
-  isoOf(oneImport.ref('import.storing_since')).as('storingSince'),
-  isoOf(oneImport.ref('import.finished_at')).as('finishedAt'),
+  isoTimeExpression(importExpressionBuilder.ref('import.started_at')).as('startedAt'),
+  isoTimeExpression(importExpressionBuilder.ref('import.storing_since')).as('storingSince'),
+  isoTimeExpression(importExpressionBuilder.ref('import.finished_at')).as('finishedAt'),
 ] as const;
 
-export const readImport = prepare((p: { company: string; id: string }) =>
+export const readImport = prepareStatement((p: { company: string; id: string }) =>
   db
     .selectFrom('import')
     .select(importColumns)
     .where('import.id', '=', p.id)
     .where('import.company', '=', p.company)
-    .where(ofFleetThatIsThere('import', p.company)),
+    .where(fleetExistsExpression('import', p.company)),
 );
 export type ImportRow = Awaited<ReturnType<typeof readImport>>[number];

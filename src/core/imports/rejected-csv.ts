@@ -1,12 +1,12 @@
 import { authorize, type Context } from '../context.ts';
 import { BYTE_ORDER_MARK, csvLine } from '../csv-line.ts';
 import { ImportNotFound } from '../errors.ts';
-import { fleetIsThere } from '../fleets/fleet.ts';
-import { type Row, type RowWriter, type WrittenRows, writeRows } from '../sql/read.ts';
+import { fleetExistsSql } from '../fleets/fleet.ts';
+import { type RowWriter, type TextRow, type WrittenRows, writeRows } from '../sql/read.ts';
 import { readRows } from '../sql/send.ts';
-import { isId, numbered } from '../sql/sql.ts';
-import type { Delimiter } from './csv/head.ts';
-import { type CsvLayout, numberedColumns } from './csv/layout.ts';
+import { isId, numberParameters } from '../sql/sql.ts';
+import type { CsvDelimiter } from './csv/head.ts';
+import { type CsvLayout, numberedColumnNames } from './csv/layout.ts';
 
 const REJECTIONS_PAGE = 1000;
 
@@ -19,11 +19,12 @@ const LAYOUT_ROW = -1;
 const rejections = (after: string) => `select ${select} from import_rejection r
   where r.company = $company and r.import_id = $id and r.row > ${after} order by r.row limit ${REJECTIONS_PAGE + 1}`;
 
-const { text: begin } = numbered(`select import.delimiter, to_json(import.columns)::text, '', '', ${LAYOUT_ROW} as row
-  from import where import.company = $company and import.id = $id and ${fleetIsThere('import')}
+const { text: begin } =
+  numberParameters(`select import.delimiter, to_json(import.columns)::text, '', '', ${LAYOUT_ROW} as row
+  from import where import.company = $company and import.id = $id and ${fleetExistsSql('import')}
   union all (${rejections(`${LAYOUT_ROW}`)}) order by row`);
 
-const { text: after } = numbered(rejections('$row'));
+const { text: after } = numberParameters(rejections('$row'));
 
 /** The rejected rows as a CSV in the file's own layout, with the reason beside each; throws ImportNotFound. */
 export async function readRejectedCsv(
@@ -35,11 +36,11 @@ export async function readRejectedCsv(
     readRows(ctx, statement, [company, importId, ...values], { newest: true });
   const [layout, ...rows] = isId(importId) ? await read(begin) : [];
   if (!layout || Number(layout[ROW]) !== LAYOUT_ROW) throw new ImportNotFound();
-  const delimiter = layout[VALUE] as Delimiter;
-  const names = columnsOf({ delimiter, columns: JSON.parse(layout[CELLS] ?? 'null') }, rows[0]);
-  const writer = rejectedWriter(names, delimiter);
+  const delimiter = layout[VALUE] as CsvDelimiter;
+  const names = reportColumns({ delimiter, columns: JSON.parse(layout[CELLS] ?? 'null') }, rows[0]);
+  const writer = rejectedCsvWriter(names, delimiter);
   const first = writeRows(rows, writer, REJECTIONS_PAGE);
-  first.text = rejectedHeader(names, delimiter) + first.text;
+  first.text = rejectedCsvHeader(names, delimiter) + first.text;
   if (!first.more) return { text: first.text };
   return { pieces: pages(first, async (row) => writeRows(await read(after, row), writer, REJECTIONS_PAGE)) };
 }
@@ -53,23 +54,23 @@ async function* pages(first: WrittenRows, read: (after: number) => Promise<Writt
 }
 
 /** The columns of a report; without a header in the file, as many as its first row has cells. */
-export const columnsOf = ({ columns }: CsvLayout, first: Row | undefined): string[] =>
-  columns ?? numberedColumns(first ? cellsOf(first).length : 1);
+export const reportColumns = ({ columns }: CsvLayout, first: TextRow | undefined): string[] =>
+  columns ?? numberedColumnNames(first ? cellsOf(first).length : 1);
 
 /** A row of a list of VINs has no cells, but a value alone. */
-const cellsOf = (row: Row): string[] => (row[CELLS] == null ? [row[VALUE] ?? ''] : JSON.parse(row[CELLS]));
+const cellsOf = (row: TextRow): string[] => (row[CELLS] == null ? [row[VALUE] ?? ''] : JSON.parse(row[CELLS]));
 
 const ERROR_COLUMNS = ['error_code', 'error_message'];
 const isOwn = (column: string): boolean => !ERROR_COLUMNS.includes(column);
 
-export const rejectedHeader = (names: readonly string[], delimiter: string): string =>
+export const rejectedCsvHeader = (names: readonly string[], delimiter: string): string =>
   BYTE_ORDER_MARK + csvLine([...names.filter(isOwn), ...ERROR_COLUMNS], delimiter);
 
 /**
  * Writes rejected rows in the layout of their file, to be mended and uploaded again: with error columns in place of those of an
  * earlier report, and behind these the cells that have no column.
  */
-export function rejectedWriter(names: readonly string[], delimiter: string): RowWriter {
+export function rejectedCsvWriter(names: readonly string[], delimiter: string): RowWriter {
   const own = names.flatMap((name, at) => (isOwn(name) ? [at] : []));
   return {
     columns,

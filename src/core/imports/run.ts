@@ -1,46 +1,51 @@
 import { sql, type Updateable } from 'kysely';
 import type { Context } from '../context.ts';
 import { type DomainError, FleetNotFound, Unavailable } from '../errors.ts';
-import { onPrimary, transaction } from '../sql/send.ts';
-import { anyId, db, prepare } from '../sql/sql.ts';
+import { primarySender, runInTransaction } from '../sql/send.ts';
+import { anyOfIds, db, prepareStatement } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
-import { type ImportRow, type ImportState, importColumns, oneImport, readImport } from './imports.ts';
+import { type ImportRow, type ImportState, importColumns, importExpressionBuilder, readImport } from './imports.ts';
 
 /** The lease of a process on its running import; after it, the import counts as abandoned. */
-export const LEASE_SECONDS = 30;
+export const IMPORT_LEASE_SECONDS = 30;
 const RENEWED_EVERY_MS = 10_000;
 
 type ImportKey = Pick<ImportRow, 'company' | 'id'>;
-export type Start = ImportKey & Pick<ImportRow, 'startedAt'>;
+export type ImportRunKey = ImportKey & Pick<ImportRow, 'startedAt'>;
 
-export const isUnderWay = (state: ImportState): boolean => state === 'RUNNING' || state === 'STORING';
-const underWay = oneImport('import.state', 'in', [sql.lit<ImportState>('RUNNING'), sql.lit<ImportState>('STORING')]);
+export const isImportUnderWay = (state: ImportState): boolean => state === 'RUNNING' || state === 'STORING';
+const underWay = importExpressionBuilder('import.state', 'in', [
+  sql.lit<ImportState>('RUNNING'),
+  sql.lit<ImportState>('STORING'),
+]);
 
-export const stillRunning = (p: Start) =>
-  oneImport.and([
-    oneImport('import.id', '=', p.id),
-    oneImport('import.company', '=', p.company),
-    oneImport('import.started_at', '=', sql<string>`${p.startedAt}::timestamptz`),
+export const stillRunningCondition = (p: ImportRunKey) =>
+  importExpressionBuilder.and([
+    importExpressionBuilder('import.id', '=', p.id),
+    importExpressionBuilder('import.company', '=', p.company),
+    importExpressionBuilder('import.started_at', '=', sql<string>`${p.startedAt}::timestamptz`),
     underWay,
   ]);
 
 /** A statement that changes an import; it gives no row if the import has ended or was started anew. */
-export const changeRunning = <P extends object>(changes: (p: P) => Updateable<Tables['import']>) =>
-  prepare((p: Start & P) => db.updateTable('import').set(changes(p)).where(stillRunning(p)).returning('import.id'));
+export const prepareImportUpdate = <P extends object>(changes: (p: P) => Updateable<Tables['import']>) =>
+  prepareStatement((p: ImportRunKey & P) =>
+    db.updateTable('import').set(changes(p)).where(stillRunningCondition(p)).returning('import.id'),
+  );
 
-const renewLease = changeRunning((p: { until: Date }) => ({ due_at: p.until }));
+const renewLease = prepareImportUpdate((p: { until: Date }) => ({ due_at: p.until }));
 
 /** Renews the import's lease until the returned function is called. Where that fails, the lease runs out. */
-export function keepAlive(ctx: Context, run: Start): () => void {
+export function keepImportAlive(ctx: Context, run: ImportRunKey): () => void {
   const renew = () => {
-    const until = new Date(ctx.now().getTime() + LEASE_SECONDS * 1000);
-    renewLease(onPrimary(ctx), { ...run, until }).catch(() => {});
+    const until = new Date(ctx.now().getTime() + IMPORT_LEASE_SECONDS * 1000);
+    renewLease(primarySender(ctx), { ...run, until }).catch(() => {});
   };
   const timer = setInterval(renew, RENEWED_EVERY_MS);
   return () => clearInterval(timer);
 }
 
-const fail = changeRunning((p: { failure: string; now: Date }) => ({
+const fail = prepareImportUpdate((p: { failure: string; now: Date }) => ({
   state: 'FAILED',
   failure: p.failure,
   finished_at: p.now,
@@ -48,16 +53,16 @@ const fail = changeRunning((p: { failure: string; now: Date }) => ({
 }));
 
 /** Ends an import without effect on its fleet, unless it has ended or was started anew. */
-export async function failImport(ctx: Context, run: Start, failure: string): Promise<void> {
-  await transaction(ctx, async () => {
-    const [failed] = await fail(onPrimary(ctx), { ...run, failure, now: ctx.now() });
+export async function failImport(ctx: Context, run: ImportRunKey, failure: string): Promise<void> {
+  await runInTransaction(ctx, async () => {
+    const [failed] = await fail(primarySender(ctx), { ...run, failure, now: ctx.now() });
     if (failed) ctx.services.changes.emit('outcome', 'import', 'FAILED', 1);
-    await forgetUnowned(onPrimary(ctx), {});
+    await forgetUnowned(primarySender(ctx), {});
     ctx.services.changes.announce('import', run.id);
   });
 }
 
-const findAbandoned = prepare((p: { now: Date }) =>
+const findAbandoned = prepareStatement((p: { now: Date }) =>
   db
     .selectFrom('import')
     .select(importColumns)
@@ -68,13 +73,13 @@ const findAbandoned = prepare((p: { now: Date }) =>
 
 /** Fails imports whose lease has run out, and removes batches that deleted imports have left. */
 export async function failAbandonedImports(ctx: Context): Promise<void> {
-  const abandoned = await findAbandoned(onPrimary(ctx), { now: ctx.now() });
+  const abandoned = await findAbandoned(primarySender(ctx), { now: ctx.now() });
   for (const run of abandoned) await failImport(ctx, run, 'The process that read the upload has gone.');
-  await forgetUnowned(onPrimary(ctx), {});
+  await forgetUnowned(primarySender(ctx), {});
 }
 
 /** Deletes the batches of imports that do not run or were deleted. */
-const forgetUnowned = prepare(() =>
+const forgetUnowned = prepareStatement(() =>
   db
     .deleteFrom('import_batch as b')
     .where(({ not, exists, selectFrom }) =>
@@ -89,30 +94,30 @@ const forgetUnowned = prepare(() =>
     ),
 );
 
-export const forgetBatches = prepare((p: ImportKey) =>
+export const deleteStagedBatches = prepareStatement((p: ImportKey) =>
   db.deleteFrom('import_batch').where('company', '=', p.company).where('import_id', '=', p.id),
 );
-const forgetImports = prepare((p: { company: string; ids: readonly string[] }) =>
-  db.deleteFrom('import').where('company', '=', p.company).where('id', '=', anyId(p.ids)),
+const forgetImports = prepareStatement((p: { company: string; ids: readonly string[] }) =>
+  db.deleteFrom('import').where('company', '=', p.company).where('id', '=', anyOfIds(p.ids)),
 );
 
-const forgetRejected = prepare((p: ImportKey) =>
+const forgetRejected = prepareStatement((p: ImportKey) =>
   db.deleteFrom('import_rejection').where('company', '=', p.company).where('import_id', '=', p.id),
 );
 
 /** Deletes the staged and the rejected rows of an import. */
-export async function forgetRows(ctx: Context, { company, id }: ImportKey): Promise<void> {
-  await forgetBatches(ctx, { company, id });
+export async function deleteImportRows(ctx: Context, { company, id }: ImportKey): Promise<void> {
+  await deleteStagedBatches(ctx, { company, id });
   await forgetRejected(ctx, { company, id });
 }
 
 /** The error of an import that cannot go on: FleetNotFound where it was deleted with its fleet, else Unavailable. */
-export async function endedEarly(
+export async function importEndedError(
   ctx: Context,
   { company, id }: ImportKey,
   message = 'The upload was taken for dead. Nothing was stored; send it again.',
 ): Promise<DomainError> {
-  const [left] = await readImport(onPrimary(ctx), { company, id });
+  const [left] = await readImport(primarySender(ctx), { company, id });
   return left ? new Unavailable(message) : new FleetNotFound();
 }
 
@@ -121,7 +126,7 @@ const REJECTIONS_AT_ONCE = 5000;
 const LAST_ROW = 2 ** 31 - 1;
 
 /** Locks old imports; one that is being started anew has that lock already and is left out. */
-const lockOld = prepare((p: { before: Date }) =>
+const lockOld = prepareStatement((p: { before: Date }) =>
   db
     .selectFrom('import')
     .select(['company', 'id'])
@@ -134,7 +139,7 @@ const lockOld = prepare((p: { before: Date }) =>
 );
 
 /** The rows of an import up to the one after the first `offset`: a range, so that any plan looks at each row once. */
-const forgetRejections = prepare((p: ImportKey & { offset: number }) =>
+const forgetRejections = prepareStatement((p: ImportKey & { offset: number }) =>
   db
     .deleteFrom('import_rejection')
     .where('company', '=', p.company)
@@ -157,7 +162,7 @@ const forgetRejections = prepare((p: ImportKey & { offset: number }) =>
 /** Deletes imports that are past IMPORTS_KEEP_DAYS with their rejected rows, in small steps; gives whether more are left. */
 export async function trimImports(ctx: Context): Promise<boolean> {
   const before = new Date(ctx.now().getTime() - ctx.services.config.IMPORTS_KEEP_DAYS * 86_400_000);
-  return transaction(ctx, async () => forgetSome(ctx, await lockOld(onPrimary(ctx), { before })));
+  return runInTransaction(ctx, async () => forgetSome(ctx, await lockOld(primarySender(ctx), { before })));
 }
 
 /** Deletes a first part of these imports and their rejected rows; gives whether more are left. */
@@ -165,18 +170,18 @@ async function forgetSome(ctx: Context, imports: readonly ImportKey[]): Promise<
   let room = REJECTIONS_AT_ONCE;
   const emptied = new Set<ImportKey>();
   for (const one of imports) {
-    room -= (await forgetRejections(onPrimary(ctx), { ...one, offset: room - 1 })).length;
+    room -= (await forgetRejections(primarySender(ctx), { ...one, offset: room - 1 })).length;
     if (room === 0) break;
     emptied.add(one);
   }
   for (const [company, own] of Map.groupBy(imports, (one) => one.company)) {
     const ids = own.filter((one) => emptied.has(one)).map(({ id }) => id);
-    await forgetImports(onPrimary(ctx), { company, ids });
+    await forgetImports(primarySender(ctx), { company, ids });
   }
   return room === 0 || imports.length === IMPORTS_AT_ONCE;
 }
 
-const findOfFleet = prepare((p: { company: string; fleetId: string }) =>
+const findOfFleet = prepareStatement((p: { company: string; fleetId: string }) =>
   db
     .selectFrom('import')
     .select(['company', 'id'])
@@ -186,5 +191,5 @@ const findOfFleet = prepare((p: { company: string; fleetId: string }) =>
 );
 
 /** Deletes some imports of a fleet with their rejected rows; gives whether more may be left. */
-export const forgetImportsOf = async (ctx: Context, company: string, fleetId: string): Promise<boolean> =>
-  forgetSome(ctx, await findOfFleet(onPrimary(ctx), { company, fleetId }));
+export const deleteFleetImports = async (ctx: Context, company: string, fleetId: string): Promise<boolean> =>
+  forgetSome(ctx, await findOfFleet(primarySender(ctx), { company, fleetId }));

@@ -1,14 +1,19 @@
 import { type Expression, expressionBuilder, sql } from 'kysely';
-import { type By, EVENT_VEHICLES, recording } from '../events/record-events.ts';
-import { ofFleetThatIsThere } from '../fleets/fleet.ts';
-import { db, prepare, prepareVariants } from '../sql/sql.ts';
+import { type EventOrigin, eventsClause, MOST_EVENT_VEHICLES } from '../events/record-events.ts';
+import { fleetExistsExpression } from '../fleets/fleet.ts';
+import { db, prepareStatement, prepareStatementVariants } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
-import { inAnotherFleet } from '../vehicles/add-vehicles.ts';
-import { type NewVehicles, newVehicle, newVehicleColumns, type ReadVin } from '../vehicles/insert-vehicles.ts';
-import { ROWS_SHOWN, rejectionColumns } from './imports.ts';
+import { otherFleetRejection } from '../vehicles/add-vehicles.ts';
+import {
+  type NewVehicleParams,
+  newVehicleColumns,
+  newVehicleValues,
+  type VinRow,
+} from '../vehicles/insert-vehicles.ts';
+import { MOST_ROWS_SHOWN, rejectionColumns } from './imports.ts';
 
 const batch = expressionBuilder<{ b: Tables['import_batch'] }, 'b'>();
-const row = expressionBuilder<{ r: ReadVin }, 'r'>();
+const row = expressionBuilder<{ r: VinRow }, 'r'>();
 const count = sql<number>`count(*)::int`;
 
 type Staged = { importId: string; company: string };
@@ -17,7 +22,7 @@ const stagedRows = (p: Staged) =>
   db
     .selectFrom([
       'import_batch as b',
-      sql<ReadVin & { row: number }>`unnest(${batch.ref('b.rows')}, ${batch.ref('b.vins')},
+      sql<VinRow & { row: number }>`unnest(${batch.ref('b.rows')}, ${batch.ref('b.vins')},
         ${batch.ref('b.manufacturers')}, ${batch.ref('b.supported')}, ${batch.ref('b.warnings')})`.as<'r'>(
         sql`r(row, vin, manufacturer, supported, warnings)`,
       ),
@@ -48,9 +53,9 @@ const anyFleetWith = (company: string, vin: Expression<string>) =>
 
 /** The fleet of the company that has the VIN, or null. */
 const fleetWith = (company: string, vin: Expression<string>) =>
-  anyFleetWith(company, vin).where(ofFleetThatIsThere('v', company));
+  anyFleetWith(company, vin).where(fleetExistsExpression('v', company));
 
-export const findBatches = prepare((p: Staged) =>
+export const findStagedBatches = prepareStatement((p: Staged) =>
   db
     .selectFrom('import_batch')
     .select('first_row')
@@ -60,7 +65,7 @@ export const findBatches = prepare((p: Staged) =>
 );
 
 /** The VINs of a batch in fleets that are being deleted: looked up one by one, since a join may read all of a fleet for each. */
-export const vinsOfDeleted = prepare((p: Staged & { first_row: number }) =>
+export const findVinsInDeletion = prepareStatement((p: Staged & { first_row: number }) =>
   db
     .selectFrom(
       stagedRows(p)
@@ -69,12 +74,12 @@ export const vinsOfDeleted = prepare((p: Staged & { first_row: number }) =>
         .select(({ ref }) => anyFleetWith(p.company, ref('r.vin')).as('fleet_id'))
         .as('v'),
     )
-    .where(({ not }) => not(ofFleetThatIsThere('v', p.company)))
+    .where(({ not }) => not(fleetExistsExpression('v', p.company)))
     .select('v.vin')
     .distinct(),
 );
 
-export const countStaged = prepare((p: Staged) =>
+export const countStagedRows = prepareStatement((p: Staged) =>
   db
     .selectFrom('import_batch')
     .select(({ ref }) => sql<number>`coalesce(sum(cardinality(${ref('rows')})), 0)::int`.as('count'))
@@ -82,25 +87,27 @@ export const countStaged = prepare((p: Staged) =>
     .where('import_id', '=', p.importId),
 );
 
-export const countNew = prepare((p: Staged) => db.selectFrom(firstRows(p, true)).select(count.as('count')));
+export const countNewVehicles = prepareStatement((p: Staged) =>
+  db.selectFrom(firstRows(p, true)).select(count.as('count')),
+);
 
 /** UUIDv7 of one moment for rows that a statement makes: 20 digits as `prefix`, and a counter that begins behind `start`. */
-export interface Ids {
+export interface NewIdRange {
   prefix: string;
   start: number;
 }
 
-const idAt = ({ prefix, start }: Ids, counter: Expression<number>) =>
+const idAt = ({ prefix, start }: NewIdRange, counter: Expression<number>) =>
   sql<string>`(${prefix}::text || to_hex(${start}::bigint + ${counter}))::uuid`;
 
 /** `known`: the company has vehicles. `beside`: another upload has some of the same VINs. */
-type Insertion = Staged & NewVehicles & Ids & { known: true | null; beside: true | null };
+type Insertion = Staged & NewVehicleParams & NewIdRange & { known: true | null; beside: true | null };
 
 /**
  * In the order of VINs: opposite uploads then cannot wait for each other, and ids and VINs rise together, so that indexes grow at
  * one end. `on conflict` makes every row dearer, so it is there only if needed.
  */
-export const insertStaged = prepareVariants<Insertion>()(['known', 'beside'], (p, has) =>
+export const insertStagedVehicles = prepareStatementVariants<Insertion>()(['known', 'beside'], (p, has) =>
   db
     .insertInto('vehicle')
     .columns(newVehicleColumns)
@@ -108,13 +115,13 @@ export const insertStaged = prepareVariants<Insertion>()(['known', 'beside'], (p
       q
         .selectFrom(firstRows(p, has.known))
         .select(idAt(p, sql`row_number() over ()`).as('id'))
-        .select(newVehicle(p))
+        .select(newVehicleValues(p))
         .orderBy('r.vin'),
     )
     .$if(has.beside, (q) => q.onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing())),
 );
 
-type Inserted = Ids & { company: string; staged: number };
+type Inserted = NewIdRange & { company: string; staged: number };
 
 /** The vehicles with ids up to that of the last row that was staged. */
 const inserted = (p: Inserted) =>
@@ -124,7 +131,7 @@ const inserted = (p: Inserted) =>
     .where('v.id', '>', idAt(p, sql`0`))
     .where('v.id', '<=', idAt(p, sql`${p.staged}::int`));
 
-export const countInserted = prepare((p: Inserted) =>
+export const countInsertedVehicles = prepareStatement((p: Inserted) =>
   inserted(p)
     .select(['v.status', count.as('delta')])
     .groupBy('v.status'),
@@ -134,10 +141,10 @@ export const countInserted = prepare((p: Inserted) =>
  * Records the new vehicles, a stretch of ids for each event, in one pass: planned without statistics, a look-up for each stretch
  * might read all of the company's vehicles.
  */
-export const recordAdded = prepare((p: By & Inserted & { fleetId: string; data: string }) => {
+export const recordAddedVehicles = prepareStatement((p: EventOrigin & Inserted & { fleetId: string; data: string }) => {
   const counter = sql<number>`(('x' || right(${sql.ref('v.id')}::text, 12))::bit(48)::bigint - ${p.start}::bigint)`;
   const facts = inserted(p)
-    .groupBy(['v.company', sql`(${counter} - 1) / ${EVENT_VEHICLES}::int`])
+    .groupBy(['v.company', sql`(${counter} - 1) / ${MOST_EVENT_VEHICLES}::int`])
     .orderBy(({ ref }) => sql`(array_agg(${ref('v.id')}))[1]`)
     .select(({ ref }) => [
       'v.company',
@@ -147,7 +154,7 @@ export const recordAdded = prepare((p: By & Inserted & { fleetId: string; data: 
       sql<string[]>`array_agg(${ref('v.vin')})`.as('vins'),
       sql<unknown>`${p.data}::jsonb`.as('data'),
     ]);
-  return recording(db, p, { 'vehicle.added': facts });
+  return eventsClause(db, p, { 'vehicle.added': facts });
 });
 
 const stagedCells = (p: Staged) =>
@@ -161,7 +168,7 @@ const stagedCells = (p: Staged) =>
     .where('b.import_id', '=', p.importId);
 
 /** Rejects the rows whose VIN another fleet has, and counts them; at most `room` are kept for the report. */
-export const rejectStagedRows = prepare((p: Staged & { fleetId: string; room: number }) =>
+export const rejectStagedRows = prepareStatement((p: Staged & { fleetId: string; room: number }) =>
   db
     .with('kept', (q) =>
       q
@@ -174,8 +181,8 @@ export const rejectStagedRows = prepare((p: Staged & { fleetId: string; room: nu
               'b.import_id',
               'r.row',
               'r.vin',
-              sql<string>`${inAnotherFleet.code}::text`.as('code'),
-              sql<string>`${inAnotherFleet.message}::text`.as('message'),
+              sql<string>`${otherFleetRejection.code}::text`.as('code'),
+              sql<string>`${otherFleetRejection.message}::text`.as('message'),
               sql<string | null>`nullif(${ref('r.cells')}::text, 'null')::jsonb`.as('cells'),
             ])
             .where(({ ref }) => fleetWith(p.company, ref('r.vin')), '<>', p.fleetId)
@@ -188,7 +195,7 @@ export const rejectStagedRows = prepare((p: Staged & { fleetId: string; room: nu
     .where(({ ref }) => fleetWith(p.company, ref('r.vin')), '<>', p.fleetId),
 );
 
-export const findDuplicates = prepare((p: Staged & { fleetId: string }) =>
+export const findDuplicateRows = prepareStatement((p: Staged & { fleetId: string }) =>
   db
     .selectFrom(
       stagedRows(p)
@@ -203,5 +210,5 @@ export const findDuplicates = prepare((p: Staged & { fleetId: string }) =>
     .whereRef('d.row', '<>', 'd.first_row')
     .where(({ eb, ref }) => eb(fleetWith(p.company, ref('d.vin')), '<>', p.fleetId), 'is not', true)
     .orderBy('d.row')
-    .limit(ROWS_SHOWN),
+    .limit(MOST_ROWS_SHOWN),
 );

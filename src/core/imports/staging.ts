@@ -1,11 +1,11 @@
 import { type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { onPrimary } from '../sql/send.ts';
-import { db, prepare } from '../sql/sql.ts';
+import { primarySender } from '../sql/send.ts';
+import { db, prepareStatement } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { type ImportRow, rejectionColumns } from './imports.ts';
-import { endedEarly, type Start, stillRunning } from './run.ts';
-import type { Batch, GoodRows, RejectedRow } from './table.ts';
+import { type ImportRunKey, importEndedError, stillRunningCondition } from './run.ts';
+import type { CsvRowBatch, RejectedCsvRow, ValidCsvRows } from './table.ts';
 
 const PROGRESS_EVERY_MS = 200;
 
@@ -30,7 +30,7 @@ export class ImportStaging {
   }
 
   /** Takes a batch; it is sent while the next one is read. */
-  async add({ received, good, rejected }: Batch): Promise<void> {
+  async add({ received, good, rejected }: CsvRowBatch): Promise<void> {
     await this.#underWay;
     this.received += received;
     this.rejected += rejected.length;
@@ -46,20 +46,20 @@ export class ImportStaging {
 
   async beginStoring(): Promise<void> {
     const shown = await this.#show('STORING', this.#ctx.now());
-    if (!shown) throw await endedEarly(this.#ctx, this.#run);
+    if (!shown) throw await importEndedError(this.#ctx, this.#run);
   }
 
-  async #write(good: GoodRows | null, rejected: readonly RejectedRow[]): Promise<void> {
+  async #write(good: ValidCsvRows | null, rejected: readonly RejectedCsvRow[]): Promise<void> {
     if (good) {
-      const [staged] = await stage(onPrimary(this.#ctx), { ...this.#run, ...good });
-      if (!staged) throw await endedEarly(this.#ctx, this.#run);
+      const [staged] = await stage(primarySender(this.#ctx), { ...this.#run, ...good });
+      if (!staged) throw await importEndedError(this.#ctx, this.#run);
     }
     const rows = rejected.slice(0, this.#ctx.services.config.LIMIT_REJECTED_ROWS - this.kept);
     if (rows.length > 0) {
       this.kept += rows.length;
       const { company, id: import_id } = this.#run;
       const json = JSON.stringify(rows.map((row) => ({ company, import_id, ...row })));
-      await keepRejected(onPrimary(this.#ctx), { rows: json });
+      await keepRejected(primarySender(this.#ctx), { rows: json });
     }
     this.#timer ??= setTimeout(() => void this.#show('RUNNING').catch(() => {}), PROGRESS_EVERY_MS);
   }
@@ -68,13 +68,19 @@ export class ImportStaging {
   async #show(state: 'RUNNING' | 'STORING', storingSince: Date | null = null): Promise<boolean> {
     this.#timer = undefined;
     const { received, rejected } = this;
-    const [shown] = await showProgress(onPrimary(this.#ctx), { ...this.#run, state, storingSince, received, rejected });
+    const [shown] = await showProgress(primarySender(this.#ctx), {
+      ...this.#run,
+      state,
+      storingSince,
+      received,
+      rejected,
+    });
     if (shown) this.#ctx.services.changes.announce('import', this.#run.id);
     return shown !== undefined;
   }
 }
 
-const stage = prepare((p: Start & GoodRows) =>
+const stage = prepareStatement((p: ImportRunKey & ValidCsvRows) =>
   db
     .insertInto('import_batch')
     .columns(['company', 'import_id', 'first_row', 'rows', 'vins', 'manufacturers', 'supported', 'warnings', 'cells'])
@@ -92,12 +98,12 @@ const stage = prepare((p: Start & GoodRows) =>
           sql<(string | null)[]>`${p.warnings}::text[]`.as('warnings'),
           sql<string | null>`${p.cells}::json`.as('cells'),
         ])
-        .where(stillRunning(p)),
+        .where(stillRunningCondition(p)),
     )
     .returning('first_row'),
 );
 
-const keepRejected = prepare((p: { rows: string }) => {
+const keepRejected = prepareStatement((p: { rows: string }) => {
   const rows = sql<Selectable<Tables['import_rejection']>>`jsonb_populate_recordset(null::import_rejection,
     ${p.rows}::jsonb)`;
   return db
@@ -108,11 +114,11 @@ const keepRejected = prepare((p: { rows: string }) => {
 
 type Progress = Pick<ImportRow, 'received' | 'rejected'> & { state: 'RUNNING' | 'STORING'; storingSince: Date | null };
 
-const showProgress = prepare((p: Start & Progress) =>
+const showProgress = prepareStatement((p: ImportRunKey & Progress) =>
   db
     .updateTable('import')
     .set({ state: p.state, storing_since: p.storingSince, received: p.received, rejected: p.rejected })
-    .where(stillRunning(p))
+    .where(stillRunningCondition(p))
     // Progress that was shown late does not undo STORING.
     .where('import.state', '=', sql.lit('RUNNING'))
     .returning('import.id'),

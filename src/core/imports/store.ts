@@ -1,28 +1,28 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { brokenRule } from '../database-errors.ts';
-import { byCaller, record } from '../events/record-events.ts';
-import { holdFleet, isDeleting } from '../fleets/fleets.ts';
-import { comesDue } from '../schedule.ts';
-import { countWritten, onPrimary, transaction } from '../sql/send.ts';
-import { db, newId, prepare } from '../sql/sql.ts';
+import { violatedConstraint } from '../database-errors.ts';
+import { callerOrigin, recordEvents } from '../events/record-events.ts';
+import { hasFleetsInDeletion, shareLockFleet } from '../fleets/fleets.ts';
+import { scheduleNow } from '../schedule.ts';
+import { countWrittenRows, primarySender, runInTransaction } from '../sql/send.ts';
+import { db, newId, prepareStatement } from '../sql/sql.ts';
 import { refreshStatistics } from '../statistics.ts';
-import { makeWay } from '../vehicles/delete-vehicles.ts';
-import { newVehiclesOf } from '../vehicles/insert-vehicles.ts';
-import { countVehicles } from '../vehicles/tally.ts';
+import { deleteLeftoverVehicles } from '../vehicles/delete-vehicles.ts';
+import { newVehicleParams } from '../vehicles/insert-vehicles.ts';
+import { updateVehicleTally } from '../vehicles/tally.ts';
 import { type ImportRow, readImport } from './imports.ts';
-import { changeRunning, endedEarly, forgetBatches } from './run.ts';
+import { deleteStagedBatches, importEndedError, prepareImportUpdate } from './run.ts';
 import {
-  countInserted,
-  countNew,
-  countStaged,
-  findBatches,
-  findDuplicates,
-  type Ids,
-  insertStaged,
-  recordAdded,
+  countInsertedVehicles,
+  countNewVehicles,
+  countStagedRows,
+  findDuplicateRows,
+  findStagedBatches,
+  findVinsInDeletion,
+  insertStagedVehicles,
+  type NewIdRange,
+  recordAddedVehicles,
   rejectStagedRows,
-  vinsOfDeleted,
 } from './staged.ts';
 import type { ImportStaging } from './staging.ts';
 
@@ -48,7 +48,7 @@ export async function storeImport(ctx: Context, run: ImportRow, staging: ImportS
       return done;
     } catch (error) {
       if (error instanceof AtomicRejection) mode = 'refuse';
-      else if (mode === 'insert' && brokenRule(error) === 'vehicle_vin') mode = 'beside';
+      else if (mode === 'insert' && violatedConstraint(error) === 'vehicle_vin') mode = 'beside';
       else throw error;
     }
   }
@@ -56,7 +56,7 @@ export async function storeImport(ctx: Context, run: ImportRow, staging: ImportS
 
 const settings = { statement_timeout: '30min', work_mem: '64MB', jit: 'off', enable_seqscan: 'off', lock_timeout: '0' };
 
-const takeTime = prepare(() =>
+const takeTime = prepareStatement(() =>
   db.selectNoFrom(
     Object.entries(settings).map(([name, value]) =>
       sql<string>`set_config(${sql.lit(name)}, ${sql.lit(value)}, true)`.as(name),
@@ -66,7 +66,7 @@ const takeTime = prepare(() =>
 
 type Result = Pick<ImportRow, 'state' | 'digest' | 'received' | 'created' | 'existing' | 'rejected' | 'failure'>;
 
-const endImport = changeRunning((p: Result & { duplicates: string; now: Date }) => ({
+const endImport = prepareImportUpdate((p: Result & { duplicates: string; now: Date }) => ({
   state: p.state,
   digest: p.digest,
   due_at: null,
@@ -80,11 +80,11 @@ const endImport = changeRunning((p: Result & { duplicates: string; now: Date }) 
 }));
 
 async function store(ctx: Context, run: ImportRow, staging: ImportStaging, mode: StoreMode): Promise<ImportRow> {
-  return transaction(ctx, async () => {
+  return runInTransaction(ctx, async () => {
     // The statements below are about the whole file: they may take long, sort in memory, and gain nothing from a compiler.
     // Each VIN is looked up in the index, even where the planner takes the table for empty, since it fills meanwhile.
     // Vehicles that other transactions have not committed are waited for.
-    await takeTime(onPrimary(ctx), {});
+    await takeTime(primarySender(ctx), {});
     await needAll(ctx, run, staging.good);
     const ids = idsOfOneStatement();
     const written = staging.good === 0 ? 0 : await createVehicles(ctx, run, ids, mode);
@@ -94,17 +94,17 @@ async function store(ctx: Context, run: ImportRow, staging: ImportStaging, mode:
     if (stays) await refreshStatistics(ctx, written);
     const created = stays ? await countCreated(ctx, run, ids, staging.good) : written;
     // New vehicles hold their fleet as well; without any, the events below must not follow the fleet's deletion.
-    await holdFleet(ctx, run.company, run.fleetId);
+    await shareLockFleet(ctx, run.company, run.fleetId);
     // Vehicles that were not created are there already, in this fleet or in another.
     const elsewhere = created < staging.good ? await rejectElsewhere(ctx, run, staging) : 0;
     const existing = staging.good - created - elsewhere;
-    const duplicates = existing > 0 ? await findDuplicates(onPrimary(ctx), stagedBy(run)) : [];
+    const duplicates = existing > 0 ? await findDuplicateRows(primarySender(ctx), stagedBy(run)) : [];
     const rejected = staging.rejected + elsewhere;
     if ((mode === 'insert' || mode === 'beside') && run.mode === 'atomic' && rejected > 0) throw new AtomicRejection();
-    await forgetBatches(onPrimary(ctx), run);
+    await deleteStagedBatches(primarySender(ctx), run);
     const failure = mode === 'count' ? null : failureOf(mode, staging.received, rejected);
     const succeeds = failure === null;
-    const [ended] = await endImport(onPrimary(ctx), {
+    const [ended] = await endImport(primarySender(ctx), {
       ...run,
       state: succeeds ? 'COMPLETED' : 'FAILED',
       received: staging.received,
@@ -115,8 +115,8 @@ async function store(ctx: Context, run: ImportRow, staging: ImportStaging, mode:
       failure,
       now: ctx.now(),
     });
-    const [done] = ended ? await readImport(onPrimary(ctx), run) : [];
-    if (!done) throw await endedEarly(ctx, run);
+    const [done] = ended ? await readImport(primarySender(ctx), run) : [];
+    if (!done) throw await importEndedError(ctx, run);
     if (mode !== 'count' && succeeds) await recordImport(ctx, done, ids, staging.good);
     return done;
   });
@@ -131,24 +131,29 @@ function failureOf(mode: StoreMode, received: number, rejected: number): string 
 
 /** An unlogged table is empty after a crash of the database: half a file must not pass for the whole. */
 async function needAll(ctx: Context, run: ImportRow, good: number): Promise<void> {
-  const [staged] = await countStaged(onPrimary(ctx), stagedBy(run));
+  const [staged] = await countStagedRows(primarySender(ctx), stagedBy(run));
   if (staged?.count === good) return;
   const lost = 'The database lost part of the file while it arrived. Nothing was stored; send it again.';
-  throw await endedEarly(ctx, run, lost);
+  throw await importEndedError(ctx, run, lost);
 }
 
 const stagedBy = ({ id, company, fleetId }: ImportRow) => ({ importId: id, company, fleetId });
 
-async function countCreated(ctx: Context, { company, fleetId }: ImportRow, ids: Ids, staged: number): Promise<number> {
-  const counts = await countInserted(onPrimary(ctx), { ...ids, company, staged });
-  await countVehicles(
+async function countCreated(
+  ctx: Context,
+  { company, fleetId }: ImportRow,
+  ids: NewIdRange,
+  staged: number,
+): Promise<number> {
+  const counts = await countInsertedVehicles(primarySender(ctx), { ...ids, company, staged });
+  await updateVehicleTally(
     ctx,
     counts.map((one) => ({ ...one, company, fleet_id: fleetId })),
   );
   return counts.reduce((sum, { delta }) => sum + delta, 0);
 }
 
-function idsOfOneStatement(): Ids {
+function idsOfOneStatement(): NewIdRange {
   const digits = newId().replaceAll('-', '');
   // Between 2^46 and 2^47, so that it keeps its 12 digits however far it is counted on.
   return { prefix: digits.slice(0, 20), start: 2 ** 46 + (Number.parseInt(digits.slice(20), 16) % 2 ** 46) };
@@ -157,40 +162,40 @@ function idsOfOneStatement(): Ids {
 /** Rejects the rows whose vehicle another fleet of the company has; gives how many there are. */
 async function rejectElsewhere(ctx: Context, run: ImportRow, staging: ImportStaging): Promise<number> {
   const room = Math.max(0, ctx.services.config.LIMIT_REJECTED_ROWS - staging.kept);
-  const [row] = await rejectStagedRows(onPrimary(ctx), { ...stagedBy(run), room });
+  const [row] = await rejectStagedRows(primarySender(ctx), { ...stagedBy(run), room });
   return row?.count ?? 0;
 }
 
-async function recordImport(ctx: Context, run: ImportRow, ids: Ids, staged: number): Promise<void> {
+async function recordImport(ctx: Context, run: ImportRow, ids: NewIdRange, staged: number): Promise<void> {
   const { id: importId, company, fleetId, received, created, existing, rejected } = run;
   if (created > 0) {
     const added = { company, fleetId, staged, data: JSON.stringify({ importId }) };
-    await recordAdded(onPrimary(ctx), { ...byCaller(ctx), ...ids, ...added });
-    await comesDue(ctx, 'vehicle', company);
+    await recordAddedVehicles(primarySender(ctx), { ...callerOrigin(ctx), ...ids, ...added });
+    await scheduleNow(ctx, 'vehicle', company);
   }
   const data = { importId, received, created, existing, rejected };
-  await record(ctx, [{ type: 'import.completed', company, fleetId, data }]);
+  await recordEvents(ctx, [{ type: 'import.completed', company, fleetId, data }]);
 }
 
-const anyVehicle = prepare((p: { company: string }) =>
+const anyVehicle = prepareStatement((p: { company: string }) =>
   db.selectFrom('vehicle').select('id').where('company', '=', p.company).limit(sql.lit(1)),
 );
 
 /** Creates the vehicles as the mode says; gives how many are new, or at most so many. */
-async function createVehicles(ctx: Context, run: ImportRow, ids: Ids, mode: StoreMode): Promise<number> {
+async function createVehicles(ctx: Context, run: ImportRow, ids: NewIdRange, mode: StoreMode): Promise<number> {
   if (mode === 'refuse') return 0;
-  if (mode === 'count') return (await countNew(onPrimary(ctx), stagedBy(run)))[0]?.count ?? 0;
+  if (mode === 'count') return (await countNewVehicles(primarySender(ctx), stagedBy(run)))[0]?.count ?? 0;
   const { id: importId, company } = run;
-  const [any] = await anyVehicle(onPrimary(ctx), { company });
+  const [any] = await anyVehicle(primarySender(ctx), { company });
   const known = any ? true : null;
-  if (known && (await isDeleting(ctx, company))) {
+  if (known && (await hasFleetsInDeletion(ctx, company))) {
     // Some at a time: a fleet that is uploaded again as soon as it was deleted may have millions.
-    for (const batch of await findBatches(onPrimary(ctx), { importId, company })) {
-      const deleted = await vinsOfDeleted(onPrimary(ctx), { importId, company, ...batch });
+    for (const batch of await findStagedBatches(primarySender(ctx), { importId, company })) {
+      const deleted = await findVinsInDeletion(primarySender(ctx), { importId, company, ...batch });
       const vins = deleted.map(({ vin }) => vin);
-      if (vins.length > 0) await makeWay(ctx, company, vins);
+      if (vins.length > 0) await deleteLeftoverVehicles(ctx, company, vins);
     }
   }
-  const all = { ...newVehiclesOf(ctx, company, run.fleetId), beside: mode === 'beside' || null };
-  return countWritten(ctx, insertStaged, { ...all, ...ids, importId, known });
+  const all = { ...newVehicleParams(ctx, company, run.fleetId), beside: mode === 'beside' || null };
+  return countWrittenRows(ctx, insertStagedVehicles, { ...all, ...ids, importId, known });
 }

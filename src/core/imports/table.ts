@@ -1,9 +1,9 @@
 import { candidateBrands } from '../../manufacturers/brands.ts';
-import { readVin, type VinError, warningsText } from '../vin.ts';
-import { textOf } from './csv/decode.ts';
-import { isPlain, parseRecords, scanRecords } from './csv/head.ts';
-import { type CsvLayout, readStart, type Start, unmarked } from './csv/layout.ts';
-import { type CsvLimits, tooManyRows, unreadableFile, unreadableRow } from './csv/limits.ts';
+import { readVin, type VinError, vinWarningsText } from '../vin.ts';
+import { decodeText } from './csv/decode.ts';
+import { isPlainCsv, parseCsvRecords, scanCsvRecords } from './csv/head.ts';
+import { type CsvLayout, type CsvStart, readCsvStart, stripTextMarks } from './csv/layout.ts';
+import { type CsvLimits, tooManyRowsError, unreadableFileError, unreadableRowError } from './csv/limits.ts';
 import { openVinSheet } from './spreadsheet/vin-sheet.ts';
 
 /** `sheet` is the one that is read of a workbook. */
@@ -13,8 +13,8 @@ export type TableLayout = CsvLayout & { sheet: string | null };
 type Table = TableLayout & { rows: AsyncIterable<CsvRow[]> };
 
 /** Opens a file of VINs: CSV text, or a workbook by its descriptor, whose rows are those of its sheet saved as CSV. */
-export async function readTable(file: AsyncIterable<Buffer> | number, limits: CsvLimits): Promise<Table> {
-  if (typeof file !== 'number') return readCsv(file, limits);
+export async function openVinTable(file: AsyncIterable<Buffer> | number, limits: CsvLimits): Promise<Table> {
+  if (typeof file !== 'number') return openVinCsv(file, limits);
   const { name, start, text, errorOf } = await openVinSheet(file, limits);
   return { ...start.layout, sheet: name, rows: rowsOf(start, text, limits, errorOf) };
 }
@@ -23,10 +23,10 @@ export async function readTable(file: AsyncIterable<Buffer> | number, limits: Cs
  * Opens a CSV file of VINs. Throws, here or from `rows`: UnsupportedMediaType, PayloadTooLarge, ValidationFailed, and errors of
  * the input, which is destroyed when reading fails or the iteration ends early, but not if it never begins.
  */
-export async function readCsv(input: AsyncIterable<Buffer>, limits: CsvLimits): Promise<Table> {
-  const text = textOf(input, limits.bytes);
+export async function openVinCsv(input: AsyncIterable<Buffer>, limits: CsvLimits): Promise<Table> {
+  const text = decodeText(input, limits.bytes);
   try {
-    const start = await readStart(text, limits);
+    const start = await readCsvStart(text, limits);
     return { ...start.layout, sheet: null, rows: rowsOf(start, text, limits) };
   } catch (error) {
     await text.return();
@@ -46,7 +46,7 @@ const BATCH_ROWS = 5_000;
 
 /** Batches of at most 5,000 rows, read on demand; a row that cannot be read, or no rows at all, ends them with an error. */
 async function* rowsOf(
-  start: Start,
+  start: CsvStart,
   pieces: AsyncGenerator<string, void>,
   limits: CsvLimits,
   errorOf = (error: unknown) => error,
@@ -61,11 +61,11 @@ async function* rowsOf(
       held = held.slice(block.end);
       row += block.records;
       total += block.rows.length;
-      if (total > limits.rows) throw tooManyRows(limits.rows);
+      if (total > limits.rows) throw tooManyRowsError(limits.rows);
       for (let at = 0; at < block.rows.length; at += BATCH_ROWS) yield block.rows.slice(at, at + BATCH_ROWS);
     }
-    if (held) throw unreadableRow(row, 'QUOTE_NOT_CLOSED');
-    if (total === 0) throw unreadableFile('NO_ROWS', 'The file holds no rows, only a header.');
+    if (held) throw unreadableRowError(row, 'QUOTE_NOT_CLOSED');
+    if (total === 0) throw unreadableFileError('NO_ROWS', 'The file holds no rows, only a header.');
   } catch (error) {
     throw errorOf(error);
   } finally {
@@ -80,48 +80,53 @@ async function* endedText(ahead: string, pieces: AsyncIterable<string>): AsyncGe
 }
 
 /** Reads the whole records of a text; `end` is the index after them. */
-async function readBlock(text: string, row: number, start: Start, limits: CsvLimits) {
+async function readBlock(text: string, row: number, start: CsvStart, limits: CsvLimits) {
   const { delimiter } = start.layout;
-  if (start.vinAt === 0 && isPlain(text, delimiter)) return readPlainBlock(text, row, limits);
-  const { end, records, fault } = scanRecords(text, delimiter, limits.rowLength);
-  const rows = await parseRows(text.slice(0, end), row, start, limits);
-  if (fault) throw unreadableRow(row + records, fault, limits.rowLength);
+  if (start.vinAt === 0 && isPlainCsv(text, delimiter)) return readPlainCsvBlock(text, row, limits);
+  const { end, records, fault } = scanCsvRecords(text, delimiter, limits.rowLength);
+  const rows = await parseCsvRows(text.slice(0, end), row, start, limits);
+  if (fault) throw unreadableRowError(row + records, fault, limits.rowLength);
   return { rows, records, end };
 }
 
 /** One column and no quotes: lines are rows, many times faster than with a parser (bench/csv.ts). The results are the same. */
-export function readPlainBlock(text: string, firstRow: number, limits: CsvLimits) {
+export function readPlainCsvBlock(text: string, firstRow: number, limits: CsvLimits) {
   const lines = text.split('\n');
   const unended = lines.pop() ?? '';
   const rows: CsvRow[] = [];
   let row = firstRow;
   for (const line of lines) {
-    if (line.length > limits.rowLength) throw unreadableRow(row, 'ROW_TOO_LONG', limits.rowLength);
+    if (line.length > limits.rowLength) throw unreadableRowError(row, 'ROW_TOO_LONG', limits.rowLength);
     if (line.trim() !== '') {
-      if (line.length > limits.fieldLength) throw unreadableRow(row, 'FIELD_TOO_LONG', limits.fieldLength);
-      rows.push({ row, value: unmarked(line), cells: null });
+      if (line.length > limits.fieldLength) throw unreadableRowError(row, 'FIELD_TOO_LONG', limits.fieldLength);
+      rows.push({ row, value: stripTextMarks(line), cells: null });
     }
     row++;
   }
-  if (unended.length > limits.rowLength) throw unreadableRow(row, 'ROW_TOO_LONG', limits.rowLength);
+  if (unended.length > limits.rowLength) throw unreadableRowError(row, 'ROW_TOO_LONG', limits.rowLength);
   return { rows, records: lines.length, end: text.length - unended.length };
 }
 
 /** Any other block: the cells come from fast-csv. `text` consists of whole records. */
-export async function parseRows(text: string, firstRow: number, start: Start, limits: CsvLimits): Promise<CsvRow[]> {
+export async function parseCsvRows(
+  text: string,
+  firstRow: number,
+  start: CsvStart,
+  limits: CsvLimits,
+): Promise<CsvRow[]> {
   const { vinAt, layout } = start;
   const rows: CsvRow[] = [];
   let row = firstRow - 1;
-  for (const cells of await parseRecords(text, layout.delimiter)) {
+  for (const cells of await parseCsvRecords(text, layout.delimiter)) {
     row++;
-    if (cells.length > limits.columns) throw unreadableRow(row, 'TOO_MANY_COLUMNS', limits.columns);
+    if (cells.length > limits.columns) throw unreadableRowError(row, 'TOO_MANY_COLUMNS', limits.columns);
     if (cells.every((cell) => cell.trim() === '')) continue;
     if (cells.some((cell) => cell.length > limits.fieldLength)) {
-      throw unreadableRow(row, 'FIELD_TOO_LONG', limits.fieldLength);
+      throw unreadableRowError(row, 'FIELD_TOO_LONG', limits.fieldLength);
     }
     if (layout.delimiter === ',') joinDecimalComma(cells, vinAt);
     const alone = cells.length === 1 && vinAt === 0;
-    rows.push({ row, value: unmarked(cells[vinAt] ?? ''), cells: alone ? null : cells });
+    rows.push({ row, value: stripTextMarks(cells[vinAt] ?? ''), cells: alone ? null : cells });
   }
   return rows;
 }
@@ -132,13 +137,13 @@ function joinDecimalComma(cells: string[], at: number): void {
   if (damaged) cells.splice(at, 2, `${cells[at]},${cells[at + 1]}`);
 }
 
-export type Batch = ReturnType<typeof batchOf>;
-export type GoodRows = NonNullable<Batch['good']>;
-export type RejectedRow = CsvRow & Pick<VinError, 'code' | 'message'>;
+export type CsvRowBatch = ReturnType<typeof csvRowBatchOf>;
+export type ValidCsvRows = NonNullable<CsvRowBatch['good']>;
+export type RejectedCsvRow = CsvRow & Pick<VinError, 'code' | 'message'>;
 
 /** Reads the VINs of some rows, for statements: columns as PostgreSQL writes arrays, or as JSON. */
-export function batchOf(rows: readonly CsvRow[], supportedBrands: ReadonlySet<string>) {
-  const rejected: RejectedRow[] = [];
+export function csvRowBatchOf(rows: readonly CsvRow[], supportedBrands: ReadonlySet<string>) {
+  const rejected: RejectedCsvRow[] = [];
   const good: CsvRow[] = [];
   const vins: string[] = [];
   const warnings: (string | null)[] = [];
@@ -148,7 +153,7 @@ export function batchOf(rows: readonly CsvRow[], supportedBrands: ReadonlySet<st
     else {
       good.push(one);
       vins.push(reading.vin);
-      warnings.push(warningsText(reading));
+      warnings.push(vinWarningsText(reading));
     }
   }
   const [first] = good;

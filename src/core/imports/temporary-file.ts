@@ -3,8 +3,8 @@ import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RateLimited } from '../errors.ts';
-import { bounded } from './csv/limits.ts';
-import { isArchive } from './spreadsheet/workbook.ts';
+import { limitPieces } from './csv/limits.ts';
+import { isZipArchive } from './spreadsheet/workbook.ts';
 
 const PIECE_BYTES = 64 * 1024;
 /** The room for all waiting files of a process, in files of the largest size. */
@@ -12,10 +12,10 @@ const MOST_FILES = 8;
 const RETRY_SECONDS = 30;
 
 /** A file without a name: no other process can open it, and it ends with this process, however that ends. */
-export type TemporaryFile = Awaited<ReturnType<Disk['keep']>>;
+export type TemporaryFile = Awaited<ReturnType<TemporaryDisk['keep']>>;
 
 /** The room for files that wait, which companies share. */
-export class Disk {
+export class TemporaryDisk {
   readonly #largest: number;
   readonly #kept = new Map<string, number>();
   #total = 0;
@@ -49,7 +49,7 @@ export class Disk {
         if (!isWhole) free();
       }
     }
-    const file = await written(bounded(counted(), this.#largest));
+    const file = await written(limitPieces(counted(), this.#largest));
     return {
       /** Good until the file is discarded. */
       fd: file.fd,
@@ -105,10 +105,14 @@ async function* contentOf(file: FileHandle): AsyncGenerator<Buffer> {
 const SIGNATURE_BYTES = 4;
 
 /** A file to be read: text as it arrives, or a workbook, which has arrived. */
-export type Source = { text: AsyncGenerator<Buffer> } | { workbook: TemporaryFile };
+export type FileSource = { text: AsyncGenerator<Buffer> } | { workbook: TemporaryFile };
 
-/** Keeps a workbook on disk, since its table of contents is at its end; text is read as it arrives. Throws as `Disk.keep`. */
-export async function openSource(input: AsyncIterable<Buffer>, disk: Disk, company: string): Promise<Source> {
+/** Keeps a workbook on disk, since its table of contents is at its end; text is read as it arrives. Throws as `TemporaryDisk.keep`. */
+export async function openFileSource(
+  input: AsyncIterable<Buffer>,
+  disk: TemporaryDisk,
+  company: string,
+): Promise<FileSource> {
   const pieces = input[Symbol.asyncIterator]();
   const read: Buffer[] = [];
   let start: Buffer = Buffer.alloc(0);
@@ -119,7 +123,7 @@ export async function openSource(input: AsyncIterable<Buffer>, disk: Disk, compa
     start = Buffer.concat(read);
   }
   const text = joined(read, pieces);
-  return isArchive(start) ? { workbook: await disk.keep(text, company) } : { text };
+  return isZipArchive(start) ? { workbook: await disk.keep(text, company) } : { text };
 }
 
 async function* joined(read: readonly Buffer[], pieces: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {

@@ -1,13 +1,13 @@
 import { type AliasedExpression, type Expression, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { ofFleetThatIsThere } from '../fleets/fleet.ts';
-import { companiesWithEntries } from '../schedule.ts';
-import { asTime, db, prepare } from '../sql/sql.ts';
+import { fleetExistsExpression } from '../fleets/fleet.ts';
+import { dueCompaniesQuery } from '../schedule.ts';
+import { asTimestamptz, db, prepareStatement } from '../sql/sql.ts';
 
 /** Rows of one kind that are due and have not been taken up; `oldestSeconds` is how long the first has been waiting. */
-export type Backlog = { kind: string; rows: number; oldestSeconds: number };
+export type BacklogEntry = { kind: string; rows: number; oldestSeconds: number };
 
-export const BACKLOG_COUNTED_MOST = 100_000;
+export const MOST_BACKLOG_ROWS = 100_000;
 
 type Time = Expression<string>;
 type DueRows = AliasedExpression<{ due_at: string | null }, 'due'>;
@@ -24,19 +24,19 @@ const waiting = (kind: string, now: Time, due: DueRows, oldest?: Expression<{ du
 
 /** Due vehicles of companies with an entry in the schedule: all of them, or the first of each company. */
 const dueVehicles = (now: Time, { first = false } = {}) =>
-  db.selectFrom(companiesWithEntries('vehicle', now)).crossJoinLateral((of) =>
+  db.selectFrom(dueCompaniesQuery('vehicle', now)).crossJoinLateral((of) =>
     of
       .selectFrom('vehicle')
       .select('due_at')
       .whereRef('vehicle.company', '=', 'c.company')
       .where('due_at', '<=', now)
-      .where(ofFleetThatIsThere('vehicle', sql.ref('c.company')))
+      .where(fleetExistsExpression('vehicle', sql.ref('c.company')))
       .$if(first, (q) => q.orderBy('due_at').limit(sql.lit(1)))
       .as('own'),
   );
 
 function waitingVehicles(now: Time) {
-  const due = dueVehicles(now).select('own.due_at').limit(BACKLOG_COUNTED_MOST).as('due');
+  const due = dueVehicles(now).select('own.due_at').limit(MOST_BACKLOG_ROWS).as('due');
   const oldest = dueVehicles(now, { first: true }).select(({ fn }) => fn.min('own.due_at').as('due_at'));
   return waiting('vehicle', now, due, oldest);
 }
@@ -44,7 +44,7 @@ function waitingVehicles(now: Time) {
 /** Counts waiting rows of tables that have an index by `due_at` over all companies. */
 const waitingRows = (table: 'import' | 'webhook', now: Time) => {
   const due = db.selectFrom(table).select('due_at').where('due_at', '<=', now).orderBy('due_at');
-  return waiting(table, now, due.limit(BACKLOG_COUNTED_MOST).as('due'));
+  return waiting(table, now, due.limit(MOST_BACKLOG_ROWS).as('due'));
 };
 
 /** Counts active webhooks only: deliveries of a halted one wait, except those that a person asked for. */
@@ -56,16 +56,16 @@ const waitingDeliveries = (now: Time) => {
     .select('d.due_at')
     .where('d.due_at', '<=', now)
     .orderBy('d.due_at')
-    .limit(BACKLOG_COUNTED_MOST);
+    .limit(MOST_BACKLOG_ROWS);
   return waiting('delivery', now, due.as('due'));
 };
 
-const backlog = prepare((p: { now: Date }) => {
-  const now = asTime(p.now);
+const backlog = prepareStatement((p: { now: Date }) => {
+  const now = asTimestamptz(p.now);
   return waitingVehicles(now)
     .unionAll(waitingRows('import', now))
     .unionAll(waitingDeliveries(now))
     .unionAll(waitingRows('webhook', now));
 });
 
-export const readBacklog = (ctx: Context): Promise<Backlog[]> => backlog(ctx, { now: ctx.now() });
+export const readBacklog = (ctx: Context): Promise<BacklogEntry[]> => backlog(ctx, { now: ctx.now() });

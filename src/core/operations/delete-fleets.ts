@@ -1,45 +1,49 @@
 import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
-import { type Expected, needExpected } from '../errors.ts';
-import { byCaller, bySystem, record } from '../events/record-events.ts';
+import { type Precondition, requirePrecondition } from '../errors.ts';
+import { callerOrigin, recordEvents, systemOrigin } from '../events/record-events.ts';
 import type { Fleet } from '../fleets/fleet.ts';
-import { fleetRows, lockFleet } from '../fleets/fleets.ts';
-import { forgetImportsOf } from '../imports/run.ts';
-import { readOne } from '../sql/read.ts';
-import { againAfterDeadlock, transaction } from '../sql/send.ts';
-import { db, FIRST_ID, prepare, type RowKey } from '../sql/sql.ts';
-import { removeVehicles } from '../vehicles/delete-vehicles.ts';
+import { fleetResource, lockFleet } from '../fleets/fleets.ts';
+import { deleteFleetImports } from '../imports/run.ts';
+import { readOneRow } from '../sql/read.ts';
+import { retryOnDeadlock, runInTransaction } from '../sql/send.ts';
+import { db, LOWEST_ID, prepareStatement, type RowKey } from '../sql/sql.ts';
+import { removeLockedVehicles } from '../vehicles/delete-vehicles.ts';
 
 /** Vehicles of one deletion: additions of their VINs wait for it. */
 const DELETED_AT_ONCE = 5000;
 
-/** Deletes a fleet and gives it back; throws FleetNotFound and PreconditionFailed. deleteSome deletes a large one. */
-export async function deleteFleet(caller: Context, input: { id: string }, expected?: Expected<Fleet>): Promise<Fleet> {
+/** Deletes a fleet and gives it back; throws FleetNotFound and PreconditionFailed. deleteFleetStep deletes a large one. */
+export async function deleteFleet(
+  caller: Context,
+  input: { id: string },
+  expected?: Precondition<Fleet>,
+): Promise<Fleet> {
   const company = authorize(caller, 'fleets:write');
   // Writers lock a fleet before its vehicles; after a deadlock nevertheless, the deletion begins again.
-  return againAfterDeadlock(caller, async (ctx) => {
+  return retryOnDeadlock(caller, async (ctx) => {
     // A later statement than the lock sees all earlier changes.
     await lockFleet(ctx, company, input.id);
-    const fleet = await readOne<Fleet>(ctx, fleetRows, input, { company, newest: true });
-    needExpected(fleet, expected);
+    const fleet = await readOneRow<Fleet>(ctx, fleetResource, input, { company, newest: true });
+    requirePrecondition(fleet, expected);
     const { id, name, vehicleCount } = fleet;
     if (vehicleCount > 0) ctx.services.changes.announceRemoval(company, null);
     if (vehicleCount > DELETED_AT_ONCE) {
-      const { actor, request_id } = byCaller(ctx);
+      const { actor, request_id } = callerOrigin(ctx);
       await markDeleted(ctx, { company, id, deletion: JSON.stringify({ actor, request_id }) });
       ctx.services.changes.announce('due', 'fleet');
     } else {
-      await removeVehicles(ctx, company, await lockAll(ctx, { company, id }));
+      await removeLockedVehicles(ctx, company, await lockAll(ctx, { company, id }));
       // Its tallies cascade: a transaction that added vehicles meanwhile breaks their foreign key and rolls back.
       await remove(ctx, { company, id });
     }
-    await record(ctx, [{ type: 'fleet.deleted', company, fleetId: id, data: { name, vehicleCount } }]);
+    await recordEvents(ctx, [{ type: 'fleet.deleted', company, fleetId: id, data: { name, vehicleCount } }]);
     return fleet;
   });
 }
 
 /** Deletes the tallies, while the vehicles remain. */
-const markDeleted = prepare((p: RowKey & { deletion: string }) =>
+const markDeleted = prepareStatement((p: RowKey & { deletion: string }) =>
   db
     .with('uncounted', (q) =>
       q.deleteFrom('vehicle_tally').where('company', '=', p.company).where('fleet_id', '=', p.id),
@@ -54,17 +58,19 @@ const vehiclesIn = (p: RowKey) =>
   db.selectFrom('vehicle').select('id').where('company', '=', p.company).where('fleet_id', '=', p.id).forUpdate();
 
 /** In the order of the VINs, as makeDue locks them, which holds no fleet. */
-const lockAll = prepare((p: RowKey) => vehiclesIn(p).orderBy('vin'));
+const lockAll = prepareStatement((p: RowKey) => vehiclesIn(p).orderBy('vin'));
 
-const remove = prepare((p: RowKey) => db.deleteFrom('fleet').where('company', '=', p.company).where('id', '=', p.id));
+const remove = prepareStatement((p: RowKey) =>
+  db.deleteFrom('fleet').where('company', '=', p.company).where('id', '=', p.id),
+);
 
-const find = prepare((_: object) =>
+const find = prepareStatement((_: object) =>
   db.selectFrom('fleet').select(['company', 'id']).where('deletion', 'is not', null).orderBy('company').orderBy('id'),
 );
 
-export const fleetsBeingDeleted = (ctx: Context): Promise<RowKey[]> => find(ctx, {});
+export const findFleetsInDeletion = (ctx: Context): Promise<RowKey[]> => find(ctx, {});
 
-const lock = prepare((p: RowKey) =>
+const lock = prepareStatement((p: RowKey) =>
   db
     .selectFrom('fleet')
     .select('deletion')
@@ -78,7 +84,7 @@ const lock = prepare((p: RowKey) =>
 /** Vehicles of a step: additions of their VINs wait for it. */
 const STEP_VEHICLES = 1000;
 
-const lockSome = prepare((p: RowKey & { after: string }) =>
+const lockSome = prepareStatement((p: RowKey & { after: string }) =>
   vehiclesIn(p).where('id', '>', p.after).orderBy('id').limit(sql.lit(STEP_VEHICLES)),
 );
 
@@ -86,18 +92,18 @@ const lockSome = prepare((p: RowKey & { after: string }) =>
  * Deletes some vehicles of a deleted fleet, or the empty fleet, in its own transaction. Gives the id to go on after,
  * since deleted rows stay in the index for a while; null at the end.
  */
-export async function deleteSome(ctx: Context, key: RowKey, after = FIRST_ID): Promise<string | null> {
-  return transaction(ctx, async () => {
+export async function deleteFleetStep(ctx: Context, key: RowKey, after = LOWEST_ID): Promise<string | null> {
+  return runInTransaction(ctx, async () => {
     const [fleet] = await lock(ctx, key);
     if (!fleet) return null;
     const vehicles = await lockSome(ctx, { ...key, after });
     const last = vehicles.at(-1);
     if (last) {
-      await removeVehicles(ctx, key.company, vehicles, { ...bySystem(ctx), ...fleet.deletion });
+      await removeLockedVehicles(ctx, key.company, vehicles, { ...systemOrigin(ctx), ...fleet.deletion });
       return last.id;
     }
-    if (after !== FIRST_ID) return FIRST_ID;
-    if (await forgetImportsOf(ctx, key.company, key.id)) return after;
+    if (after !== LOWEST_ID) return LOWEST_ID;
+    if (await deleteFleetImports(ctx, key.company, key.id)) return after;
     await remove(ctx, key);
     return null;
   });

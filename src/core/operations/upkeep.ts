@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { forgottenBefore } from '../idempotency.ts';
-import { transaction } from '../sql/send.ts';
-import { anyId, anyOf, db, firstIdOf, listRows, prepare } from '../sql/sql.ts';
-import { countVehicles } from '../vehicles/tally.ts';
+import { answerExpiryTime } from '../idempotency.ts';
+import { runInTransaction } from '../sql/send.ts';
+import { anyOfIds, anyOfQuery, db, lowestIdAtTime, prepareStatement, unnestLists } from '../sql/sql.ts';
+import { updateVehicleTally } from '../vehicles/tally.ts';
 
 /** Tallies of a fleet with more rows are summed up. */
 const TALLY_ROWS = 16;
@@ -13,25 +13,29 @@ const ACTIVE_MINUTES = 1;
 const ACTIVE_EVENTS = 10_000;
 
 /** Looks at active companies only. */
-const findGrown = prepare((p: { since: string; rows: number }) => {
+const findGrown = prepareStatement((p: { since: string; rows: number }) => {
   const latest = db.selectFrom('event').select('company').where('id', '>=', p.since).orderBy('id', 'desc');
   return db
     .selectFrom('vehicle_tally')
     .select(['company', 'fleet_id'])
-    .where('company', '=', anyOf(db.selectFrom(latest.limit(ACTIVE_EVENTS).as('latest')).select('company').distinct()))
+    .where(
+      'company',
+      '=',
+      anyOfQuery(db.selectFrom(latest.limit(ACTIVE_EVENTS).as('latest')).select('company').distinct()),
+    )
     .groupBy(['company', 'fleet_id'])
     .having((t) => t.fn.countAll(), '>', p.rows)
     .limit(1000);
 });
 
-const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
+const takeAway = prepareStatement((p: { company: string; fleets: readonly string[] }) =>
   db
     .with('held', (q) =>
       q
         .selectFrom('fleet')
         .select('id')
         .where('company', '=', p.company)
-        .where('id', '=', anyId(p.fleets))
+        .where('id', '=', anyOfIds(p.fleets))
         .forKeyShare()
         .skipLocked(),
     )
@@ -50,7 +54,7 @@ const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
         .deleteFrom('vehicle_tally as t')
         .where('t.company', '=', p.company)
         // A join would compare each row with each where the planner takes the table for empty.
-        .where('t.fleet_id', '=', anyId(p.fleets))
+        .where('t.fleet_id', '=', anyOfIds(p.fleets))
         .where(sql<boolean>`(t.id in (select id from folded)) is true`)
         .returning(['t.fleet_id', 't.status', 't.delta']),
     )
@@ -60,21 +64,21 @@ const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
 );
 
 /** Sums up tallies of companies with new events. Fleets are held before their rows, in the order of their deletion. */
-export async function foldTallies(ctx: Context): Promise<void> {
-  const since = firstIdOf(ctx.now().getTime() - ACTIVE_MINUTES * 60_000);
+export async function sumUpTallies(ctx: Context): Promise<void> {
+  const since = lowestIdAtTime(ctx.now().getTime() - ACTIVE_MINUTES * 60_000);
   const grown = await findGrown(ctx, { since, rows: TALLY_ROWS });
   for (const [company, fleets] of Map.groupBy(grown, (one) => one.company)) {
-    await transaction(ctx, async () => {
+    await runInTransaction(ctx, async () => {
       const sums = await takeAway(ctx, { company, fleets: fleets.map((one) => one.fleet_id) });
       const changes = sums.map((sum) => ({ company, ...sum }));
-      await countVehicles(ctx, changes);
+      await updateVehicleTally(ctx, changes);
     });
   }
 }
 
 const FORGOTTEN_AT_ONCE = 5000;
 
-const forget = prepare((p: { before: string }) =>
+const forget = prepareStatement((p: { before: string }) =>
   db
     .with('old', (q) =>
       q
@@ -91,21 +95,21 @@ const forget = prepare((p: { before: string }) =>
 );
 
 /** Deletes expired answers in small steps; gives whether there may be more. */
-export async function forgetAnswers(ctx: Context): Promise<boolean> {
-  const rows = await forget(ctx, { before: forgottenBefore(ctx) });
+export async function deleteExpiredAnswers(ctx: Context): Promise<boolean> {
+  const rows = await forget(ctx, { before: answerExpiryTime(ctx) });
   return rows.length === FORGOTTEN_AT_ONCE;
 }
 
 /** Uses are added to a minute until it is this old. */
 const KEPT_MINUTES = 5;
 
-const addUse = prepare((p: { minute: Date; who: string[]; points: number[] }) =>
+const addUse = prepareStatement((p: { minute: Date; who: string[]; points: number[] }) =>
   db
     .insertInto('rate_use')
     .columns(['minute', 'who', 'points'])
     .expression((q) =>
       q
-        .selectFrom(listRows('given', { who: [p.who, 'text'], points: [p.points, 'int'] }))
+        .selectFrom(unnestLists('given', { who: [p.who, 'text'], points: [p.points, 'int'] }))
         .select([sql<Date>`${p.minute}::timestamptz`.as('minute'), 'who', 'points']),
     )
     .onConflict((conflict) =>
@@ -117,7 +121,7 @@ const addUse = prepare((p: { minute: Date; who: string[]; points: number[] }) =>
 );
 
 /** Adds to the sums of all processes in a minute (ms since 1970), and gives them; `counted` is not empty. */
-export async function shareRateUse(ctx: Context, minute: number, counted: ReadonlyMap<string, number>) {
+export async function addRateLimitUse(ctx: Context, minute: number, counted: ReadonlyMap<string, number>) {
   // One order everywhere, against deadlocks.
   const ordered = [...counted].sort(([a], [b]) => (a < b ? -1 : 1));
   const rows = await addUse(ctx, {
@@ -128,9 +132,9 @@ export async function shareRateUse(ctx: Context, minute: number, counted: Readon
   return new Map(rows.map(({ who, points }) => [who, points]));
 }
 
-const forgetUse = prepare((p: { before: string }) => db.deleteFrom('rate_use').where('minute', '<', p.before));
+const forgetUse = prepareStatement((p: { before: string }) => db.deleteFrom('rate_use').where('minute', '<', p.before));
 
-export async function forgetRateUse(ctx: Context): Promise<void> {
+export async function deleteOldRateLimitUse(ctx: Context): Promise<void> {
   await forgetUse(ctx, { before: new Date(ctx.now().getTime() - KEPT_MINUTES * 60_000).toISOString() });
 }
 
@@ -139,11 +143,11 @@ const TRIMMED_AT_ONCE = 1000;
 /** Deletes old events with their deliveries and history, in small steps; gives whether there may be more. */
 export async function trimEvents(ctx: Context): Promise<boolean> {
   const oldest = ctx.now().getTime() - ctx.services.config.EVENTS_KEEP_DAYS * 86_400_000;
-  const { length } = await forgetEvents(ctx, { before: firstIdOf(oldest), time: new Date(oldest) });
+  const { length } = await forgetEvents(ctx, { before: lowestIdAtTime(oldest), time: new Date(oldest) });
   return length === TRIMMED_AT_ONCE;
 }
 
-const forgetEvents = prepare((p: { before: string; time: Date }) =>
+const forgetEvents = prepareStatement((p: { before: string; time: Date }) =>
   db
     .with('old', (q) =>
       q
@@ -161,7 +165,7 @@ const forgetEvents = prepare((p: { before: string; time: Date }) =>
         .using('companies as c')
         .whereRef('h.company', '=', 'c.company')
         .where('h.id', '=', (of) =>
-          anyOf(
+          anyOfQuery(
             of
               .selectFrom('history')
               .innerJoin('companies', 'companies.company', 'history.company')
@@ -179,6 +183,6 @@ const forgetEvents = prepare((p: { before: string; time: Date }) =>
         .where('a.hour', '<', sql<string>`date_trunc('hour', ${p.time}::timestamptz, 'UTC')`),
     )
     .deleteFrom('event')
-    .where('id', '=', (of) => anyOf(of.selectFrom('old').select('id')))
+    .where('id', '=', (of) => anyOfQuery(of.selectFrom('old').select('id')))
     .returning('id'),
 );

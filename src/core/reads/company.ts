@@ -3,71 +3,75 @@ import { z } from 'zod';
 import { authorize, type Context, hasScope } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
 import { eventTypes } from '../events/event-data.ts';
-import { event, HIDDEN } from '../events/events.ts';
-import { field, timeField } from '../fields.ts';
-import { eligibilitySummary, fleetIsThere } from '../fleets/fleet.ts';
-import { byStatus, sums } from '../fleets/fleets.ts';
-import { readInput, time } from '../input.ts';
-import { COUNTED_MOST } from '../sql/page.ts';
-import { jsonWriter, readOneText } from '../sql/read.ts';
+import { CONTRACT_EVENTS_ACCESS, eventSchema } from '../events/events.ts';
+import { describedField, timeField } from '../fields.ts';
+import { eligibilitySummarySchema, fleetExistsSql } from '../fleets/fleet.ts';
+import { eligibilitySummaryJson, tallySumsSql } from '../fleets/fleets.ts';
+import { readInput, timeSchema } from '../input.ts';
+import { MOST_COUNTED_ROWS } from '../sql/page.ts';
+import { jsonRowWriter, readOneRowText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { isoOf, json } from '../sql/selection.ts';
-import { readRows, type Send } from '../sql/send.ts';
-import { asTime, db, prepareVariants } from '../sql/sql.ts';
+import { isoTimeExpression, jsonSql } from '../sql/selection.ts';
+import { readRows, type SendStatement } from '../sql/send.ts';
+import { asTimestamptz, db, prepareStatementVariants } from '../sql/sql.ts';
 
-export const company = z
+export const companySchema = z
   .object({
-    id: field(z.string(), 'The company, as tokens name it.', 'acme'),
-    fleetCount: field(z.int(), `How many fleets it has, counted up to ${COUNTED_MOST.toLocaleString('en')}.`, 3),
-    vehicleCount: field(z.int(), 'How many vehicles these have.', 18),
-    contractCount: field(
+    id: describedField(z.string(), 'The company, as tokens name it.', 'acme'),
+    fleetCount: describedField(
+      z.int(),
+      `How many fleets it has, counted up to ${MOST_COUNTED_ROWS.toLocaleString('en')}.`,
+      3,
+    ),
+    vehicleCount: describedField(z.int(), 'How many vehicles these have.', 18),
+    contractCount: describedField(
       z.int().nullable(),
-      `How many contracts it has, counted up to ${COUNTED_MOST.toLocaleString('en')}, which stands for all that are more; null where the token’s scopes do not reach them.`,
+      `How many contracts it has, counted up to ${MOST_COUNTED_ROWS.toLocaleString('en')}, which stands for all that are more; null where the token’s scopes do not reach them.`,
       12,
     ),
-    eligibilitySummary: eligibilitySummary.describe('How many of its vehicles have each status.'),
+    eligibilitySummary: eligibilitySummarySchema.describe('How many of its vehicles have each status.'),
   })
   .meta({ id: 'Company', description: 'The company of the bearer token, with totals.' });
-export type Company = z.output<typeof company>;
+export type Company = z.output<typeof companySchema>;
 
-const TALLIES = `vehicle_tally t where t.company = $company and ${fleetIsThere('t')}`;
+const TALLIES = `vehicle_tally t where t.company = $company and ${fleetExistsSql('t')}`;
 const FLEETS = 'fleet f where f.company = $company and f.deletion is null';
-const CONTRACTS = `contract c where c.company = $company and ${fleetIsThere('c')}`;
+const CONTRACTS = `contract c where c.company = $company and ${fleetExistsSql('c')}`;
 
 const countUpTo = (rows: string) =>
-  json.number(`(select count(*) from (select from ${rows} limit ${COUNTED_MOST}) counted)`);
+  jsonSql.number(`(select count(*) from (select from ${rows} limit ${MOST_COUNTED_ROWS}) counted)`);
 
 const companyRows: Resource = {
   table: '(select $company::text as company, $company::text as id) co',
   id: 'co.id',
-  lookups: { counts: `cross join lateral (select ${sums} from ${TALLIES}) counts` },
+  lookups: { counts: `cross join lateral (select ${tallySumsSql} from ${TALLIES}) counts` },
   members: {
-    id: json.text('co.id'),
+    id: jsonSql.text('co.id'),
     fleetCount: countUpTo(FLEETS),
-    vehicleCount: json.number('counts.total'),
+    vehicleCount: jsonSql.number('counts.total'),
     contractCount: countUpTo(CONTRACTS),
-    eligibilitySummary: byStatus('counts'),
+    eligibilitySummary: eligibilitySummaryJson('counts'),
   },
   conditions: {},
   missing: () => new NotFound('There is no company.'),
 };
 
-const asJson = jsonWriter(companyRows.members, company);
+const asJson = jsonRowWriter(companyRows.members, companySchema);
 
 export async function getCompany(ctx: Context): Promise<Company> {
   const asked = { company: authorize(ctx, 'fleets:read'), long: true };
-  const found: Company = JSON.parse(await readOneText(ctx, companyRows, asJson, {}, asked));
-  return hasScope(ctx, HIDDEN.scope) ? found : { ...found, contractCount: null };
+  const found: Company = JSON.parse(await readOneRowText(ctx, companyRows, asJson, {}, asked));
+  return hasScope(ctx, CONTRACT_EVENTS_ACCESS.scope) ? found : { ...found, contractCount: null };
 }
 
-export const activityUnit = z.enum(['HOUR', 'DAY']);
+export const activityUnitSchema = z.enum(['HOUR', 'DAY']);
 const LENGTH_MS = { HOUR: 3_600_000, DAY: 86_400_000 } as const;
 const MOST_UNITS = 1000;
 
 export const activityInput = z.object({
-  from: time.describe('From the hour or day (UTC) in which this is.'),
-  to: time.nullish().describe('Before then; by default, until now.'),
-  by: activityUnit.default('DAY').describe('In hours or in days, of UTC.'),
+  from: timeSchema.describe('From the hour or day (UTC) in which this is.'),
+  to: timeSchema.nullish().describe('Before then; by default, until now.'),
+  by: activityUnitSchema.default('DAY').describe('In hours or in days, of UTC.'),
   fleetId: z.string().nullish().describe('Only what is about this fleet or its vehicles.'),
 });
 
@@ -78,24 +82,24 @@ function unitsOf({ from, to, by }: z.output<typeof activityInput>, now: Date) {
   return { start: new Date(start), until, units: Math.max(0, (until.getTime() - start) / LENGTH_MS[by]) };
 }
 
-/** The most objects of an answer of companyActivity; 0 where it is refused. */
-export function activityMost(input: unknown): number {
+/** The most objects of an answer of getCompanyActivity; 0 where it is refused. */
+export function mostActivityCounts(input: unknown): number {
   const { data } = activityInput.safeParse(input);
   return data ? Math.ceil(Math.min(unitsOf(data, new Date()).units, MOST_UNITS)) * eventTypes.length : 0;
 }
 
-export const activityCount = z
+export const activityCountSchema = z
   .object({
     from: timeField('When the hour or day began.', '2026-11-20T00:00:00.000Z'),
-    type: event.shape.type,
-    count: field(z.int(), 'How many events of this type there were.', 4),
-    vehicleCount: field(z.int(), 'How many vehicles these name, each event for itself.', 2970),
+    type: eventSchema.shape.type,
+    count: describedField(z.int(), 'How many events of this type there were.', 4),
+    vehicleCount: describedField(z.int(), 'How many vehicles these name, each event for itself.', 2970),
   })
   .meta({ id: 'ActivityCount', description: 'How many events of one type an hour or a day had.' });
-export type ActivityCount = z.output<typeof activityCount>;
+export type ActivityCount = z.output<typeof activityCountSchema>;
 
 /** The number of events of each type by hour or day, at most 1,000 of these; throws ValidationFailed. */
-export async function companyActivity(ctx: Context, input: unknown): Promise<ActivityCount[]> {
+export async function getCompanyActivity(ctx: Context, input: unknown): Promise<ActivityCount[]> {
   const owner = authorize(ctx, 'fleets:read');
   const asked = readInput(activityInput, input);
   const { by, fleetId } = asked;
@@ -105,24 +109,24 @@ export async function companyActivity(ctx: Context, input: unknown): Promise<Act
     throw new ValidationFailed([{ path: 'from', code: 'TOO_SMALL', message }]);
   }
   if (fleetId != null && idOrNull(fleetId) === null) return [];
-  const all = hasScope(ctx, HIDDEN.scope);
+  const all = hasScope(ctx, CONTRACT_EVENTS_ACCESS.scope);
   const rows = await readActivity(inOwnPlace(ctx), { company: owner, start, until, by, fleetId });
   return rows.filter(({ type }) => all || !type.startsWith('contract.'));
 }
 
 /** A long read takes one of the company's places, in its turn. */
 const inOwnPlace =
-  (ctx: Context): Send =>
+  (ctx: Context): SendStatement =>
   async (text, values) => {
     const rows = await readRows(ctx, text, values, { long: true, newest: true });
     return rows.map(([from, type, n, vehicles]) => ({ from, type, count: Number(n), vehicleCount: Number(vehicles) }));
   };
 
-const readActivity = prepareVariants<{
+const readActivity = prepareStatementVariants<{
   company: string;
   start: Date;
   until: Date;
-  by: z.output<typeof activityUnit>;
+  by: z.output<typeof activityUnitSchema>;
   fleetId: string | null | undefined;
 }>()(['fleetId'], (p, has) => {
   const unit = sql<string>`date_trunc(${p.by}::text, hour, 'UTC')`;
@@ -131,14 +135,14 @@ const readActivity = prepareVariants<{
     db
       .selectFrom('activity')
       .select([
-        isoOf(unit).as('from'),
+        isoTimeExpression(unit).as('from'),
         sql<ActivityCount['type']>`type collate "C"`.as('type'),
         total('events').as('count'),
         total('vehicles').as('vehicleCount'),
       ])
       .where('company', '=', p.company)
-      .where('hour', '>=', asTime(p.start))
-      .where('hour', '<', asTime(p.until))
+      .where('hour', '>=', asTimestamptz(p.start))
+      .where('hour', '<', asTimestamptz(p.until))
       .$if(has.fleetId, (of) => of.where('fleet_id', '=', p.fleetId))
       // By position: each `by` is another parameter, so PostgreSQL would see different expressions.
       .groupBy(sql`1, 2`)

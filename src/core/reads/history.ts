@@ -1,37 +1,37 @@
 import { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
-import { typeField } from '../events/event-data.ts';
-import { type EventFilter, event, eventFilter, HIDDEN } from '../events/events.ts';
-import { exampleIds, field, timeField, uuidField } from '../fields.ts';
-import { eligibilitySummary } from '../fleets/fleet.ts';
-import { byStatus } from '../fleets/fleets.ts';
+import { eventTypeField } from '../events/event-data.ts';
+import { CONTRACT_EVENTS_ACCESS, type EventFilter, eventFilterSchema, eventSchema } from '../events/events.ts';
+import { describedField, exampleIds, timeField, uuidField } from '../fields.ts';
+import { eligibilitySummarySchema } from '../fleets/fleet.ts';
+import { eligibilitySummaryJson } from '../fleets/fleets.ts';
 import type { ListInput } from '../sql/page.ts';
-import { type RowWriter, readText } from '../sql/read.ts';
+import { type RowWriter, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { json, jsonTable, jsonText } from '../sql/selection.ts';
+import { jsonMembersOf, jsonObjectSql, jsonSql } from '../sql/selection.ts';
 
-export const historyItem = z
+export const historyItemSchema = z
   .object({
     id: uuidField('Identifies it: the same in both interfaces.', exampleIds.event),
-    type: field(
-      event.shape.type,
+    type: describedField(
+      eventSchema.shape.type,
       'What happened: of several types, `import.completed` or `fleet.deleted`, else that of the first event.',
       'import.completed',
     ),
     from: timeField('When it began.'),
     to: timeField('When its last event happened.', '2026-11-20T08:00:02.000Z'),
-    fleetId: event.shape.fleetId,
-    importId: field(
+    fleetId: eventSchema.shape.fleetId,
+    importId: describedField(
       z.uuid().nullable(),
       'The import, where it is that of a file.',
       '019aa1b2-8f5e-7061-8c8d-2e3f4a5b6c7d',
     ),
-    actor: event.shape.actor,
-    requestId: event.shape.requestId,
-    count: field(z.int(), 'How many events it has.', 4),
-    vehicleCount: field(z.int(), 'How many vehicles these name, each event for itself.', 2970),
-    statuses: eligibilitySummary
+    actor: eventSchema.shape.actor,
+    requestId: eventSchema.shape.requestId,
+    count: describedField(z.int(), 'How many events it has.', 4),
+    vehicleCount: describedField(z.int(), 'How many vehicles these name, each event for itself.', 2970),
+    statuses: eligibilitySummarySchema
       .nullable()
       .describe('Of what manufacturers answered in an hour, how many answers of each status there were; else null.'),
   })
@@ -39,28 +39,28 @@ export const historyItem = z
     id: 'HistoryItem',
     description: 'What somebody did, or what happened as one: a file, a list, a move, an hour of answers.',
   });
-export type HistoryItem = z.output<typeof historyItem>;
+export type HistoryItem = z.output<typeof historyItemSchema>;
 
-export const historyFilter = eventFilter.pick({ fleetId: true, types: true });
+export const historyFilterSchema = eventFilterSchema.pick({ fleetId: true, types: true });
 
 const ANSWERS = `h.type = 'eligibility.changed'`;
-const statuses = byStatus('h');
+const statuses = eligibilitySummaryJson('h');
 
-export const historyRows: Resource = {
+export const historyResource: Resource = {
   table: 'history h',
   id: 'h.id',
-  members: jsonTable('history', 'h', historyItem, {
-    from: json.time('h.first_at'),
-    to: json.time('h.last_at'),
-    count: json.number('h.events'),
-    vehicleCount: json.number('h.vehicles'),
-    statuses: { sql: `case when ${ANSWERS} then ${jsonText(statuses)} else 'null' end` },
+  members: jsonMembersOf('history', 'h', historyItemSchema, {
+    from: jsonSql.time('h.first_at'),
+    to: jsonSql.time('h.last_at'),
+    count: jsonSql.number('h.events'),
+    vehicleCount: jsonSql.number('h.vehicles'),
+    statuses: { sql: `case when ${ANSWERS} then ${jsonObjectSql(statuses)} else 'null' end` },
   }),
   fields: {
-    type: typeField('h.type'),
+    type: eventTypeField('h.type'),
     statuses: { kind: 'object', unless: `not (${ANSWERS})`, members: statuses },
   },
-  filter: historyFilter,
+  filter: historyFilterSchema,
   conditions: {
     id: ['h.id = ?::uuid', idOrNull],
     fleetId: ['h.fleet_id is not null and h.fleet_id = ?::uuid', idOrNull],
@@ -73,7 +73,7 @@ export const historyRows: Resource = {
     placeOf: (id) => [`(select p.position from history p where p.company = $company and p.id = ${id}::uuid)`],
     range: ['0', `${2n ** 63n - 1n}`],
   },
-  lacking: { ...HIDDEN, where: `h.type not like 'contract.%'` },
+  lacking: { ...CONTRACT_EVENTS_ACCESS, where: `h.type not like 'contract.%'` },
   primary: true,
   missing: () => new NotFound('There is nothing with this id in the history, or it is no longer kept.'),
 };
@@ -81,4 +81,4 @@ export const historyRows: Resource = {
 type HistoryInput = ListInput<Pick<EventFilter, 'fleetId' | 'types'>>;
 
 export const listHistory = (ctx: Context, writer: RowWriter, input: HistoryInput) =>
-  readText(ctx, historyRows, writer, { company: authorize(ctx, 'fleets:read'), ...input });
+  readTextPage(ctx, historyResource, writer, { company: authorize(ctx, 'fleets:read'), ...input });

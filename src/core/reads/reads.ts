@@ -1,105 +1,121 @@
-import { contractRows } from '../contracts/contracts.ts';
-import { eventRows, listing, PUBLISHED, unindexedOrder } from '../events/events.ts';
-import { fleetIsThere } from '../fleets/fleet.ts';
-import { byStatus, fleetRows, TALLY } from '../fleets/fleets.ts';
-import { importRows, rejectionRows } from '../imports/imports.ts';
-import type { Field, Fields, ListField, OneField, Resource, Under } from '../sql/resource.ts';
-import { json } from '../sql/selection.ts';
-import { countedBy, eligibilityRows, vehicleRows } from '../vehicles/vehicles.ts';
-import { deliveryRows } from '../webhooks/deliveries.ts';
-import { webhookRows } from '../webhooks/webhooks.ts';
-import { historyRows } from './history.ts';
+import { contractResource } from '../contracts/contracts.ts';
+import { EVENT_PUBLISHED_SQL, eventResource, listContainsSql, unindexedEventOrder } from '../events/events.ts';
+import { fleetExistsSql } from '../fleets/fleet.ts';
+import { eligibilitySummaryJson, FLEET_TALLY_SQL, fleetResource } from '../fleets/fleets.ts';
+import { importResource, rejectionResource } from '../imports/imports.ts';
+import type {
+  ListField,
+  ParentColumn,
+  Resource,
+  ResourceField,
+  ResourceFields,
+  SingleRowField,
+} from '../sql/resource.ts';
+import { jsonSql } from '../sql/selection.ts';
+import { eligibilityResource, tallyConditions, vehicleResource } from '../vehicles/vehicles.ts';
+import { deliveryResource } from '../webhooks/deliveries.ts';
+import { webhookResource } from '../webhooks/webhooks.ts';
+import { historyResource } from './history.ts';
 
 // The graph of resources: the fields that lead from one to another, and the root fields.
 
-const one = (of: () => Resource, on?: string): OneField => ({ kind: 'one', of, ...(on && { on }) });
+const one = (of: () => Resource, on?: string): SingleRowField => ({ kind: 'one', of, ...(on && { on }) });
 const list = (of: () => Resource, options: Partial<ListField> = {}): ListField => ({ kind: 'list', of, ...options });
 /** A list of events, read by a partial index of events that have this column. */
-const timeline = (under: Under, options: Partial<ListField> = {}) =>
-  list(() => eventRows, { under, on: `${PUBLISHED} and ${under[0]} is not null`, ...options });
-const fewEvents: Resource = { ...eventRows, order: unindexedOrder };
+const timeline = (under: ParentColumn, options: Partial<ListField> = {}) =>
+  list(() => eventResource, { under, on: `${EVENT_PUBLISHED_SQL} and ${under[0]} is not null`, ...options });
+const fewEvents: Resource = { ...eventResource, order: unindexedEventOrder };
 
-const withFields = (rows: Resource, fields: Fields): Resource => ({ ...rows, fields: { ...rows.fields, ...fields } });
+const withFields = (rows: Resource, fields: ResourceFields): Resource => ({
+  ...rows,
+  fields: { ...rows.fields, ...fields },
+});
 
-const fleet: Resource = withFields(fleetRows, {
+const fleet: Resource = withFields(fleetResource, {
   vehicles: list(() => vehicle, {
     under: ['v.fleet_id', 'f.id'],
-    kept: { sum: 't.delta', from: TALLY, conditions: countedBy, all: 'counts.total' },
+    kept: { sum: 't.delta', from: FLEET_TALLY_SQL, conditions: tallyConditions, all: 'counts.total' },
     indexed: ['eligibility', 'eligibilityAlone', 'manufacturer', 'vin'],
     within: true,
   }),
-  eligibilitySummary: { kind: 'object', members: byStatus('counts') },
+  eligibilitySummary: { kind: 'object', members: eligibilitySummaryJson('counts') },
   contracts: list(() => contract, { under: ['c.fleet_id', 'f.id'], within: true }),
   imports: list(() => importOf, { under: ['n.fleet_id', 'f.id'], few: true, within: true }),
   timeline: timeline(['e.fleet_id', 'f.id']),
 });
 
-const vehicleFields: Fields = {
+const vehicleFields: ResourceFields = {
   fleet: one(() => fleet, 'f.id = v.fleet_id'),
   contracts: list(() => contract, { under: ['c.vehicle_id', 'v.id'], few: true }),
-  timeline: list(() => fewEvents, { on: `${PUBLISHED} and ${listing('e.vehicle_ids', 'v.id')}`, few: true }),
+  timeline: list(() => fewEvents, {
+    on: `${EVENT_PUBLISHED_SQL} and ${listContainsSql('e.vehicle_ids', 'v.id')}`,
+    few: true,
+  }),
 };
-const vehicle: Resource = withFields(vehicleRows, vehicleFields);
+const vehicle: Resource = withFields(vehicleResource, vehicleFields);
 
-const contract: Resource = withFields(contractRows, {
+const contract: Resource = withFields(contractResource, {
   fleet: one(() => fleet, 'f.id = c.fleet_id'),
   vehicle: one(() => vehicle, 'v.id = c.vehicle_id'),
   timeline: timeline(['e.contract_id', 'c.id'], { few: true }),
 });
 
 const importOf: Resource = {
-  ...withFields(importRows, {
+  ...withFields(importResource, {
     fleet: one(() => fleet, 'f.id = n.fleet_id'),
-    rejected: list(() => rejectionRows, { under: ['r.import_id', 'n.id'] }),
+    rejected: list(() => rejectionResource, { under: ['r.import_id', 'n.id'] }),
   }),
-  members: { ...importRows.members, rejectedCount: json.number('n.rejected') },
+  members: { ...importResource.members, rejectedCount: jsonSql.number('n.rejected') },
 };
 
-const webhook: Resource = withFields(webhookRows, {
-  deliveries: list(() => deliveryRows, { under: ['d.webhook_id', 'w.id'] }),
+const webhook: Resource = withFields(webhookResource, {
+  deliveries: list(() => deliveryResource, { under: ['d.webhook_id', 'w.id'] }),
 });
 
-const history: Resource = withFields(historyRows, {
+const history: Resource = withFields(historyResource, {
   fleet: one(() => fleet, 'f.id = h.fleet_id'),
   import: one(() => importOf, 'n.id = h.import_id'),
   events: timeline(['e.history_id', 'h.id']),
 });
 
 /** Types that can be read by id alone, in the order of lookup. Imports come last, since callers choose their ids. */
-export const nodes: Readonly<Record<string, Resource>> = {
+export const nodeResources: Readonly<Record<string, Resource>> = {
   Fleet: fleet,
   Vehicle: vehicle,
   Contract: contract,
-  Event: eventRows,
+  Event: eventResource,
   HistoryItem: history,
   Webhook: webhook,
-  Delivery: deliveryRows,
+  Delivery: deliveryResource,
   Import: importOf,
 };
 
-/** A node by its id, from the row `NODE`. */
-export const NODE = 'node';
-export const nodeOf = (of: Resource): OneField => ({ ...one(() => of, `${of.id} = ${NODE}.id`), by: () => ({}) });
+/** A node by its id, from the row `NODE_ALIAS`. */
+export const NODE_ALIAS = 'node';
+export const nodeField = (of: Resource): SingleRowField => ({
+  ...one(() => of, `${of.id} = ${NODE_ALIAS}.id`),
+  by: () => ({}),
+});
 
-export const queries: Readonly<Record<string, Field>> = {
+export const rootQueryFields: Readonly<Record<string, ResourceField>> = {
   fleets: list(() => fleet, { few: true }),
   fleet: one(() => fleet),
   vehicles: list(() => vehicle, {
     kept: {
       sum: 't.delta',
-      from: `vehicle_tally t where t.company = $company and ${fleetIsThere('t')}`,
-      conditions: countedBy,
+      from: `vehicle_tally t where t.company = $company and ${fleetExistsSql('t')}`,
+      conditions: tallyConditions,
     },
     indexed: ['fleetIdsAlone', 'vin'],
   }),
   vehicle: { kind: 'one', of: () => vehicle, by: ({ by }: { by: object }) => by },
-  eligibility: one(() => eligibilityRows),
+  eligibility: one(() => eligibilityResource),
   manufacturers: { kind: 'manufacturer' },
   contracts: list(() => contract),
   contract: one(() => contract),
   import: one(() => importOf),
-  events: list(() => eventRows, { on: PUBLISHED }),
-  event: one(() => eventRows),
+  events: list(() => eventResource, { on: EVENT_PUBLISHED_SQL }),
+  event: one(() => eventResource),
   history: list(() => history),
   webhooks: list(() => webhook, { few: true }),
   webhook: one(() => webhook),

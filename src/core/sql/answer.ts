@@ -1,19 +1,26 @@
-import { type Context, callerOf, needScope } from '../context.ts';
+import { type Context, requireCaller, requireScope } from '../context.ts';
 import { CostExceeded } from '../errors.ts';
-import { type Check, objectOf, Writer } from './json-answer.ts';
-import type { ArgumentList, FieldArguments, Members, Part } from './json-parts.ts';
-import { isHidden } from './list-rows.ts';
-import { boundValues, PAGE_MAX, plannedFor, readPage } from './page.ts';
-import { filterOf, givenOf, joinsOf, type ListField, type OneField, type Resource } from './resource.ts';
+import { AnswerSqlWriter, type CursorCheck, objectJson } from './json-answer.ts';
+import type { AnswerMembers, AnswerPart, ArgumentList, FieldArguments } from './json-parts.ts';
+import { hidesRows } from './list-rows.ts';
+import { MAX_PAGE_SIZE, pageBoundValues, plannedPageSize, readPageArguments } from './page.ts';
+import {
+  givenConditionsOf,
+  joinsOf,
+  type ListField,
+  type Resource,
+  readFilterConditions,
+  type SingleRowField,
+} from './resource.ts';
 import { readRows } from './send.ts';
-import { madeIn, numbered } from './sql.ts';
-import { rowsLookedAt } from './work.ts';
+import { getOrCreate, numberParameters } from './sql.ts';
+import { estimateRowsRead } from './work.ts';
 
 /** Parts that are read together. A statement is kept for each shape of their arguments. */
-export interface Plan {
-  parts: Members;
+export interface ReadPlan {
+  parts: AnswerMembers;
   /** The fields that take arguments, in the order of `given`. */
-  fields: readonly (OneField | ListField)[];
+  fields: readonly (SingleRowField | ListField)[];
   /** Statements by the list of manufacturers whose texts are in them. */
   statements: WeakMap<object, Map<string, Statement>>;
   /** Hears the length of each new statement. */
@@ -26,14 +33,14 @@ interface Statement {
   columns: readonly (number | undefined)[];
   /** The parameters: a fixed text, or a named value of a field's arguments (`read`) or of the request. */
   values: readonly (string | { read: number; name: string })[];
-  checks: readonly (Omit<Check, 'sql'> & { column: number })[];
+  checks: readonly (Omit<CursorCheck, 'sql'> & { column: number })[];
 }
 
 /** The JSON of each part (null without a row), and the arguments of all fields. */
-export type Answer = { texts: readonly (string | null)[]; reads: ArgumentList };
+export type PlanAnswer = { texts: readonly (string | null)[]; reads: ArgumentList };
 
 /** Objects that were read before, as columns of their ids; the statement gives a row for each. */
-export interface Rows extends Pick<Resource, 'lookups'> {
+export interface ParentRows extends Pick<Resource, 'lookups'> {
   alias: string;
   columns: Readonly<Record<string, readonly unknown[]>>;
   /** A single object that followers may share. */
@@ -41,18 +48,18 @@ export interface Rows extends Pick<Resource, 'lookups'> {
 }
 
 /** Reads the arguments of a field; throws ValidationFailed. */
-export function readArguments(field: OneField | ListField, args: object): FieldArguments {
+export function readFieldArguments(field: SingleRowField | ListField, args: object): FieldArguments {
   const of = field.of();
   if (field.kind === 'one') {
-    const given = givenOf(of.conditions, field.by ? field.by(args as never) : args);
+    const given = givenConditionsOf(of.conditions, field.by ? field.by(args as never) : args);
     return { ...given, shape: `${given.names}` };
   }
-  const page = of.readPage?.(args) ?? readPage(args, of.orders);
+  const page = of.readPage?.(args) ?? readPageArguments(args, of.orders);
   const { limit, after, before, backward, order } = page;
   // Some lists take their filter as arguments.
-  const { names, values } = filterOf(of, 'filter' in args ? (args.filter as object | null) : args);
-  const shape = `${names}:${after !== null}${before !== null}${backward}${order.name}${plannedFor(limit)}`;
-  return { names, page, values: { ...values, ...boundValues(page), limit }, shape };
+  const { names, values } = readFilterConditions(of, 'filter' in args ? (args.filter as object | null) : args);
+  const shape = `${names}:${after !== null}${before !== null}${backward}${order.name}${plannedPageSize(limit)}`;
+  return { names, page, values: { ...values, ...pageBoundValues(page), limit }, shape };
 }
 
 /** The largest text of an answer: it is made, sent and, where it has errors, parsed as a whole. */
@@ -60,18 +67,18 @@ const MOST_BYTES = 16 * 1024 * 1024;
 const TOO_LARGE = '!';
 
 /** Reads the parts of a plan, except refused ones, in one statement, for each row of `rows`. Throws CostExceeded. */
-export async function readAnswers(
+export async function readPlanAnswers(
   ctx: Context,
-  plan: Plan,
+  plan: ReadPlan,
   given: ArgumentList,
-  rows: Rows | null = null,
-): Promise<Answer[]> {
-  const { company } = callerOf(ctx);
+  rows: ParentRows | null = null,
+): Promise<PlanAnswer[]> {
+  const { company } = requireCaller(ctx);
   // The caller (graphql/execution/reads.ts) has checked the scopes of all other parts.
-  if (plan.parts.some(([, { kind }]) => kind === 'manufacturer')) needScope(ctx, 'fleets:read');
+  if (plan.parts.some(([, { kind }]) => kind === 'manufacturer')) requireScope(ctx, 'fleets:read');
   const count = rows ? (Object.values(rows.columns)[0]?.length ?? 0) : 1;
-  const looked = await rowsLookedAt(ctx, plan.parts, given, count);
-  const isLong = looked > PAGE_MAX;
+  const looked = await estimateRowsRead(ctx, plan.parts, given, count);
+  const isLong = looked > MAX_PAGE_SIZE;
   const { text, values, columns, checks } = statementOf(ctx, plan, given, { rows, isLong });
   const mostBytes = Math.floor(MOST_BYTES / Math.max(count, 1));
   const shared: Record<string, unknown> = { company, now: ctx.now(), most_bytes: mostBytes, ...rows?.columns };
@@ -98,14 +105,14 @@ export async function readAnswers(
 }
 
 /** The JSON of a part for which no row is read; null for others. */
-export function ownText({ services }: Context, part: Part): string | null {
+export function rowlessPartJson({ services }: Context, part: AnswerPart): string | null {
   if (part.kind === 'text') return part.text;
   if (part.kind !== 'manufacturer' || part.field.slug !== undefined) return null;
-  return `[${services.manufacturers.list().map((one) => objectOf(part.members, one))}]`;
+  return `[${services.manufacturers.list().map((one) => objectJson(part.members, one))}]`;
 }
 
-function textOf(ctx: Context, part: Part, made: string | null | undefined): string | null {
-  if (made !== TOO_LARGE) return made ?? ownText(ctx, part);
+function textOf(ctx: Context, part: AnswerPart, made: string | null | undefined): string | null {
+  if (made !== TOO_LARGE) return made ?? rowlessPartJson(ctx, part);
   const most = MOST_BYTES.toLocaleString('en');
   throw new CostExceeded(`The answer holds more than ${most} bytes: ask for less at a time.`);
 }
@@ -114,32 +121,32 @@ function textOf(ctx: Context, part: Part, made: string | null | undefined): stri
 const isNow = (value: Statement['values'][number]) => typeof value === 'object' && value.name === 'now';
 
 /** The database checks the length of an answer that may be long. */
-type Form = { rows: Rows | null; isLong: boolean };
+type Form = { rows: ParentRows | null; isLong: boolean };
 
-function statementOf(ctx: Context, plan: Plan, given: ArgumentList, form: Form): Statement {
-  const hidden = plan.fields.map((field) => isHidden(ctx, field.of()));
+function statementOf(ctx: Context, plan: ReadPlan, given: ArgumentList, form: Form): Statement {
+  const hidden = plan.fields.map((field) => hidesRows(ctx, field.of()));
   const key = `${form.isLong}${hidden}${given.map((read) => (read instanceof Error ? '!' : read.shape))}`;
-  const statements = madeIn(plan.statements, ctx.services.manufacturers, () => new Map<string, Statement>());
-  const statement = madeIn(statements, key, () => write(ctx, plan, given, form));
+  const statements = getOrCreate(plan.statements, ctx.services.manufacturers, () => new Map<string, Statement>());
+  const statement = getOrCreate(statements, key, () => write(ctx, plan, given, form));
   for (const oldest of statements.keys()) if (statements.size > MOST_STATEMENTS) statements.delete(oldest);
   return statement;
 }
 
 const MOST_STATEMENTS = 16;
 
-function write(ctx: Context, plan: Plan, given: ArgumentList, form: Form): Statement {
+function write(ctx: Context, plan: ReadPlan, given: ArgumentList, form: Form): Statement {
   const good = given.map((read) => (read instanceof Error ? null : read));
-  const writer = new Writer(ctx, good, { ofRows: form.rows !== null });
+  const writer = new AnswerSqlWriter(ctx, good, { ofRows: form.rows !== null });
   const selected: string[] = [];
   const select = (sql: string): number => selected.push(`${sql} as f${selected.length}`) - 1;
   const columns = plan.parts.map(([, part]) => {
-    if (ownText(ctx, part) !== null) return undefined;
+    if (rowlessPartJson(ctx, part) !== null) return undefined;
     const sql = writer.part(part);
     return select(form.isLong ? guarded(sql) : sql);
   });
   const checks = writer.checks.map(({ sql, ...check }) => ({ ...check, column: select(`(${sql})::text`) }));
   if (selected.length === 0) return { text: '', values: [], columns, checks };
-  const { text, names } = numbered(
+  const { text, names } = numberParameters(
     `select ${selected.join(', ')}${form.rows ? fromRows(form.rows, `${selected}`) : ''}`,
   );
   const values = names.map((name) => {
@@ -154,7 +161,7 @@ function write(ctx: Context, plan: Plan, given: ArgumentList, form: Form): State
 const guarded = (sql: string): string =>
   `(select case when octet_length(t.j) > $most_bytes::int then '${TOO_LARGE}' else t.j end from (select ${sql} as j offset 0) t)`;
 
-function fromRows({ alias, columns, ...of }: Rows, text: string): string {
+function fromRows({ alias, columns, ...of }: ParentRows, text: string): string {
   const names = Object.keys(columns);
   const values = names.map((name) => `$${name}::uuid[]`);
   const rows = [`unnest(${values.join(', ')}) with ordinality ${alias}(${names.join(', ')}, n)`, ...joinsOf(of, text)];

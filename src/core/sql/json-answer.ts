@@ -1,20 +1,20 @@
 import pg from 'pg';
 import type { Context } from '../context.ts';
-import { ListSql } from './json-list.ts';
-import type { FieldArguments, ListPart, Members, Part } from './json-parts.ts';
-import { isHidden, listOf, rowsOf, rowsSql } from './list-rows.ts';
-import type { Resource, RowsField } from './resource.ts';
-import { TextSql } from './text-sql.ts';
+import { ListSqlWriter } from './json-list.ts';
+import type { AnswerMembers, AnswerPart, FieldArguments, ListAnswerPart } from './json-parts.ts';
+import { hidesRows, listSelectionOf, rowSelectionOf, rowsSql } from './list-rows.ts';
+import type { NestedRowsField, Resource } from './resource.ts';
+import { TextSqlWriter } from './text-sql.ts';
 
 /** A column with whether the row of a cursor, the argument at `path` of a field, still exists. */
-export type Check = { read: number; path: 'after' | 'before'; sql: string };
+export type CursorCheck = { read: number; path: 'after' | 'before'; sql: string };
 
 /**
  * Writes parts as SQL for their JSON. Values are named: `$company`, `$now`, `$a<n>_<name>` of the field `given[n]`, and
  * `$n<n>` of `names`. Nothing is read for a field whose `given[n]` is null.
  */
-export class Writer {
-  readonly checks: Check[] = [];
+export class AnswerSqlWriter {
+  readonly checks: CursorCheck[] = [];
   /** Names that callers chose: values of the statement, so that they are no part of its text. */
   readonly names: string[] = [];
   readonly #ctx: Context;
@@ -28,7 +28,7 @@ export class Writer {
     this.#ofRows = ofRows;
   }
 
-  part(part: Part, list?: ListSql): string {
+  part(part: AnswerPart, list?: ListSqlWriter): string {
     switch (part.kind) {
       case 'one':
         return this.#one(part);
@@ -57,13 +57,13 @@ export class Writer {
     }
   }
 
-  object(members: Members, list?: ListSql): string {
-    const text = new TextSql();
+  object(members: AnswerMembers, list?: ListSqlWriter): string {
+    const text = new TextSqlWriter();
     this.#members(text, members, list);
     return text.sql();
   }
 
-  #members(text: TextSql, members: Members, list?: ListSql): void {
+  #members(text: TextSqlWriter, members: AnswerMembers, list?: ListSqlWriter): void {
     for (const [at, [name, part, chosen]] of members.entries()) {
       text.text(at === 0 ? '{' : ',');
       if (chosen) text.value({ sql: this.#name(name), bare: true });
@@ -88,22 +88,22 @@ export class Writer {
     return `$n${this.names.indexOf(name)}::text`;
   }
 
-  #rows({ from, order }: RowsField, members: Members): string {
+  #rows({ from, order }: NestedRowsField, members: AnswerMembers): string {
     return `(select '[' || coalesce(string_agg(${this.object(members)}, ',' order by ${order}), '') || ']' from ${from})`;
   }
 
-  #one({ field, read, members }: Extract<Part, { kind: 'one' }>): string {
+  #one({ field, read, members }: Extract<AnswerPart, { kind: 'one' }>): string {
     const given = this.#given[read];
     if (!given) return `'null'`;
-    const rows = rowsOf(field.of(), { ...this.#wanted(field.of(), given, read), on: field.on });
+    const rows = rowSelectionOf(field.of(), { ...this.#wanted(field.of(), given, read), on: field.on });
     return `(${rowsSql(rows, this.object(members))})`;
   }
 
   #wanted(of: Resource, { names }: FieldArguments, read: number) {
-    return { names, param: (name: string) => `$a${read}_${name}`, hidden: isHidden(this.#ctx, of) };
+    return { names, param: (name: string) => `$a${read}_${name}`, hidden: hidesRows(this.#ctx, of) };
   }
 
-  #list(part: ListPart): string {
+  #list(part: ListAnswerPart): string {
     const { field, read } = part;
     const given = this.#given[read];
     if (!given?.page) return `'null'`;
@@ -111,7 +111,7 @@ export class Writer {
     const of = field.of();
     const { under, on, few, within } = field;
     const wanted = { ...this.#wanted(of, given, read), under, on, few, within: within && !this.#ofRows };
-    const list = new ListSql(listOf(of, page.order, wanted), page, field, given);
+    const list = new ListSqlWriter(listSelectionOf(of, page.order, wanted), page, field, given);
     const object = this.object(part.members, list);
     for (const path of ['after', 'before'] as const) {
       if (list.list.sort.lost && page[path] !== null) this.checks.push({ read, path, sql: list.isThere(path) });
@@ -120,13 +120,13 @@ export class Writer {
   }
 
   /** A manufacturer's JSON: a constant, since a parameter would be sent and parsed each time. `$` means a value. */
-  #manufacturer(slug: string, members: Members): string {
+  #manufacturer(slug: string, members: AnswerMembers): string {
     const all = this.#ctx.services.manufacturers.list();
-    const texts = Object.fromEntries(all.map((one) => [one.id, objectOf(members, one)]));
+    const texts = Object.fromEntries(all.map((one) => [one.id, objectJson(members, one)]));
     return `coalesce(${pg.escapeLiteral(JSON.stringify(texts).replaceAll('$', '\\u0024'))}::jsonb ->> ${slug}, 'null')`;
   }
 }
 
 /** An object that is not in the database, as JSON. */
-export const objectOf = (members: Members, of: object): string =>
+export const objectJson = (members: AnswerMembers, of: object): string =>
   `{${members.map(([name, part]) => `"${name}":${part.kind === 'text' ? part.text : JSON.stringify(part.kind === 'member' ? of[part.name as never] : null)}`)}}`;

@@ -1,12 +1,12 @@
 import type { FieldArguments, PageFact } from './json-parts.ts';
-import { firstRows, type ListRows, rowsToCountSql } from './list-rows.ts';
-import { orderSql } from './order.ts';
-import { COUNTED_MOST, type Page, plannedFor } from './page.ts';
+import { firstRowsSql, type ListSelection, rowsToCountSql } from './list-rows.ts';
+import { orderBySql } from './order.ts';
+import { MOST_COUNTED_ROWS, type PageArguments, plannedPageSize } from './page.ts';
 import { conditionsSql, type ListField } from './resource.ts';
 
-export class ListSql {
-  readonly list: ListRows;
-  readonly #page: Page;
+export class ListSqlWriter {
+  readonly list: ListSelection;
+  readonly #page: PageArguments;
   readonly #kept: string | null;
   readonly #items: string[] = [];
   /** The names of the order's columns in the rows of the page. */
@@ -14,7 +14,7 @@ export class ListSql {
   #aggregates = new Set<string>();
   #total: string | null = null;
 
-  constructor(list: ListRows, page: Page, { kept }: ListField, { names }: FieldArguments) {
+  constructor(list: ListSelection, page: PageArguments, { kept }: ListField, { names }: FieldArguments) {
     this.list = list;
     this.#page = page;
     this.#kept = keptCount(kept, names, list.param);
@@ -29,7 +29,7 @@ export class ListSql {
   count(of?: 'isExact'): string {
     if (this.#kept) return of ? `'true'` : this.#kept;
     this.#total = this.#rowsCounted();
-    return of ? `(total.n <= ${COUNTED_MOST})::text` : `least(total.n, ${COUNTED_MOST})`;
+    return of ? `(total.n <= ${MOST_COUNTED_ROWS})::text` : `least(total.n, ${MOST_COUNTED_ROWS})`;
   }
 
   #rowsCounted(): string {
@@ -89,7 +89,7 @@ export class ListSql {
   #exists(operator: '<' | '>' | '<=' | '>=', place: readonly string[]): string {
     const first = { bounds: [{ operator, place }], backward: operator.startsWith('<'), limit: 1 };
     // `exists` ignores the order: the planner, expecting a row soon, would read other lists from the start.
-    return `coalesce((${firstRows(this.list, 'true', first)}), false)`;
+    return `coalesce((${firstRowsSql(this.list, 'true', first)}), false)`;
   }
 
   /** SQL for the whole connection; `object` is SQL over the page `p`. */
@@ -121,19 +121,20 @@ export class ListSql {
       ...(text !== null && this.#aggregates.has('text') ? [`${text} as text`] : []),
       ...this.#items.map((item, at) => `${item} as j${at}`),
     ].join(', ');
-    const rows = firstRows(this.list, values, { bounds, backward, limit: plannedFor(limit) });
+    const rows = firstRowsSql(this.list, values, { bounds, backward, limit: plannedPageSize(limit) });
     const page = `select * from (${rows}) i limit ${param('limit')}`;
     const keys = this.#keys.map((key) => `i.${key}`);
-    return backward ? `(select * from (${page}) i order by ${orderSql(sort, keys, false)})` : `(${page})`;
+    return backward ? `(select * from (${page}) i order by ${orderBySql(sort, keys, false)})` : `(${page})`;
   }
 }
 
 /** The stored number of rows that meet these conditions; null where none is stored. */
-function keptCount(kept: ListField['kept'], names: readonly string[], param: ListRows['param']): string | null {
+function keptCount(kept: ListField['kept'], names: readonly string[], param: ListSelection['param']): string | null {
   if (kept?.all && names.length === 0) return kept.all;
   if (!kept || !names.every((name) => name in kept.conditions)) return null;
   const where = conditionsSql(kept.conditions, names, param).map((one) => ` and ${one}`);
   return `(select coalesce(sum(${kept.sum}), 0) from ${kept.from}${where.join('')})`;
 }
 
-const countedSql = (list: ListRows): string => `(select count(*) from (${rowsToCountSql(list, COUNTED_MOST + 1)}) n)`;
+const countedSql = (list: ListSelection): string =>
+  `(select count(*) from (${rowsToCountSql(list, MOST_COUNTED_ROWS + 1)}) n)`;

@@ -1,17 +1,25 @@
 import { type Context, hasScope } from '../context.ts';
-import { type EqualColumns, type Order, orderSql, type RangeEnd, rangeSql, type Sort, sortOf } from './order.ts';
+import {
+  type EqualColumns,
+  orderBySql,
+  type RangeEnd,
+  rangeSql,
+  type SortOrder,
+  type SortSql,
+  sortSqlOf,
+} from './order.ts';
 import {
   conditionsSql,
   fromClause,
   type IndexColumn,
   type IndexKey,
-  mentioned,
+  mentionedJoins,
+  type ParentColumn,
   type Resource,
-  type Under,
 } from './resource.ts';
 
 /** Rows of a resource, as the SQL of a statement names them. */
-export interface Rows {
+export interface RowSelection {
   of: Resource;
   prefix: EqualColumns;
   /** Conditions beside the prefix and the filter. */
@@ -21,15 +29,15 @@ export interface Rows {
   param(name: string): string;
 }
 
-export interface ListRows extends Rows {
-  sort: Sort;
+export interface ListSelection extends RowSelection {
+  sort: SortSql;
 }
 
 interface RowsSpec {
   /** The names of the conditions on the rows; by default statements call their values so. */
   names: readonly string[];
   param?(name: string): string;
-  under?: Under | undefined;
+  under?: ParentColumn | undefined;
   on?: string | undefined;
   /** The caller's scopes hide some rows. */
   hidden: boolean;
@@ -39,12 +47,12 @@ interface RowsSpec {
 }
 
 /** The rows of the company, or of any company, that a request or field reads. */
-export function rowsOf(of: Resource, spec: RowsSpec): Rows {
+export function rowSelectionOf(of: Resource, spec: RowsSpec): RowSelection {
   const { names, param = (name) => `$${name}`, under, on, hidden, within, ofAnyCompany = false } = spec;
   const { id, leading = {}, where, whereOfAny = where, lacking } = of;
   const led = under ? '' : (names.find((name) => name in leading) ?? '');
   const column = leading[led];
-  const parent: Under | undefined = column === undefined ? under : [column, `${param(led)}::uuid`];
+  const parent: ParentColumn | undefined = column === undefined ? under : [column, `${param(led)}::uuid`];
   const owner: EqualColumns = ofAnyCompany ? [] : [[`${id.split('.')[0]}.company`, '$company']];
   const there = ofAnyCompany ? whereOfAny : where;
   const conditions = [within ? undefined : there, on, hidden ? lacking?.where : undefined];
@@ -58,14 +66,18 @@ export function rowsOf(of: Resource, spec: RowsSpec): Rows {
 }
 
 /** Rows as a list in this order; `few`: all are read and sorted. */
-export function listOf(of: Resource, order: Order, spec: RowsSpec & { few?: boolean | undefined }): ListRows {
+export function listSelectionOf(
+  of: Resource,
+  order: SortOrder,
+  spec: RowsSpec & { few?: boolean | undefined },
+): ListSelection {
   const { id, order: fixed, sparse } = of;
   const isSparse = sparse && spec.names.some((name) => sparse.names.includes(name));
-  const sort = sortOf(order, id, isSparse ? sparse.order : fixed);
-  return { ...rowsOf(of, spec), sort: spec.few && spec.under ? { ...sort, range: undefined } : sort };
+  const sort = sortSqlOf(order, id, isSparse ? sparse.order : fixed);
+  return { ...rowSelectionOf(of, spec), sort: spec.few && spec.under ? { ...sort, range: undefined } : sort };
 }
 
-export const isHidden = (ctx: Context, { lacking }: Resource): boolean =>
+export const hidesRows = (ctx: Context, { lacking }: Resource): boolean =>
   lacking !== undefined && !hasScope(ctx, lacking.scope);
 
 /** Up to this many rows are looked up by a key and sorted; more are searched in the list's order. */
@@ -75,16 +87,16 @@ const equalities = (prefix: EqualColumns) => prefix.map(([column, value]) => `${
 const allOf = (conditions: readonly string[]) => conditions.join(' and ') || 'true';
 
 /** The conditions beside the prefix, without those in `said`, which the statement expresses elsewhere. */
-const conditionsOf = ({ of, conditions, names, param }: Rows, said: readonly string[] = []): string[] => {
+const conditionsOf = ({ of, conditions, names, param }: RowSelection, said: readonly string[] = []): string[] => {
   const others = names.filter((name) => !said.includes(name));
   return [...conditions, ...conditionsSql(of.conditions, others, param)];
 };
 
-export const whereOf = (rows: Rows): string => allOf([...equalities(rows.prefix), ...conditionsOf(rows)]);
+export const whereSql = (rows: RowSelection): string => allOf([...equalities(rows.prefix), ...conditionsOf(rows)]);
 
 /** SQL for these values of the rows, in any order. */
-export function rowsSql(rows: Rows, values: string): string {
-  const where = whereOf(rows);
+export function rowsSql(rows: RowSelection, values: string): string {
+  const where = whereSql(rows);
   return `select ${values} from ${fromClause(rows.of, values + where)} where ${where}`;
 }
 
@@ -95,12 +107,12 @@ interface RowSlice {
 }
 
 /** SQL for the first rows between two cursors (`backward`: the last ones). */
-export function firstRows(list: ListRows, values: string, slice: RowSlice): string {
+export function firstRowsSql(list: ListSelection, values: string, slice: RowSlice): string {
   const { of, prefix } = list;
   const { bounds, backward, limit } = slice;
   const sort = narrowed(list);
   const range = rangeSql(sort, prefix, bounds);
-  const order = orderSql(sort, sort.columns, backward, prefix);
+  const order = orderBySql(sort, sort.columns, backward, prefix);
   // An equality beside the range would make a part of the order needless, and another index seem to have it.
   const where = allOf([...range, ...conditionsOf(list)]);
   const inOrder = (what: string, also = '') =>
@@ -114,19 +126,19 @@ export function firstRows(list: ListRows, values: string, slice: RowSlice): stri
   };
   const key = keyOf(list);
   const isSought = key && (key[0]?.or || key[0]?.column !== sort.columns[0]);
-  if (!isSought && mentioned(of.lookups, values).length === 0) return inOrder(values);
+  if (!isSought && mentionedJoins(of.lookups, values).length === 0) return inOrder(values);
   const page = isSought ? soughtOrInOrder(key) : inOrder(`${alias}.*`);
   return `select ${values} from (${page}) ${fromClause({ ...of, table: alias }, values)} order by ${order}`;
 }
 
 /** SQL for up to `most` rows of a list without their values, for counting. */
-export function rowsToCountSql(list: ListRows, most: number): string {
+export function rowsToCountSql(list: ListSelection, most: number): string {
   const key = keyOf(list);
   return key ? soughtRows(list, key, most) : `${rowsSql(list, '')} limit ${most}`;
 }
 
 /** The order, its range narrowed to the filter's bounds on the same column. */
-function narrowed(list: ListRows): Sort {
+function narrowed(list: ListSelection): SortSql {
   const { of, sort } = list;
   const own = of.seek?.keys.map(([first]) => first).find((first) => first?.column === sort.columns[0]);
   if (!own || own.or || !sort.range) return sort;
@@ -135,7 +147,7 @@ function narrowed(list: ListRows): Sort {
 }
 
 /** The first key of which the filter names a column. */
-const keyOf = (list: ListRows): IndexKey | undefined =>
+const keyOf = (list: ListSelection): IndexKey | undefined =>
   list.of.seek?.keys.find((key) => key.some((column) => namesOf(column).some((name) => list.names.includes(name))));
 
 const namesOf = ({ is, isOneOf, least, below }: IndexColumn) =>
@@ -144,7 +156,7 @@ const namesOf = ({ is, isOneOf, least, below }: IndexColumn) =>
 /** The range of a key's values that a filter allows; `each` lists single values. */
 type Ends = { least?: string; most?: string; each?: string };
 
-function endsOf(column: IndexColumn, { names, param }: ListRows, alias = ''): Ends {
+function endsOf(column: IndexColumn, { names, param }: ListSelection, alias = ''): Ends {
   const { is, isOneOf, among } = column;
   if (is && names.includes(is)) return { least: param(is), most: param(is) };
   const set = isOneOf && names.includes(isOneOf) ? param(isOneOf) : among && `'{${among}}'`;
@@ -157,14 +169,14 @@ function endsOf(column: IndexColumn, { names, param }: ListRows, alias = ''): En
 }
 
 /** SQL for the rows of a list in any order, looked up by a key for each possible parent. */
-function soughtRows(list: ListRows, key: IndexKey, limit: number): string {
+function soughtRows(list: ListSelection, key: IndexKey, limit: number): string {
   const [{ or, ...first } = { column: '' }] = key;
   if (!or || !list.sort.range) return rowsOfKey(list, key, limit);
   const rows = [first, or].map((column) => `(${rowsOfKey(list, [column], limit)})`);
   return `${rows.join(' union all ')} limit ${limit}`;
 }
 
-function rowsOfKey(list: ListRows, key: IndexKey, limit: number): string {
+function rowsOfKey(list: ListSelection, key: IndexKey, limit: number): string {
   const { of, sort, prefix } = list;
   const [alias] = of.id.split('.');
   const { column = '', parents } = of.seek ?? {};

@@ -13,25 +13,28 @@ export interface SortColumn {
 }
 
 /** The orders of a list by their GraphQL names. Without a column it is sorted by id, in the order of creation. */
-export type Orders = Readonly<Record<string, { meaning: string; by?: SortColumn }>>;
+export type SortOrders = Readonly<Record<string, { meaning: string; by?: SortColumn }>>;
 
-export const directions = ['ASC', 'DESC'] as const;
+export const sortDirections = ['ASC', 'DESC'] as const;
 
-export interface Order {
+export interface SortOrder {
   /** `VIN` or `-VIN`: the beginning of its cursors. */
   name: string;
   descending: boolean;
   by: SortColumn | null;
 }
 
-export const BY_CREATION: Order = { name: 'CREATED_AT', descending: false, by: null };
+export const CREATION_ORDER: SortOrder = { name: 'CREATED_AT', descending: false, by: null };
 
 const orderInput = z.object({
-  orderBy: z.object({ field: z.string().default(BY_CREATION.name), direction: z.enum(directions).default('ASC') }),
+  orderBy: z.object({
+    field: z.string().default(CREATION_ORDER.name),
+    direction: z.enum(sortDirections).default('ASC'),
+  }),
 });
 
 /** Reads `orderBy`; throws ValidationFailed. */
-export function readOrder(orderBy: unknown, orders: Orders): Order {
+export function readSortOrder(orderBy: unknown, orders: SortOrders): SortOrder {
   const { field, direction } = readInput(orderInput, { orderBy }).orderBy;
   if (!Object.hasOwn(orders, field)) {
     const names = Object.keys(orders).map((name) => `"${name}"`);
@@ -43,15 +46,15 @@ export function readOrder(orderBy: unknown, orders: Orders): Order {
 }
 
 /** `verifiedAt` for `VERIFIED_AT`. */
-export const sortName = (field: string): string =>
+export const restSortName = (field: string): string =>
   field.toLowerCase().replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 /** The values of REST's `sort`, such as `-verifiedAt`, each with its `orderBy` of GraphQL. */
-export const sortsOf = (orders: Orders): Readonly<Record<string, { field: string; direction: string }>> =>
+export const restSortsOf = (orders: SortOrders): Readonly<Record<string, { field: string; direction: string }>> =>
   Object.fromEntries(
     Object.keys(orders).flatMap((field) => [
-      [sortName(field), { field, direction: 'ASC' }],
-      [`-${sortName(field)}`, { field, direction: 'DESC' }],
+      [restSortName(field), { field, direction: 'ASC' }],
+      [`-${restSortName(field)}`, { field, direction: 'DESC' }],
     ]),
   );
 
@@ -82,7 +85,7 @@ const kinds = {
   },
 };
 
-export const isSortText = ({ kind, nullable }: SortColumn, text: string | null): boolean =>
+export const isCursorText = ({ kind, nullable }: SortColumn, text: string | null): boolean =>
   text === null ? nullable === true : kinds[kind].isText(text);
 
 export interface ListPosition {
@@ -92,7 +95,7 @@ export interface ListPosition {
 }
 
 /** The only order of a list: its columns, of which the last is unique. */
-export interface FixedOrder {
+export interface FixedSortOrder {
   columns: readonly string[];
   descending?: boolean;
   /** SQL for the columns of the row with this id, where a page begins. */
@@ -103,7 +106,7 @@ export interface FixedOrder {
   lost?(path: string): DomainError;
 }
 
-export interface Sort extends Pick<FixedOrder, 'columns' | 'lost' | 'range'> {
+export interface SortSql extends Pick<FixedSortOrder, 'columns' | 'lost' | 'range'> {
   descending: boolean;
   /** The columns of the position with these parameters as its id and text. */
   placeOf(id: string, text: string): readonly string[];
@@ -112,9 +115,9 @@ export interface Sort extends Pick<FixedOrder, 'columns' | 'lost' | 'range'> {
   cursor(id: string, text: string): string;
 }
 
-export function sortOf({ name, by, descending }: Order, id: string, fixed?: FixedOrder): Sort {
+export function sortSqlOf({ name, by, descending }: SortOrder, id: string, fixed?: FixedSortOrder): SortSql {
   const cursor = (of: string, text: string) =>
-    cursorSql(of, name === BY_CREATION.name ? null : sortedSql(name, by, text));
+    cursorSql(of, name === CREATION_ORDER.name ? null : sortedSql(name, by, text));
   if (fixed) return { descending: false, ...fixed, text: null, cursor };
   if (!by) {
     return { columns: [id], descending, placeOf: (place) => [`${place}::uuid`], range: ID_RANGE, text: null, cursor };
@@ -157,7 +160,7 @@ export type EqualColumns = readonly (readonly [column: string, value: string])[]
  * has the order after the prefix's columns, they are one range of it: for equalities PostgreSQL expects so few rows
  * that it may read and sort all of them for a page (docs/decisions/lists.md).
  */
-export function rangeSql(sort: Sort, prefix: EqualColumns, bounds: readonly RangeEnd[]): string[] {
+export function rangeSql(sort: SortSql, prefix: EqualColumns, bounds: readonly RangeEnd[]): string[] {
   const { columns, descending, range } = sort;
   const turned = (operator: Comparison) =>
     descending ? (operator.replace(/[<>]/, (one) => (one === '<' ? '>' : '<')) as Comparison) : operator;
@@ -178,8 +181,8 @@ export function rangeSql(sort: Sort, prefix: EqualColumns, bounds: readonly Rang
 }
 
 /** The `order by` clause for these columns, after the prefix where the index has it. */
-export const orderSql = (
-  sort: Sort,
+export const orderBySql = (
+  sort: SortSql,
   columns: readonly string[],
   backward: boolean,
   prefix: EqualColumns = [],

@@ -1,18 +1,18 @@
 import type { z } from 'zod';
-import type { Row } from '../../database/database.ts';
+import type { TextRow } from '../../database/database.ts';
 import type { Context } from '../context.ts';
-import { firstRows, isHidden, listOf, rowsOf, rowsSql } from './list-rows.ts';
+import { firstRowsSql, hidesRows, listSelectionOf, rowSelectionOf, rowsSql } from './list-rows.ts';
 import type { ListPosition } from './order.ts';
-import { boundValues, type Page } from './page.ts';
-import { filterOf, givenOf, type Resource } from './resource.ts';
-import { type JsonTable, jsonText, type RowValue, type ValueSql, writeObject } from './selection.ts';
+import { type PageArguments, pageBoundValues } from './page.ts';
+import { givenConditionsOf, type Resource, readFilterConditions } from './resource.ts';
+import { type JsonColumn, type JsonMembers, jsonObjectSql, type ValueSql, writeJsonObject } from './selection.ts';
 import { readRows } from './send.ts';
-import { madeIn, type Numbered, numbered } from './sql.ts';
+import { getOrCreate, type NumberedSql, numberParameters } from './sql.ts';
 
 /** A page of a list; `company` is null for rows of all companies. */
 export interface PageRequest {
   company: string | null;
-  page: Page;
+  page: PageArguments;
   filter?: object | null | undefined;
   on?: string;
 }
@@ -24,18 +24,23 @@ interface RowRequest {
   long?: boolean;
 }
 
-/** Reads a page. `writer` writes its JSON, in half the time that PostgreSQL would take; in a transaction see readOneText. */
-export async function readText(ctx: Context, of: Resource, writer: RowWriter, request: PageRequest): Promise<TextPage> {
+/** Reads a page. `writer` writes its JSON, in half the time that PostgreSQL would take; in a transaction see readOneRowText. */
+export async function readTextPage(
+  ctx: Context,
+  of: Resource,
+  writer: RowWriter,
+  request: PageRequest,
+): Promise<TextPage> {
   const { company, page, filter, on } = request;
   const { after, order, limit } = page;
-  const given = filterOf(of, filter);
-  const hidden = isHidden(ctx, of);
+  const given = readFilterConditions(of, filter);
+  const hidden = hidesRows(ctx, of);
   const shape = `${order.name} ${after !== null} ${hidden} ${company === null} ${given.names} ${on}`;
   const { text, idAt, textAt, ...statement } = keptText(of, writer.select, shape, () => {
     const spec = { names: given.names, on, hidden, ofAnyCompany: company === null, few: false };
-    return listText(listOf(of, order, spec), writer, after !== null);
+    return listText(listSelectionOf(of, order, spec), writer, after !== null);
   });
-  const values = statement.values({ ...boundValues(page), ...given.values, company, now: ctx.now() });
+  const values = statement.values({ ...pageBoundValues(page), ...given.values, company, now: ctx.now() });
   // The limit is written out: the planner takes a parameter for a tenth of the table.
   const limited = text.replaceAll(LIMIT, String(limit + 1));
   const options = { long: statement.isLong, rows: limit, newest: of.primary };
@@ -46,7 +51,7 @@ export async function readText(ctx: Context, of: Resource, writer: RowWriter, re
 
 const LIMIT = '#limit#';
 
-interface ListText extends Numbered {
+interface ListText extends NumberedSql {
   /** Positions in a row of its id and of its cursor's text (-1 where the id is the cursor). */
   idAt: number;
   textAt: number;
@@ -55,33 +60,37 @@ interface ListText extends Numbered {
 }
 
 /** The statement for a page from the beginning of the list or after a cursor. It reads one row more than the page. */
-function listText(list: ReturnType<typeof listOf>, { columns, select }: RowWriter, isAfter: boolean): ListText {
+function listText(
+  list: ReturnType<typeof listSelectionOf>,
+  { columns, select }: RowWriter,
+  isAfter: boolean,
+): ListText {
   const { of, sort, names } = list;
   const bounds = isAfter ? [{ operator: '>' as const, place: sort.placeOf('$after', '$after_text') }] : [];
   const known = columns.indexOf(of.id);
   const idAt = known < 0 ? columns.length : known;
   const textAt = sort.text === null ? -1 : columns.length + (known < 0 ? 1 : 0);
   const own = `${select}${known < 0 ? `, ${of.id} as id` : ''}${sort.text === null ? '' : `, (${sort.text})::text as text`}`;
-  const statement = numbered(firstRows(list, own, { bounds, backward: false, limit: LIMIT }));
+  const statement = numberParameters(firstRowsSql(list, own, { bounds, backward: false, limit: LIMIT }));
   return { ...statement, idAt, textAt, isLong: names.length > 0 };
 }
 
-export async function readSlice<T>(ctx: Context, of: Resource, request: PageRequest): Promise<Slice<T>> {
-  const { text, ...page } = await readText(ctx, of, wholeOf(of), request);
+export async function readItemsPage<T>(ctx: Context, of: Resource, request: PageRequest): Promise<ItemsPage<T>> {
+  const { text, ...page } = await readTextPage(ctx, of, wholeOf(of), request);
   return { ...page, items: JSON.parse(text) };
 }
 
 /** Reads the one row that meets these conditions; throws the resource's error where there is none. */
-export const readOne = async <T>(ctx: Context, of: Resource, by: object, request: RowRequest): Promise<T> =>
-  JSON.parse(await readOneText(ctx, of, wholeOf(of), by, request));
+export const readOneRow = async <T>(ctx: Context, of: Resource, by: object, request: RowRequest): Promise<T> =>
+  JSON.parse(await readOneRowText(ctx, of, wholeOf(of), by, request));
 
-/** Like readOne, written by `writer`; in a transaction only by one of texts, since other values are not texts there. */
-export async function readOneText(ctx: Context, of: Resource, writer: RowWriter, by: object, request: RowRequest) {
+/** Like readOneRow, written by `writer`; in a transaction only by one of texts, since other values are not texts there. */
+export async function readOneRowText(ctx: Context, of: Resource, writer: RowWriter, by: object, request: RowRequest) {
   const { company, newest = of.primary, long = false } = request;
-  const { names, values } = givenOf(of.conditions, by);
-  const hidden = isHidden(ctx, of);
+  const { names, values } = givenConditionsOf(of.conditions, by);
+  const hidden = hidesRows(ctx, of);
   const statement = keptText(of, writer.select, `one ${names} ${company === null} ${hidden}`, () =>
-    numbered(rowsSql(rowsOf(of, { names, hidden, ofAnyCompany: company === null }), writer.select)),
+    numberParameters(rowsSql(rowSelectionOf(of, { names, hidden, ofAnyCompany: company === null }), writer.select)),
   );
   const taken = statement.values({ ...values, company, now: ctx.now() });
   // A malformed id or VIN cannot exist.
@@ -95,18 +104,18 @@ export async function readOneText(ctx: Context, of: Resource, writer: RowWriter,
 const kept = new WeakMap<Resource, Map<string, Map<string, object>>>();
 
 function keptText<T extends object>(of: Resource, select: string, shape: string, make: () => T): T {
-  const ofResource = madeIn(kept, of, () => new Map<string, Map<string, object>>());
-  const ofColumns = madeIn(ofResource, select, () => new Map<string, object>());
-  return madeIn(ofColumns, shape, make) as T;
+  const ofResource = getOrCreate(kept, of, () => new Map<string, Map<string, object>>());
+  const ofColumns = getOrCreate(ofResource, select, () => new Map<string, object>());
+  return getOrCreate(ofColumns, shape, make) as T;
 }
 
 const wholeOf = (of: Resource): RowWriter =>
   keptText(of, '', 'whole', () => {
-    const json = `${jsonText(of.members)} as json`;
+    const json = `${jsonObjectSql(of.members)} as json`;
     return { columns: [json], select: json, write: ([row]) => `${row}`, isArray: true };
   });
 
-export type { Row };
+export type { TextRow };
 
 export interface TextPage {
   text: string;
@@ -115,7 +124,7 @@ export interface TextPage {
   hasNext: boolean;
 }
 
-export interface Slice<T> extends Omit<TextPage, 'text'> {
+export interface ItemsPage<T> extends Omit<TextPage, 'text'> {
   items: T[];
 }
 
@@ -123,7 +132,7 @@ export interface Slice<T> extends Omit<TextPage, 'text'> {
 export interface RowWriter {
   columns: readonly string[];
   select: string;
-  write(row: Row): string;
+  write(row: TextRow): string;
   /** The text is a JSON array of the rows. */
   isArray: boolean;
 }
@@ -131,15 +140,15 @@ export interface RowWriter {
 export type WrittenRows = ReturnType<typeof writeRows>;
 
 /** Writes at most `limit` rows; gives the last of them, and whether there was one more. */
-export function writeRows(rows: readonly Row[], { write, isArray }: RowWriter, limit: number) {
+export function writeRows(rows: readonly TextRow[], { write, isArray }: RowWriter, limit: number) {
   const texts = rows.slice(0, limit).map(write);
   const text = isArray ? `[${texts.join()}]` : texts.join('');
   return { text, last: rows[texts.length - 1] ?? null, more: rows.length > limit };
 }
 
 /** Writes rows as JSON objects of this shape: in an array, or each followed by `behind`. */
-export function jsonWriter(table: JsonTable, schema: z.ZodObject, behind?: string): RowWriter {
-  const pieces: Piece[] = [];
+export function jsonRowWriter(table: JsonMembers, schema: z.ZodObject, behind?: string): RowWriter {
+  const pieces: RowTextPiece[] = [];
   let before = '';
   const to = {
     text(text: string) {
@@ -151,13 +160,13 @@ export function jsonWriter(table: JsonTable, schema: z.ZodObject, behind?: strin
       before = quote;
     },
   };
-  writeObject(to, table, schema);
-  return pieceWriter(pieces, before + (behind ?? ''), behind === undefined);
+  writeJsonObject(to, table, schema);
+  return pieceRowWriter(pieces, before + (behind ?? ''), behind === undefined);
 }
 
-export type Piece = readonly [before: string, value: RowValue];
+export type RowTextPiece = readonly [before: string, value: JsonColumn];
 
-export function pieceWriter(pieces: readonly Piece[], end: string, isArray = false): RowWriter {
+export function pieceRowWriter(pieces: readonly RowTextPiece[], end: string, isArray = false): RowWriter {
   // Several values can be made of one column.
   const columns = [...new Set(pieces.map(([, { sql }]) => sql))];
   const values = pieces.map(([before, { sql, write }]) => ({ before, column: columns.indexOf(sql), write }));

@@ -2,14 +2,14 @@ import type { z } from 'zod';
 import type { Scope } from '../context.ts';
 import type { DomainError } from '../errors.ts';
 import { readInput } from '../input.ts';
-import type { FixedOrder, Orders } from './order.ts';
-import type { Page } from './page.ts';
-import type { JsonTable, ValueSql } from './selection.ts';
+import type { FixedSortOrder, SortOrders } from './order.ts';
+import type { PageArguments } from './page.ts';
+import type { JsonMembers, ValueSql } from './selection.ts';
 import { isId } from './sql.ts';
 
 /** A condition with `?` for its value, and a function that makes the value; null fits no row. */
-export type Condition = readonly [sql: string, readAs?: (given: never) => unknown];
-export type FilterConditions = Readonly<Record<string, Condition>>;
+export type SqlCondition = readonly [sql: string, readAs?: (given: never) => unknown];
+export type FilterConditions = Readonly<Record<string, SqlCondition>>;
 
 /** A table's rows as interfaces show them. Its SQL may use `$company` and `$now`; aliases of joins are unique. */
 export interface Resource {
@@ -25,22 +25,22 @@ export interface Resource {
   joins?: Readonly<Record<string, string>>;
   /** Lookups of exactly one row each, in place of joins. */
   lookups?: Readonly<Record<string, string>>;
-  members: JsonTable;
+  members: JsonMembers;
   /** Members that need more than the SQL in `members`. */
-  fields?: Fields;
+  fields?: ResourceFields;
   /** The schema of a list's filter; each member names a condition. */
   filter?: z.ZodType<object>;
   conditions: FilterConditions;
   /** Columns of ids that precede the order in an index, by the names of the conditions for one id. */
   leading?: Readonly<Record<string, string>>;
   /** Indexes for conditions that only few rows meet. */
-  seek?: Seek;
+  seek?: IndexSeek;
   /** Conditions that few rows meet and no index has in the order of the list, which is sorted by `order` then. */
-  sparse?: { names: readonly string[]; order: FixedOrder };
+  sparse?: { names: readonly string[]; order: FixedSortOrder };
   /** The orders that lists offer, or their fixed order; by default the order of the ids. */
-  orders?: Orders;
-  order?: FixedOrder;
-  readPage?(args: object): Page;
+  orders?: SortOrders;
+  order?: FixedSortOrder;
+  readPage?(args: object): PageArguments;
   /** The scope that reading needs; by default `fleets:read`. */
   scope?: Scope;
   /** The condition of rows that callers without this scope see. */
@@ -50,8 +50,15 @@ export interface Resource {
   missing(by: object): DomainError;
 }
 
-export type Fields = Readonly<Record<string, Field>>;
-export type Field = ValueField | ObjectField | UnionField | RowsField | LookupField | OneField | ListField;
+export type ResourceFields = Readonly<Record<string, ResourceField>>;
+export type ResourceField =
+  | ValueField
+  | ObjectField
+  | UnionField
+  | NestedRowsField
+  | ManufacturerField
+  | SingleRowField
+  | ListField;
 
 /** A value that `make` finishes; with `isText` only for graphql-js, since PostgreSQL writes the text itself. */
 export interface ValueField {
@@ -64,29 +71,29 @@ export interface ValueField {
 export interface ObjectField {
   kind: 'object';
   unless?: string;
-  members: JsonTable;
-  fields?: Fields;
+  members: JsonMembers;
+  fields?: ResourceFields;
 }
 /** An object of the same row whose type is the first that fits; one always fits. */
-export type UnionField = { kind: 'union'; types: Readonly<Record<string, UnionMember>> };
-export type UnionMember = { when: string } & Pick<ObjectField, 'members' | 'fields'>;
-export interface RowsField {
+export type UnionField = { kind: 'union'; types: Readonly<Record<string, UnionFieldMember>> };
+export type UnionFieldMember = { when: string } & Pick<ObjectField, 'members' | 'fields'>;
+export interface NestedRowsField {
   kind: 'rows';
   from: string;
   order: string;
-  members: JsonTable;
+  members: JsonMembers;
 }
 /** The manufacturer of the row, or all manufacturers, which are not in the database. */
-export type LookupField = { kind: 'manufacturer'; slug?: string };
+export type ManufacturerField = { kind: 'manufacturer'; slug?: string };
 /** Another row. It exists, unless the field's arguments, or `by`, name it. */
-export interface OneField {
+export interface SingleRowField {
   kind: 'one';
   of(): Resource;
   on?: string;
   by?(args: never): object;
 }
 /** Indexes by parent (each fleet of the company) and key: one lookup for each parent, where few rows meet a filter. */
-export interface Seek {
+export interface IndexSeek {
   /** The keys after company and parent: the first key whose column the filter names is used. */
   keys: readonly IndexKey[];
   column: string;
@@ -115,12 +122,12 @@ export interface IndexColumn {
 }
 
 /** The column that refers to a list's parent, and SQL for its value. */
-export type Under = readonly [column: string, value: string];
+export type ParentColumn = readonly [column: string, value: string];
 
 export interface ListField {
   kind: 'list';
   of(): Resource;
-  under?: Under;
+  under?: ParentColumn;
   on?: string;
   /** Stored counts for these conditions; `all` is the stored number of all rows. */
   kept?: { sum: string; from: string; conditions: FilterConditions; all?: string };
@@ -135,24 +142,26 @@ export interface ListField {
 /** The id, or null for a malformed one, which finds no row. */
 export const idOrNull = (id: string): string | null => (isId(id) ? id : null);
 
-export const mentioned = (joins: Resource['joins'] = {}, text: string): string[] =>
+export const mentionedJoins = (joins: Resource['joins'] = {}, text: string): string[] =>
   Object.entries(joins).flatMap(([alias, join]) => (new RegExp(`\\b${alias}\\.`).test(text) ? join : []));
 
 export const joinsOf = ({ joins, lookups }: Pick<Resource, 'joins' | 'lookups'>, text: string): string[] => [
-  ...mentioned(joins, text),
-  ...mentioned(lookups, text),
+  ...mentionedJoins(joins, text),
+  ...mentionedJoins(lookups, text),
 ];
 
 export const fromClause = (of: Resource, text: string): string => [of.table, ...joinsOf(of, text)].join(' ');
 
-export type Conditions = { names: string[]; values: Record<string, unknown> };
+export type GivenConditions = { names: string[]; values: Record<string, unknown> };
 
 /** The conditions of a filter; throws ValidationFailed. */
-export const filterOf = ({ conditions, filter: schema }: Resource, filter: object | null | undefined): Conditions =>
-  givenOf(conditions, schema && filter ? readInput(schema, filter) : {});
+export const readFilterConditions = (
+  { conditions, filter: schema }: Resource,
+  filter: object | null | undefined,
+): GivenConditions => givenConditionsOf(conditions, schema && filter ? readInput(schema, filter) : {});
 
 /** The conditions for these values; a list of one may have its own condition. */
-export function givenOf(conditions: FilterConditions, given: object): Conditions {
+export function givenConditionsOf(conditions: FilterConditions, given: object): GivenConditions {
   const names: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(given)) {

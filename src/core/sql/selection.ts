@@ -1,33 +1,33 @@
 import type { SnakeCase } from '@mikro-orm/sql';
 import { type Expression, type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
-import { bare, fieldKind } from '../fields.ts';
+import { schemaKind, unwrapSchema } from '../fields.ts';
 import type { Tables } from './tables.ts';
-import { TextSql } from './text-sql.ts';
+import { TextSqlWriter } from './text-sql.ts';
 
 /** SQL for a member: its text is JSON, never null. `bare` text goes between quotes unescaped. */
 export interface ValueSql {
   readonly sql: string;
   /** The column for lists whose JSON Node writes, at less than half of PostgreSQL's cost. */
-  readonly row?: RowValue;
+  readonly row?: JsonColumn;
   readonly bare?: true;
 }
 
 /** A column, and a function that writes the JSON of its text; by default the text is JSON. */
-export type RowValue = { readonly sql: string; write?(value: string | null): string };
+export type JsonColumn = { readonly sql: string; write?(value: string | null): string };
 
 /** For each member of T an expression, or another table for an object. */
-export type JsonSql<T> = { readonly [Name in keyof T]-?: MemberSql<NonNullable<T[Name]>> };
-type MemberSql<V> = V extends readonly unknown[] ? ValueSql : V extends object ? ValueSql | JsonSql<V> : ValueSql;
+export type JsonMembersOf<T> = { readonly [Name in keyof T]-?: MemberSql<NonNullable<T[Name]>> };
+type MemberSql<V> = V extends readonly unknown[] ? ValueSql : V extends object ? ValueSql | JsonMembersOf<V> : ValueSql;
 
-export interface JsonTable {
-  readonly [name: string]: ValueSql | JsonTable;
+export interface JsonMembers {
+  readonly [name: string]: ValueSql | JsonMembers;
 }
 
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
 /** SQL for ISO 8601 UTC with milliseconds and Z. */
-export const isoSql = (column: string): string => `to_char(${column} at time zone 'UTC', '${ISO}')`;
-export const isoOf = <T extends string | null>(time: Expression<T>): RawBuilder<T> =>
+export const isoTimeSql = (column: string): string => `to_char(${column} at time zone 'UTC', '${ISO}')`;
+export const isoTimeExpression = <T extends string | null>(time: Expression<T>): RawBuilder<T> =>
   sql`to_char(${time} at time zone 'UTC', ${sql.lit(ISO)})`;
 
 const plain = (value: string | null): string => `${value}`;
@@ -35,9 +35,9 @@ const quoted = (value: string | null): string => `"${value}"`;
 const textJson = (value: string | null): string => JSON.stringify(value);
 
 /** A time as a row value: `to_json` writes it alike in every session, with the digits that it has. */
-export const timeColumn = (column: string): string => `to_json(${column} at time zone 'UTC')`;
-/** The text of a `timeColumn` as JSON of ISO 8601 UTC with milliseconds; smaller digits are cut off, as isoSql does. */
-export const formatTimeColumn = (json: string | null): string => {
+export const timeJsonSql = (column: string): string => `to_json(${column} at time zone 'UTC')`;
+/** The text of a `timeJsonSql` as JSON of ISO 8601 UTC with milliseconds; smaller digits are cut off, as isoTimeSql does. */
+export const formatTimeJson = (json: string | null): string => {
   const digits = '"2026-11-23T06:38:44.123'.length;
   if (json === null) return 'null';
   if (json.length > digits) return `${json.slice(0, digits)}Z"`;
@@ -45,16 +45,16 @@ export const formatTimeColumn = (json: string | null): string => {
 };
 
 /** The kinds of members. `column` may be any expression that is never null; orNull is for those that may be. */
-export const json = {
+export const jsonSql = {
   /** Text from people or other services, which JSON must escape. */
   text: (column: string): ValueSql => ({ sql: `to_json(${column})`, row: { sql: column, write: textJson } }),
   /** VINs, ids and the gateway's own codes. */
   code: (column: string): ValueSql => ({ sql: column, bare: true }),
   number: (column: string): ValueSql => ({ sql: column }),
   time: (column: string): ValueSql => ({
-    sql: isoSql(column),
+    sql: isoTimeSql(column),
     bare: true,
-    row: { sql: timeColumn(column), write: formatTimeColumn },
+    row: { sql: timeJsonSql(column), write: formatTimeJson },
   }),
   /** Lists of texts, most of which are empty: to_json costs as much for an empty list as for others. */
   texts: (column: string): ValueSql => ({
@@ -85,56 +85,58 @@ export const json = {
   },
 };
 
-export const jsonObject = <T>(table: JsonSql<T>): RawBuilder<T> => sql.raw(`${jsonText(table as JsonTable)}::json`);
+export const jsonObjectExpression = <T>(table: JsonMembersOf<T>): RawBuilder<T> =>
+  sql.raw(`${jsonObjectSql(table as JsonMembers)}::json`);
 
 /** An SQL expression for the JSON object of a row as text. */
-export function jsonText(table: JsonTable): string {
-  const text = new TextSql();
-  writeObject(text, table);
+export function jsonObjectSql(table: JsonMembers): string {
+  const text = new TextSqlWriter();
+  writeJsonObject(text, table);
   return text.sql();
 }
 
 type Writer = { text(text: string): void; value(value: ValueSql): void };
 
 /** Writes a JSON object of all members, or of those that a schema has. */
-export function writeObject(to: Writer, table: JsonTable, schema?: z.ZodObject): void {
+export function writeJsonObject(to: Writer, table: JsonMembers, schema?: z.ZodObject): void {
   for (const [at, name] of Object.keys(schema?.shape ?? table).entries()) {
     const made = table[name];
     if (!made) throw new Error(`nothing is called ${name} here`);
     to.text(`${at === 0 ? '{' : ','}"${name}":`);
-    if (isValue(made)) to.value(made);
-    else writeObject(to, made, schema && (bare(schema.shape[name] as z.ZodType) as z.ZodObject));
+    if (isValueSql(made)) to.value(made);
+    else writeJsonObject(to, made, schema && (unwrapSchema(schema.shape[name] as z.ZodType) as z.ZodObject));
   }
   to.text('}');
 }
 
-export const isValue = (made: object): made is ValueSql => 'sql' in made && typeof made.sql === 'string';
+export const isValueSql = (made: object): made is ValueSql => 'sql' in made && typeof made.sql === 'string';
 
 /** At least the members that have no column of their name. */
-type OtherMembers<Name extends keyof Tables, T> = Pick<JsonSql<T>, NotColumns<Name, T>> & Partial<JsonSql<T>>;
+type OtherMembers<Name extends keyof Tables, T> = Pick<JsonMembersOf<T>, NotColumns<Name, T>> &
+  Partial<JsonMembersOf<T>>;
 type NotColumns<Name extends keyof Tables, T> = {
   [Member in keyof T & string]: SnakeCase<Member> extends keyof Tables[Name] ? never : Member;
 }[keyof T & string];
 
 const kinds: Readonly<Record<string, (column: string) => ValueSql>> = {
-  uuid: json.code,
-  enum: json.code,
-  string: json.text,
-  number: json.number,
-  time: json.time,
+  uuid: jsonSql.code,
+  enum: jsonSql.code,
+  string: jsonSql.text,
+  number: jsonSql.number,
+  time: jsonSql.time,
 };
 
 /** The members of a resource, each from the column of its name in the table `alias`, unless `made` has it. */
-export function jsonTable<Name extends keyof Tables & string, Schema extends z.ZodObject>(
+export function jsonMembersOf<Name extends keyof Tables & string, Schema extends z.ZodObject>(
   _table: Name,
   alias: string,
   { shape }: Schema,
   made: OtherMembers<Name, z.output<Schema>>,
-): JsonSql<z.output<Schema>> {
+): JsonMembersOf<z.output<Schema>> {
   const members = Object.entries(shape).map(([name, schema]) => {
     const column = `${alias}.${name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`;
-    const value = (kinds[fieldKind(schema)] ?? json.value)(column);
-    return [name, schema instanceof z.ZodNullable ? json.orNull(value) : value];
+    const value = (kinds[schemaKind(schema)] ?? jsonSql.value)(column);
+    return [name, schema instanceof z.ZodNullable ? jsonSql.orNull(value) : value];
   });
   return { ...Object.fromEntries(members), ...made };
 }

@@ -1,29 +1,29 @@
 import { TransactionContext } from '@mikro-orm/core';
 import type { EntityManager } from '@mikro-orm/sql';
 import { CompiledQuery } from 'kysely';
-import type { Row } from '../../database/database.ts';
-import { Shares } from '../../fairness/shares.ts';
-import { type Context, renewed } from '../context.ts';
+import type { TextRow } from '../../database/database.ts';
+import { SharedPlaces } from '../../fairness/shares.ts';
+import { type Context, renewContext } from '../context.ts';
 import { CostExceeded, RateLimited, Unavailable } from '../errors.ts';
 
 // Chooses the connection of a statement; in an open transaction always the transaction's.
 
 /** Sends a statement with its values and gives its rows. */
-export type Send = (text: string, values: readonly unknown[]) => Promise<unknown[]>;
+export type SendStatement = (text: string, values: readonly unknown[]) => Promise<unknown[]>;
 
 /** Connections of the pool for requests; the reserve is for companies without any. Files and jobs have the others. */
 const PLACES = { capacity: 8, reserve: 2 };
-export const openPlaces = (): Shares => new Shares(PLACES);
+export const openConnectionPlaces = (): SharedPlaces => new SharedPlaces(PLACES);
 
 const MOST_WAITING = 1000;
 /** The most rows of a short read; a read of more takes a connection of its own. */
-export const SHORT_ROWS = 1000;
+export const SHORT_READ_MAX_ROWS = 1000;
 
 /**
  * Runs work in its company's turn, outside requests at once. Throws RateLimited after `patience` seconds, and Unavailable without
  * a client.
  */
-async function inTurn<T>(ctx: Context, shares: Shares, work: () => Promise<T>, patience?: number): Promise<T> {
+async function inTurn<T>(ctx: Context, shares: SharedPlaces, work: () => Promise<T>, patience?: number): Promise<T> {
   const { caller, left, services } = ctx;
   if (!left) return work();
   const seconds = services.config.LIMIT_STATEMENT_SECONDS;
@@ -56,10 +56,10 @@ const LARGE_PATIENCE = 30;
  * The large work of a company that runs at the same time while other companies send requests. A change that holds its turn may take
  * one of `search` or `page`, never another of `change`.
  */
-export const openLargeWork = () => ({
-  change: new Shares({ most: 1 }),
-  search: new Shares({ most: 2 }),
-  page: new Shares({ most: 1 }),
+export const openLargeWorkPlaces = () => ({
+  change: new SharedPlaces({ most: 1 }),
+  search: new SharedPlaces({ most: 2 }),
+  page: new SharedPlaces({ most: 1 }),
 });
 
 type LargeWork = keyof Context['services']['large'];
@@ -71,25 +71,27 @@ function inLargeTurn<T>(ctx: Context, kind: LargeWork, work: () => Promise<T>): 
 }
 
 /** Makes a change of so many items, in the company's turn if it is large. */
-export const inChangeTurn = <T>(ctx: Context, items: number, work: () => Promise<T>): Promise<T> =>
+export const runChangeInTurn = <T>(ctx: Context, items: number, work: () => Promise<T>): Promise<T> =>
   items > LARGE_ROWS ? inLargeTurn(ctx, 'change', work) : work();
 
 const onPool =
-  (ctx: Context): Send =>
+  (ctx: Context): SendStatement =>
   (text, values) =>
     inTurn(ctx, ctx.services.places, () => ctx.services.database.send(text, values));
 
-export const onPrimary = (ctx: Context): Send => inTransaction(ctx) ?? onPool(ctx);
+export const primarySender = (ctx: Context): SendStatement => inTransaction(ctx) ?? onPool(ctx);
 
 /** The primary on shared connections, for short statements that add rows and wait for no lock. */
-export const append = (ctx: Context): Send => inTransaction(ctx) ?? shared(ctx, ctx.services.database.add);
+export const appendSender = (ctx: Context): SendStatement =>
+  inTransaction(ctx) ?? shared(ctx, ctx.services.database.add);
 
 /** The primary; for at most a page, its shared connections of reads, if there is no replica. */
-export const onNewest = (ctx: Context, rows = 1): Send =>
-  hasReplicas(ctx) || rows > SHORT_ROWS ? onPrimary(ctx) : onAny(ctx);
+export const newestReadSender = (ctx: Context, rows = 1): SendStatement =>
+  hasReplicas(ctx) || rows > SHORT_READ_MAX_ROWS ? primarySender(ctx) : readSender(ctx);
 
 /** A replica if there is one, else the primary; for short reads. */
-export const onAny = (ctx: Context): Send => inTransaction(ctx) ?? shared(ctx, ctx.services.database.read);
+export const readSender = (ctx: Context): SendStatement =>
+  inTransaction(ctx) ?? shared(ctx, ctx.services.database.read);
 
 interface ReadOptions {
   /** The read may look at many rows: it is a search, and takes one of its company's places. */
@@ -104,7 +106,7 @@ interface ReadOptions {
 const hasReplicas = ({ services }: Context): boolean => services.config.DATABASE_READ_URLS.length > 0;
 
 const shared =
-  (ctx: Context, short: (...statement: Parameters<Send>) => Promise<unknown[] | null>): Send =>
+  (ctx: Context, short: (...statement: Parameters<SendStatement>) => Promise<unknown[] | null>): SendStatement =>
   async (text, values) =>
     (await short(text, values)) ?? onPool(ctx)(text, values);
 
@@ -113,7 +115,8 @@ export async function readRows(ctx: Context, text: string, values: readonly unkn
   const { long = false, rows = 1, newest = false, isShared = false } = options;
   const send = inTransaction(ctx);
   // A transaction holds a connection, which large work may wait for: it takes no turn.
-  if (send) return (await send(text, values)).map((row): Row => Object.values(row as Record<string, string | null>));
+  if (send)
+    return (await send(text, values)).map((row): TextRow => Object.values(row as Record<string, string | null>));
   const read = async () => {
     const isShort = !long && !(newest && hasReplicas(ctx));
     const short = isShort ? await ctx.services.database.rows(text, values) : null;
@@ -143,17 +146,17 @@ const STATEMENT_TIMEOUT = '57014';
 
 export const isInTransaction = (): boolean => TransactionContext.currentTransactionContext() !== undefined;
 
-const inTransaction = (ctx: Context): Send | undefined =>
+const inTransaction = (ctx: Context): SendStatement | undefined =>
   isInTransaction() ? async (text, values) => (await run(ctx, text, values)).rows : undefined;
 
 /** Does `work` in a transaction of the unit of work, in its company's turn; in a transaction, after a savepoint. */
-export const transaction = <T>(ctx: Context, work: (em: EntityManager) => Promise<T>): Promise<T> =>
+export const runInTransaction = <T>(ctx: Context, work: (em: EntityManager) => Promise<T>): Promise<T> =>
   isInTransaction()
     ? ctx.em.transactional(work)
     : inTurn(ctx, ctx.services.places, () => ctx.services.database.transaction(ctx.em, work));
 
 /** Does work of one statement, after whose error an open transaction can go on. */
-export const savepoint = <T>(ctx: Context, work: () => Promise<T>): Promise<T> =>
+export const runInSavepoint = <T>(ctx: Context, work: () => Promise<T>): Promise<T> =>
   isInTransaction() ? ctx.em.transactional(work) : work();
 
 const run = (ctx: Context, text: string, values: readonly unknown[]) =>
@@ -163,7 +166,11 @@ const run = (ctx: Context, text: string, values: readonly unknown[]) =>
     .executeQuery(CompiledQuery.raw(text, [...values]));
 
 /** Runs a statement that returns no rows in the open transaction, and gives how many it wrote. */
-export async function countWritten<P>(ctx: Context, statement: (send: Send, values: P) => unknown, values: P) {
+export async function countWrittenRows<P>(
+  ctx: Context,
+  statement: (send: SendStatement, values: P) => unknown,
+  values: P,
+) {
   let written = 0n;
   await statement(async (text, values) => {
     const { rows, numAffectedRows = 0n } = await run(ctx, text, values);
@@ -175,16 +182,16 @@ export async function countWritten<P>(ctx: Context, statement: (send: Send, valu
 
 const MOST_TRIES = 3;
 
-/** Another transaction changed the rows that this one relied on; againAfterDeadlock repeats the work. */
+/** Another transaction changed the rows that this one relied on; retryOnDeadlock repeats the work. */
 export class ChangedMeanwhile extends Error {}
 
 /** Does `work` in a transaction, and again from the beginning after a deadlock, and after ChangedMeanwhile. */
-export async function againAfterDeadlock<T>(ctx: Context, work: (ctx: Context) => Promise<T>): Promise<T> {
+export async function retryOnDeadlock<T>(ctx: Context, work: (ctx: Context) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     // Each attempt has a new entity manager, since the last one holds changes that were rolled back.
-    const own = renewed(ctx);
+    const own = renewContext(ctx);
     try {
-      return await transaction(own, () => work(own));
+      return await runInTransaction(own, () => work(own));
     } catch (error) {
       const deadlock = error instanceof Error && 'code' in error && error.code === '40P01';
       // Every repetition means that another transaction succeeded, so repetitions end.

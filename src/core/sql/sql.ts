@@ -17,7 +17,7 @@ import {
 } from 'kysely';
 import { NIL, v7, validate } from 'uuid';
 import type { Context } from '../context.ts';
-import { onPrimary, type Send } from './send.ts';
+import { primarySender, type SendStatement } from './send.ts';
 import type { Tables } from './tables.ts';
 
 /** Writes SQL and runs none. */
@@ -34,8 +34,8 @@ type Statement<Row> = { compile(executor: QueryExecutorProvider): CompiledQuery<
 /** The row type of a result; a statement without `returning` has none. */
 type Returned<Row> = Row extends InsertResult | UpdateResult | DeleteResult | MergeResult ? never : Row;
 
-/** Sends a statement and gives its rows. A context means onPrimary of send.ts. */
-export type Prepared<P, Row> = (to: Context | Send, values: P) => Promise<Returned<Row>[]>;
+/** Sends a statement and gives its rows. A context means primarySender of send.ts. */
+export type PreparedStatement<P, Row> = (to: Context | SendStatement, values: P) => Promise<Returned<Row>[]>;
 
 type Compiled<P> = { text: string; values: ((values: P) => unknown)[] };
 
@@ -77,19 +77,19 @@ function compile<P extends object>(statement: Statement<unknown>): Compiled<P> {
 const registered: (() => string[])[] = [];
 
 /** Every statement of the loaded modules, in each of its variants: for the test that has all of them planned. */
-export const everyText = (): string[] => registered.flatMap((texts) => texts());
+export const everyStatementText = (): string[] => registered.flatMap((texts) => texts());
 
 /** The values as `build` sees them: it uses an optional one only where `has` says that it is there. */
 type Present<P, Name extends keyof P> = { [K in keyof P]-?: K extends Name ? NonNullable<P[K]> : P[K] };
 type Has<Name extends string> = Readonly<Record<Name, boolean>>;
 
-/** Like `prepare`, with a text for each combination of these optional values that is used; null counts as missing. */
-export const prepareVariants =
+/** Like `prepareStatement`, with a text for each combination of these optional values that is used; null counts as missing. */
+export const prepareStatementVariants =
   <P extends object>() =>
   <const Name extends keyof P & string, Row>(
     names: readonly Name[],
     build: (p: Present<P, Name>, has: Has<Name>) => Statement<Row>,
-  ): Prepared<P, Row> => {
+  ): PreparedStatement<P, Row> => {
     const kept: Compiled<P>[] = [];
     /** `variant` has a bit for each name. */
     const compiled = (variant: number) => {
@@ -101,7 +101,7 @@ export const prepareVariants =
     return (to, given) => {
       const variant = names.reduce((bits, name, at) => (given[name] == null ? bits : bits | (1 << at)), 0);
       const { text, values } = compiled(variant);
-      const send = typeof to === 'function' ? to : onPrimary(to);
+      const send = typeof to === 'function' ? to : primarySender(to);
       const taken = values.map((value) => value(given));
       return send(text, taken) as Promise<Returned<Row>[]>;
     };
@@ -111,11 +111,11 @@ export const prepareVariants =
  * A statement that is built when it is first sent and kept as text; each call gives values only. `build` sees a
  * placeholder for each value, so it cannot look at values or compute with them. A value that a call leaves out is null.
  */
-export const prepare = <P extends object, Row>(build: (p: P) => Statement<Row>): Prepared<P, Row> =>
-  prepareVariants<P>()([], (p) => build(p as P));
+export const prepareStatement = <P extends object, Row>(build: (p: P) => Statement<Row>): PreparedStatement<P, Row> =>
+  prepareStatementVariants<P>()([], (p) => build(p as P));
 
 /** All ids come after it. */
-export const FIRST_ID: string = NIL;
+export const LOWEST_ID: string = NIL;
 
 const ID_BYTES = 16;
 
@@ -145,32 +145,34 @@ const ids = new Ids();
 export const newId = (): string => ids.next();
 
 /** The smallest UUIDv7 of a millisecond of the clock. */
-export const firstIdOf = (time: number): string =>
+export const lowestIdAtTime = (time: number): string =>
   v7({ msecs: Math.max(0, time), seq: 0, random: new Uint8Array(ID_BYTES) });
 
 /** Whether the database accepts this as an id. No row has another. */
 export const isId = (value: string): boolean => validate(value);
 
 /** A number from 0 to 1 for each text, always the same: due times are spread by it. */
-export const spread = (of: Expression<string>) => sql<number>`((hashtextextended(${of}, 0) & 65535) / 65536.0)::float8`;
+export const hashFraction = (of: Expression<string>) =>
+  sql<number>`((hashtextextended(${of}, 0) & 65535) / 65536.0)::float8`;
 
 /** `any` of a query of one column, which runs once. `in` may run it again for each row of a table that seems empty. */
-export const anyOf = <DB, Table extends keyof DB, Value>(query: SelectQueryBuilder<DB, Table, Record<string, Value>>) =>
-  sql<Value>`any(array(${query}))`;
+export const anyOfQuery = <DB, Table extends keyof DB, Value>(
+  query: SelectQueryBuilder<DB, Table, Record<string, Value>>,
+) => sql<Value>`any(array(${query}))`;
 
 /** The company and the id of a row. */
 export type RowKey = { company: string; id: string };
 
-export const asTime = (time: Date | string) => sql<string>`${time}::timestamptz`;
+export const asTimestamptz = (time: Date | string) => sql<string>`${time}::timestamptz`;
 
 /** `any` of a list of ids, and of texts. */
-export const anyId = (ids: readonly string[]) => sql<string>`any(${ids}::uuid[])`;
-export const anyText = (texts: readonly string[]) => sql<string>`any(${texts}::text[])`;
+export const anyOfIds = (ids: readonly string[]) => sql<string>`any(${ids}::uuid[])`;
+export const anyOfTexts = (texts: readonly string[]) => sql<string>`any(${texts}::text[])`;
 
 type Lists = Readonly<Record<string, readonly [values: readonly unknown[], type: string]>>;
 
 /** Rows of lists of equal length. */
-export function listRows<L extends Lists, const Alias extends string>(alias: Alias, lists: L) {
+export function unnestLists<L extends Lists, const Alias extends string>(alias: Alias, lists: L) {
   const columns = Object.values(lists).map(([values, type]) => sql`${values}::${sql.raw(type)}[]`);
   const names = Object.keys(lists).join(', ');
   return sql<{ [Name in keyof L]: L[Name][0][number] }>`unnest(${sql.join(columns)})`.as<Alias>(
@@ -179,18 +181,18 @@ export function listRows<L extends Lists, const Alias extends string>(alias: Ali
 }
 
 /** Rows of a JSON list of objects, by the SQL of its columns. */
-export const jsonRows = <Row, const Alias extends string>(alias: Alias, list: string, columns: string) =>
+export const jsonRecordset = <Row, const Alias extends string>(alias: Alias, list: string, columns: string) =>
   sql<Row>`jsonb_to_recordset(${list}::jsonb)`.as<Alias>(sql.raw(`${alias}(${columns})`));
 
 /** Holds the lock of this name until the open transaction ends. */
-export const holdLock = prepare((p: { name: string }) =>
+export const holdAdvisoryLock = prepareStatement((p: { name: string }) =>
   db.selectNoFrom(sql`pg_advisory_xact_lock(hashtextextended(${p.name}::text, 0))`.as('locked')),
 );
 
 type Cache<Key, Value> = { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown };
 
 /** The cache's value for a key, made and stored if there is none. */
-export function madeIn<Key, Value>(map: Cache<Key, Value>, key: Key, make: () => Value): Value {
+export function getOrCreate<Key, Value>(map: Cache<Key, Value>, key: Key, make: () => Value): Value {
   const known = map.get(key);
   if (known !== undefined) return known;
   const made = make();
@@ -198,14 +200,14 @@ export function madeIn<Key, Value>(map: Cache<Key, Value>, key: Key, make: () =>
   return made;
 }
 
-export interface Numbered {
+export interface NumberedSql {
   text: string;
   names: readonly string[];
   values(given: Readonly<Record<string, unknown>>): unknown[];
 }
 
 /** Numbers the values that a text names: `$company` becomes `$1`, wherever it is used. */
-export function numbered(named: string): Numbered {
+export function numberParameters(named: string): NumberedSql {
   const names: string[] = [];
   const text = named.replaceAll(/\$([a-z]\w*)/g, (_, name: string) => {
     const at = names.indexOf(name);

@@ -2,7 +2,7 @@
 const LONGEST_CHAIN = 100;
 
 /** Concatenates texts and non-null values in SQL: `||` takes a fifth to a third less time than `format`. */
-export class TextSql {
+export class TextSqlWriter {
   readonly #operands: string[] = [];
   #piece = '';
 

@@ -1,7 +1,7 @@
-import { type Context, callerOf } from '../context.ts';
+import { type Context, requireCaller } from '../context.ts';
 import { CostExceeded } from '../errors.ts';
-import type { ArgumentList, ListPart, Members, Part } from './json-parts.ts';
-import { COUNTED_MOST } from './page.ts';
+import type { AnswerMembers, AnswerPart, ArgumentList, ListAnswerPart } from './json-parts.ts';
+import { MOST_COUNTED_ROWS } from './page.ts';
 import type { Resource } from './resource.ts';
 import { readRows } from './send.ts';
 
@@ -11,7 +11,7 @@ type Parents = { count: number; repeats: number };
 /** Rows that an answer may look at: a number, and all rows of the company of a resource a number of times. */
 type RowCounts = { rows: number; all: Map<Resource, number> };
 
-function addLooks(looks: RowCounts, members: Members, given: ArgumentList, parents: Parents): void {
+function addLooks(looks: RowCounts, members: AnswerMembers, given: ArgumentList, parents: Parents): void {
   for (const [, part] of members) {
     if (part.kind === 'list') addList(looks, part, given, parents);
     // Many vehicles may have one fleet.
@@ -21,11 +21,11 @@ function addLooks(looks: RowCounts, members: Members, given: ArgumentList, paren
 }
 
 /** Counts that are not stored look at all rows, and so may a filter without an index in the list's order. */
-function addList(looks: RowCounts, part: ListPart, given: ArgumentList, { count, repeats }: Parents): void {
+function addList(looks: RowCounts, part: ListAnswerPart, given: ArgumentList, { count, repeats }: Parents): void {
   const read = given[part.read];
   if (!read || read instanceof Error) return;
   const { few, indexed = [], kept } = part.field;
-  const has = (...kinds: Part['kind'][]) => part.members.some(([, { kind }]) => kinds.includes(kind));
+  const has = (...kinds: AnswerPart['kind'][]) => part.members.some(([, { kind }]) => kinds.includes(kind));
   const isPage = has('items', 'object');
   const counts = has('count') && !few && !(kept && read.names.every((name) => name in kept.conditions));
   const isIndexed =
@@ -45,10 +45,15 @@ const total = ({ rows, all }: RowCounts, sizeOf: (of: Resource) => number): numb
 const LOOKS_PER_OBJECT = 20;
 
 /** The most rows that the parts can look at; throws CostExceeded where this company has too many of them. */
-export async function rowsLookedAt(ctx: Context, parts: Members, given: ArgumentList, count: number): Promise<number> {
+export async function estimateRowsRead(
+  ctx: Context,
+  parts: AnswerMembers,
+  given: ArgumentList,
+  count: number,
+): Promise<number> {
   const looks: RowCounts = { rows: 0, all: new Map() };
   addLooks(looks, parts, given, { count, repeats: 1 });
-  const possible = total(looks, () => COUNTED_MOST);
+  const possible = total(looks, () => MOST_COUNTED_ROWS);
   const most = ctx.services.config.LIMIT_GRAPHQL_COST * LOOKS_PER_OBJECT;
   if (possible <= most) return possible;
   const sizes = new Map(await Promise.all(looks.all.keys().map(async (of) => [of, await sizeOf(ctx, of)] as const)));
@@ -60,10 +65,10 @@ export async function rowsLookedAt(ctx: Context, parts: Members, given: Argument
   );
 }
 
-/** The number of the company's rows, counted up to COUNTED_MOST. */
+/** The number of the company's rows, counted up to MOST_COUNTED_ROWS. */
 async function sizeOf(ctx: Context, { table, id }: Resource): Promise<number> {
   const company = `${id.split('.')[0]}.company`;
-  const text = `select count(*)::text from (select from ${table} where ${company} = $1 limit ${COUNTED_MOST}) n`;
-  const [row] = await readRows(ctx, text, [callerOf(ctx).company], { long: true });
+  const text = `select count(*)::text from (select from ${table} where ${company} = $1 limit ${MOST_COUNTED_ROWS}) n`;
+  const [row] = await readRows(ctx, text, [requireCaller(ctx).company], { long: true });
   return Number(row?.[0]);
 }

@@ -1,14 +1,14 @@
 import type { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { ValidationFailed } from '../errors.ts';
-import { holdFleet, needFleet } from '../fleets/fleets.ts';
+import { requireFleet, shareLockFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { isInTransaction, onNewest, savepoint, transaction } from '../sql/send.ts';
-import { anyText, prepare } from '../sql/sql.ts';
+import { isInTransaction, newestReadSender, runInSavepoint, runInTransaction } from '../sql/send.ts';
+import { anyOfTexts, prepareStatement } from '../sql/sql.ts';
 import { readVin, type Vin } from '../vin.ts';
-import { makeWay } from './delete-vehicles.ts';
-import { insertVehicles, type Vehicles } from './insert-vehicles.ts';
-import { vehicleObject, vehiclesOf } from './vehicles.ts';
+import { deleteLeftoverVehicles } from './delete-vehicles.ts';
+import { insertVehicles, type VehiclesByVin } from './insert-vehicles.ts';
+import { existingVehiclesQuery, vehicleJsonExpression } from './vehicles.ts';
 import { type AddedVehicles, type AddMode, addVehiclesInput } from './vin-lists.ts';
 
 /**
@@ -21,7 +21,7 @@ export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVe
   const read = readInput(addVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
   const add = () => addList(ctx, company, read);
   // An atomic list may have to be undone.
-  return read.mode === 'atomic' && !read.dryRun ? transaction(ctx, add) : add();
+  return read.mode === 'atomic' && !read.dryRun ? runInTransaction(ctx, add) : add();
 }
 
 async function addList(ctx: Context, company: string, read: z.output<typeof addVehiclesInput>) {
@@ -43,7 +43,7 @@ async function addList(ctx: Context, company: string, read: z.output<typeof addV
     const { vin } = reading;
     const there = made.get(vin) ?? known.get(vin);
     if (there && there.fleetId !== fleetId.toLowerCase()) {
-      report.rejected.push({ index, value, ...inAnotherFleet });
+      report.rejected.push({ index, value, ...otherFleetRejection });
       continue;
     }
     const first = !seen.has(vin);
@@ -57,7 +57,7 @@ async function addList(ctx: Context, company: string, read: z.output<typeof addV
   return report;
 }
 
-export const inAnotherFleet = {
+export const otherFleetRejection = {
   code: 'VIN_IN_ANOTHER_FLEET',
   message:
     'Another fleet of your company has this vehicle. Move it to this one (moveVehicles), or delete it there first.',
@@ -77,7 +77,7 @@ function refuse(report: AddedVehicles, mode: AddMode): void {
 }
 
 /** New vehicles and others of the company, by VIN. */
-type VehicleMaps = { made: Vehicles; known: Vehicles };
+type VehicleMaps = { made: VehiclesByVin; known: VehiclesByVin };
 
 /** Some VINs were in the way of the insertion, but were deleted a moment later. */
 class Missing extends Error {
@@ -95,10 +95,10 @@ async function addMissing(
 ): Promise<VehicleMaps> {
   const isNested = isInTransaction();
   try {
-    return await savepoint(ctx, async () => {
+    return await runInSavepoint(ctx, async () => {
       if (makingWay.length > 0) {
-        await holdFleet(ctx, company, fleetId);
-        await makeWay(ctx, company, vinsOf(makingWay));
+        await shareLockFleet(ctx, company, fleetId);
+        await deleteLeftoverVehicles(ctx, company, vinsOf(makingWay));
       }
       const made = await insertVehicles(ctx, company, fleetId, wanted);
       if (made.size === wanted.length && made.size > 0) return { made, known: new Map() };
@@ -113,19 +113,19 @@ async function addMissing(
     const { vins, found } = error;
     // Adding these after others might wait for a transaction that waits for the others: a deadlock.
     if (isNested) return addMissing(ctx, company, fleetId, wanted, [...makingWay, ...vins]);
-    const more = await transaction(ctx, () => addMissing(ctx, company, fleetId, vins, vins));
+    const more = await runInTransaction(ctx, () => addMissing(ctx, company, fleetId, vins, vins));
     return { made: new Map([...found.made, ...more.made]), known: new Map([...found.known, ...more.known]) };
   }
 }
 
 const vinsOf = (read: readonly Vin[]): string[] => read.map(({ vin }) => vin);
 
-const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
-  vehiclesOf(p.company).select(vehicleObject.as('json')).where('v.vin', '=', anyText(p.vins)),
+const withVins = prepareStatement((p: { company: string; vins: readonly string[] }) =>
+  existingVehiclesQuery(p.company).select(vehicleJsonExpression.as('json')).where('v.vin', '=', anyOfTexts(p.vins)),
 );
 
 async function findKnown(ctx: Context, company: string, fleetId: string, vins: readonly Vin[]): Promise<VehicleMaps> {
-  await needFleet(ctx, company, fleetId);
-  const rows = await withVins(onNewest(ctx, vins.length), { company, vins: vinsOf(vins) });
+  await requireFleet(ctx, company, fleetId);
+  const rows = await withVins(newestReadSender(ctx, vins.length), { company, vins: vinsOf(vins) });
   return { made: new Map(), known: new Map(rows.map(({ json }) => [json.vin, json])) };
 }

@@ -1,13 +1,17 @@
 import { sql } from 'kysely';
 import type { Reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
-import { companiesWithEntries, scheduleOf, scheduling } from '../schedule.ts';
-import { isoOf } from '../sql/selection.ts';
-import { anyId, anyOf, anyText, asTime, db, prepare, spread } from '../sql/sql.ts';
-import { vehiclesOf } from './vehicles.ts';
+import { dueCompaniesQuery, scheduleClause, scheduleForKind } from '../schedule.ts';
+import { isoTimeExpression } from '../sql/selection.ts';
+import { anyOfIds, anyOfQuery, anyOfTexts, asTimestamptz, db, hashFraction, prepareStatement } from '../sql/sql.ts';
+import { existingVehiclesQuery } from './vehicles.ts';
 
-export const vehicleSchedule = scheduleOf('vehicle', (company) =>
-  vehiclesOf(company).select('v.due_at').where('v.due_at', 'is not', null).orderBy('v.due_at').limit(sql.lit(1)),
+export const vehicleSchedule = scheduleForKind('vehicle', (company) =>
+  existingVehiclesQuery(company)
+    .select('v.due_at')
+    .where('v.due_at', 'is not', null)
+    .orderBy('v.due_at')
+    .limit(sql.lit(1)),
 );
 
 /** A claim outlives the wait for a place, a token, the question, and storing the answer, each of up to one time-out. */
@@ -16,7 +20,7 @@ const LEASE_TIMEOUTS = 4;
 const timeoutMs = (ctx: Context): number => ctx.services.config.PROVIDER_TIMEOUT_SECONDS * 1000;
 
 /** The end (ms since 1970) of the question about a claimed vehicle, with time left for storing the answer. */
-export const deadlineOf = (ctx: Context, { until }: ClaimedVehicle): number => Date.parse(until) - timeoutMs(ctx);
+export const claimDeadline = (ctx: Context, { until }: ClaimedVehicle): number => Date.parse(until) - timeoutMs(ctx);
 
 /** The latest end of a claim that begins now. */
 const claimsEnd = (ctx: Context): Date => new Date(ctx.now().getTime() + LEASE_TIMEOUTS * timeoutMs(ctx));
@@ -28,10 +32,10 @@ interface ClaimInput {
   limit: number;
 }
 
-const claim = prepare((p: ClaimInput & { process: string; now: Date; until: string }) => {
-  const due = vehiclesOf(p.company)
+const claim = prepareStatement((p: ClaimInput & { process: string; now: Date; until: string }) => {
+  const due = existingVehiclesQuery(p.company)
     .select('v.id')
-    .where('v.due_at', '<=', asTime(p.now))
+    .where('v.due_at', '<=', asTimestamptz(p.now))
     .where(({ ref }) => sql<boolean>`(${ref('v.manufacturer')} <> all(${p.except}::text[])) is not false`)
     .orderBy('v.due_at')
     .limit(p.limit)
@@ -39,9 +43,9 @@ const claim = prepare((p: ClaimInput & { process: string; now: Date; until: stri
     .skipLocked();
   return db
     .updateTable('vehicle as v')
-    .set({ due_at: asTime(p.until), claimed_by: p.process })
+    .set({ due_at: asTimestamptz(p.until), claimed_by: p.process })
     .where('v.company', '=', p.company)
-    .where('v.id', '=', anyOf(due))
+    .where('v.id', '=', anyOfQuery(due))
     .returning(['v.id', 'v.vin', 'v.company', 'v.manufacturer']);
 });
 
@@ -60,20 +64,20 @@ const POSTPONED_AT_ONCE = 1000;
 
 type Hold = { company: string; brands: readonly string[]; seconds: number };
 
-const postpone = prepare((p: Hold & { reason: string; now: Date }) => {
-  const now = asTime(p.now);
-  const first = vehiclesOf(p.company)
+const postpone = prepareStatement((p: Hold & { reason: string; now: Date }) => {
+  const now = asTimestamptz(p.now);
+  const first = existingVehiclesQuery(p.company)
     .select(['v.id', 'v.manufacturer'])
     .where('v.due_at', '<=', now)
     .orderBy('v.due_at')
     .limit(POSTPONED_AT_ONCE);
-  const ofBrands = db.selectFrom(first.as('first')).select('id').where('manufacturer', '=', anyText(p.brands));
+  const ofBrands = db.selectFrom(first.as('first')).select('id').where('manufacturer', '=', anyOfTexts(p.brands));
   const due = db
     .selectFrom('vehicle')
     .select('id')
     .where('company', '=', p.company)
     .where('due_at', '<=', now)
-    .where('id', '=', anyOf(ofBrands))
+    .where('id', '=', anyOfQuery(ofBrands))
     .forUpdate()
     .skipLocked();
   return db
@@ -81,11 +85,11 @@ const postpone = prepare((p: Hold & { reason: string; now: Date }) => {
     .set(({ ref }) => ({
       claimed_by: null,
       // Not by an interval, which is added by the session's time zone.
-      due_at: sql<string>`to_timestamp(extract(epoch from ${now}) + ${p.seconds}::float8 * (1 + ${spread(ref('v.vin'))} / 4))`,
+      due_at: sql<string>`to_timestamp(extract(epoch from ${now}) + ${p.seconds}::float8 * (1 + ${hashFraction(ref('v.vin'))} / 4))`,
       reason: sql<string>`case when ${ref('v.status')} = 'PENDING' then ${p.reason}::jsonb else ${ref('v.reason')} end`,
     }))
     .where('v.company', '=', p.company)
-    .where('v.id', '=', anyOf(due));
+    .where('v.id', '=', anyOfQuery(due));
 });
 
 /** Postpones due vehicles of these brands, among the company's first 1,000; pending ones show the reason. */
@@ -97,7 +101,7 @@ export async function postponeVehicles(ctx: Context, { reason, ...hold }: Hold &
 const ALIVE_SECONDS = 20;
 export const CLAIM_HEARTBEAT_SECONDS = 5;
 
-const sendHeartbeat = prepare((p: { id: string; until: Date }) =>
+const sendHeartbeat = prepareStatement((p: { id: string; until: Date }) =>
   db
     .insertInto('worker')
     .values({ id: p.id, alive_until: p.until })
@@ -105,43 +109,43 @@ const sendHeartbeat = prepare((p: { id: string; until: Date }) =>
 );
 
 /** Keeps the claims of this process from other processes for a while. */
-export async function stayAlive(ctx: Context): Promise<void> {
+export async function sendWorkerHeartbeat(ctx: Context): Promise<void> {
   const until = new Date(ctx.now().getTime() + ALIVE_SECONDS * 1000);
   await sendHeartbeat(ctx, { id: ctx.services.changes.process, until });
 }
 
-const forget = prepare((p: { ids: readonly string[]; last: Date | 'infinity' }) =>
-  db.deleteFrom('worker').where('id', '=', anyId(p.ids)).where('alive_until', '<=', asTime(p.last)),
+const forget = prepareStatement((p: { ids: readonly string[]; last: Date | 'infinity' }) =>
+  db.deleteFrom('worker').where('id', '=', anyOfIds(p.ids)).where('alive_until', '<=', asTimestamptz(p.last)),
 );
 
-export async function retire(ctx: Context): Promise<void> {
+export async function unregisterWorker(ctx: Context): Promise<void> {
   await forget(ctx, { ids: [ctx.services.changes.process], last: 'infinity' });
 }
 
-const findOthers = prepare((p: { id: string; now: Date }) =>
+const findOthers = prepareStatement((p: { id: string; now: Date }) =>
   db
     .selectFrom('worker')
     .select(({ eb, ref }) => [
       'id',
-      isoOf(ref('alive_until')).as('until'),
-      eb('alive_until', '<=', asTime(p.now)).$castTo<boolean>().as('dead'),
+      isoTimeExpression(ref('alive_until')).as('until'),
+      eb('alive_until', '<=', asTimestamptz(p.now)).$castTo<boolean>().as('dead'),
     ])
     .where('id', '<>', p.id)
     .orderBy('alive_until'),
 );
 
-const findCompanies = prepare((p: { last: Date }) =>
-  db.selectFrom(companiesWithEntries('vehicle', asTime(p.last))).select('c.company'),
+const findCompanies = prepareStatement((p: { last: Date }) =>
+  db.selectFrom(dueCompaniesQuery('vehicle', asTimestamptz(p.last))).select('c.company'),
 );
 
-const release = prepare((p: { company: string; dead: readonly string[]; now: Date; last: Date }) => {
+const release = prepareStatement((p: { company: string; dead: readonly string[]; now: Date; last: Date }) => {
   const held = db
     .selectFrom('vehicle')
     .select('id')
     .where('company', '=', p.company)
-    .where('due_at', '>', asTime(p.now))
-    .where('due_at', '<=', asTime(p.last))
-    .where('claimed_by', '=', anyId(p.dead))
+    .where('due_at', '>', asTimestamptz(p.now))
+    .where('due_at', '<=', asTimestamptz(p.last))
+    .where('claimed_by', '=', anyOfIds(p.dead))
     .forUpdate()
     .skipLocked();
   return db
@@ -150,10 +154,12 @@ const release = prepare((p: { company: string; dead: readonly string[]; now: Dat
         .updateTable('vehicle')
         .set({ due_at: p.now, claimed_by: null })
         .where('company', '=', p.company)
-        .where('id', '=', anyOf(held))
+        .where('id', '=', anyOfQuery(held))
         .returning(['company', 'due_at']),
     )
-    .with('scheduled', (q) => scheduling(q, 'vehicle', q.selectFrom('released').select(['company', 'due_at']).as('r')))
+    .with('scheduled', (q) =>
+      scheduleClause(q, 'vehicle', q.selectFrom('released').select(['company', 'due_at']).as('r')),
+    )
     .selectFrom('released')
     .select('company');
 });

@@ -2,15 +2,15 @@ import { type Expression, sql } from 'kysely';
 import type { EligibilityNews } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
 import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from '../errors.ts';
-import { Signal } from '../followers.ts';
+import { WakeSignal } from '../followers.ts';
 import { readInput } from '../input.ts';
-import { comesDue } from '../schedule.ts';
-import { type RowWriter, readOneText } from '../sql/read.ts';
-import { onAny, transaction } from '../sql/send.ts';
-import { anyOf, anyText, asTime, db, prepare, spread } from '../sql/sql.ts';
+import { scheduleNow } from '../schedule.ts';
+import { type RowWriter, readOneRowText } from '../sql/read.ts';
+import { readSender, runInTransaction } from '../sql/send.ts';
+import { anyOfQuery, anyOfTexts, asTimestamptz, db, hashFraction, prepareStatement } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import type { Eligibility, EligibilityStatus } from './vehicle.ts';
-import { eligibilityRows, getEligibility, vehicleObject, vehiclesOf } from './vehicles.ts';
+import { eligibilityResource, existingVehiclesQuery, getEligibility, vehicleJsonExpression } from './vehicles.ts';
 import { requestVerificationInput } from './vin-lists.ts';
 
 type AnswerInput = { vin: string; wait?: number; signal?: AbortSignal };
@@ -25,7 +25,7 @@ export async function waitForEligibility(ctx: Context, input: AnswerInput): Prom
 /** Like waitForEligibility without a wait, as `writer` writes it: a JSON object with all members. */
 export async function getEligibilityText(ctx: Context, writer: RowWriter, { vin }: { vin: string }): Promise<string> {
   const company = authorize(ctx, 'fleets:read');
-  const text = await readOneText(ctx, eligibilityRows, writer, { vin }, { company });
+  const text = await readOneRowText(ctx, eligibilityResource, writer, { vin }, { company });
   // Only these answers need parsing.
   if (NO_ANSWER.some((status) => text.includes(status))) await needAnswer(ctx, JSON.parse(text));
   return text;
@@ -48,7 +48,7 @@ async function waitForAnswer(ctx: Context, input: AnswerInput): Promise<Eligibil
   if (!input.wait) return getEligibility(ctx, input);
   const end = new AbortController();
   const signal = input.signal ? AbortSignal.any([end.signal, input.signal]) : end.signal;
-  const answered = new Signal();
+  const answered = new WakeSignal();
   const vin = vinOrNull(input.vin) ?? '';
   const hear = ({ company: changed, vehicles }: EligibilityNews) => {
     if (changed === company && (vehicles?.some(([, one]) => one === vin) ?? true)) answered.ring();
@@ -86,7 +86,7 @@ async function secondsToAnswer(ctx: Context, nextAttemptAt: string | null): Prom
 }
 
 /** The company's answers after `since`, the seconds that they took, and the vehicles that are due before `dueAt`. */
-const paceOfAnswers = prepare((p: { company: string; dueAt: string; now: Date; since: Date }) =>
+const paceOfAnswers = prepareStatement((p: { company: string; dueAt: string; now: Date; since: Date }) =>
   db
     .selectFrom((q) =>
       q
@@ -99,12 +99,17 @@ const paceOfAnswers = prepare((p: { company: string; dueAt: string; now: Date; s
         .limit(ANSWERS_LOOKED_AT)
         .as('latest'),
     )
-    .where('at', '>', asTime(p.since))
+    .where('at', '>', asTimestamptz(p.since))
     .select((q) => [
       sql<number>`count(*)::int`.as('answers'),
       sql<number | null>`extract(epoch from ${p.now}::timestamptz - min(${q.ref('at')}))::float8`.as('seconds'),
       q
-        .selectFrom(vehiclesOf(p.company).where('v.due_at', '<', asTime(p.dueAt)).limit(VEHICLES_LOOKED_AT).as('first'))
+        .selectFrom(
+          existingVehiclesQuery(p.company)
+            .where('v.due_at', '<', asTimestamptz(p.dueAt))
+            .limit(VEHICLES_LOOKED_AT)
+            .as('first'),
+        )
         .select(sql<number>`count(*)::int`.as('count'))
         .$asScalar()
         .$notNull()
@@ -116,7 +121,7 @@ async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
   const company = authorize(ctx, 'fleets:read');
   const now = ctx.now();
   const since = Math.max(Date.parse(dueAt), now.getTime() - PACE_SECONDS * 1000);
-  const [line] = await paceOfAnswers(onAny(ctx), { company, dueAt, now, since: new Date(since) });
+  const [line] = await paceOfAnswers(readSender(ctx), { company, dueAt, now, since: new Date(since) });
   const { before = 0, answers = 0 } = line ?? {};
   if (answers === 0) return Math.min(before, UNKNOWN_SECONDS);
   // If there were more answers, the time since the first of these counts.
@@ -125,9 +130,13 @@ async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
 }
 
 /** A claimed vehicle is being verified right now. */
-const makeDue = prepare((p: { company: string; vins: readonly string[]; now: Date }) => {
-  const named = vehiclesOf(p.company).select('v.id').where('v.vin', '=', anyText(p.vins)).orderBy('v.vin').forUpdate();
-  const now = asTime(p.now);
+const makeDue = prepareStatement((p: { company: string; vins: readonly string[]; now: Date }) => {
+  const named = existingVehiclesQuery(p.company)
+    .select('v.id')
+    .where('v.vin', '=', anyOfTexts(p.vins))
+    .orderBy('v.vin')
+    .forUpdate();
+  const now = asTimestamptz(p.now);
   return db
     .with('v', (q) =>
       q
@@ -137,11 +146,11 @@ const makeDue = prepare((p: { company: string; vins: readonly string[]; now: Dat
             then ${ref('due_at')} else ${now} end`,
         }))
         .where('company', '=', p.company)
-        .where('id', '=', anyOf(named))
+        .where('id', '=', anyOfQuery(named))
         .returningAll(),
     )
     .selectFrom('v')
-    .select(vehicleObject.as('json'));
+    .select(vehicleJsonExpression.as('json'));
 });
 
 /** Has vehicles verified again, later. Throws VehicleNotFound for a VIN of no fleet, and PayloadTooLarge. */
@@ -149,7 +158,7 @@ export async function requestVerification(ctx: Context, input: unknown): Promise
   const company = authorize(ctx, 'fleets:write');
   const { vins } = readInput(requestVerificationInput, input, { longest: ctx.services.config.LIMIT_VINS });
   const wanted = vins.map(vinOrNull);
-  return transaction(ctx, async () => {
+  return runInTransaction(ctx, async () => {
     const known = wanted.filter((vin) => vin !== null);
     const rows = await makeDue(ctx, { company, vins: known, now: ctx.now() });
     const byVin = new Map(rows.map(({ json }) => [json.vin, json.eligibility]));
@@ -158,7 +167,7 @@ export async function requestVerification(ctx: Context, input: unknown): Promise
       if (!eligibility) throw new VehicleNotFound(`No fleet has a vehicle with the VIN ${vins[index]}.`);
       return eligibility;
     });
-    await comesDue(ctx, 'vehicle', company);
+    await scheduleNow(ctx, 'vehicle', company);
     return answers;
   });
 }
@@ -174,5 +183,5 @@ export function recheckHours(ctx: Context): Record<Exclude<EligibilityStatus, 'P
 }
 
 /** The time until the next verification, spread over a tenth, so that a big upload does not come due at once. */
-export const recheckAfter = (hours: number | Expression<number>, vin: Expression<string>) =>
-  sql`make_interval(hours => ${hours}) * (1 + ${spread(vin)} / 10)`;
+export const recheckInterval = (hours: number | Expression<number>, vin: Expression<string>) =>
+  sql`make_interval(hours => ${hours}) * (1 + ${hashFraction(vin)} / 10)`;

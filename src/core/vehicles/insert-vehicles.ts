@@ -1,44 +1,50 @@
 import { expressionBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { announceEvents, type By, byCaller, inBatches, recording } from '../events/record-events.ts';
-import { holdingFleet } from '../fleets/fleets.ts';
-import { scheduling } from '../schedule.ts';
-import { isoOf } from '../sql/selection.ts';
-import { append, onPrimary } from '../sql/send.ts';
-import { db, isId, jsonRows, newId, prepare } from '../sql/sql.ts';
-import { type Vin, warningsText } from '../vin.ts';
-import { recheckAfter, recheckHours } from './eligibility.ts';
-import { counting } from './tally.ts';
+import {
+  announceEvents,
+  callerOrigin,
+  type EventOrigin,
+  eventsClause,
+  vehicleFactsQuery,
+} from '../events/record-events.ts';
+import { lockedFleetClause } from '../fleets/fleets.ts';
+import { scheduleClause } from '../schedule.ts';
+import { isoTimeExpression } from '../sql/selection.ts';
+import { appendSender, primarySender } from '../sql/send.ts';
+import { db, isId, jsonRecordset, newId, prepareStatement } from '../sql/sql.ts';
+import { type Vin, vinWarningsText } from '../vin.ts';
+import { recheckHours, recheckInterval } from './eligibility.ts';
+import { tallyClause } from './tally.ts';
 import type { EligibilityStatus, Vehicle } from './vehicle.ts';
 
 /** Adds vehicles with their count and events, in the order of VINs: two lists cannot wait for each other. */
-const insertNew = prepare((p: NewVehicles & By & { rows: string }) => {
+const insertNew = prepareStatement((p: NewVehicleParams & EventOrigin & { rows: string }) => {
   const columns = 'id uuid, vin text, manufacturer text, warnings text, supported boolean';
-  const rows = jsonRows<ReadVin & { id: string }, 'r'>('r', p.rows, columns);
+  const rows = jsonRecordset<VinRow & { id: string }, 'r'>('r', p.rows, columns);
   return db
-    .with('held', holdingFleet({ company: p.company, id: p.fleetId }))
+    .with('held', lockedFleetClause({ company: p.company, id: p.fleetId }))
     .with('made', (q) =>
       q
         .insertInto('vehicle')
         .columns(newVehicleColumns)
-        .expression(q.selectFrom(['held', rows]).select('r.id').select(newVehicle(p)).orderBy('r.vin'))
+        .expression(q.selectFrom(['held', rows]).select('r.id').select(newVehicleValues(p)).orderBy('r.vin'))
         .onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing())
         .returning(['company', 'fleet_id', 'id', 'vin', 'status', 'due_at']),
     )
-    .with('scheduled', (q) => scheduling(q, 'vehicle', q.selectFrom('made').select(['company', 'due_at']).as('r')))
-    .with('counted', (q) => counting(q, 1, q.selectFrom('made').select(['company', 'fleet_id', 'status']).as('w')))
+    .with('scheduled', (q) => scheduleClause(q, 'vehicle', q.selectFrom('made').select(['company', 'due_at']).as('r')))
+    .with('counted', (q) => tallyClause(q, 1, q.selectFrom('made').select(['company', 'fleet_id', 'status']).as('w')))
     .with('recorded', (q) => {
-      const facts = inBatches(q.selectFrom('made').select(['company', 'fleet_id', 'id', 'vin']).as('v'));
-      return recording(q, p, { 'vehicle.added': facts });
+      const facts = vehicleFactsQuery(q.selectFrom('made').select(['company', 'fleet_id', 'id', 'vin']).as('v'));
+      return eventsClause(q, p, { 'vehicle.added': facts });
     })
     .selectFrom('made')
-    .select(({ ref }) => ['vin', isoOf(ref('due_at')).as('due')]);
+    .select(({ ref }) => ['vin', isoTimeExpression(ref('due_at')).as('due')]);
 });
 
 /** Vehicles of a statement on shared connections: more would hold up the next statements. */
 const MOST_SHARED = 50;
 
-export type Vehicles = ReadonlyMap<string, Vehicle>;
+export type VehiclesByVin = ReadonlyMap<string, Vehicle>;
 
 /** Adds vehicles that the company lacks to a fleet, if it has the fleet, and gives them. */
 export async function insertVehicles(ctx: Context, company: string, fleetId: string, wanted: readonly Vin[]) {
@@ -50,9 +56,9 @@ export async function insertVehicles(ctx: Context, company: string, fleetId: str
     manufacturer: manufacturers.manufacturerOf(read.vin),
     supported: manufacturers.supports(read.vin),
   }));
-  const rows = JSON.stringify(vehicles.map((one) => ({ ...one, warnings: warningsText(one) })));
-  const values = { ...newVehiclesOf(ctx, company, fleetId), ...byCaller(ctx), rows };
-  const send = wanted.length > MOST_SHARED ? onPrimary : append;
+  const rows = JSON.stringify(vehicles.map((one) => ({ ...one, warnings: vinWarningsText(one) })));
+  const values = { ...newVehicleParams(ctx, company, fleetId), ...callerOrigin(ctx), rows };
+  const send = wanted.length > MOST_SHARED ? primarySender : appendSender;
   const inserted = await insertNew(send(ctx), values);
   if (inserted.length === 0) return new Map();
   announceEvents(ctx);
@@ -63,14 +69,14 @@ export async function insertVehicles(ctx: Context, company: string, fleetId: str
   return new Map(made.map((one) => [one.vin, shownNew(ctx, one, { fleetId, at, due: dueTimes.get(one.vin) ?? at })]));
 }
 
-export interface ReadVin {
+export interface VinRow {
   vin: string;
   manufacturer: string | null;
   supported: boolean;
   warnings: string | null;
 }
 
-export const newVehiclesOf = (ctx: Context, company: string, fleetId: string) => ({
+export const newVehicleParams = (ctx: Context, company: string, fleetId: string) => ({
   company,
   fleetId,
   now: ctx.now(),
@@ -78,16 +84,16 @@ export const newVehiclesOf = (ctx: Context, company: string, fleetId: string) =>
   unknownMaker: JSON.stringify(ctx.services.manufacturers.unsupported(null)),
   unsupportedMaker: JSON.stringify(ctx.services.manufacturers.unsupported('')),
 });
-export type NewVehicles = ReturnType<typeof newVehiclesOf>;
+export type NewVehicleParams = ReturnType<typeof newVehicleParams>;
 
 export const newVehicleColumns = [
   ...(['id', 'company', 'fleet_id', 'vin', 'manufacturer'] as const),
   ...(['warnings', 'created_at', 'status', 'reason', 'due_at'] as const),
 ];
 
-/** The columns of a vehicle but its id, from a row `r` of ReadVin; an unsupported one is due for its re-check. */
-export function newVehicle(p: NewVehicles) {
-  const { ref } = expressionBuilder<{ r: ReadVin }, 'r'>();
+/** The columns of a vehicle but its id, from a row `r` of VinRow; an unsupported one is due for its re-check. */
+export function newVehicleValues(p: NewVehicleParams) {
+  const { ref } = expressionBuilder<{ r: VinRow }, 'r'>();
   const supported = ref('r.supported');
   const now = sql<Date>`${p.now}::timestamptz`;
   return [
@@ -100,13 +106,13 @@ export function newVehicle(p: NewVehicles) {
     sql<EligibilityStatus>`case when ${supported} then 'PENDING' else 'UNSUPPORTED' end`.as('status'),
     sql<string | null>`case when ${supported} then null when ${ref('r.manufacturer')} is null
       then ${p.unknownMaker}::jsonb else ${p.unsupportedMaker}::jsonb end`.as('reason'),
-    sql<Date>`case when ${supported} then ${now} else ${now} + ${recheckAfter(p.recheckHours, ref('r.vin'))} end`.as(
+    sql<Date>`case when ${supported} then ${now} else ${now} + ${recheckInterval(p.recheckHours, ref('r.vin'))} end`.as(
       'due_at',
     ),
   ];
 }
 
-type NewVehicle = Omit<ReadVin, 'warnings'> & Pick<Vehicle, 'id' | 'warnings'>;
+type NewVehicle = Omit<VinRow, 'warnings'> & Pick<Vehicle, 'id' | 'warnings'>;
 
 /** A new vehicle as clients see it; `due` is the time of its verification in ISO 8601. */
 function shownNew(

@@ -1,20 +1,20 @@
 import { authorize, type Context } from '../context.ts';
 import { NothingToMove } from '../errors.ts';
-import { type Fact, record } from '../events/record-events.ts';
-import { existingFleets, holdFleet } from '../fleets/fleets.ts';
+import { type EventFact, recordEvents } from '../events/record-events.ts';
+import { existingFleetsQuery, shareLockFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { onNewest, transaction } from '../sql/send.ts';
-import { anyId, anyOf, db, holdLock, prepare } from '../sql/sql.ts';
-import { countVehicles } from './tally.ts';
+import { newestReadSender, runInTransaction } from '../sql/send.ts';
+import { anyOfIds, anyOfQuery, db, holdAdvisoryLock, prepareStatement } from '../sql/sql.ts';
+import { updateVehicleTally } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { findVehicles } from './vehicles.ts';
 import {
   type MovedVehicles,
+  missingVehicleKeys,
   moveVehiclesInput,
-  namedBy,
-  notFoundOf,
-  type VehicleNames,
-  vehiclesNamed,
+  namedVehiclesQuery,
+  type VehicleKeys,
+  validVehicleKeys,
 } from './vin-lists.ts';
 
 /** Moves vehicles with their contracts and answers; throws NothingToMove, PayloadTooLarge and FleetNotFound. */
@@ -22,53 +22,53 @@ export async function moveVehicles(ctx: Context, input: unknown): Promise<MovedV
   const company = authorize(ctx, 'fleets:write');
   const { fleetId, ...lists } = readInput(moveVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
   if (!lists.ids?.length && !lists.vins?.length) throw new NothingToMove();
-  return transaction(ctx, async () => {
+  return runInTransaction(ctx, async () => {
     // Moves of a company take turns, so the vehicles cannot leave the fleets that are locked below.
-    await holdLock(ctx, { name: JSON.stringify(['move', company]) });
-    await holdFleet(ctx, company, fleetId);
-    const named = namedBy(company, lists);
+    await holdAdvisoryLock(ctx, { name: JSON.stringify(['move', company]) });
+    await shareLockFleet(ctx, company, fleetId);
+    const named = validVehicleKeys(company, lists);
     const held = await holdTheirFleets(ctx, named);
     const found = await lockVehicles(ctx, { ...named, fleets: held.map(({ id }) => id) });
     await move(ctx, company, fleetId.toLowerCase(), found);
     return {
       moved: found.map(({ id, vin, fleet_id: from }) => ({ id, vin, from })).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
-      notFound: notFoundOf(lists, found),
+      notFound: missingVehicleKeys(lists, found),
     };
   });
 }
 
-const holdTheirFleets = prepare((p: VehicleNames) =>
-  existingFleets(p.company)
+const holdTheirFleets = prepareStatement((p: VehicleKeys) =>
+  existingFleetsQuery(p.company)
     .select('id')
-    .where('id', '=', anyOf(vehiclesNamed(p).select('v.fleet_id')))
+    .where('id', '=', anyOfQuery(namedVehiclesQuery(p).select('v.fleet_id')))
     .orderBy('id')
     .forKeyShare(),
 );
 
 /** In the order of the VINs, as others add and delete them. Vehicles of other fleets are new. */
-const lockVehicles = prepare((p: VehicleNames & { fleets: readonly string[] }) =>
-  vehiclesNamed(p)
+const lockVehicles = prepareStatement((p: VehicleKeys & { fleets: readonly string[] }) =>
+  namedVehiclesQuery(p)
     .select(['v.id', 'v.vin', 'v.fleet_id', 'v.status'])
-    .where('v.fleet_id', '=', anyId(p.fleets))
+    .where('v.fleet_id', '=', anyOfIds(p.fleets))
     .orderBy('v.vin')
     .forNoKeyUpdate(),
 );
 type LockedVehicle = Awaited<ReturnType<typeof lockVehicles>>[number];
 
 /** A later statement than the lock sees all contracts. */
-const moveThem = prepare((p: { company: string; fleetId: string; ids: readonly string[] }) =>
+const moveThem = prepareStatement((p: { company: string; fleetId: string; ids: readonly string[] }) =>
   db
     .with('contracts', (q) =>
       q
         .updateTable('contract')
         .set({ fleet_id: p.fleetId })
         .where('company', '=', p.company)
-        .where('vehicle_id', '=', anyId(p.ids)),
+        .where('vehicle_id', '=', anyOfIds(p.ids)),
     )
     .updateTable('vehicle')
     .set({ fleet_id: p.fleetId })
     .where('company', '=', p.company)
-    .where('id', '=', anyId(p.ids)),
+    .where('id', '=', anyOfIds(p.ids)),
 );
 
 /** Moves locked vehicles, with an event for each fleet that they leave or join. */
@@ -80,16 +80,16 @@ async function move(ctx: Context, company: string, to: string, found: readonly L
     { company, fleet_id, status, delta: -1 },
     { company, fleet_id: to, status, delta: 1 },
   ]);
-  await countVehicles(ctx, changes);
+  await updateVehicleTally(ctx, changes);
   const facts = [...Map.groupBy(moving, ({ fleet_id: from }) => from)].flatMap(([from, vehicles]) =>
-    [from, to].map((fleetId): Fact => ({ type: 'vehicle.moved', company, fleetId, vehicles, data: { from, to } })),
+    [from, to].map((fleetId): EventFact => ({ type: 'vehicle.moved', company, fleetId, vehicles, data: { from, to } })),
   );
-  await record(ctx, facts);
+  await recordEvents(ctx, facts);
 }
 
 /** The moved vehicles, in the order of their ids, unless they were deleted since. */
-export async function readMoved(ctx: Context, { moved }: MovedVehicles): Promise<Vehicle[]> {
+export async function readMovedVehicles(ctx: Context, { moved }: MovedVehicles): Promise<Vehicle[]> {
   const company = authorize(ctx, 'fleets:write');
-  const rows = await findVehicles(onNewest(ctx, moved.length), { company, ids: moved.map(({ id }) => id) });
+  const rows = await findVehicles(newestReadSender(ctx, moved.length), { company, ids: moved.map(({ id }) => id) });
   return rows.map(({ json }) => json);
 }

@@ -2,15 +2,15 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import type { ProviderReport } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
-import { field } from '../fields.ts';
-import { companiesWithEntries } from '../schedule.ts';
-import { isoOf } from '../sql/selection.ts';
-import { onAny } from '../sql/send.ts';
-import { asTime, db, prepare } from '../sql/sql.ts';
+import { describedField } from '../fields.ts';
+import { dueCompaniesQuery } from '../schedule.ts';
+import { isoTimeExpression } from '../sql/selection.ts';
+import { readSender } from '../sql/send.ts';
+import { asTimestamptz, db, prepareStatement } from '../sql/sql.ts';
 
 /** The time between two reports of a process on its providers, and the time for which a report is valid. */
-export const REPORT_SECONDS = 10;
-const VALID_SECONDS = 3 * REPORT_SECONDS;
+export const PROVIDER_REPORT_SECONDS = 10;
+const VALID_SECONDS = 3 * PROVIDER_REPORT_SECONDS;
 
 export async function listProviders(ctx: Context): Promise<ProviderStatus[]> {
   authorize(ctx, 'fleets:read');
@@ -74,15 +74,15 @@ const LOOKED_AT = 1000;
 /** Retries come after at most 19 minutes (RETRY_CAP_SECONDS plus a quarter), unless a provider asked for longer. */
 const SOON_MINUTES = 19;
 
-const oldestWaiting = prepare((p: { soon: Date }) =>
+const oldestWaiting = prepareStatement((p: { soon: Date }) =>
   db
-    .selectFrom(companiesWithEntries('vehicle', asTime(p.soon)))
+    .selectFrom(dueCompaniesQuery('vehicle', asTimestamptz(p.soon)))
     .crossJoinLateral((of) =>
       of
         .selectFrom('vehicle')
         .select(['manufacturer', 'created_at', 'status'])
         .whereRef('vehicle.company', '=', 'c.company')
-        .where('due_at', '<=', asTime(p.soon))
+        .where('due_at', '<=', asTimestamptz(p.soon))
         .orderBy('due_at')
         .limit(sql.lit(LOOKED_AT))
         .as('v'),
@@ -92,7 +92,7 @@ const oldestWaiting = prepare((p: { soon: Date }) =>
     .groupBy('v.manufacturer')
     .select(({ fn, ref }) => [
       ref('v.manufacturer').$castTo<string>().as('brand'),
-      isoOf(fn.min<string>('v.created_at')).as('since'),
+      isoTimeExpression(fn.min<string>('v.created_at')).as('since'),
     ]),
 );
 
@@ -106,7 +106,7 @@ function waitingOf(ctx: Context): Promise<Map<string, string | null>> {
   const before = kept.get(database);
   if (before && now < before.until) return before.waiting;
   const soon = new Date(now + SOON_MINUTES * 60_000);
-  const waiting = oldestWaiting(onAny(ctx), { soon }).then(
+  const waiting = oldestWaiting(readSender(ctx), { soon }).then(
     (rows) => new Map(rows.map(({ brand, since }) => [brand, since])),
   );
   kept.set(database, { until: now + KEPT_SECONDS * 1000, waiting });
@@ -114,17 +114,17 @@ function waitingOf(ctx: Context): Promise<Map<string, string | null>> {
   return waiting;
 }
 
-export const manufacturer = z
+export const manufacturerSchema = z
   .object({
-    id: field(z.string(), 'A slug, as in `manufacturer` of a vehicle in REST.', 'bmw'),
-    name: field(z.string(), 'The name as the maker writes it.', 'BMW'),
-    provider: field(
+    id: describedField(z.string(), 'A slug, as in `manufacturer` of a vehicle in REST.', 'bmw'),
+    name: describedField(z.string(), 'The name as the maker writes it.', 'BMW'),
+    provider: describedField(
       z.string().nullable(),
       'The provider that is asked about its vehicles; null where none is configured.',
       'high-mobility',
     ),
-    supported: field(z.boolean(), 'Whether the eligibility of its vehicles can be verified here.', true),
-    wmis: field(
+    supported: describedField(z.boolean(), 'Whether the eligibility of its vehicles can be verified here.', true),
+    wmis: describedField(
       z.array(z.string()),
       'The world manufacturer identifiers (first characters of a VIN) that may be of this maker.',
       ['WBA', 'WBS'],
@@ -132,37 +132,37 @@ export const manufacturer = z
   })
   .meta({ id: 'Manufacturer', description: 'A maker of vehicles, told from the first characters of a VIN.' });
 
-export const providerState = z.enum(['OK', 'HELD_BACK']);
+export const providerStateSchema = z.enum(['OK', 'HELD_BACK']);
 
 const since = 'Since when it is held back; null where it is not.';
 
-export const providerBrand = z
+export const providerBrandSchema = z
   .object({
-    id: field(z.string(), 'The slug of the manufacturer.', 'bmw'),
-    state: field(providerState, 'Whether questions about its vehicles go through.', 'OK'),
-    since: field(z.iso.datetime().nullable(), since, null),
+    id: describedField(z.string(), 'The slug of the manufacturer.', 'bmw'),
+    state: describedField(providerStateSchema, 'Whether questions about its vehicles go through.', 'OK'),
+    since: describedField(z.iso.datetime().nullable(), since, null),
   })
   .meta({ id: 'ProviderBrand', description: 'A manufacturer as a provider answers for it.' });
 
-export const provider = z
+export const providerSchema = z
   .object({
-    name: field(z.string(), 'A slug, as in `provider` of a manufacturer.', 'high-mobility'),
-    state: field(
-      providerState,
+    name: describedField(z.string(), 'A slug, as in `provider` of a manufacturer.', 'high-mobility'),
+    state: describedField(
+      providerStateSchema,
       '`OK`: it is asked. `HELD_BACK`: it failed several times in a row, or asked for a pause, so that it is asked less for now.',
       'OK',
     ),
-    since: field(z.iso.datetime().nullable(), since, null),
-    askedLastMinute: field(z.int(), 'How many questions it was asked within the last minute.', 42),
-    oldestWaiting: field(
+    since: describedField(z.iso.datetime().nullable(), since, null),
+    askedLastMinute: describedField(z.int(), 'How many questions it was asked within the last minute.', 42),
+    oldestWaiting: describedField(
       z.iso.datetime().nullable(),
       'When the vehicle was added that waits longest for its first answer; null where none waits.',
       '2026-11-20T08:00:00.000Z',
     ),
-    brands: z.array(providerBrand).describe('The manufacturers that it answers for.'),
+    brands: z.array(providerBrandSchema).describe('The manufacturers that it answers for.'),
   })
   .meta({
     id: 'Provider',
     description: 'Who answers about eligibility, and whether it does: of the whole service, whoever asks.',
   });
-export type ProviderStatus = z.output<typeof provider>;
+export type ProviderStatus = z.output<typeof providerSchema>;

@@ -1,6 +1,6 @@
 import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { db, jsonRows, prepare } from '../sql/sql.ts';
+import { db, jsonRecordset, prepareStatement } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 
 interface Change {
@@ -11,7 +11,7 @@ interface Change {
 }
 
 /** Counts changes of the open transaction, before it records events. A deleted fleet breaks a foreign key. */
-export async function countVehicles(ctx: Context, changes: readonly Change[]): Promise<void> {
+export async function updateVehicleTally(ctx: Context, changes: readonly Change[]): Promise<void> {
   const sums = [...Map.groupBy(changes, ({ fleet_id, status }) => `${fleet_id} ${status}`).values()]
     .map((same) => ({ ...same[0], delta: same.reduce((sum, { delta }) => sum + delta, 0) }))
     .filter(({ delta }) => delta !== 0);
@@ -20,8 +20,8 @@ export async function countVehicles(ctx: Context, changes: readonly Change[]): P
 
 const columns = ['company', 'fleet_id', 'status', 'delta'] as const;
 
-const insertCounts = prepare((p: { sums: string }) => {
-  const rows = jsonRows<Change, 'r'>('r', p.sums, 'company text, fleet_id uuid, status text, delta int');
+const insertCounts = prepareStatement((p: { sums: string }) => {
+  const rows = jsonRecordset<Change, 'r'>('r', p.sums, 'company text, fleet_id uuid, status text, delta int');
   return db
     .insertInto('vehicle_tally')
     .columns(columns)
@@ -29,7 +29,7 @@ const insertCounts = prepare((p: { sums: string }) => {
 });
 
 /** A `with` clause that counts the vehicles which another clause adds (1) or deletes (-1). */
-export const counting = (
+export const tallyClause = (
   q: QueryCreator<Tables>,
   sign: 1 | -1,
   written: AliasedExpression<Pick<Selectable<Tables['vehicle']>, 'company' | 'fleet_id' | 'status'>, 'w'>,

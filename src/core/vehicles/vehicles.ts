@@ -1,80 +1,89 @@
 import { actors, eligibilityStatuses } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
-import { ofFleets, ofFleetThatIsThere } from '../fleets/fleet.ts';
-import { needFleet } from '../fleets/fleets.ts';
-import { reasonMembers } from '../reason.ts';
+import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
+import { requireFleet } from '../fleets/fleets.ts';
+import { reasonJsonMembers } from '../reason.ts';
 import type { ListInput } from '../sql/page.ts';
-import { type RowWriter, readOne, readText } from '../sql/read.ts';
-import { type Fields, type FilterConditions, idOrNull, type Resource, type Seek } from '../sql/resource.ts';
-import { json, jsonObject, jsonTable } from '../sql/selection.ts';
-import { anyId, db, isId, prepare } from '../sql/sql.ts';
+import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
+import {
+  type FilterConditions,
+  type IndexSeek,
+  idOrNull,
+  type Resource,
+  type ResourceFields,
+} from '../sql/resource.ts';
+import { jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
+import { anyOfIds, db, isId, prepareStatement } from '../sql/sql.ts';
 import { isWholeVin, vinOrNull } from '../vin.ts';
 import {
   type Eligibility,
-  eligibility,
+  eligibilitySchema,
   type Vehicle,
   type VehicleFilter,
-  vehicle,
-  vehicleFilter,
-  vehicleOrders,
+  vehicleFilterSchema,
+  vehicleSchema,
+  vehicleSortOrders,
 } from './vehicle.ts';
 
 export const getVehicle = (ctx: Context, by: { id: string } | { vin: string }): Promise<Vehicle> =>
-  readOne(ctx, vehicleRows, by, { company: authorize(ctx, 'fleets:read') });
+  readOneRow(ctx, vehicleResource, by, { company: authorize(ctx, 'fleets:read') });
 
 /** The eligibility of a vehicle of the caller's company, whatever its status; throws VehicleNotFound. */
 export const getEligibility = (ctx: Context, { vin }: { vin: string }, { newest = false } = {}) =>
-  readOne<Eligibility>(ctx, eligibilityRows, { vin }, { company: authorize(ctx, 'fleets:read'), newest });
+  readOneRow<Eligibility>(ctx, eligibilityResource, { vin }, { company: authorize(ctx, 'fleets:read'), newest });
 
 /** A page of one fleet's vehicles, as `writer` writes them; throws FleetNotFound. */
 export async function listVehicles(ctx: Context, writer: RowWriter, input: VehiclesInput & { fleetId: string }) {
   const company = authorize(ctx, 'fleets:read');
   const { fleetId, page } = input;
   const filter = { ...input.filter, fleetIds: [fleetId] };
-  const found = await readText(ctx, vehicleRows, writer, { company, page, filter });
+  const found = await readTextPage(ctx, vehicleResource, writer, { company, page, filter });
   // Only an empty page leaves open whether there is such a fleet.
-  if (found.last === null) await needFleet(ctx, company, fleetId);
+  if (found.last === null) await requireFleet(ctx, company, fleetId);
   return found;
 }
 
 type VehiclesInput = ListInput<VehicleFilter>;
 
 export const listAllVehicles = async (ctx: Context, writer: RowWriter, input: VehiclesInput) =>
-  readText(ctx, vehicleRows, writer, { company: authorize(ctx, 'fleets:read'), ...input });
+  readTextPage(ctx, vehicleResource, writer, { company: authorize(ctx, 'fleets:read'), ...input });
 
-export const ELIGIBLE = { ELIGIBLE: 'true', INELIGIBLE: 'false' } as const;
+export const ELIGIBLE_BY_STATUS = { ELIGIBLE: 'true', INELIGIBLE: 'false' } as const;
 
-const ofVin = { vin: json.code('v.vin'), manufacturer: json.orNull(json.code('v.manufacturer')) };
+const ofVin = { vin: jsonSql.code('v.vin'), manufacturer: jsonSql.orNull(jsonSql.code('v.manufacturer')) };
 
-const eligibilityJson = jsonTable('vehicle', 'v', eligibility, {
+const eligibilityJson = jsonMembersOf('vehicle', 'v', eligibilitySchema, {
   ...ofVin,
-  eligible: json.oneOf('v.status', ELIGIBLE, 'null'),
-  dataDelivery: json.texts('v.data_delivery'),
-  nextAttemptAt: json.orNull(json.time('case when v.claimed_by is null then v.due_at end')),
+  eligible: jsonSql.oneOf('v.status', ELIGIBLE_BY_STATUS, 'null'),
+  dataDelivery: jsonSql.texts('v.data_delivery'),
+  nextAttemptAt: jsonSql.orNull(jsonSql.time('case when v.claimed_by is null then v.due_at end')),
 });
 
-const vehicleJson = jsonTable('vehicle', 'v', vehicle, {
+const vehicleJson = jsonMembersOf('vehicle', 'v', vehicleSchema, {
   ...ofVin,
   eligibility: eligibilityJson,
-  warnings: json.texts('v.warnings'),
+  warnings: jsonSql.texts('v.warnings'),
 });
 
-export const vehicleObject = jsonObject<Vehicle>(vehicleJson);
+export const vehicleJsonExpression = jsonObjectExpression<Vehicle>(vehicleJson);
 
 /** The company's vehicles `v` of fleets that are not deleted, for statements. */
-export const vehiclesOf = (company: string) =>
-  db.selectFrom('vehicle as v').where('v.company', '=', company).where(ofFleetThatIsThere('v', company));
+export const existingVehiclesQuery = (company: string) =>
+  db.selectFrom('vehicle as v').where('v.company', '=', company).where(fleetExistsExpression('v', company));
 
 /** These vehicles by their ids. */
-export const findVehicles = prepare((p: { company: string; ids: readonly string[] }) =>
-  vehiclesOf(p.company).select(vehicleObject.as('json')).where('v.id', '=', anyId(p.ids)).orderBy('v.id'),
+export const findVehicles = prepareStatement((p: { company: string; ids: readonly string[] }) =>
+  existingVehiclesQuery(p.company)
+    .select(vehicleJsonExpression.as('json'))
+    .where('v.id', '=', anyOfIds(p.ids))
+    .orderBy('v.id'),
 );
 
 const manufacturer = { kind: 'manufacturer', slug: 'v.manufacturer' } as const;
-const eligibilityFields: Fields = {
+const eligibilityFields: ResourceFields = {
   manufacturer,
-  reason: { kind: 'object', unless: 'v.reason is null', members: reasonMembers('v.reason') },
+  reason: { kind: 'object', unless: 'v.reason is null', members: reasonJsonMembers('v.reason') },
 };
 
 const idsOf = (ids: readonly string[]) => ids.filter(isId);
@@ -85,7 +94,7 @@ const BEGINS = `v.vin >= ?::text and v.vin < ?::text || ${AFTER}`;
 const ENDS = `reverse(v.vin) >= reverse(?::text) and reverse(v.vin) < reverse(?::text) || ${AFTER}`;
 
 /** Vehicles are looked up for each fleet of the company. */
-const seek: Seek = {
+const seek: IndexSeek = {
   column: 'v.fleet_id',
   parents: { from: 'fleet sf', id: 'sf.id', where: 'sf.company = $company and sf.deletion is null' },
   keys: [
@@ -121,13 +130,13 @@ const seek: Seek = {
   ],
 };
 
-export const vehicleRows: Resource = {
+export const vehicleResource: Resource = {
   table: 'vehicle v',
-  ...ofFleets('v'),
+  ...existingFleetConditions('v'),
   id: 'v.id',
   members: vehicleJson,
   fields: { manufacturer, eligibility: { kind: 'object', members: eligibilityJson, fields: eligibilityFields } },
-  filter: vehicleFilter.transform(({ vin, ...others }) => ({
+  filter: vehicleFilterSchema.transform(({ vin, ...others }) => ({
     ...others,
     ...(vin && (isWholeVin(vin) ? { vin } : { vinPart: vin })),
   })),
@@ -147,14 +156,18 @@ export const vehicleRows: Resource = {
   },
   leading: { fleetIdsAlone: 'v.fleet_id' },
   seek,
-  orders: vehicleOrders,
+  orders: vehicleSortOrders,
   missing: (by) => new VehicleNotFound('vin' in by ? 'No fleet has a vehicle with this VIN.' : undefined),
 };
 
-export const eligibilityRows: Resource = { ...vehicleRows, members: eligibilityJson, fields: eligibilityFields };
+export const eligibilityResource: Resource = {
+  ...vehicleResource,
+  members: eligibilityJson,
+  fields: eligibilityFields,
+};
 
 /** Filters of vehicles as conditions on tallies `t`. */
-export const countedBy: FilterConditions = {
+export const tallyConditions: FilterConditions = {
   eligibility: ['t.status = any(?::text[])'],
   eligibilityAlone: ['t.status = ?::text'],
   fleetIds: ['t.fleet_id = any(?::uuid[])', idsOf],

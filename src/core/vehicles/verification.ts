@@ -2,44 +2,44 @@ import { type Expression, expressionBuilder, type QueryCreator, sql } from 'kyse
 import type { ConnectivityStatus, DataDelivery } from '../../manufacturers/provider.ts';
 import type { Verification } from '../../manufacturers/registry.ts';
 import type { Context } from '../context.ts';
-import { bySystem, type Fact, record } from '../events/record-events.ts';
-import { holdingFleetsOf } from '../fleets/fleets.ts';
-import { mendedJson } from '../input.ts';
-import { scheduling } from '../schedule.ts';
-import { transaction } from '../sql/send.ts';
-import { anyId, anyOf, db, jsonRows, prepare, spread } from '../sql/sql.ts';
+import { type EventFact, recordEvents, systemOrigin } from '../events/record-events.ts';
+import { lockedFleetsClause } from '../fleets/fleets.ts';
+import { toMendedJson } from '../input.ts';
+import { scheduleClause } from '../schedule.ts';
+import { runInTransaction } from '../sql/send.ts';
+import { anyOfIds, anyOfQuery, db, hashFraction, jsonRecordset, prepareStatement } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
-import { type ClaimedVehicle, deadlineOf } from './due-vehicles.ts';
-import { recheckAfter, recheckHours } from './eligibility.ts';
-import { countVehicles } from './tally.ts';
+import { type ClaimedVehicle, claimDeadline } from './due-vehicles.ts';
+import { recheckHours, recheckInterval } from './eligibility.ts';
+import { updateVehicleTally } from './tally.ts';
 import type { EligibilityStatus } from './vehicle.ts';
 
 /** Asks the manufacturer once. No transaction is open meanwhile. */
 export async function askManufacturer(ctx: Context, vehicle: ClaimedVehicle): Promise<Verification> {
   const { vin, manufacturer, company } = vehicle;
-  return ctx.services.manufacturers.verify(vin, manufacturer, { company, deadline: deadlineOf(ctx, vehicle) });
+  return ctx.services.manufacturers.verify(vin, manufacturer, { company, deadline: claimDeadline(ctx, vehicle) });
 }
 
-export type Verified = { vehicle: ClaimedVehicle; verification: Verification };
+export type VerifiedVehicle = { vehicle: ClaimedVehicle; verification: Verification };
 
 /** Stores answers in one transaction; skips deleted vehicles and lost claims. Failures change attempts and times. */
-export async function storeVerifications(ctx: Context, done: readonly Verified[]): Promise<void> {
+export async function storeVerifications(ctx: Context, done: readonly VerifiedVehicle[]): Promise<void> {
   const left = await storeOnce(ctx, done);
   // A vehicle that has just moved is in a fleet that was not held.
   if (left.length > 0) await storeOnce(ctx, left);
 }
 
 /** Gives the skipped ones. */
-async function storeOnce(ctx: Context, done: readonly Verified[]): Promise<Verified[]> {
+async function storeOnce(ctx: Context, done: readonly VerifiedVehicle[]): Promise<VerifiedVehicle[]> {
   const { changes } = ctx.services;
-  const all = await transaction(ctx, async () => {
+  const all = await runInTransaction(ctx, async () => {
     const stored = await updateVehicles(ctx, done);
     // A vehicle without an answer comes due sooner than its claim ends.
     if (stored.some((row) => !row.answered)) changes.announce('due', 'vehicle');
     const answered = stored.filter((row) => row.answered);
     const changed = answered.filter(({ was, status }) => was !== status);
-    await countVehicles(ctx, changed.flatMap(tallyChanges));
-    await record(ctx, changed.map(eligibilityChanged), bySystem(ctx));
+    await updateVehicleTally(ctx, changed.flatMap(tallyChanges));
+    await recordEvents(ctx, changed.map(eligibilityChanged), systemOrigin(ctx));
     for (const [company, rows] of Map.groupBy(answered, (row) => row.company)) changes.announceAnswers(company, rows);
     return stored;
   });
@@ -48,14 +48,14 @@ async function storeOnce(ctx: Context, done: readonly Verified[]): Promise<Verif
   return done.filter(({ vehicle }) => !ids.has(vehicle.id));
 }
 
-async function updateVehicles(ctx: Context, done: readonly Verified[]): Promise<StoredVehicle[]> {
+async function updateVehicles(ctx: Context, done: readonly VerifiedVehicle[]): Promise<StoredVehicle[]> {
   const stored: StoredVehicle[] = [];
   for (const [company, own] of Map.groupBy(done, ({ vehicle }) => vehicle.company)) {
-    const rows = await storeFacts(ctx, {
+    const rows = await storeVehicleFacts(ctx, {
       company,
       process: ctx.services.changes.process,
       // Facts contain text of a provider.
-      facts: mendedJson(own.map(({ vehicle: { id, until }, verification }) => ({ id, until, ...verification }))),
+      facts: toMendedJson(own.map(({ vehicle: { id, until }, verification }) => ({ id, until, ...verification }))),
       ids: own.map(({ vehicle }) => vehicle.id),
       now: ctx.now(),
       hours: JSON.stringify(recheckHours(ctx)),
@@ -65,14 +65,14 @@ async function updateVehicles(ctx: Context, done: readonly Verified[]): Promise<
   return stored;
 }
 
-type StoredVehicle = Awaited<ReturnType<typeof storeFacts>>[number];
+type StoredVehicle = Awaited<ReturnType<typeof storeVehicleFacts>>[number];
 
 const tallyChanges = ({ company, fleet_id, was, status }: StoredVehicle) => [
   { company, fleet_id, status: was, delta: -1 },
   { company, fleet_id, status, delta: 1 },
 ];
 
-const eligibilityChanged = (row: StoredVehicle): Fact => ({
+const eligibilityChanged = (row: StoredVehicle): EventFact => ({
   type: 'eligibility.changed',
   company: row.company,
   fleetId: row.fleet_id,
@@ -110,8 +110,8 @@ interface Facts {
 /** The claims among these facts that are still held, locked in the order of VINs, and their fleets before them. */
 const heldClaims = (p: Facts) =>
   db
-    .with('held', holdingFleetsOf(p))
-    .with('fact', (q) => q.selectFrom(jsonRows<FactRow, 'f'>('f', p.facts, factColumns)).selectAll())
+    .with('held', lockedFleetsClause(p))
+    .with('fact', (q) => q.selectFrom(jsonRecordset<FactRow, 'f'>('f', p.facts, factColumns)).selectAll())
     .with('claim', (q) =>
       q
         .selectFrom('vehicle as v')
@@ -119,12 +119,12 @@ const heldClaims = (p: Facts) =>
         .select(['v.id', 'v.status as was'])
         .where('v.company', '=', p.company)
         // With other indexed columns the planner, expecting few rows, would walk the fleet instead of using ids.
-        .where('v.id', '=', anyId(p.ids))
+        .where('v.id', '=', anyOfIds(p.ids))
         .where('v.claimed_by', '=', p.process)
         .whereRef('v.due_at', 'is not distinct from', 'fact.until')
         .where(
           ({ ref, selectFrom }) =>
-            sql<boolean>`(${ref('v.fleet_id')} = ${anyOf(selectFrom('held').select('id'))}) is true`,
+            sql<boolean>`(${ref('v.fleet_id')} = ${anyOfQuery(selectFrom('held').select('id'))}) is true`,
         )
         .orderBy('v.vin')
         .forUpdate('v'),
@@ -162,7 +162,7 @@ function answered(q: QueryCreator<WithClaims>, p: Facts) {
       faults: 0,
       verified_at: now,
       claimed_by: null,
-      due_at: sql<Date>`${now} + ${recheckAfter(hours, of.ref('v.vin'))}`,
+      due_at: sql<Date>`${now} + ${recheckInterval(hours, of.ref('v.vin'))}`,
     })
     .where('fact.status', '<>', sql.lit('PENDING'))
     .returning(['v.due_at', sql.lit(true).as('answered')]);
@@ -176,7 +176,7 @@ const whilePending = <T>(pending: Expression<T>, answered: Expression<T>) =>
 function unanswered(q: QueryCreator<WithClaims>, p: Facts) {
   const before = of.ref('v.reason').$castTo<string | null>();
   const [vin, retryAfter] = [of.ref('v.vin'), sql`coalesce(${of.ref('fact.retryAfter')}, 0)`];
-  const backoff = sql`least(${RETRY_CAP_SECONDS}, power(2, least(${of.ref('v.faults')}, 20))) * (0.75 + ${spread(vin)} / 2)`;
+  const backoff = sql`least(${RETRY_CAP_SECONDS}, power(2, least(${of.ref('v.faults')}, 20))) * (0.75 + ${hashFraction(vin)} / 2)`;
   return storing(q, p)
     .set({
       faults,
@@ -184,19 +184,19 @@ function unanswered(q: QueryCreator<WithClaims>, p: Facts) {
       attempts: whilePending(faults, of.ref('v.attempts')),
       reason: whilePending(of.fn.coalesce('fact.reason', before), before),
       due_at: sql<Date>`${p.now}::timestamptz + make_interval(secs => case when ${of.ref('fact.asked')}
-        then greatest(${retryAfter}, ${backoff}) else ${retryAfter} * (1 + ${spread(vin)} / 4) end)`,
+        then greatest(${retryAfter}, ${backoff}) else ${retryAfter} * (1 + ${hashFraction(vin)} / 4) end)`,
     })
     .where('fact.status', '=', sql.lit('PENDING'))
     .returning(['v.due_at', sql.lit(false).as('answered')]);
 }
 
 /** Stores facts about vehicles whose claims are still held; gives what the vehicles were and are. */
-export const storeFacts = prepare((p: Facts) =>
+export const storeVehicleFacts = prepareStatement((p: Facts) =>
   heldClaims(p)
     .with('answered', (q) => answered(q, p))
     .with('unanswered', (q) => unanswered(q, p))
     .with('scheduled', (q) =>
-      scheduling(q, 'vehicle', q.selectFrom('unanswered').select(['company', 'due_at']).as('r')),
+      scheduleClause(q, 'vehicle', q.selectFrom('unanswered').select(['company', 'due_at']).as('r')),
     )
     .selectFrom('answered')
     .selectAll()

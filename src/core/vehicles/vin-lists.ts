@@ -1,23 +1,23 @@
 import type { QueryCreator } from 'kysely';
 import { z } from 'zod';
 import { addModes } from '../../entities/import.ts';
-import { exampleIds, field, uuidField } from '../fields.ts';
-import { id, mustBe } from '../input.ts';
-import { anyId, anyText, db, isId } from '../sql/sql.ts';
+import { describedField, exampleIds, uuidField } from '../fields.ts';
+import { idSchema, mustBeError } from '../input.ts';
+import { anyOfIds, anyOfTexts, db, isId } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { vinErrorCodes, vinOrNull } from '../vin.ts';
-import { vehicle } from './vehicle.ts';
+import { vehicleSchema } from './vehicle.ts';
 
 const vinsMeaning = {
   description: 'VINs; case, spaces and dashes do not count. At most 10,000 unless the operator chose another number.',
   examples: [['WBA3A5C50CF256985']],
 };
 
-export const addMode = z.enum(addModes, 'is partial or atomic');
-export type AddMode = z.output<typeof addMode>;
+export const addModeSchema = z.enum(addModes, 'is partial or atomic');
+export type AddMode = z.output<typeof addModeSchema>;
 
-export const addOptions = {
-  mode: addMode
+export const addOptionFields = {
+  mode: addModeSchema
     .nullish()
     .transform((mode) => mode ?? 'partial')
     .describe('What becomes of the good values when others are rejected. By default they are stored.'),
@@ -30,64 +30,64 @@ export const addOptions = {
 
 export const addVehiclesInput = z
   .object({
-    fleetId: id.meta({ ...vehicle.shape.fleetId.meta(), description: 'The fleet.' }),
+    fleetId: idSchema.meta({ ...vehicleSchema.shape.fleetId.meta(), description: 'The fleet.' }),
     vins: z
-      .array(z.string('must be a string'), mustBe('a list of VINs'))
+      .array(z.string('must be a string'), mustBeError('a list of VINs'))
       .min(1, 'must hold at least one VIN')
       .meta(vinsMeaning),
-    ...addOptions,
+    ...addOptionFields,
   })
   .describe('Vehicles to add to a fleet.');
 
-export const summary = z
+export const addSummarySchema = z
   .object({
-    received: field(z.int(), 'Values that were sent.', 3),
-    created: field(z.int(), 'New vehicles; in a dry run those that would be.', 1),
-    existing: field(z.int(), 'Values whose vehicle the fleet already had, or that came twice.', 1),
-    rejected: field(z.int(), 'Values that were rejected.', 1),
+    received: describedField(z.int(), 'Values that were sent.', 3),
+    created: describedField(z.int(), 'New vehicles; in a dry run those that would be.', 1),
+    existing: describedField(z.int(), 'Values whose vehicle the fleet already had, or that came twice.', 1),
+    rejected: describedField(z.int(), 'Values that were rejected.', 1),
   })
   .meta({ id: 'Summary', description: 'What became of the values, in numbers; the three add up to `received`.' });
-export type Summary = z.output<typeof summary>;
+export type AddSummary = z.output<typeof addSummarySchema>;
 
 export const rejectionCodes = [...vinErrorCodes, 'VIN_IN_ANOTHER_FLEET'] as const;
 /** The codes as an enumeration. Another version of the gateway may have stored one that this version does not know. */
-export const rejectionCode = z.enum([...rejectionCodes, 'OTHER']);
+export const rejectionCodeSchema = z.enum([...rejectionCodes, 'OTHER']);
 
 /** The report on a value that was rejected, in a list or a file. */
-export const refused = {
-  value: field(z.string(), 'The value as it was sent.', 'WBA3A5C50CF25698O'),
-  code: field(
+export const refusedValueFields = {
+  value: describedField(z.string(), 'The value as it was sent.', 'WBA3A5C50CF25698O'),
+  code: describedField(
     z.string(),
     'Why: `VIN_INVALID_LENGTH`, `VIN_INVALID_CHARACTER`, `VIN_SPREADSHEET_DAMAGE`, `VIN_FORMULA_ERROR` or `VIN_IN_ANOTHER_FLEET`.',
     'VIN_INVALID_CHARACTER',
   ),
-  message: field(
+  message: describedField(
     z.string(),
     'What is wrong, for people.',
     'A VIN holds the digits 0-9 and the letters A-Z without I, O and Q.',
   ),
 };
 
-export const rejectedVin = z
-  .object({ index: field(z.int(), 'Its place in the list, from 0.', 2), ...refused })
+export const rejectedVinSchema = z
+  .object({ index: describedField(z.int(), 'Its place in the list, from 0.', 2), ...refusedValueFields })
   .meta({ id: 'RejectedVin', description: 'A value that was rejected.' });
 
-export const addedVehicles = z
+export const addedVehiclesSchema = z
   .object({
-    summary: summary.describe('In numbers.'),
+    summary: addSummarySchema.describe('In numbers.'),
     vehicles: z
-      .array(vehicle)
+      .array(vehicleSchema)
       .describe('The vehicles of the fleet that the list names, in its order: new ones and those it had before.'),
-    rejected: z.array(rejectedVin).describe('The values that were rejected.'),
+    rejected: z.array(rejectedVinSchema).describe('The values that were rejected.'),
   })
   .describe('What became of the VINs.');
-export type AddedVehicles = z.output<typeof addedVehicles>;
+export type AddedVehicles = z.output<typeof addedVehiclesSchema>;
 
 const names = z.array(z.string('must be a string'), 'must be a list of strings').nullish();
 const idsMeaning = { description: 'Ids of vehicles.', examples: [[exampleIds.vehicle]] };
 const namedOf = (fleet: string) =>
   z.object({
-    fleetId: id.meta({ ...vehicle.shape.fleetId.meta(), description: fleet }),
+    fleetId: idSchema.meta({ ...vehicleSchema.shape.fleetId.meta(), description: fleet }),
     ids: names.meta(idsMeaning),
     vins: names.meta(vinsMeaning),
   });
@@ -96,23 +96,26 @@ export const deleteVehiclesInput = namedOf('The fleet; vehicles of others are le
   'The vehicles of a fleet to delete: those that `ids` or `vins` name. One of the two suffices.',
 );
 
-export const deletedVehicle = vehicle.pick({ id: true, vin: true }).describe('A vehicle that is no more.');
-export const vehiclesNotFound = z
+export const deletedVehicleSchema = vehicleSchema.pick({ id: true, vin: true }).describe('A vehicle that is no more.');
+export const vehiclesNotFoundSchema = z
   .object({
     ids: z.array(z.string()).meta(idsMeaning),
-    vins: field(z.array(z.string()), 'VINs.', vinsMeaning.examples[0]),
+    vins: describedField(z.array(z.string()), 'VINs.', vinsMeaning.examples[0]),
   })
   .describe('What was named and is not in the fleet, as it was named.');
-export const deletedVehicles = z
-  .object({ deleted: z.array(deletedVehicle).describe('The deleted vehicles.'), notFound: vehiclesNotFound })
+export const deletedVehiclesSchema = z
+  .object({
+    deleted: z.array(deletedVehicleSchema).describe('The deleted vehicles.'),
+    notFound: vehiclesNotFoundSchema,
+  })
   .meta({ id: 'DeletedVehicles', description: 'What was deleted, and what was not there.' });
-export type DeletedVehicles = z.output<typeof deletedVehicles>;
+export type DeletedVehicles = z.output<typeof deletedVehiclesSchema>;
 
 export const moveVehiclesInput = namedOf('The fleet that they are to belong to.').describe(
   'The vehicles of the company to move: those that `ids` or `vins` name. One of the two suffices.',
 );
 
-export const movedVehicle = vehicle
+export const movedVehicleSchema = vehicleSchema
   .pick({ id: true, vin: true })
   .extend({
     from: uuidField(
@@ -121,13 +124,15 @@ export const movedVehicle = vehicle
     ),
   })
   .describe('A vehicle that is in the fleet now.');
-export const movedVehicles = z
+export const movedVehiclesSchema = z
   .object({
-    moved: z.array(movedVehicle).describe('The vehicles that are in the fleet now, also those that were there before.'),
-    notFound: vehiclesNotFound.describe('What was named and is in no fleet of the company, as it was named.'),
+    moved: z
+      .array(movedVehicleSchema)
+      .describe('The vehicles that are in the fleet now, also those that were there before.'),
+    notFound: vehiclesNotFoundSchema.describe('What was named and is in no fleet of the company, as it was named.'),
   })
   .meta({ id: 'MovedVehicles', description: 'What was moved, and what was not there.' });
-export type MovedVehicles = z.output<typeof movedVehicles>;
+export type MovedVehicles = z.output<typeof movedVehiclesSchema>;
 
 export const requestVerificationInput = addVehiclesInput
   .pick({ vins: true })
@@ -136,27 +141,27 @@ export const requestVerificationInput = addVehiclesInput
 type Lists = { ids?: readonly string[] | null | undefined; vins?: readonly string[] | null | undefined };
 
 /** The valid ids and VINs of a list. */
-export interface VehicleNames {
+export interface VehicleKeys {
   company: string;
   ids: readonly string[];
   vins: readonly string[];
 }
 
-export const namedBy = (company: string, { ids, vins }: Lists): VehicleNames => ({
+export const validVehicleKeys = (company: string, { ids, vins }: Lists): VehicleKeys => ({
   company,
   ids: (ids ?? []).filter(isId),
   vins: (vins ?? []).map(vinOrNull).filter((vin) => vin !== null),
 });
 
 /** The named vehicles `v` of the company, also those of deleted fleets. */
-export const vehiclesNamed = ({ company, ids, vins }: VehicleNames, q: QueryCreator<Tables> = db) =>
+export const namedVehiclesQuery = ({ company, ids, vins }: VehicleKeys, q: QueryCreator<Tables> = db) =>
   q
     .selectFrom('vehicle as v')
     .where('v.company', '=', company)
-    .where(({ eb, or }) => or([eb('v.id', '=', anyId(ids)), eb('v.vin', '=', anyText(vins))]));
+    .where(({ eb, or }) => or([eb('v.id', '=', anyOfIds(ids)), eb('v.vin', '=', anyOfTexts(vins))]));
 
 /** The ids and VINs without a vehicle, as the caller wrote them. */
-export function notFoundOf({ ids, vins }: Lists, found: readonly { id: string; vin: string }[]) {
+export function missingVehicleKeys({ ids, vins }: Lists, found: readonly { id: string; vin: string }[]) {
   const foundIds = new Set(found.map(({ id }) => id));
   const foundVins = new Set(found.map(({ vin }) => vin));
   return {

@@ -1,10 +1,10 @@
 import { type Expression, expressionBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { type Event, eventObject } from '../events/events.ts';
-import { scheduleOf } from '../schedule.ts';
-import { anyText, db, listRows, prepare } from '../sql/sql.ts';
+import { type Event, eventJsonExpression } from '../events/events.ts';
+import { scheduleForKind } from '../schedule.ts';
+import { anyOfTexts, db, prepareStatement, unnestLists } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
-import { payloadOf, type Sender, signedHeaders } from './sender.ts';
+import { signedHeaders, type WebhookSender, webhookPayload } from './sender.ts';
 
 /** Longer than an attempt; deliveries of a killed process come due again after it. */
 const LEASE_SECONDS = 30;
@@ -45,20 +45,20 @@ const queueOf = (kind: Kind) =>
 
 const nextOf = (kind: Kind) => queueOf(kind).select('d.due_at').limit(1).as('next');
 
-const busyRows = ({ busy, counts }: BusyLists) => listRows('busy', { id: [busy, 'uuid'], count: [counts, 'int'] });
+const busyRows = ({ busy, counts }: BusyLists) => unnestLists('busy', { id: [busy, 'uuid'], count: [counts, 'int'] });
 const roomOf = (kind: Kind) =>
   sql<number>`greatest(0, ${sql.lit(kinds[kind].perWebhook)} - coalesce(${sql.ref('busy.count')}, 0))`;
 
 type GroupSearch = BusyLists & { companies: readonly string[]; now: string };
 
 const firstDue = (kind: Kind, p: GroupSearch) =>
-  webhooksOf(kind, anyText(p.companies))
+  webhooksOf(kind, anyOfTexts(p.companies))
     .leftJoin(busyRows(p), 'busy.id', 'w.id')
     .crossJoinLateral(nextOf(kind))
     .where('next.due_at', '<=', p.now)
     .select(['w.company', sql<Kind>`${sql.lit(kind)}::text`.as('kind'), 'next.due_at', roomOf(kind).as('room')]);
 
-const findGroups = prepare((p: GroupSearch) =>
+const findGroups = prepareStatement((p: GroupSearch) =>
   db
     .selectFrom(firstDue('sound', p).unionAll(firstDue('failing', p)).unionAll(firstDue('asked', p)).as('due'))
     .select(({ eb, fn }) => ['company', 'kind', eb(fn.max('room'), '>', 0).$castTo<boolean>().as('room')])
@@ -69,7 +69,7 @@ const findGroups = prepare((p: GroupSearch) =>
 const awaiting = (kind: Kind, company: string) =>
   webhooksOf(kind, company).crossJoinLateral(nextOf(kind)).select('next.due_at');
 
-const { companiesDue, reschedule } = scheduleOf('delivery', (company) =>
+const { companiesDue, reschedule } = scheduleForKind('delivery', (company) =>
   db
     .selectFrom(
       awaiting('sound', company).unionAll(awaiting('failing', company)).unionAll(awaiting('asked', company)).as('all'),
@@ -78,7 +78,7 @@ const { companiesDue, reschedule } = scheduleOf('delivery', (company) =>
 );
 
 /** Groups with due deliveries, the longest waiting first, and the time (ISO 8601) of the next ones, if known. */
-export async function groupsDue(ctx: Context, busy: Busy) {
+export async function findDueDeliveryGroups(ctx: Context, busy: Busy) {
   const { companies, next } = await companiesDue(ctx);
   if (companies.length === 0) return { groups: [], next };
   const now = ctx.now().toISOString();
@@ -91,7 +91,7 @@ export async function groupsDue(ctx: Context, busy: Busy) {
 }
 
 const claiming = (kind: Kind) =>
-  prepare((p: BusyLists & { company: string; limit: number; now: string; until: string }) =>
+  prepareStatement((p: BusyLists & { company: string; limit: number; now: string; until: string }) =>
     db
       .with(
         (cte) => cte('due').materialized(),
@@ -132,7 +132,7 @@ const claiming = (kind: Kind) =>
         sql<string>`${p.until}::text`.as('until'),
         'w.company',
         'w.url',
-        eventObject.$castTo<Event>().as('event'),
+        eventJsonExpression.$castTo<Event>().as('event'),
         sql<string[]>`case when ${ref('w.old_secret_until')} > ${p.now}::timestamptz
           then array[${ref('w.secret')}, ${ref('w.old_secret')}] else array[${ref('w.secret')}] end`.as('secrets'),
       ]),
@@ -148,12 +148,12 @@ export async function claimDeliveries(ctx: Context, { company, kind }: DeliveryG
   return claims[kind](ctx, { ...listsOf(busy), company, limit, now: now.toISOString(), until });
 }
 
-export type Sent = Awaited<ReturnType<typeof sendDelivery>>;
+export type DeliveryResult = Awaited<ReturnType<typeof sendDelivery>>;
 
 /** Sends a delivery once. Id and body are the same on each attempt; time and signature are of now. */
-export async function sendDelivery(ctx: Context, sender: Sender, { event, url, secrets }: ClaimedDelivery) {
+export async function sendDelivery(ctx: Context, sender: WebhookSender, { event, url, secrets }: ClaimedDelivery) {
   const at = ctx.now();
-  const body = payloadOf(event);
+  const body = webhookPayload(event);
   const headers = {
     'content-type': 'application/json',
     'user-agent': 'FleetGateway-Webhooks/1',

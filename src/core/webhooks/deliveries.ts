@@ -3,26 +3,26 @@ import { z } from 'zod';
 import { deliveryStates } from '../../entities/event.ts';
 import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
-import { eventTypes, typeField } from '../events/event-data.ts';
-import { type Event, eventTextSql, HIDDEN } from '../events/events.ts';
-import { record } from '../events/record-events.ts';
-import { exampleIds, field, timeField, uuidField } from '../fields.ts';
-import { comesDue } from '../schedule.ts';
-import type { Page } from '../sql/page.ts';
-import { readOne, readSlice } from '../sql/read.ts';
+import { eventTypeField, eventTypes } from '../events/event-data.ts';
+import { CONTRACT_EVENTS_ACCESS, type Event, eventTextSql } from '../events/events.ts';
+import { recordEvents } from '../events/record-events.ts';
+import { describedField, exampleIds, timeField, uuidField } from '../fields.ts';
+import { scheduleNow } from '../schedule.ts';
+import type { PageArguments } from '../sql/page.ts';
+import { readItemsPage, readOneRow } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { isoSql, json, jsonTable } from '../sql/selection.ts';
-import { transaction } from '../sql/send.ts';
-import { db, prepare } from '../sql/sql.ts';
-import { PAYLOAD_VEHICLES, payloadOf } from './sender.ts';
-import { getWebhook, isOfContract, lockWebhook, needContracts } from './webhooks.ts';
+import { isoTimeSql, jsonMembersOf, jsonSql } from '../sql/selection.ts';
+import { runInTransaction } from '../sql/send.ts';
+import { db, prepareStatement } from '../sql/sql.ts';
+import { MOST_PAYLOAD_VEHICLES, webhookPayload } from './sender.ts';
+import { getWebhook, isContractEventType, lockWebhook, requireContractsScope } from './webhooks.ts';
 
-export const deliveryState = z.enum(deliveryStates);
-export type DeliveryState = z.output<typeof deliveryState>;
+export const deliveryStateSchema = z.enum(deliveryStates);
+export type DeliveryState = z.output<typeof deliveryStateSchema>;
 
 const eventId = exampleIds.event;
 
-export const deliveryRequest = z
+export const deliveryRequestSchema = z
   .object({
     url: z.string().describe('Where to.'),
     headers: z.record(z.string(), z.string()).describe('Its headers.'),
@@ -30,56 +30,60 @@ export const deliveryRequest = z
   })
   .describe('What was sent.');
 
-export const delivery = z
+export const deliverySchema = z
   .object({
     id: uuidField('Identifies the delivery: the same in both interfaces.', '019aa1b2-af60-7172-9d9e-3f4a5b6c7d8e'),
     webhookId: uuidField('Where it goes.', exampleIds.webhook),
-    eventId: field(z.uuid(), 'The event that it brings; the header `webhook-id`.', eventId),
-    type: field(z.enum(eventTypes), 'The type of the event.', 'eligibility.changed'),
-    state: field(deliveryState, '`PENDING` until it has succeeded or will not be tried again.', 'SUCCEEDED'),
-    attempts: field(z.int(), 'How often it was tried.', 1),
-    nextAttemptAt: field(
+    eventId: describedField(z.uuid(), 'The event that it brings; the header `webhook-id`.', eventId),
+    type: describedField(z.enum(eventTypes), 'The type of the event.', 'eligibility.changed'),
+    state: describedField(
+      deliveryStateSchema,
+      '`PENDING` until it has succeeded or will not be tried again.',
+      'SUCCEEDED',
+    ),
+    attempts: describedField(z.int(), 'How often it was tried.', 1),
+    nextAttemptAt: describedField(
       z.iso.datetime().nullable(),
       'When it is tried next; null: not by itself, or not before the webhook is active again.',
       null,
     ),
     createdAt: timeField('When it became due.'),
-    attemptedAt: field(z.iso.datetime().nullable(), 'When it was last tried.', '2026-11-20T08:00:00.000Z'),
-    request: field(deliveryRequest.nullable(), 'What was last sent.', {
+    attemptedAt: describedField(z.iso.datetime().nullable(), 'When it was last tried.', '2026-11-20T08:00:00.000Z'),
+    request: describedField(deliveryRequestSchema.nullable(), 'What was last sent.', {
       url: 'https://example.com/fleet-events',
       headers: { 'webhook-id': eventId },
       body: '{}',
     }),
-    status: field(z.int().nullable(), 'The status of the last answer; null: there was none.', 204),
-    answer: field(z.string().nullable(), 'The beginning of the last answer’s body.', ''),
-    error: field(z.string().nullable(), 'Why there was no answer.', null),
-    durationMs: field(z.int().nullable(), 'How long the last attempt took.', 87),
+    status: describedField(z.int().nullable(), 'The status of the last answer; null: there was none.', 204),
+    answer: describedField(z.string().nullable(), 'The beginning of the last answer’s body.', ''),
+    error: describedField(z.string().nullable(), 'Why there was no answer.', null),
+    durationMs: describedField(z.int().nullable(), 'How long the last attempt took.', 87),
   })
   .meta({
     id: 'Delivery',
     description: 'One event on its way to one webhook. What was sent and answered is of the last attempt.',
   });
-export type Delivery = z.output<typeof delivery>;
+export type Delivery = z.output<typeof deliverySchema>;
 
 /** A page of a webhook's deliveries, oldest first: of the events that the caller may read. Throws WebhookNotFound. */
 export async function listDeliveries(ctx: Context, input: DeliveriesInput) {
   const company = authorize(ctx, 'fleets:read');
   const { id: webhookId } = await getWebhook(ctx, { id: input.webhookId });
   const filter = { webhookId, state: input.state };
-  const { items, ...rest } = await readSlice<Row>(ctx, deliveryRows, { company, page: input.page, filter });
+  const { items, ...rest } = await readItemsPage<Row>(ctx, deliveryResource, { company, page: input.page, filter });
   return { ...rest, items: items.map(toDelivery) };
 }
-type DeliveriesInput = { webhookId: string; page: Page; state?: DeliveryState | null | undefined };
+type DeliveriesInput = { webhookId: string; page: PageArguments; state?: DeliveryState | null | undefined };
 
 /** Sends a webhook an event of type webhook.test, whatever its state and types: one attempt. Throws WebhookNotFound. */
 export async function testWebhook(ctx: Context, input: { id: string }): Promise<Delivery> {
   const company = authorize(ctx, 'fleets:write');
-  return transaction(ctx, async () => {
+  return runInTransaction(ctx, async () => {
     const webhook = await lockWebhook(ctx, company, input.id);
-    const [event = ''] = await record(ctx, [{ type: 'webhook.test', company, data: { webhookId: webhook.id } }]);
+    const [event = ''] = await recordEvents(ctx, [{ type: 'webhook.test', company, data: { webhookId: webhook.id } }]);
     const key = { company, webhook_id: webhook.id };
     const [row] = await insertTest(ctx, { ...key, event_id: event, now: ctx.now() });
-    await comesDue(ctx, 'delivery', company);
+    await scheduleNow(ctx, 'delivery', company);
     return deliveryOf(ctx, { ...key, id: row?.id ?? '' });
   });
 }
@@ -87,21 +91,21 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
 /** Sends a delivery at once: a pending one earlier, an ended one once more. Throws WebhookNotFound, NotFound and Forbidden. */
 export async function redeliver(ctx: Context, input: { webhookId: string; deliveryId: string }): Promise<Delivery> {
   const company = authorize(ctx, 'fleets:write');
-  return transaction(ctx, async () => {
+  return runInTransaction(ctx, async () => {
     const webhook = await lockWebhook(ctx, company, input.webhookId);
     const key = { company, webhook_id: webhook.id, id: input.deliveryId };
     const { type } = await deliveryOf(ctx, key);
-    if (isOfContract(type)) needContracts(ctx);
+    if (isContractEventType(type)) requireContractsScope(ctx);
     await bringForward(ctx, { ...key, now: ctx.now() });
-    await comesDue(ctx, 'delivery', company);
+    await scheduleNow(ctx, 'delivery', company);
     return deliveryOf(ctx, key);
   });
 }
 
 const deliveryOf = async (ctx: Context, { company, webhook_id: webhookId, id }: DeliveryKey): Promise<Delivery> =>
-  toDelivery(await readOne<Row>(ctx, anyRows, { webhookId, id }, { company }));
+  toDelivery(await readOneRow<Row>(ctx, anyRows, { webhookId, id }, { company }));
 
-const sent = delivery
+const sent = deliverySchema
   .omit({ request: true })
   .extend({ url: z.string().nullable(), headers: z.record(z.string(), z.string()).nullable() });
 type Row = z.output<typeof sent> & { event: Event };
@@ -111,30 +115,30 @@ const EVENT = 'event e where e.company = $company and e.id = d.event_id';
 const TYPE = `(select e.type from ${EVENT})`;
 const WEBHOOK = 'webhook dw where dw.company = $company and dw.id = d.webhook_id';
 
-const deliveryJson = jsonTable('delivery', 'd', sent, {
-  type: json.code(TYPE),
-  nextAttemptAt: json.orNull({
+const deliveryJson = jsonMembersOf('delivery', 'd', sent, {
+  type: jsonSql.code(TYPE),
+  nextAttemptAt: jsonSql.orNull({
     sql: `case when not d.claimed and (d.asked or exists (select from ${WEBHOOK} and dw.state = 'ACTIVE'))
-      then ${isoSql('d.due_at')} end`,
+      then ${isoTimeSql('d.due_at')} end`,
     bare: true,
   }),
 });
-const event = { sql: `(select ${eventTextSql(PAYLOAD_VEHICLES)} from ${EVENT})` };
+const event = { sql: `(select ${eventTextSql(MOST_PAYLOAD_VEHICLES)} from ${EVENT})` };
 
 const anyRows: Resource = {
   table: 'delivery d',
   id: 'd.id',
   members: { ...deliveryJson, event },
   fields: {
-    type: typeField(TYPE),
+    type: eventTypeField(TYPE),
     request: {
       kind: 'object',
       unless: 'd.url is null or d.headers is null',
-      members: { url: json.text('d.url'), headers: json.value('d.headers') },
-      fields: { body: { kind: 'value', value: event, make: payloadOf } },
+      members: { url: jsonSql.text('d.url'), headers: jsonSql.value('d.headers') },
+      fields: { body: { kind: 'value', value: event, make: webhookPayload } },
     },
   },
-  filter: z.object({ webhookId: z.string().optional(), state: deliveryState.nullish() }),
+  filter: z.object({ webhookId: z.string().optional(), state: deliveryStateSchema.nullish() }),
   conditions: {
     id: ['d.id = ?::uuid', idOrNull],
     webhookId: ['d.webhook_id = ?::uuid', idOrNull],
@@ -145,22 +149,25 @@ const anyRows: Resource = {
   missing: () => new NotFound('There is no delivery with this id.'),
 };
 
-export const deliveryRows: Resource = {
+export const deliveryResource: Resource = {
   ...anyRows,
-  lacking: { scope: HIDDEN.scope, where: `exists (select from ${EVENT} and ${HIDDEN.where})` },
+  lacking: {
+    scope: CONTRACT_EVENTS_ACCESS.scope,
+    where: `exists (select from ${EVENT} and ${CONTRACT_EVENTS_ACCESS.where})`,
+  },
 };
 
 type DeliveryKey = Record<'company' | 'webhook_id' | 'id', string>;
 
 type NewTest = Omit<DeliveryKey, 'id'> & { event_id: string; now: Date };
-const insertTest = prepare(({ company, webhook_id, event_id, now }: NewTest) =>
+const insertTest = prepareStatement(({ company, webhook_id, event_id, now }: NewTest) =>
   db
     .insertInto('delivery')
     .values({ company, webhook_id, event_id, once: true, asked: true, due_at: now, created_at: now })
     .returning('id'),
 );
 
-const bringForward = prepare((p: DeliveryKey & { now: Date }) =>
+const bringForward = prepareStatement((p: DeliveryKey & { now: Date }) =>
   db
     .updateTable('delivery')
     .set({
@@ -177,5 +184,8 @@ const bringForward = prepare((p: DeliveryKey & { now: Date }) =>
 );
 
 function toDelivery({ url, headers, event, ...others }: Row): Delivery {
-  return { ...others, request: url !== null && headers !== null ? { url, headers, body: payloadOf(event) } : null };
+  return {
+    ...others,
+    request: url !== null && headers !== null ? { url, headers, body: webhookPayload(event) } : null,
+  };
 }

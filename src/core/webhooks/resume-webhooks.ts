@@ -1,30 +1,30 @@
 import { type SqlBool, sql } from 'kysely';
 import { Webhook } from '../../entities/event.ts';
 import type { Context } from '../context.ts';
-import { delivering, holdPublishing } from '../events/log.ts';
-import { comesDue } from '../schedule.ts';
-import { transaction } from '../sql/send.ts';
-import { anyOf, db, prepare, type RowKey } from '../sql/sql.ts';
+import { deliveriesClause, holdPublishing } from '../events/log.ts';
+import { scheduleNow } from '../schedule.ts';
+import { runInTransaction } from '../sql/send.ts';
+import { anyOfQuery, db, prepareStatement, type RowKey } from '../sql/sql.ts';
 
 /** Rows of a step: few, since pausing the webhook waits for a step, and publishing for the last one. */
 const ROWS_AT_ONCE = 1000;
 
-const findToResume = prepare((p: { now: string }) =>
+const findToResume = prepareStatement((p: { now: string }) =>
   db.selectFrom('webhook').select(['company', 'id']).where('due_at', '<=', p.now).orderBy('due_at').limit(100),
 );
 
 /** Webhooks that were activated and have waiting deliveries or events, the longest waiting first. */
-export const webhooksToResume = (ctx: Context): Promise<RowKey[]> =>
+export const findWebhooksToResume = (ctx: Context): Promise<RowKey[]> =>
   findToResume(ctx, { now: ctx.now().toISOString() });
 
 /** Makes failed attempts, then waiting events due, step by step; gives whether there may be more. */
-export async function resumeStep(ctx: Context, webhook: RowKey): Promise<boolean> {
+export async function resumeWebhookStep(ctx: Context, webhook: RowKey): Promise<boolean> {
   // A snapshot lacks events that are being published now, so the last step holds publishing.
   return (await step(ctx, webhook, { last: false })) || step(ctx, webhook, { last: true });
 }
 
 async function step(ctx: Context, { company, id }: RowKey, { last }: { last: boolean }): Promise<boolean> {
-  return transaction(ctx, async (em) => {
+  return runInTransaction(ctx, async (em) => {
     const values = { company, id, now: ctx.now().toISOString() };
     if (last) await holdPublishing(ctx, company);
     const [webhook] = await lockResuming(ctx, { company, id });
@@ -32,14 +32,14 @@ async function step(ctx: Context, { company, id }: RowKey, { last }: { last: boo
     const { length: forwarded } = await bringForward(ctx, values);
     const [looked] = forwarded < ROWS_AT_ONCE ? await deliverWaiting(ctx, values) : [];
     const count = looked?.count ?? 0;
-    if (forwarded + count > 0) await comesDue(ctx, 'delivery', company);
+    if (forwarded + count > 0) await scheduleNow(ctx, 'delivery', company);
     const more = forwarded === ROWS_AT_ONCE || count === ROWS_AT_ONCE;
     if (last && !more) await em.nativeUpdate(Webhook, { company, id }, { heldFrom: null, dueAt: null });
     return more;
   });
 }
 
-const lockResuming = prepare((p: RowKey) =>
+const lockResuming = prepareStatement((p: RowKey) =>
   db
     .selectFrom('webhook')
     .select('id')
@@ -50,7 +50,7 @@ const lockResuming = prepare((p: RowKey) =>
 );
 
 /** Makes attempts due now that would have come later, except those that failed after the webhook was activated. */
-const bringForward = prepare((p: RowKey & { now: string }) => {
+const bringForward = prepareStatement((p: RowKey & { now: string }) => {
   const later = db
     .selectFrom('delivery as d')
     .innerJoin('webhook as w', 'w.id', 'd.webhook_id')
@@ -69,12 +69,12 @@ const bringForward = prepare((p: RowKey & { now: string }) => {
     .updateTable('delivery')
     .set({ due_at: p.now })
     .where('company', '=', p.company)
-    .where('id', '=', anyOf(later))
+    .where('id', '=', anyOfQuery(later))
     .returning('id');
 });
 
 /** Makes deliveries of the next waiting events that the webhook wants; gives how many it looked at. */
-const deliverWaiting = prepare((p: RowKey & { now: string }) =>
+const deliverWaiting = prepareStatement((p: RowKey & { now: string }) =>
   db
     .with(
       (cte) => cte('next').materialized(),
@@ -89,7 +89,9 @@ const deliverWaiting = prepare((p: RowKey & { now: string }) =>
           .orderBy('e.position')
           .limit(ROWS_AT_ONCE),
     )
-    .with('delivered', (q) => delivering(q, p, q.selectFrom('next').selectAll().as('e'), sql<SqlBool>`w.id = ${p.id}`))
+    .with('delivered', (q) =>
+      deliveriesClause(q, p, q.selectFrom('next').selectAll().as('e'), sql<SqlBool>`w.id = ${p.id}`),
+    )
     .with('moved', (q) =>
       q
         .updateTable('webhook')

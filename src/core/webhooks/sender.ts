@@ -4,10 +4,10 @@ import type { LookupFunction } from 'node:net';
 import { Agent, request } from 'undici';
 import { secondsToWait } from '../../manufacturers/exchange.ts';
 import type { Event } from '../events/events.ts';
-import { mended } from '../input.ts';
-import { faultOf, mayBeReached } from './webhook.ts';
+import { mendText } from '../input.ts';
+import { isReachableAddress, webhookUrlFault } from './webhook.ts';
 
-export type Sender = ReturnType<typeof openSender>;
+export type WebhookSender = ReturnType<typeof openWebhookSender>;
 
 type Lookup = (
   hostname: string,
@@ -27,7 +27,7 @@ const ANSWER_BYTES = 64 * 1024;
 const KEPT_CHARACTERS = 1000;
 
 /** Sends webhooks to public addresses only, checked as resolved for the connection in use. */
-export function openSender({ loopback, timeoutMs = 15_000, lookup = lookupName }: Options) {
+export function openWebhookSender({ loopback, timeoutMs = 15_000, lookup = lookupName }: Options) {
   const agent = new Agent({
     connect: { lookup: publicOnly(lookup, loopback), timeout: timeoutMs },
     allowH2: false,
@@ -38,7 +38,7 @@ export function openSender({ loopback, timeoutMs = 15_000, lookup = lookupName }
 
   async function attempt(url: string, headers: Record<string, string>, body: string) {
     // The agent resolves no literal address, so it is checked here; publicOnly checks names.
-    const fault = faultOf(new URL(url), { loopback });
+    const fault = webhookUrlFault(new URL(url), { loopback });
     if (fault) throw new Refused(`The URL ${fault}.`);
     const signal = AbortSignal.timeout(timeoutMs);
     const response = await request(url, { dispatcher: agent, method: 'POST', headers, body, signal });
@@ -70,7 +70,7 @@ const publicOnly =
     lookup(hostname, { ...options, all: true }, (error, addresses) => {
       if (error) return callback(error, '');
       const [first] = addresses;
-      if (!first || !addresses.every(({ address }) => mayBeReached(address, { loopback }))) {
+      if (!first || !addresses.every(({ address }) => isReachableAddress(address, { loopback }))) {
         return callback(new Refused('The host is not on the public internet.'), '');
       }
       if (options.all) callback(null, addresses);
@@ -87,7 +87,7 @@ async function beginningOf(body: AsyncIterable<Buffer>): Promise<string> {
     bytes += chunk.length;
     if (bytes >= ANSWER_BYTES) break;
   }
-  return mended(Buffer.concat(chunks).toString('utf8').slice(0, KEPT_CHARACTERS));
+  return mendText(Buffer.concat(chunks).toString('utf8').slice(0, KEPT_CHARACTERS));
 }
 
 const reasons: Readonly<Record<string, string>> = {
@@ -108,10 +108,10 @@ function reasonOf(error: unknown, timeoutMs: number): string {
 
 const LARGEST_BYTES = 20_000;
 /** More vehicles than these take more than LARGEST_BYTES. */
-export const PAYLOAD_VEHICLES = 300;
+export const MOST_PAYLOAD_VEHICLES = 300;
 
 /** An event's body, as REST shows it; too large or without its vehicles, it is `truncated` and has an address. */
-export function payloadOf(event: Event): string {
+export function webhookPayload(event: Event): string {
   const whole = JSON.stringify(event);
   const hasAll = event.vehicles.length === event.vehicleCount;
   if (hasAll && Buffer.byteLength(whole) <= LARGEST_BYTES) return whole;
@@ -120,7 +120,7 @@ export function payloadOf(event: Event): string {
 
 const PREFIX = 'whsec_';
 
-export const newSecret = (): string => `${PREFIX}${randomBytes(32).toString('base64')}`;
+export const newWebhookSecret = (): string => `${PREFIX}${randomBytes(32).toString('base64')}`;
 
 /** The headers of Standard Webhooks, with a signature for each secret, so that receivers can change theirs. */
 export function signedHeaders(id: string, body: string, secrets: readonly string[], now: Date): Record<string, string> {

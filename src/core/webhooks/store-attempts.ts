@@ -1,11 +1,11 @@
 import { type QueryCreator, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { holdPublishing } from '../events/log.ts';
-import { scheduling } from '../schedule.ts';
-import { transaction } from '../sql/send.ts';
-import { db, jsonRows, prepare } from '../sql/sql.ts';
+import { scheduleClause } from '../schedule.ts';
+import { runInTransaction } from '../sql/send.ts';
+import { db, jsonRecordset, prepareStatement } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
-import type { ClaimedDelivery, Sent } from './deliver-webhooks.ts';
+import type { ClaimedDelivery, DeliveryResult } from './deliver-webhooks.ts';
 import type { DeliveryState } from './deliveries.ts';
 import { haltWebhook } from './webhook.ts';
 
@@ -14,13 +14,13 @@ const RETRY_SECONDS = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_40
 /** The greatest share by which a delay is longer, so that failures do not return together. */
 const JITTER = 0.1;
 
-export type DeliveryAttempt = { claimed: ClaimedDelivery; sent: Sent };
+export type DeliveryAttempt = { claimed: ClaimedDelivery; sent: DeliveryResult };
 
 /**
  * Stores a company's attempts. 2xx alone is success; a failure comes due again by the schedule or `Retry-After`; the
  * last one pauses the webhook, 410 disables it. Skips deleted deliveries and lost claims.
  */
-export async function storeAttempts(
+export async function storeDeliveryAttempts(
   ctx: Context,
   company: string,
   attempted: readonly DeliveryAttempt[],
@@ -31,7 +31,7 @@ export async function storeAttempts(
     await holdPublishing(ctx, company);
     await store(ctx, company, outcomes);
   };
-  await (outcomes.some(({ last }) => last) ? transaction(ctx, storeAndHalt) : store(ctx, company, outcomes));
+  await (outcomes.some(({ last }) => last) ? runInTransaction(ctx, storeAndHalt) : store(ctx, company, outcomes));
   const { changes } = ctx.services;
   for (const { succeeded } of outcomes) changes.emit('outcome', 'delivery', succeeded ? 'SUCCEEDED' : 'FAILED', 1);
 }
@@ -81,11 +81,11 @@ const storeEach = (q: QueryCreator<Tables & { o: OutcomeRow; held: { id: string 
     .returning(['d.company', 'd.id', 'd.webhook_id', 'd.state', 'd.once', 'd.due_at', 'o.succeeded']);
 
 /** Webhooks are locked before their deliveries, in the same order as when a webhook is deleted. */
-const storeAll = prepare((p: { company: string; outcomes: string }) =>
+const storeAll = prepareStatement((p: { company: string; outcomes: string }) =>
   db
     .with(
       (cte) => cte('o').materialized(),
-      (q) => q.selectFrom(jsonRows<OutcomeRow, 'o'>('o', p.outcomes, outcomeColumns)).selectAll(),
+      (q) => q.selectFrom(jsonRecordset<OutcomeRow, 'o'>('o', p.outcomes, outcomeColumns)).selectAll(),
     )
     .with(
       (cte) => cte('held').materialized(),
@@ -99,7 +99,9 @@ const storeAll = prepare((p: { company: string; outcomes: string }) =>
           .forNoKeyUpdate(),
     )
     .with('stored', (q) => storeEach(q, p.company))
-    .with('scheduled', (q) => scheduling(q, 'delivery', q.selectFrom('stored').select(['company', 'due_at']).as('r')))
+    .with('scheduled', (q) =>
+      scheduleClause(q, 'delivery', q.selectFrom('stored').select(['company', 'due_at']).as('r')),
+    )
     .with('judged', (q) =>
       q
         .updateTable('webhook as w')
@@ -133,7 +135,7 @@ async function store(ctx: Context, company: string, outcomes: readonly Outcome[]
   }
 }
 
-function exhausted({ event, attempts }: ClaimedDelivery, { status, error }: Sent): string {
+function exhausted({ event, attempts }: ClaimedDelivery, { status, error }: DeliveryResult): string {
   const last = status === null ? error : `The last answer was ${status}.`;
   return `The event ${event.id} could not be delivered in ${attempts + 1} attempts. ${last}`;
 }

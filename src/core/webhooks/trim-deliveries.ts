@@ -1,6 +1,6 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { anyOf, db, FIRST_ID, firstIdOf, prepare, type RowKey } from '../sql/sql.ts';
+import { anyOfQuery, db, LOWEST_ID, lowestIdAtTime, prepareStatement, type RowKey } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 
 const DELIVERIES_KEPT_DAYS = 30;
@@ -17,26 +17,26 @@ const forgetting = (which: Expression<SqlBool>) => {
     .where('d.state', '<>', sql.lit('PENDING'))
     .orderBy('d.id')
     .limit(TRIMMED_AT_ONCE);
-  return db.deleteFrom('delivery').where('id', '=', anyOf(ended)).returning('id');
+  return db.deleteFrom('delivery').where('id', '=', anyOfQuery(ended)).returning('id');
 };
 
-const forgetOld = prepare((p: { before: string }) => forgetting(d('d.id', '<', p.before)));
+const forgetOld = prepareStatement((p: { before: string }) => forgetting(d('d.id', '<', p.before)));
 
 /** Forgets finished deliveries past their time, in small steps; gives whether there may be more. */
 export async function trimDeliveries(ctx: Context): Promise<boolean> {
-  const before = firstIdOf(ctx.now().getTime() - DELIVERIES_KEPT_DAYS * 86_400_000);
+  const before = lowestIdAtTime(ctx.now().getTime() - DELIVERIES_KEPT_DAYS * 86_400_000);
   const { length } = await forgetOld(ctx, { before });
   return length === TRIMMED_AT_ONCE;
 }
 
-const forgetOf = prepare((p: RowKey & { after: string }) =>
+const forgetOf = prepareStatement((p: RowKey & { after: string }) =>
   forgetting(d.and([d('d.company', '=', p.company), d('d.webhook_id', '=', p.id), d('d.id', '>', p.after)])),
 );
 
 /** Forgets a webhook's finished deliveries, in small steps. */
-export async function forgetEnded(ctx: Context, webhook: RowKey): Promise<void> {
+export async function deleteEndedDeliveries(ctx: Context, webhook: RowKey): Promise<void> {
   // Deleted rows stay in the index for a while, so each step begins after the last id.
-  for (let after: string | undefined = FIRST_ID; after; ) {
+  for (let after: string | undefined = LOWEST_ID; after; ) {
     const forgotten = await forgetOf(ctx, { ...webhook, after });
     after = forgotten.map(({ id }) => id).toSorted()[TRIMMED_AT_ONCE - 1];
   }

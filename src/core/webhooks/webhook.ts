@@ -4,36 +4,44 @@ import { z } from 'zod';
 import { webhookStates } from '../../entities/event.ts';
 import { ValidationFailed } from '../errors.ts';
 import { eventTypes } from '../events/event-data.ts';
-import { endOfLog } from '../events/log.ts';
+import { endOfLogExpression } from '../events/log.ts';
 import { MOST_EVENT_TYPES } from '../events/record-events.ts';
-import { asIn, exampleIds, field, timeField, uuidField } from '../fields.ts';
-import { id, listSchema, mustBe, storable } from '../input.ts';
-import { db, prepare, type RowKey } from '../sql/sql.ts';
+import { describedField, describeInputFields, exampleIds, timeField, uuidField } from '../fields.ts';
+import { idSchema, listSchema, mustBeError, storableText } from '../input.ts';
+import { db, prepareStatement, type RowKey } from '../sql/sql.ts';
 
 /** Types for subscription; a test goes to its webhook only. */
-export const subscribableTypes = eventTypes.filter((type) => type !== 'webhook.test');
+export const subscribableEventTypes = eventTypes.filter((type) => type !== 'webhook.test');
 
-export const webhookState = z.enum(webhookStates);
+export const webhookStateSchema = z.enum(webhookStates);
 
-export const webhook = z
+export const webhookSchema = z
   .object({
     id: uuidField('Identifies the webhook: the same in both interfaces.', exampleIds.webhook),
-    url: field(
+    url: describedField(
       z.url(),
       'Where events are posted to: https, on the public internet, without credentials.',
       'https://example.com/fleet-events',
     ),
-    description: field(z.string(), 'Whatever helps you to tell it from others: at most 255 characters.', 'Dispatch'),
-    types: field(z.array(z.enum(subscribableTypes)), 'The types of events it gets; empty for all.', [
+    description: describedField(
+      z.string(),
+      'Whatever helps you to tell it from others: at most 255 characters.',
+      'Dispatch',
+    ),
+    types: describedField(z.array(z.enum(subscribableEventTypes)), 'The types of events it gets; empty for all.', [
       'eligibility.changed',
     ]),
-    state: field(
-      webhookState,
+    state: describedField(
+      webhookStateSchema,
       '`PAUSED`: its events wait for it. `DISABLED`: they do, too, since the receiver answered 410. `ACTIVE` sends them.',
       'ACTIVE',
     ),
-    reason: field(z.string().nullable(), 'Why it was paused or disabled by itself.', null),
-    oldSecretUntil: field(z.iso.datetime().nullable(), 'Until then, the secret before this one signs, too.', null),
+    reason: describedField(z.string().nullable(), 'Why it was paused or disabled by itself.', null),
+    oldSecretUntil: describedField(
+      z.iso.datetime().nullable(),
+      'Until then, the secret before this one signs, too.',
+      null,
+    ),
     createdAt: timeField('When it was created.'),
     updatedAt: timeField('When it last changed.'),
   })
@@ -41,36 +49,39 @@ export const webhook = z
     id: 'Webhook',
     description: 'An address of yours that events are posted to, signed as Standard Webhooks says.',
   });
-export type Webhook = z.output<typeof webhook>;
+export type Webhook = z.output<typeof webhookSchema>;
 
 /** With the signing secret, which is shown this once. */
-export const webhookWithSecret = z
+export const webhookWithSecretSchema = z
   .object({
-    webhook: webhook.describe('The webhook.'),
-    secret: field(
+    webhook: webhookSchema.describe('The webhook.'),
+    secret: describedField(
       z.string(),
       'Verifies signatures as Standard Webhooks says. Shown this once; a repetition with the same Idempotency-Key has the secret of that moment.',
       'whsec_8Zl3sXyKzQmYp1tVb0cN4dRfUe6hWgJk5oLi7aMxTqA=',
     ),
   })
   .describe('A webhook and its new secret.');
-export type WebhookWithSecret = z.output<typeof webhookWithSecret>;
+export type WebhookWithSecret = z.output<typeof webhookWithSecretSchema>;
 
-const url = z.string(mustBe('a string'));
-const description = storable(z.string(mustBe('a string')).trim().max(255, 'is at most 255 characters'));
+const url = z.string(mustBeError('a string'));
+const description = storableText(z.string(mustBeError('a string')).trim().max(255, 'is at most 255 characters'));
 const types = listSchema(
-  z.enum(subscribableTypes, `must be one of ${subscribableTypes.join(', ')}`),
+  z.enum(subscribableEventTypes, `must be one of ${subscribableEventTypes.join(', ')}`),
   MOST_EVENT_TYPES,
-  mustBe('a list of event types'),
+  mustBeError('a list of event types'),
 );
 
 export const createWebhookInput = z
-  .object(asIn(webhook, { url, description: description.nullish(), types: types.nullish() }))
+  .object(describeInputFields(webhookSchema, { url, description: description.nullish(), types: types.nullish() }))
   .describe('A new webhook.');
 
 const changeable = { url, description, types, state: z.enum(['ACTIVE', 'PAUSED'], 'is ACTIVE or PAUSED') };
 export const updateWebhookInput = z
-  .object({ id: id.describe('Which webhook.'), ...z.object(asIn(webhook, changeable)).partial().shape })
+  .object({
+    id: idSchema.describe('Which webhook.'),
+    ...z.object(describeInputFields(webhookSchema, changeable)).partial().shape,
+  })
   .describe('What to change of a webhook: at least one field beside its id.');
 
 const LONGEST = 2048;
@@ -78,23 +89,23 @@ const LONGEST = 2048;
 /** A webhook's address in its normal form; throws ValidationFailed. The name is resolved later, for each connection. */
 export function readWebhookUrl(value: string, settings: { loopback: boolean }): string {
   const url = URL.parse(value);
-  const fault = url ? faultOf(url, settings) : 'is not a URL';
+  const fault = url ? webhookUrlFault(url, settings) : 'is not a URL';
   if (!url || fault) throw new ValidationFailed([{ path: 'url', code: 'INVALID_URL', message: fault ?? '' }]);
   url.hash = '';
   return url.href;
 }
 
 /** The fault of the URL itself, or null. */
-export function faultOf(url: URL, { loopback }: { loopback: boolean }): string | null {
+export function webhookUrlFault(url: URL, { loopback }: { loopback: boolean }): string | null {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const literal = isIP(host) !== 0;
   const local =
     host === 'localhost' ||
-    (literal && mayBeReached(host, { loopback: true }) && !mayBeReached(host, { loopback: false }));
+    (literal && isReachableAddress(host, { loopback: true }) && !isReachableAddress(host, { loopback: false }));
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && loopback && local)) return 'must begin with https://';
   if (url.username || url.password) return 'must hold no credentials; the signature says who is sending';
   if (url.href.length > LONGEST) return `is at most ${LONGEST} characters`;
-  if (literal ? !mayBeReached(host, { loopback }) : local && !loopback)
+  if (literal ? !isReachableAddress(host, { loopback }) : local && !loopback)
     return 'must be an address of the public internet';
   return null;
 }
@@ -102,12 +113,12 @@ export function faultOf(url: URL, { loopback }: { loopback: boolean }): string |
 type Halt = RowKey & { state: 'PAUSED' | 'DISABLED'; reason: string | null; now: Date };
 
 /** Halts a webhook, while the transaction holds publishing; stores the position from which its events wait. */
-export const haltWebhook = prepare(({ company, id, state, reason, now }: Halt) =>
+export const haltWebhook = prepareStatement(({ company, id, state, reason, now }: Halt) =>
   db
     .updateTable('webhook')
     .set(({ fn, ref }) => ({
       ...{ state, reason, due_at: null, updated_at: now },
-      held_from: fn.coalesce(ref('held_from'), endOfLog(company)),
+      held_from: fn.coalesce(ref('held_from'), endOfLogExpression(company)),
     }))
     .where('company', '=', company)
     .where('id', '=', id)
@@ -120,7 +131,7 @@ const INSIDE = new Set(['168.63.129.16']);
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
 /** Whether an address is on the public internet; with `loopback`, this machine itself counts too. */
-export function mayBeReached(address: string, { loopback }: { loopback: boolean }): boolean {
+export function isReachableAddress(address: string, { loopback }: { loopback: boolean }): boolean {
   if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.parse(address);
   const range = parsed.range();

@@ -2,20 +2,20 @@ import { isDeepStrictEqual } from 'node:util';
 import { raw } from '@mikro-orm/core';
 import { sql } from 'kysely';
 import { Webhook as WebhookEntity } from '../../entities/event.ts';
-import { authorize, type Context, needScope } from '../context.ts';
-import { type Expected, needExpected, ValidationFailed, WebhookNotFound } from '../errors.ts';
-import { typesField } from '../events/event-data.ts';
+import { authorize, type Context, requireScope } from '../context.ts';
+import { type Precondition, requirePrecondition, ValidationFailed, WebhookNotFound } from '../errors.ts';
+import { eventTypesField } from '../events/event-data.ts';
 import { holdPublishing } from '../events/log.ts';
 import { readInput } from '../input.ts';
-import { comesDue } from '../schedule.ts';
-import type { Page } from '../sql/page.ts';
-import { readOne, readSlice, type Slice } from '../sql/read.ts';
+import { scheduleNow } from '../schedule.ts';
+import type { PageArguments } from '../sql/page.ts';
+import { type ItemsPage, readItemsPage, readOneRow } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { isoSql, json, jsonObject, jsonTable } from '../sql/selection.ts';
-import { transaction } from '../sql/send.ts';
-import { db, isId, newId, prepare, type RowKey } from '../sql/sql.ts';
-import { newSecret } from './sender.ts';
-import { forgetEnded } from './trim-deliveries.ts';
+import { isoTimeSql, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
+import { runInTransaction } from '../sql/send.ts';
+import { db, isId, newId, prepareStatement, type RowKey } from '../sql/sql.ts';
+import { newWebhookSecret } from './sender.ts';
+import { deleteEndedDeliveries } from './trim-deliveries.ts';
 import {
   createWebhookInput,
   haltWebhook,
@@ -23,7 +23,7 @@ import {
   updateWebhookInput,
   type Webhook,
   type WebhookWithSecret,
-  webhook,
+  webhookSchema,
 } from './webhook.ts';
 
 /** Every event is matched against all of them. */
@@ -33,9 +33,9 @@ const WEBHOOKS_MAX = 100;
 export async function createWebhook(ctx: Context, input: unknown): Promise<WebhookWithSecret> {
   const company = authorize(ctx, 'fleets:write');
   const fields = readInput(createWebhookInput, input);
-  if (haveContracts(fields.types ?? [])) needContracts(ctx);
-  const secret = newSecret();
-  return transaction(ctx, async (em) => {
+  if (haveContracts(fields.types ?? [])) requireContractsScope(ctx);
+  const secret = newWebhookSecret();
+  return runInTransaction(ctx, async (em) => {
     // In turn, else two creations could both be the last.
     await holdPublishing(ctx, company);
     if ((await em.count(WebhookEntity, { company })) >= WEBHOOKS_MAX)
@@ -49,13 +49,13 @@ export async function createWebhook(ctx: Context, input: unknown): Promise<Webho
 }
 
 /** Changes, pauses or activates a webhook; throws WebhookNotFound, PreconditionFailed, ValidationFailed, Forbidden. */
-export async function updateWebhook(ctx: Context, input: unknown, expected?: Expected<Webhook>): Promise<Webhook> {
+export async function updateWebhook(ctx: Context, input: unknown, expected?: Precondition<Webhook>): Promise<Webhook> {
   const company = authorize(ctx, 'fleets:write');
   const { id: webhookId, state, ...fields } = readInput(updateWebhookInput, input);
-  return transaction(ctx, async (em) => {
+  return runInTransaction(ctx, async (em) => {
     if (state === 'PAUSED') await holdPublishing(ctx, company);
     const before = await lockWebhook(ctx, company, webhookId);
-    needExpected(before, expected);
+    requirePrecondition(before, expected);
     const { id } = before;
     if (state === undefined && Object.values(fields).every((value) => value === undefined)) {
       throw new ValidationFailed([], 'Nothing to change: name at least one of url, description, types, state.');
@@ -72,7 +72,7 @@ export async function updateWebhook(ctx: Context, input: unknown, expected?: Exp
       // core/webhooks/resume-webhooks.ts sends what has waited, in steps.
       const resumed = { state, reason: null, failing: false, dueAt: now, updatedAt: now };
       await em.nativeUpdate(WebhookEntity, { company, id }, resumed);
-      await comesDue(ctx, 'delivery', company);
+      await scheduleNow(ctx, 'delivery', company);
       ctx.services.changes.announce('due', 'webhook');
     }
     return lockWebhook(ctx, company, id);
@@ -80,15 +80,15 @@ export async function updateWebhook(ctx: Context, input: unknown, expected?: Exp
 }
 
 /** Deletes a webhook; throws WebhookNotFound and PreconditionFailed. Ended deliveries go first, in small steps. */
-export async function deleteWebhook(ctx: Context, input: { id: string }, expected?: Expected<Webhook>) {
+export async function deleteWebhook(ctx: Context, input: { id: string }, expected?: Precondition<Webhook>) {
   const company = authorize(ctx, 'fleets:write');
-  const before = await readOne<Webhook>(ctx, webhookRows, input, { company });
-  needExpected(before, expected);
-  await forgetEnded(ctx, { company, id: before.id });
-  return transaction(ctx, async (em) => {
+  const before = await readOneRow<Webhook>(ctx, webhookResource, input, { company });
+  requirePrecondition(before, expected);
+  await deleteEndedDeliveries(ctx, { company, id: before.id });
+  return runInTransaction(ctx, async (em) => {
     await holdPublishing(ctx, company);
     const webhook = await lockWebhook(ctx, company, before.id);
-    needExpected(webhook, expected);
+    requirePrecondition(webhook, expected);
     await em.nativeDelete(WebhookEntity, { company, id: webhook.id });
     return webhook;
   });
@@ -99,8 +99,8 @@ const OLD_SECRET_HOURS = 24;
 /** Gives a webhook a new secret; the old one signs too for 24 hours. Throws WebhookNotFound and Forbidden. */
 export async function rotateWebhookSecret(ctx: Context, input: { id: string }): Promise<WebhookWithSecret> {
   const company = authorize(ctx, 'fleets:write');
-  const secret = newSecret();
-  return transaction(ctx, async (em) => {
+  const secret = newWebhookSecret();
+  return runInTransaction(ctx, async (em) => {
     const webhook = await lockWebhook(ctx, company, input.id);
     await needEventsOf(ctx, company, webhook);
     const { id } = webhook;
@@ -112,10 +112,10 @@ export async function rotateWebhookSecret(ctx: Context, input: { id: string }): 
 }
 
 export const getWebhook = (ctx: Context, input: { id: string }): Promise<Webhook> =>
-  readOne(ctx, webhookRows, input, { company: authorize(ctx, 'fleets:read') });
+  readOneRow(ctx, webhookResource, input, { company: authorize(ctx, 'fleets:read') });
 
-export const listWebhooks = (ctx: Context, { page }: { page: Page }): Promise<Slice<Webhook>> =>
-  readSlice(ctx, webhookRows, { company: authorize(ctx, 'fleets:read'), page });
+export const listWebhooks = (ctx: Context, { page }: { page: PageArguments }): Promise<ItemsPage<Webhook>> =>
+  readItemsPage(ctx, webhookResource, { company: authorize(ctx, 'fleets:read'), page });
 
 /** A webhook of the company, locked until the transaction ends; throws WebhookNotFound. */
 export async function lockWebhook(ctx: Context, company: string, id: string): Promise<Webhook> {
@@ -129,49 +129,49 @@ function withSecret(ctx: Context, webhook: Webhook, secret: string): WebhookWith
   return { webhook, secret };
 }
 
-export const isOfContract = (type: string): boolean => type.startsWith('contract.');
-const haveContracts = (types: readonly string[]) => types.length === 0 || types.some(isOfContract);
+export const isContractEventType = (type: string): boolean => type.startsWith('contract.');
+const haveContracts = (types: readonly string[]) => types.length === 0 || types.some(isContractEventType);
 
 /** A token must not redirect events that it may not read. */
-export const needContracts = (ctx: Context): void =>
-  needScope(ctx, 'contracts:read', 'Events of contracts (and so all events) need the scope contracts:read.');
+export const requireContractsScope = (ctx: Context): void =>
+  requireScope(ctx, 'contracts:read', 'Events of contracts (and so all events) need the scope contracts:read.');
 
 /** Throws Forbidden unless the caller may read all events of the webhook's types, and those that wait for it. */
 async function needEventsOf(ctx: Context, company: string, webhook: Webhook, types = webhook.types): Promise<void> {
   const wanted = haveContracts(webhook.types) || haveContracts(types);
   const [waiting] = wanted ? [] : await contractsWaiting(ctx, { company, id: webhook.id });
-  if (wanted || waiting) needContracts(ctx);
+  if (wanted || waiting) requireContractsScope(ctx);
 }
 
 const urlRules = (ctx: Context) => ({ loopback: ctx.services.config.WEBHOOK_LOOPBACK });
 
-const webhookJson = jsonTable('webhook', 'w', webhook, {
-  oldSecretUntil: json.orNull({
-    sql: `case when w.old_secret_until > now() then ${isoSql('w.old_secret_until')} end`,
+const webhookJson = jsonMembersOf('webhook', 'w', webhookSchema, {
+  oldSecretUntil: jsonSql.orNull({
+    sql: `case when w.old_secret_until > now() then ${isoTimeSql('w.old_secret_until')} end`,
     bare: true,
   }),
 });
 
-export const webhookRows: Resource = {
+export const webhookResource: Resource = {
   table: 'webhook w',
   id: 'w.id',
   members: webhookJson,
-  fields: { types: typesField('w.types') },
+  fields: { types: eventTypesField('w.types') },
   conditions: { id: ['w.id = ?::uuid', idOrNull] },
   primary: true,
   missing: () => new WebhookNotFound(),
 };
 
-const lockOne = prepare((p: RowKey) =>
+const lockOne = prepareStatement((p: RowKey) =>
   db
     .selectFrom('webhook as w')
-    .select(jsonObject<Webhook>(webhookJson).as('json'))
+    .select(jsonObjectExpression<Webhook>(webhookJson).as('json'))
     .where('w.company', '=', p.company)
     .where('w.id', '=', p.id)
     .forNoKeyUpdate(),
 );
 
-const contractsWaiting = prepare((p: RowKey) =>
+const contractsWaiting = prepareStatement((p: RowKey) =>
   db
     .selectFrom('delivery as d')
     .innerJoin('event as e', 'e.id', 'd.event_id')

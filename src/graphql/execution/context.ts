@@ -1,10 +1,10 @@
 import type { GraphQLField, GraphQLFieldResolver, GraphQLSchema, OperationTypeNode } from 'graphql';
-import { type Context, needScope, type Scope } from '../../core/context.ts';
+import { type Context, requireScope, type Scope } from '../../core/context.ts';
 import { CostExceeded, type DomainError, Unavailable } from '../../core/errors.ts';
-import { PAGE_MAX } from '../../core/sql/page.ts';
+import { MAX_PAGE_SIZE } from '../../core/sql/page.ts';
 import { limitRate, localsOf } from '../../http/request-context.ts';
 import type { ErrorContext } from './errors.ts';
-import type { Reads } from './reads.ts';
+import type { OperationReads } from './reads.ts';
 
 export interface OperationRequest extends ErrorContext {
   ctx: Context;
@@ -18,11 +18,11 @@ export interface OperationRequest extends ErrorContext {
 
 export interface GraphqlContext extends OperationRequest {
   budget: AnswerBudget;
-  reads: Reads;
+  reads: OperationReads;
 }
 
 /** One point of the rate limit pays for the largest page of REST. */
-const OBJECTS_PER_POINT = PAGE_MAX;
+const OBJECTS_PER_POINT = MAX_PAGE_SIZE;
 
 /** Counts the points of an operation of this cost beyond that of its request; throws RateLimited. */
 export function chargeCost({ services: { rateLimit }, payer, res }: OperationRequest, cost: number): void {
@@ -31,7 +31,7 @@ export function chargeCost({ services: { rateLimit }, payer, res }: OperationReq
   if (points > 0) limitRate(rateLimit, payer, points, res);
 }
 
-export const MOST_BYTES = 32 * 1024 * 1024;
+export const MOST_ANSWER_BYTES = 32 * 1024 * 1024;
 
 /** Counts the objects and bytes that an execution makes. */
 export class AnswerBudget {
@@ -54,8 +54,9 @@ export class AnswerBudget {
   spend(objects: number, bytes: number): DomainError | null {
     this.#objects += objects;
     this.#bytes += bytes;
-    if (this.#objects > this.#most) this.stop(tooLarge(`${this.#most.toLocaleString('en')} objects`));
-    if (this.#bytes > MOST_BYTES) this.stop(tooLarge(`${MOST_BYTES.toLocaleString('en')} bytes`));
+    if (this.#objects > this.#most) this.stop(answerTooLargeError(`${this.#most.toLocaleString('en')} objects`));
+    if (this.#bytes > MOST_ANSWER_BYTES)
+      this.stop(answerTooLargeError(`${MOST_ANSWER_BYTES.toLocaleString('en')} bytes`));
     return this.domainError;
   }
 
@@ -65,14 +66,14 @@ export class AnswerBudget {
   }
 }
 
-export const tooLarge = (what: string): CostExceeded =>
+export const answerTooLargeError = (what: string): CostExceeded =>
   new CostExceeded(`The answer holds more than ${what}: ask for less at a time. A change that it tells of is made.`);
 
 export type MaybePromise<T> = T | Promise<T>;
 export type Resolver = GraphQLFieldResolver<unknown, GraphqlContext>;
 
 /** Waits at most LIMIT_GRAPHQL_SECONDS for an operation that is no upload. Throws Unavailable, and CostExceeded for a large answer. */
-export async function inTime<T>({ budget, services, res }: GraphqlContext, work: MaybePromise<T>): Promise<T> {
+export async function withTimeLimit<T>({ budget, services, res }: GraphqlContext, work: MaybePromise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const seconds = services.config.LIMIT_GRAPHQL_SECONDS;
   const timer = setTimeout(() => {
@@ -89,7 +90,7 @@ export async function inTime<T>({ budget, services, res }: GraphqlContext, work:
 }
 
 /** Extensions of a root field that needs another scope than most; null where core checks it. */
-export type Needs = { scope: Scope | null };
+export type ScopeExtension = { scope: Scope | null };
 
 const usualScopes: Readonly<Record<OperationTypeNode, Scope>> = {
   query: 'fleets:read',
@@ -97,21 +98,21 @@ const usualScopes: Readonly<Record<OperationTypeNode, Scope>> = {
   subscription: 'fleets:read',
 };
 
-export function scopeOf(field: GraphQLField<unknown, unknown>, operation: OperationTypeNode): Scope | null {
-  const { scope = usualScopes[operation] } = field.extensions as Partial<Needs>;
+export function scopeOfField(field: GraphQLField<unknown, unknown>, operation: OperationTypeNode): Scope | null {
+  const { scope = usualScopes[operation] } = field.extensions as Partial<ScopeExtension>;
   return scope;
 }
 
 /** Checks scopes before arguments, as REST does. */
-export function scopesFirst(schema: GraphQLSchema): GraphQLSchema {
+export function withScopeChecks(schema: GraphQLSchema): GraphQLSchema {
   for (const operation of Object.keys(usualScopes) as OperationTypeNode[]) {
     for (const field of Object.values(schema.getRootType(operation)?.getFields() ?? {})) {
-      const scope = scopeOf(field, operation);
+      const scope = scopeOfField(field, operation);
       if (scope === null) continue;
       const first = field.subscribe ? 'subscribe' : 'resolve';
       const resolve = field[first] as Resolver;
       field[first] = (source, args, context: GraphqlContext, info) => {
-        needScope(context.ctx, scope);
+        requireScope(context.ctx, scope);
         return resolve(source, args, context, info);
       };
     }

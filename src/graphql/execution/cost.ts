@@ -18,11 +18,11 @@ import {
   typeFromAST,
   type ValueNode,
 } from 'graphql';
-import { PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page.ts';
-import { fragmentOf } from './guards.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../core/sql/page.ts';
+import { findFragment } from './guards.ts';
 
 /** The cost of a field, in its `extensions`. */
-export type Cost = {
+export type CostExtension = {
   /** The most items of its list; `page`: of its connection's page; `input`: of lists in the root field's arguments. */
   size?: number | ((given: Readonly<Record<string, unknown>>) => number) | 'page' | 'input';
   /** The cost of one object; by default 1. */
@@ -43,7 +43,7 @@ interface Surroundings {
 }
 
 /** The most objects in the answer to a valid operation; `isFixed` if it does not depend on the variables. */
-export function costOf(input: CostInput): { cost: number; isFixed: boolean } {
+export function operationCost(input: CostInput): { cost: number; isFixed: boolean } {
   const { schema, operation } = input;
   const costs = new Costs(input);
   const root = schema.getRootType(operation.operation) as GraphQLNamedType;
@@ -75,7 +75,7 @@ class Costs {
     const key = `${name} ${around?.page} ${around?.root.loc?.start}`;
     const before = this.#fragments.get(key);
     if (before !== undefined) return before;
-    const fragment = fragmentOf(this.#input.document, name);
+    const fragment = findFragment(this.#input.document, name);
     const type = fragment && this.#typeOf(fragment);
     const cost = type ? this.ofSet(type, fragment.selectionSet, around) : 0;
     this.#fragments.set(key, cost);
@@ -92,16 +92,16 @@ class Costs {
     const field = parent.getFields()[node.name.value];
     const type = field && getNamedType(field.type);
     if (!field || !isCompositeType(type)) return 0;
-    const here = around ?? { page: PAGE_DEFAULT, root: node };
+    const here = around ?? { page: DEFAULT_PAGE_SIZE, root: node };
     const below = { page: this.#pageSizeOf(node), root: here.root };
-    const { weight = 1 } = field.extensions as Cost;
+    const { weight = 1 } = field.extensions as CostExtension;
     return this.#sizeOf(field, node, here) * (weight + this.ofSet(type, node.selectionSet, below));
   }
 
   /** A list without a size counts as the longest page. */
   #sizeOf(field: GraphQLField<unknown, unknown>, node: FieldNode, { page, root }: Surroundings): number {
     if (!isListType(getNullableType(field.type))) return 1;
-    const { size = PAGE_MAX } = field.extensions as Cost;
+    const { size = MAX_PAGE_SIZE } = field.extensions as CostExtension;
     if (typeof size === 'number') return size;
     if (typeof size === 'function') {
       this.byVariables = true;
@@ -126,7 +126,7 @@ class Costs {
       .filter(({ name }) => name.value === 'first' || name.value === 'last')
       .map(({ value }) => Number(value.kind === Kind.INT ? value.value : this.#variableIn(value)))
       .filter((size) => size >= 1);
-    return around.length > 0 ? Math.min(Math.max(...around), PAGE_MAX) : PAGE_DEFAULT;
+    return around.length > 0 ? Math.min(Math.max(...around), MAX_PAGE_SIZE) : DEFAULT_PAGE_SIZE;
   }
 
   #variableIn(value: ValueNode): unknown {

@@ -12,7 +12,7 @@ const SHORT = 250;
 const BIT = 20;
 
 /** Has every field count its objects and bytes, and long lists yield to other work. */
-export function counted(schema: GraphQLSchema): GraphQLSchema {
+export function withAnswerBudget(schema: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(schema.getTypeMap())) {
     if (!isObjectType(type) || type.name.startsWith('__')) continue;
     const isRootOfEvents = type === schema.getSubscriptionType();

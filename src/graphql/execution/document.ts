@@ -11,19 +11,19 @@ import {
   validate,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
-import { schema } from '../schema/schema.ts';
+import { graphqlSchema } from '../schema/schema.ts';
 import type { MaybePromise } from './context.ts';
-import { costOf } from './cost.ts';
-import { MOST_ERRORS, withCode } from './errors.ts';
-import { fragmentOf, type ParsedDocument, parseGraphqlDocument } from './guards.ts';
-import { type DocumentPlan, type PlanFactory, Planner, type Plans } from './plan.ts';
-import { type SelectionContext, selectedOf, type Variables } from './selected.ts';
+import { operationCost } from './cost.ts';
+import { MOST_ANSWER_ERRORS, withErrorCode } from './errors.ts';
+import { findFragment, type ParsedDocument, parseGraphqlDocument } from './guards.ts';
+import { type DocumentPlan, DocumentPlanner, type OperationPlans, type PlanFactory } from './plan.ts';
+import { type GraphqlVariables, type SelectionContext, selectedFields } from './selected.ts';
 
 /** Estimates of the memory of a tree for each character of its text, and of a plan for each field. */
 const BYTES_PER_CHARACTER = 100;
 const BYTES_PER_FIELD = 500;
 
-export class Document {
+export class PreparedDocument {
   readonly tree: DocumentNode;
   /** The first errors, of which the last may say that there are more; none when it is valid. */
   readonly errors: readonly GraphQLError[];
@@ -35,8 +35,8 @@ export class Document {
     this.bytes = text.length * BYTES_PER_CHARACTER + 1;
     const parsed = parseGraphqlDocument(text);
     this.tree = parsed.tree;
-    const errors = validate(schema, this.tree, specifiedRules, { maxErrors: MOST_ERRORS - 1 });
-    this.errors = errors.map((error) => withCode(error, 'GRAPHQL_VALIDATION_FAILED'));
+    const errors = validate(graphqlSchema, this.tree, specifiedRules, { maxErrors: MOST_ANSWER_ERRORS - 1 });
+    this.errors = errors.map((error) => withErrorCode(error, 'GRAPHQL_VALIDATION_FAILED'));
     if (this.errors.length > 0) return;
     const grow = (more: number) => {
       this.bytes += more;
@@ -57,7 +57,7 @@ export class Document {
 /** Plans of an operation, by their place and the variables that decide about `@include`. */
 const MOST_PLANS = 100;
 
-export class PreparedOperation implements Plans {
+export class PreparedOperation implements OperationPlans {
   readonly node: OperationDefinitionNode;
   readonly tree: DocumentNode;
   /** The label in log and metrics: type and first field, since clients choose the operation's name freely. */
@@ -80,8 +80,8 @@ export class PreparedOperation implements Plans {
     this.node = node;
     this.tree = tree;
     this.asksForSchema = asksForSchema;
-    const root = schema.getRootType(node.operation) as GraphQLObjectType;
-    const { fields } = selectedOf(root, [node.selectionSet], this.#around(null));
+    const root = graphqlSchema.getRootType(node.operation) as GraphQLObjectType;
+    const { fields } = selectedFields(root, [node.selectionSet], this.#around(null));
     this.asksOnlyForSchema = fields.values().every(([first]) => first?.name.value.startsWith('__'));
     this.#grow = grow;
     const field = node.selectionSet.selections.find(({ kind }) => kind === Kind.FIELD);
@@ -95,9 +95,14 @@ export class PreparedOperation implements Plans {
     }
   }
 
-  costFor(variables: Variables): number {
+  costFor(variables: GraphqlVariables): number {
     if (this.#cost !== undefined) return this.#cost;
-    const { cost, isFixed } = costOf({ schema, document: this.tree, operation: this.node, variables });
+    const { cost, isFixed } = operationCost({
+      schema: graphqlSchema,
+      document: this.tree,
+      operation: this.node,
+      variables,
+    });
     if (isFixed) this.#cost = cost;
     return cost;
   }
@@ -117,11 +122,11 @@ export class PreparedOperation implements Plans {
     return this.#schemaText;
   }
 
-  queryPlan(variables: Variables): DocumentPlan {
+  queryPlan(variables: GraphqlVariables): DocumentPlan {
     return this.planAt('', variables, this.#query);
   }
 
-  planAt(place: string, variables: Variables, make: PlanFactory): DocumentPlan {
+  planAt(place: string, variables: GraphqlVariables, make: PlanFactory): DocumentPlan {
     const deciding = this.#deciding;
     const key = deciding.length === 0 ? place : `${place} ${JSON.stringify(deciding.map((one) => variables[one]))}`;
     const known = this.#plans.get(key);
@@ -133,14 +138,14 @@ export class PreparedOperation implements Plans {
   }
 
   readonly #query: PlanFactory = (planner) =>
-    planner.query(schema.getQueryType() as GraphQLObjectType, this.node.selectionSet);
+    planner.query(graphqlSchema.getQueryType() as GraphQLObjectType, this.node.selectionSet);
 
-  #around(variables: Variables | null): SelectionContext {
-    return { schema, fragment: (name) => fragmentOf(this.tree, name), variables };
+  #around(variables: GraphqlVariables | null): SelectionContext {
+    return { schema: graphqlSchema, fragment: (name) => findFragment(this.tree, name), variables };
   }
 
-  #plan(variables: Variables | null, make: PlanFactory): DocumentPlan {
-    const planner = new Planner(this.#around(variables));
+  #plan(variables: GraphqlVariables | null, make: PlanFactory): DocumentPlan {
+    const planner = new DocumentPlanner(this.#around(variables));
     const plan = make(planner);
     this.#grow(planner.count * BYTES_PER_FIELD);
     return { ...plan, onWritten: (characters) => this.#grow(characters) };
@@ -148,16 +153,16 @@ export class PreparedOperation implements Plans {
 }
 
 /** Documents by their texts; the least recently used are dropped. */
-const documents = new LRUCache<string, Document>({
+const documents = new LRUCache<string, PreparedDocument>({
   maxSize: 32 * 1024 * 1024,
   sizeCalculation: ({ bytes }) => bytes,
 });
 
 /** Prepares a document once for all clients; throws GraphQLError for one that is malformed or out of bounds. */
-export function prepare(text: string): Document {
+export function prepareDocument(text: string): PreparedDocument {
   const known = documents.get(text);
   if (known) return known;
-  const document = new Document(text);
+  const document = new PreparedDocument(text);
   documents.set(text, document);
   return document;
 }

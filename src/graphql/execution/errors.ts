@@ -12,11 +12,11 @@ interface Http {
 }
 
 /** The error of a document that only this service rejects: status 400 for every media type. */
-export const rejectedDocument = (message: string): GraphQLError =>
+export const rejectedDocumentError = (message: string): GraphQLError =>
   new GraphQLError(message, { extensions: { code: 'GRAPHQL_VALIDATION_FAILED', http: { status: 400 } } });
 
 /** The most errors of an answer; the others are counted in `extensions.errorsOmitted`. */
-export const MOST_ERRORS = 10;
+export const MOST_ANSWER_ERRORS = 10;
 
 export interface ErrorContext {
   services: HttpServices;
@@ -25,13 +25,13 @@ export interface ErrorContext {
 }
 
 /** The result with public errors: known ones with their code, others masked and logged. */
-export function shownResult(result: ExecutionResult, shown: ErrorContext): ExecutionResult {
+export function publicResult(result: ExecutionResult, shown: ErrorContext): ExecutionResult {
   if (!result.errors?.length) return result;
   const answered = Object.values(result.data ?? {}).some((value) => value != null);
-  const errors = result.errors.slice(0, MOST_ERRORS).map((error) => wireError(error, answered, shown));
+  const errors = result.errors.slice(0, MOST_ANSWER_ERRORS).map((error) => wireError(error, answered, shown));
   const code = errors[0]?.extensions.code;
   if (code !== undefined) localsOf(shown.res).code ??= String(code);
-  const errorsOmitted = result.errors.length - MOST_ERRORS;
+  const errorsOmitted = result.errors.length - MOST_ANSWER_ERRORS;
   return {
     ...result,
     ...(errorsOmitted > 0 && { extensions: { ...result.extensions, errorsOmitted } }),
@@ -39,14 +39,14 @@ export function shownResult(result: ExecutionResult, shown: ErrorContext): Execu
   };
 }
 
-export const refusal = (error: Error, shown: ErrorContext): ExecutionResult =>
-  shownResult(
+export const errorResult = (error: Error, shown: ErrorContext): ExecutionResult =>
+  publicResult(
     { errors: [error instanceof GraphQLError ? error : new GraphQLError(error.message, { originalError: error })] },
     shown,
   );
 
 /** The result as it is sent, without `http` of its errors. */
-export function sentResult({ errors, ...result }: ExecutionResult): ExecutionResult {
+export function resultWithoutHttp({ errors, ...result }: ExecutionResult): ExecutionResult {
   if (!errors) return result;
   const sent = errors.map((error) => {
     const { http: _, ...extensions } = error.extensions;
@@ -56,7 +56,7 @@ export function sentResult({ errors, ...result }: ExecutionResult): ExecutionRes
 }
 
 /** Status and headers of the HTTP answer, by the rules of GraphQL over HTTP, which differ for `application/json`. */
-export function httpOf(errors: readonly GraphQLError[] = [], type: string): Http {
+export function httpStatusAndHeaders(errors: readonly GraphQLError[] = [], type: string): Http {
   const answer = { status: 200, headers: {} };
   for (const { extensions } of errors) {
     const http = extensions.http as Http | undefined;
@@ -127,7 +127,8 @@ function rejectedByGraphql(error: GraphQLError, hints: boolean, requestId: strin
   return rewritten(error, message, { code: known, requestId, http });
 }
 
-export const withCode = (error: GraphQLError, code: string): GraphQLError => rewritten(error, error.message, { code });
+export const withErrorCode = (error: GraphQLError, code: string): GraphQLError =>
+  rewritten(error, error.message, { code });
 
 function rewritten(error: GraphQLError, message: string, extensions: Record<string, unknown>): GraphQLError {
   const { nodes, source, positions, path } = error;

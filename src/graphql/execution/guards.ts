@@ -10,10 +10,10 @@ import {
   type SelectionSetNode,
   visit,
 } from 'graphql';
-import { rejectedDocument, withCode } from './errors.ts';
+import { rejectedDocumentError, withErrorCode } from './errors.ts';
 
 /** The bounds of a document, checked on its text before it is parsed and on its tree before it is validated. */
-export const bounds = {
+export const documentBounds = {
   characters: 16 * 1024,
   tokens: 2000,
   aliases: 50,
@@ -41,32 +41,32 @@ export interface ParsedDocument {
 
 /** Parses a document; throws GraphQLError if it is malformed or out of bounds. */
 export function parseGraphqlDocument(text: string): ParsedDocument {
-  if (text.length > bounds.characters) throw outOfBounds('characters', bounds.characters);
+  if (text.length > documentBounds.characters) throw outOfBoundsError('characters', documentBounds.characters);
   const tree = parseBounded(text);
   const { count, asksForSchema, directives } = measure(tree);
   for (const what of Object.keys(count) as (keyof typeof count)[]) {
-    if (count[what] > bounds[what]) throw outOfBounds(what, bounds[what]);
+    if (count[what] > documentBounds[what]) throw outOfBoundsError(what, documentBounds[what]);
   }
   return { tree, asksForSchema, directives };
 }
 
 function parseBounded(text: string): DocumentNode {
   try {
-    return parse(text, { maxTokens: bounds.tokens });
+    return parse(text, { maxTokens: documentBounds.tokens });
   } catch (error) {
     // The parser is recursive: deep documents overflow its stack.
-    if (error instanceof RangeError) throw outOfBounds('levels of values', bounds['levels of values']);
+    if (error instanceof RangeError) throw outOfBoundsError('levels of values', documentBounds['levels of values']);
     if (!(error instanceof GraphQLError)) throw error;
     const isTooLong = error.message.includes('tokens') && error.message.includes('aborted');
-    throw isTooLong ? outOfBounds('tokens', bounds.tokens) : withCode(error, 'GRAPHQL_PARSE_FAILED');
+    throw isTooLong ? outOfBoundsError('tokens', documentBounds.tokens) : withErrorCode(error, 'GRAPHQL_PARSE_FAILED');
   }
 }
 
 /** Counts in operations and fragments; validation rejects other definitions. */
 function measure(document: DocumentNode) {
   const definitions = document.definitions.filter((one) => 'selectionSet' in one);
-  const zeros = Object.keys(bounds).map((what) => [what, 0]);
-  const count: Record<keyof typeof bounds, number> = Object.fromEntries(zeros);
+  const zeros = Object.keys(documentBounds).map((what) => [what, 0]);
+  const count: Record<keyof typeof documentBounds, number> = Object.fromEntries(zeros);
   const directives: DirectiveNode[] = [];
   let asksForSchema = false;
   let level = 0;
@@ -97,7 +97,7 @@ function measure(document: DocumentNode) {
         directives.push(node);
       },
       SelectionSet({ selections }) {
-        const names = selections.filter((node) => node.kind === Kind.FIELD).map(nameInAnswer);
+        const names = selections.filter((node) => node.kind === Kind.FIELD).map(responseName);
         count['repeated fields'] += names.length - new Set(names).size;
       },
       Field({ name, alias }) {
@@ -131,7 +131,7 @@ function levelsOfFields(document: DocumentNode, definitions: readonly Executable
     const before = known.get(name);
     if (before !== undefined) return before;
     known.set(name, 0);
-    const fragment = fragmentOf(document, name);
+    const fragment = findFragment(document, name);
     if (fragment) known.set(name, levelsOf(fragment.selectionSet));
     return known.get(name) ?? 0;
   };
@@ -141,12 +141,12 @@ function levelsOfFields(document: DocumentNode, definitions: readonly Executable
   return Math.max(0, ...levels);
 }
 
-export const fragmentOf = ({ definitions }: DocumentNode, name: string) =>
+export const findFragment = ({ definitions }: DocumentNode, name: string) =>
   definitions.find(
     (one): one is FragmentDefinitionNode => one.kind === Kind.FRAGMENT_DEFINITION && one.name.value === name,
   );
 
-export const nameInAnswer = ({ alias, name }: FieldNode): string => (alias ?? name).value;
+export const responseName = ({ alias, name }: FieldNode): string => (alias ?? name).value;
 
-export const outOfBounds = (what: string, bound: number): GraphQLError =>
-  rejectedDocument(`An operation has at most ${bound.toLocaleString('en')} ${what}.`);
+export const outOfBoundsError = (what: string, bound: number): GraphQLError =>
+  rejectedDocumentError(`An operation has at most ${bound.toLocaleString('en')} ${what}.`);

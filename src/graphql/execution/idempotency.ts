@@ -2,11 +2,11 @@ import { hash } from 'node:crypto';
 import { type ExecutionResult, type FieldNode, GraphQLError, Kind, type OperationDefinitionNode } from 'graphql';
 import { hasScope } from '../../core/context.ts';
 import { DomainError, ValidationFailed } from '../../core/errors.ts';
-import { once } from '../../core/idempotency.ts';
+import { runOncePerKey } from '../../core/idempotency.ts';
 import { REPLAYED } from '../../http/body.ts';
-import { schema } from '../schema/schema.ts';
-import { type GraphqlContext, type MaybePromise, scopeOf } from './context.ts';
-import { nameInAnswer } from './guards.ts';
+import { graphqlSchema } from '../schema/schema.ts';
+import { type GraphqlContext, type MaybePromise, scopeOfField } from './context.ts';
+import { responseName } from './guards.ts';
 
 /** Rolls back the transaction of a result with errors. The cause is the mutation's own error, if there is no other. */
 class FailedResult extends Error {
@@ -34,13 +34,13 @@ export async function executeOnce(
   }
   // Uploads are remembered by their import: no transaction stays open while a file arrives.
   if (field.name.value === 'importVehicles') return work();
-  const mutation = schema.getMutationType()?.getFields()[field.name.value];
-  const scope = mutation && scopeOf(mutation, operation.operation);
+  const mutation = graphqlSchema.getMutationType()?.getFields()[field.name.value];
+  const scope = mutation && scopeOfField(mutation, operation.operation);
   // Without the scope the resolver rejects the request.
   if (!scope || !hasScope(ctx, scope)) return work();
   const request = hash('sha256', JSON.stringify([query, variables ?? {}, operationName ?? null]));
   try {
-    const { outcome, repeated } = await once(ctx, idempotencyKey, request, async () => {
+    const { outcome, repeated } = await runOncePerKey(ctx, idempotencyKey, request, async () => {
       const result = await work();
       if (result.errors?.length) throw new FailedResult(result);
       return { status: 200, headers: {}, body: JSON.stringify(result) };
@@ -54,7 +54,7 @@ export async function executeOnce(
 }
 
 const rejected = (field: FieldNode, domainError: DomainError): ExecutionResult => {
-  const key = nameInAnswer(field);
+  const key = responseName(field);
   return {
     data: { [key]: null },
     errors: [new GraphQLError(domainError.message, { nodes: field, path: [key], originalError: domainError })],

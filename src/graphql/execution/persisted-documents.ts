@@ -3,7 +3,7 @@ import { GraphQLError, stripIgnoredCharacters } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import type { Context } from '../../core/context.ts';
 import { ValidationFailed } from '../../core/errors.ts';
-import { bounds } from './guards.ts';
+import { documentBounds } from './guards.ts';
 
 /** Documents of companies by their hash. A client sends the text again when it was dropped. */
 const kept = new LRUCache<string, LRUCache<string, string>>({ max: 64 });
@@ -12,7 +12,7 @@ const ofCompany = () =>
   new LRUCache<string, string>({ max: 1000, maxSize: 256 * 1024, sizeCalculation: ({ length }) => length + 1 });
 
 /** The text of a document, sent or kept by its hash (Apollo's way). Throws GraphQLError and ValidationFailed. */
-export function textOf(
+export function documentText(
   { query: sent, extensions }: { query?: string | null | undefined; extensions?: Record<string, unknown> | null },
   { caller, services }: Context,
 ): string | undefined {
@@ -22,7 +22,7 @@ export function textOf(
   if (trusted) return trustedText(query, id, trusted);
   if (id === undefined) return query;
   if (query === undefined) return knownText(id);
-  if (query.length > bounds.characters) return query;
+  if (query.length > documentBounds.characters) return query;
   if (hash('sha256', query) !== id) throw new ValidationFailed([], 'provided sha does not match query');
   // Only documents of callers with a token are kept.
   if (caller) {
@@ -61,7 +61,7 @@ function trustedText(query: string | undefined, id: string | undefined, trusted:
 }
 
 function isTrusted(text: string, trusted: ReadonlyMap<string, string>): boolean {
-  if (text.length > bounds.characters) return false;
+  if (text.length > documentBounds.characters) return false;
   const texts = trustedTexts.get(trusted) ?? new Set([...trusted.values()].map(stripped));
   trustedTexts.set(trusted, texts);
   return texts.has(stripped(text));

@@ -6,30 +6,30 @@ import {
   isAbstractType,
   type SelectionSetNode,
 } from 'graphql';
-import { nodeOf, nodes as nodeTypes, queries } from '../../core/reads/reads.ts';
-import type { Plan } from '../../core/sql/answer.ts';
-import type { Members, Part } from '../../core/sql/json-parts.ts';
-import type { Field, Fields, ListField, OneField } from '../../core/sql/resource.ts';
-import { isValue, type JsonTable, type ValueSql } from '../../core/sql/selection.ts';
-import { outOfBounds } from './guards.ts';
-import { type SelectionContext, selectedOf, type Variables } from './selected.ts';
-import { type ArgumentReader, argumentsOf } from './variables.ts';
+import { nodeField, nodeResources as nodeTypes, rootQueryFields } from '../../core/reads/reads.ts';
+import type { ReadPlan } from '../../core/sql/answer.ts';
+import type { AnswerMembers, AnswerPart } from '../../core/sql/json-parts.ts';
+import type { ListField, ResourceField, ResourceFields, SingleRowField } from '../../core/sql/resource.ts';
+import { isValueSql, type JsonMembers, type ValueSql } from '../../core/sql/selection.ts';
+import { outOfBoundsError } from './guards.ts';
+import { type GraphqlVariables, type SelectionContext, selectedFields } from './selected.ts';
+import { type ArgumentReader, argumentReaderOf } from './variables.ts';
 
 type GraphqlField = GraphQLField<unknown, unknown>;
 
 /** The plan for a part of a document: core's plan, and the readers of its fields' arguments. */
-export interface DocumentPlan extends Plan {
+export interface DocumentPlan extends ReadPlan {
   given: readonly ArgumentReader[];
   /** Core's texts are the whole answer: no resolver makes a part of it, nor does introspection. */
   isWhole: boolean;
 }
 
-export type PlanFactory = (planner: Planner) => DocumentPlan;
+export type PlanFactory = (planner: DocumentPlanner) => DocumentPlan;
 
 /** The plans of one operation, each made once for all variables with the same effect on `@skip` and `@include`. */
-export interface Plans {
-  queryPlan(variables: Variables): DocumentPlan;
-  planAt(place: string, variables: Variables, make: PlanFactory): DocumentPlan;
+export interface OperationPlans {
+  queryPlan(variables: GraphqlVariables): DocumentPlan;
+  planAt(place: string, variables: GraphqlVariables, make: PlanFactory): DocumentPlan;
 }
 
 const MOST_RELATIONS = 100;
@@ -43,9 +43,9 @@ interface Nodes {
   type: unknown;
 }
 
-export class Planner {
+export class DocumentPlanner {
   readonly #around: SelectionContext;
-  readonly #fields: (OneField | ListField)[] = [];
+  readonly #fields: (SingleRowField | ListField)[] = [];
   readonly #given: ArgumentReader[] = [];
   #isWhole = true;
   #relations = 0;
@@ -57,10 +57,10 @@ export class Planner {
 
   /** Plans the selection of Query; throws GraphQLError if it is out of bounds. */
   query(type: GraphQLObjectType, set: SelectionSetNode): DocumentPlan {
-    return this.#plan(this.#members(type, [set], (nodes) => this.#root(queries[nodes.field.name], nodes)));
+    return this.#plan(this.#members(type, [set], (nodes) => this.#root(rootQueryFields[nodes.field.name], nodes)));
   }
 
-  field(field: Field, type: GraphQLObjectType, nodes: readonly FieldNode[]): DocumentPlan {
+  field(field: ResourceField, type: GraphQLObjectType, nodes: readonly FieldNode[]): DocumentPlan {
     return this.#plan([['', this.#part(field, this.#nodesOf(type, nodes))]]);
   }
 
@@ -69,28 +69,28 @@ export class Planner {
     return this.#plan(this.#nodeParts(this.#nodesOf(type, nodes)));
   }
 
-  #nodeParts(nodes: Nodes): Members {
+  #nodeParts(nodes: Nodes): AnswerMembers {
     const possible = isAbstractType(nodes.type) ? this.#around.schema.getPossibleTypes(nodes.type) : [];
-    return Object.entries(nodeTypes).flatMap(([name, of]): [string, Part][] => {
+    return Object.entries(nodeTypes).flatMap(([name, of]): [string, AnswerPart][] => {
       const type = possible.find((one) => one.name === name);
-      return type ? [[name, this.#part(nodeOf(of), { ...nodes, type })]] : [];
+      return type ? [[name, this.#part(nodeField(of), { ...nodes, type })]] : [];
     });
   }
 
-  #plan(parts: Members): DocumentPlan {
-    const statements: Plan['statements'] = new WeakMap();
+  #plan(parts: AnswerMembers): DocumentPlan {
+    const statements: ReadPlan['statements'] = new WeakMap();
     return { parts, fields: this.#fields, given: this.#given, statements, isWhole: this.#isWhole };
   }
 
   /** `members` and `fields` are those of the object's resource. */
-  #object(of: { members: JsonTable; fields?: Fields | undefined }, { type, sets }: Nodes): Members {
+  #object(of: { members: JsonMembers; fields?: ResourceFields | undefined }, { type, sets }: Nodes): AnswerMembers {
     return this.#members(type, sets, (nodes) => {
       const { name } = nodes.field;
       return this.#part(of.fields?.[name] ?? of.members[name], nodes);
     });
   }
 
-  #root(field: Field | undefined, nodes: Nodes): Part {
+  #root(field: ResourceField | undefined, nodes: Nodes): AnswerPart {
     if (field) return this.#part(field, nodes);
     // The field has a resolver. Its selection of nodes is planned to check the bounds.
     this.#isWhole = false;
@@ -98,10 +98,10 @@ export class Planner {
     return { kind: 'text', text: 'null' };
   }
 
-  #part(made: Field | ValueSql | JsonTable | undefined, nodes: Nodes): Part {
+  #part(made: ResourceField | ValueSql | JsonMembers | undefined, nodes: Nodes): AnswerPart {
     if (!made) throw new Error(`the field ${nodes.field.name} has no description`);
     if (!isField(made)) {
-      if (isValue(made)) return { kind: 'value', value: made };
+      if (isValueSql(made)) return { kind: 'value', value: made };
       return { kind: 'object', members: this.#object({ members: made }, nodes) };
     }
     switch (made.kind) {
@@ -137,7 +137,7 @@ export class Planner {
     }
   }
 
-  #connection(list: ListField, { type, sets }: Nodes): Members {
+  #connection(list: ListField, { type, sets }: Nodes): AnswerMembers {
     const of = list.of();
     return this.#members(type, sets, (nodes) => {
       switch (nodes.field.name) {
@@ -161,25 +161,25 @@ export class Planner {
     });
   }
 
-  #read(field: OneField | ListField, { field: own, nodes: [node] }: Nodes): number {
-    if (node) this.#given.push(argumentsOf(field, own, node));
+  #read(field: SingleRowField | ListField, { field: own, nodes: [node] }: Nodes): number {
+    if (node) this.#given.push(argumentReaderOf(field, own, node));
     return this.#fields.push(field) - 1;
   }
 
   #relate(): void {
     this.#relations += 1;
     if (this.#relations > MOST_RELATIONS)
-      throw outOfBounds('lists, counts and related objects, with those of its fragments', MOST_RELATIONS);
+      throw outOfBoundsError('lists, counts and related objects, with those of its fragments', MOST_RELATIONS);
   }
 
   /** The parts under each name that the sets select of this type. */
-  #members(type: unknown, sets: readonly SelectionSetNode[], make: (nodes: Nodes) => Part): Members {
+  #members(type: unknown, sets: readonly SelectionSetNode[], make: (nodes: Nodes) => AnswerPart): AnswerMembers {
     if (!(type instanceof GraphQLObjectType)) throw new Error('only objects have members');
-    const { fields: found, isWhole } = selectedOf(type, sets, this.#around);
+    const { fields: found, isWhole } = selectedFields(type, sets, this.#around);
     if (!isWhole) this.#isWhole = false;
     this.count += found.size;
-    if (this.count > MOST_FIELDS) throw outOfBounds('fields, with those of its fragments', MOST_FIELDS);
-    return [...found].flatMap(([key, nodes]): [string, Part, boolean][] => {
+    if (this.count > MOST_FIELDS) throw outOfBoundsError('fields, with those of its fragments', MOST_FIELDS);
+    return [...found].flatMap(([key, nodes]): [string, AnswerPart, boolean][] => {
       const name = nodes[0]?.name.value ?? '';
       if (name === '__typename') return [[key, { kind: 'text', text: `"${type.name}"` }, key !== name]];
       if (!name.startsWith('__')) return [[key, make(this.#nodesOf(type, nodes)), key !== name]];
@@ -200,7 +200,8 @@ export class Planner {
   }
 }
 
-const isField = (made: Field | ValueSql | JsonTable): made is Field => 'kind' in made && typeof made.kind === 'string';
+const isField = (made: ResourceField | ValueSql | JsonMembers): made is ResourceField =>
+  'kind' in made && typeof made.kind === 'string';
 
 const pageFacts = {
   hasNextPage: 'hasNext',
@@ -209,4 +210,7 @@ const pageFacts = {
   endCursor: 'last',
 } as const;
 
-const factOf = ({ field }: Nodes): Part => ({ kind: 'fact', fact: pageFacts[field.name as keyof typeof pageFacts] });
+const factOf = ({ field }: Nodes): AnswerPart => ({
+  kind: 'fact',
+  fact: pageFacts[field.name as keyof typeof pageFacts],
+});

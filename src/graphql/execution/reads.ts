@@ -1,24 +1,24 @@
 import DataLoader from 'dataloader';
 import { type GraphQLResolveInfo, responsePathAsArray } from 'graphql';
-import { type Context, needScope } from '../../core/context.ts';
+import { type Context, requireScope } from '../../core/context.ts';
 import { domainErrorOf } from '../../core/database-errors.ts';
 import { CostExceeded, Unavailable } from '../../core/errors.ts';
-import { NODE, nodes } from '../../core/reads/reads.ts';
-import { type Answer, ownText, readAnswers } from '../../core/sql/answer.ts';
-import type { FieldArguments, Members, Part } from '../../core/sql/json-parts.ts';
-import { type Field, idOrNull } from '../../core/sql/resource.ts';
-import type { DocumentPlan, Plans } from './plan.ts';
-import type { Variables } from './selected.ts';
+import { NODE_ALIAS, nodeResources } from '../../core/reads/reads.ts';
+import { type PlanAnswer, readPlanAnswers, rowlessPartJson } from '../../core/sql/answer.ts';
+import type { AnswerMembers, AnswerPart, FieldArguments } from '../../core/sql/json-parts.ts';
+import { idOrNull, type ResourceField } from '../../core/sql/resource.ts';
+import type { DocumentPlan, OperationPlans } from './plan.ts';
+import type { GraphqlVariables } from './selected.ts';
 
 /** An object read by a plan, with its members under their names in the answer. */
 export class PlannedObject {
-  readonly #members: Members;
+  readonly #members: AnswerMembers;
   readonly #values: Readonly<Record<string, unknown>>;
-  readonly #reads: Answer['reads'];
+  readonly #reads: PlanAnswer['reads'];
   /** The name of its type, for a field of an interface or union. */
   readonly type: string | undefined;
 
-  constructor(members: Members, values: unknown, reads: Answer['reads'], type?: string) {
+  constructor(members: AnswerMembers, values: unknown, reads: PlanAnswer['reads'], type?: string) {
     this.type = type;
     this.#members = members;
     this.#values = values as Readonly<Record<string, unknown>>;
@@ -34,7 +34,7 @@ export class PlannedObject {
 }
 
 /** The value of a part for graphql-js; throws the error of its arguments. */
-function shown(part: Part, json: unknown, reads: Answer['reads']): unknown {
+function shown(part: AnswerPart, json: unknown, reads: PlanAnswer['reads']): unknown {
   const read = 'read' in part ? reads[part.read] : null;
   if (read instanceof Error) throw read;
   if (json === null) return null;
@@ -49,29 +49,29 @@ function shown(part: Part, json: unknown, reads: Answer['reads']): unknown {
 }
 
 /** Whether an object has these members. Types with the same members give the same answer. */
-function isMadeOf(json: object, members: Members): boolean {
+function isMadeOf(json: object, members: AnswerMembers): boolean {
   const found = Object.entries(json);
-  const isAlike = ([name, part]: Members[number], at: number) =>
+  const isAlike = ([name, part]: AnswerMembers[number], at: number) =>
     found[at]?.[0] === name && (part.kind !== 'text' || part.text === JSON.stringify(found[at]?.[1]));
   return found.length === members.length && members.every(isAlike);
 }
 
 /** The value of a root part; throws the error of a missing row. */
-function shownRoot(part: Part, text: string | null, { reads }: Answer): unknown {
+function shownRoot(part: AnswerPart, text: string | null, { reads }: PlanAnswer): unknown {
   const value = shown(part, text === null ? null : JSON.parse(text), reads);
   if (value === null && part.kind === 'one') throw part.field.of().missing((reads[part.read] as FieldArguments).values);
   return value;
 }
 
 /** The reads of one operation: one statement for a query, and one for each field of objects that core gave. */
-export class Reads {
+export class OperationReads {
   readonly #ctx: Context;
-  readonly #plans: Plans;
-  readonly #variables: Variables;
-  #query: { plan: DocumentPlan; answer: Promise<Answer> } | null = null;
+  readonly #plans: OperationPlans;
+  readonly #variables: GraphqlVariables;
+  #query: { plan: DocumentPlan; answer: Promise<PlanAnswer> } | null = null;
   readonly #loaders = new Map<string, DataLoader<object, unknown>>();
 
-  constructor(ctx: Context, plans: Plans, variables: Variables) {
+  constructor(ctx: Context, plans: OperationPlans, variables: GraphqlVariables) {
     this.#ctx = ctx;
     this.#plans = plans;
     this.#variables = variables;
@@ -89,7 +89,7 @@ export class Reads {
     } catch (error) {
       const known = domainErrorOf(error);
       // graphql-js puts the error at its path; without a database it still answers the parts that need none.
-      const some = plan.parts.some(([, part]) => ownText(this.#ctx, part) !== null);
+      const some = plan.parts.some(([, part]) => rowlessPartJson(this.#ctx, part) !== null);
       if (known && (some || !(known instanceof Unavailable))) return null;
       throw error;
     }
@@ -99,29 +99,29 @@ export class Reads {
     this.#query ??= this.#begin(this.#plans.queryPlan(this.#variables));
     const { plan, answer } = this.#query;
     const at = plan.parts.findIndex(([name]) => name === path.key);
-    const part = plan.parts[at]?.[1] as Part;
-    const own = ownText(this.#ctx, part);
+    const part = plan.parts[at]?.[1] as AnswerPart;
+    const own = rowlessPartJson(this.#ctx, part);
     if (own !== null) return shown(part, JSON.parse(own), []);
     const found = await answer;
     return shownRoot(part, found.texts[at] ?? null, found);
   }
 
   /** Reads a plan for each of `rows`; wrong arguments and missing scopes leave an error in their place. */
-  #read(plan: DocumentPlan, rows: Parameters<typeof readAnswers>[3] = null): Promise<Answer[]> {
+  #read(plan: DocumentPlan, rows: Parameters<typeof readPlanAnswers>[3] = null): Promise<PlanAnswer[]> {
     const reads = plan.given.map((readArguments, at) => {
       try {
         const read = readArguments(this.#variables);
-        needScope(this.#ctx, plan.fields[at]?.of().scope ?? 'fleets:read');
+        requireScope(this.#ctx, plan.fields[at]?.of().scope ?? 'fleets:read');
         return read;
       } catch (error) {
         return error as Error;
       }
     });
-    return readAnswers(this.#ctx, plan, reads, rows);
+    return readPlanAnswers(this.#ctx, plan, reads, rows);
   }
 
   #begin(plan: DocumentPlan) {
-    const answer = this.#read(plan).then(([one]) => one as Answer);
+    const answer = this.#read(plan).then(([one]) => one as PlanAnswer);
     // The field that awaits the answer gets its error.
     answer.catch(() => {});
     return { plan, answer };
@@ -132,7 +132,7 @@ export class Reads {
     const plan = this.#plans.planAt(placeOf(info), this.#variables, (planner) =>
       planner.node(info.parentType, info.fieldNodes),
     );
-    const answers = await this.#read(plan, { alias: NODE, columns: { id: ids.map(idOrNull) } });
+    const answers = await this.#read(plan, { alias: NODE_ALIAS, columns: { id: ids.map(idOrNull) } });
     return answers.map(({ texts, reads }) => {
       for (const [at, [type, part]] of plan.parts.entries()) {
         const json = JSON.parse(`${texts[at] ?? null}`);
@@ -152,10 +152,10 @@ export class Reads {
 
   #loaderOf(place: string, { parentType: type, fieldName, fieldNodes }: GraphQLResolveInfo) {
     if (this.#loaders.size === MOST_LOADERS) throw new CostExceeded(TOO_MANY);
-    const field = nodes[type.name]?.fields?.[fieldName] as Field;
+    const field = nodeResources[type.name]?.fields?.[fieldName] as ResourceField;
     const plan = this.#plans.planAt(place, this.#variables, (planner) => planner.field(field, type, fieldNodes));
-    const [[, part]] = plan.parts as [Members[number]];
-    const { id = '', lookups = {} } = nodes[type.name] ?? {};
+    const [[, part]] = plan.parts as [AnswerMembers[number]];
+    const { id = '', lookups = {} } = nodeResources[type.name] ?? {};
     const [alias = ''] = id.split('.');
     return new DataLoader<object, unknown>(
       async (sources) => {
@@ -197,7 +197,12 @@ const columnsOf = (sources: readonly object[]): Record<string, unknown[]> =>
   );
 
 /** Resolves fields of Query, of objects that a plan has read, and relations of objects from core. */
-export function read(source: unknown, _args: object, { reads }: { reads: Reads }, info: GraphQLResolveInfo): never {
+export function resolvePlannedField(
+  source: unknown,
+  _args: object,
+  { reads }: { reads: OperationReads },
+  info: GraphQLResolveInfo,
+): never {
   if (source instanceof PlannedObject) return source.take(info.path.key) as never;
   return (source === undefined ? reads.root(info) : reads.of(source as object, info)) as never;
 }

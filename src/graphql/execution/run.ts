@@ -1,27 +1,27 @@
 import { type ExecutionResult, execute, GraphQLError, OperationTypeNode, subscribe } from 'graphql';
 import { z } from 'zod';
 import { CostExceeded, MethodNotAllowed, Unauthenticated } from '../../core/errors.ts';
-import { countItems, readInput } from '../../core/input.ts';
-import { inChangeTurn } from '../../core/sql/send.ts';
+import { countInputItems, readInput } from '../../core/input.ts';
+import { runChangeInTurn } from '../../core/sql/send.ts';
 import { localsOf } from '../../http/request-context.ts';
 import { traced } from '../../telemetry/telemetry.ts';
-import { schema } from '../schema/schema.ts';
+import { graphqlSchema } from '../schema/schema.ts';
 import {
   AnswerBudget,
+  answerTooLargeError,
   chargeCost,
   type GraphqlContext,
-  inTime,
   type MaybePromise,
-  MOST_BYTES,
+  MOST_ANSWER_BYTES,
   type OperationRequest,
-  tooLarge,
+  withTimeLimit,
 } from './context.ts';
-import { type PreparedOperation, prepare } from './document.ts';
-import { refusal, rejectedDocument, shownResult } from './errors.ts';
+import { type PreparedOperation, prepareDocument } from './document.ts';
+import { errorResult, publicResult, rejectedDocumentError } from './errors.ts';
 import { executeOnce } from './idempotency.ts';
-import { textOf } from './persisted-documents.ts';
-import { Reads } from './reads.ts';
-import type { Variables } from './selected.ts';
+import { documentText } from './persisted-documents.ts';
+import { OperationReads } from './reads.ts';
+import type { GraphqlVariables } from './selected.ts';
 import { readVariables } from './variables.ts';
 
 /** Any object: zod's records would lose a member `__proto__`. */
@@ -34,33 +34,33 @@ const operationParams = z.object({
 });
 
 /** A result as JSON or as an object with public errors; or the results of a subscription. */
-export type Outcome = string | ExecutionResult | ResultStream;
+export type OperationResult = string | ExecutionResult | ResultStream;
 /** A stream of results whose `return` ends the source at once, even while a result is awaited. */
 export type ResultStream = AsyncIterableIterator<ExecutionResult, void>;
 
-export const isStream = (outcome: Outcome): outcome is ResultStream =>
+export const isResultStream = (outcome: OperationResult): outcome is ResultStream =>
   typeof outcome === 'object' && Symbol.asyncIterator in outcome;
 
 /** Runs a client's `query`, `variables`, `operationName` and `extensions`. Never throws. */
-export async function run(sent: unknown, request: OperationRequest): Promise<Outcome> {
+export async function runOperation(sent: unknown, request: OperationRequest): Promise<OperationResult> {
   try {
     await request.services.turns.next(request.ctx.caller?.company ?? '');
     const outcome = await begin(sent, request);
-    if (isStream(outcome)) return streamOf(outcome, request);
-    return typeof outcome === 'string' ? outcome : shownResult(outcome, request);
+    if (isResultStream(outcome)) return streamOf(outcome, request);
+    return typeof outcome === 'string' ? outcome : publicResult(outcome, request);
   } catch (error) {
-    return refusal(error as Error, request);
+    return errorResult(error as Error, request);
   }
 }
 
 /** A VIN in the text of a document. */
 const LITERAL_LENGTH = 20;
 
-async function begin(sent: unknown, request: OperationRequest): Promise<Outcome> {
+async function begin(sent: unknown, request: OperationRequest): Promise<OperationResult> {
   const params = readInput(operationParams, sent);
-  const text = textOf(params, request.ctx);
+  const text = documentText(params, request.ctx);
   if (!text) throw new GraphQLError('Must provide query string.');
-  const document = prepare(text);
+  const document = prepareDocument(text);
   if (document.errors.length > 0) return { errors: document.errors };
   const { operationName } = params;
   const operation = document.operation(operationName);
@@ -73,9 +73,9 @@ async function begin(sent: unknown, request: OperationRequest): Promise<Outcome>
   const { variables, cost } = guard(operation, params.variables ?? {}, request);
   const { LIMIT_GRAPHQL_COST } = request.services.config;
   const budget = new AnswerBudget(LIMIT_GRAPHQL_COST);
-  const context: GraphqlContext = { ...request, budget, reads: new Reads(request.ctx, operation, variables) };
+  const context: GraphqlContext = { ...request, budget, reads: new OperationReads(request.ctx, operation, variables) };
   const { variables: variableValues } = params;
-  const args = { schema, document: document.tree, operationName, variableValues, contextValue: context };
+  const args = { schema: graphqlSchema, document: document.tree, operationName, variableValues, contextValue: context };
   if (type === OperationTypeNode.SUBSCRIPTION) return traceOperation(operation, () => subscribe(args));
   const byGraphql = () => execute(args);
   const query = async () => {
@@ -84,22 +84,23 @@ async function begin(sent: unknown, request: OperationRequest): Promise<Outcome>
     return (await context.reads.text()) ?? byGraphql();
   };
   const mutation = () => {
-    const items = countItems(variableValues) + text.length / LITERAL_LENGTH;
+    const items = countInputItems(variableValues) + text.length / LITERAL_LENGTH;
     const change = () => executeOnce(context, operation.node, { ...params, query: text }, byGraphql);
     // The time of an operation does not include the wait for its turn.
-    return inChangeTurn(request.ctx, items, () => inTime(context, change()));
+    return runChangeInTurn(request.ctx, items, () => withTimeLimit(context, change()));
   };
   const result = await traceOperation(operation, () =>
-    type === OperationTypeNode.MUTATION ? mutation() : inTime(context, query()),
+    type === OperationTypeNode.MUTATION ? mutation() : withTimeLimit(context, query()),
   );
   const extensions = { cost: { requestedQueryCost: cost, maximumQueryCost: LIMIT_GRAPHQL_COST } };
   if (typeof result !== 'string') return { ...result, extensions };
-  if (Buffer.byteLength(result) > MOST_BYTES) throw tooLarge(`${MOST_BYTES.toLocaleString('en')} bytes`);
+  if (Buffer.byteLength(result) > MOST_ANSWER_BYTES)
+    throw answerTooLargeError(`${MOST_ANSWER_BYTES.toLocaleString('en')} bytes`);
   return `{"data":${result},"extensions":${JSON.stringify(extensions)}}`;
 }
 
 /** Reads the variables; throws if the caller may not run the operation, or it costs too much. */
-function guard(operation: PreparedOperation, given: Variables, request: OperationRequest) {
+function guard(operation: PreparedOperation, given: GraphqlVariables, request: OperationRequest) {
   const { ctx, res, services } = request;
   const locals = localsOf(res);
   locals.operation = operation.label;
@@ -107,8 +108,8 @@ function guard(operation: PreparedOperation, given: Variables, request: Operatio
   // GraphQL needs a token even where contracts are open without one.
   if (!ctx.caller && !operation.asksOnlyForSchema) throw new Unauthenticated('This needs a bearer token.', null);
   const { INTROSPECTION, LIMIT_GRAPHQL_COST } = services.config;
-  if (!INTROSPECTION && operation.asksForSchema) throw rejectedDocument('The schema cannot be asked for here.');
-  const variables = readVariables(schema, operation.node, given, services.config);
+  if (!INTROSPECTION && operation.asksForSchema) throw rejectedDocumentError('The schema cannot be asked for here.');
+  const variables = readVariables(graphqlSchema, operation.node, given, services.config);
   const cost = operation.costFor(variables);
   if (cost > LIMIT_GRAPHQL_COST) throw new CostExceeded(tooCostly(cost, LIMIT_GRAPHQL_COST));
   chargeCost(request, cost);
@@ -150,10 +151,10 @@ function streamOf(source: ResultStream, request: OperationRequest): ResultStream
       if (isOver) return done;
       try {
         const next = await source.next();
-        return next.done ? end() : { done: false, value: shownResult(next.value, request) };
+        return next.done ? end() : { done: false, value: publicResult(next.value, request) };
       } catch (error) {
         end();
-        return { done: false, value: refusal(error as Error, request) };
+        return { done: false, value: errorResult(error as Error, request) };
       }
     },
     async return() {

@@ -13,19 +13,19 @@ import {
   type SelectionNode,
   type SelectionSetNode,
 } from 'graphql';
-import { nameInAnswer } from './guards.ts';
+import { responseName } from './guards.ts';
 
-export type Variables = Readonly<Record<string, unknown>>;
+export type GraphqlVariables = Readonly<Record<string, unknown>>;
 
 export interface SelectionContext {
   schema: GraphQLSchema;
   fragment(name: string): FragmentDefinitionNode | undefined;
   /** The variables for `@skip` and `@include`; null leaves nothing out. */
-  variables: Variables | null;
+  variables: GraphqlVariables | null;
 }
 
 /** The fields under each name that the sets select of this type; not whole if a directive is wrong. */
-export function selectedOf(type: GraphQLObjectType, sets: readonly SelectionSetNode[], around: SelectionContext) {
+export function selectedFields(type: GraphQLObjectType, sets: readonly SelectionSetNode[], around: SelectionContext) {
   const fields = new Map<string, FieldNode[]>();
   // Each fragment counts once: fragments of fragments would multiply.
   const spread = new Set<string>();
@@ -50,7 +50,7 @@ export function selectedOf(type: GraphQLObjectType, sets: readonly SelectionSetN
     for (const node of set.selections) {
       if (!isIncluded(node)) continue;
       if (node.kind === Kind.FIELD) {
-        const key = nameInAnswer(node);
+        const key = responseName(node);
         fields.set(key, [...(fields.get(key) ?? []), node]);
       } else if (node.kind === Kind.INLINE_FRAGMENT) {
         if (applies(node)) collect(node.selectionSet);

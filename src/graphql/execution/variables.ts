@@ -11,11 +11,11 @@ import {
 } from 'graphql';
 import type { Context } from '../../core/context.ts';
 import { type InputError, MOST_INPUT_ERRORS, PayloadTooLarge, ValidationFailed } from '../../core/errors.ts';
-import { readArguments } from '../../core/sql/answer.ts';
+import { readFieldArguments } from '../../core/sql/answer.ts';
 import type { FieldArguments } from '../../core/sql/json-parts.ts';
-import type { ListField, OneField } from '../../core/sql/resource.ts';
-import { bounds, outOfBounds } from './guards.ts';
-import type { Variables } from './selected.ts';
+import type { ListField, SingleRowField } from '../../core/sql/resource.ts';
+import { documentBounds, outOfBoundsError } from './guards.ts';
+import type { GraphqlVariables } from './selected.ts';
 
 /** Members of an object: more than any input has. */
 const MOST_MEMBERS = 100;
@@ -24,9 +24,9 @@ const MOST_MEMBERS = 100;
 export function readVariables(
   schema: GraphQLSchema,
   { variableDefinitions = [] }: OperationDefinitionNode,
-  given: Variables,
+  given: GraphqlVariables,
   { LIMIT_VINS, INTROSPECTION }: Context['services']['config'],
-): Variables {
+): GraphqlVariables {
   bounded(given, LIMIT_VINS, 0);
   const { coerced, errors } = getVariableValues(schema, variableDefinitions, given, {
     maxErrors: MOST_INPUT_ERRORS,
@@ -39,7 +39,8 @@ export function readVariables(
 /** Checks sizes first: reading a value costs many times as much as sending it. */
 function bounded(value: unknown, longest: number, level: number): void {
   if (typeof value !== 'object' || value === null) return;
-  if (level > bounds['levels of values']) throw outOfBounds('levels of values', bounds['levels of values']);
+  if (level > documentBounds['levels of values'])
+    throw outOfBoundsError('levels of values', documentBounds['levels of values']);
   const isList = Array.isArray(value);
   if (isList && value.length > longest) {
     throw new PayloadTooLarge(`At most ${longest} items in one list; this one has ${value.length}.`);
@@ -76,15 +77,15 @@ function inputErrorOf({ message, nodes }: GraphQLError): InputError {
   return { path, code, message: missing ? 'is required' : text };
 }
 
-export type ArgumentReader = (variables: Variables) => FieldArguments;
+export type ArgumentReader = (variables: GraphqlVariables) => FieldArguments;
 
 /** Makes the reader of a field's arguments; arguments without variables are read once. */
-export function argumentsOf(
-  field: OneField | ListField,
+export function argumentReaderOf(
+  field: SingleRowField | ListField,
   own: GraphQLField<unknown, unknown>,
   node: FieldNode,
 ): ArgumentReader {
-  const read: ArgumentReader = (variables) => readArguments(field, getArgumentValues(own, node, variables));
+  const read: ArgumentReader = (variables) => readFieldArguments(field, getArgumentValues(own, node, variables));
   if (node.arguments?.some(({ value }) => hasVariable(value))) return read;
   let known: FieldArguments | undefined;
   return (variables) => {

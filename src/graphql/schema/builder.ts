@@ -8,7 +8,7 @@ import { inputErrorsOf } from '../../core/input.ts';
 import type { GraphqlContext } from '../execution/context.ts';
 
 /** The builder of all types and fields. Fields are non-null unless they say otherwise. */
-export const builder = new SchemaBuilder<{
+export const schemaBuilder = new SchemaBuilder<{
   Context: GraphqlContext;
   DefaultFieldNullability: false;
   Scalars: {
@@ -30,20 +30,22 @@ export const builder = new SchemaBuilder<{
   },
 });
 
-export type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer Found> ? Found : never;
-export type ObjectRef<Shape> = PothosSchemaTypes.ObjectRef<Types, Shape>;
+export type SchemaTypes = typeof schemaBuilder extends PothosSchemaTypes.SchemaBuilder<infer Found> ? Found : never;
+export type ObjectRef<Shape> = PothosSchemaTypes.ObjectRef<SchemaTypes, Shape>;
 
-builder.queryType({ description: 'What can be read. Everything is confined to the company of the bearer token.' });
-builder.mutationType({
+schemaBuilder.queryType({
+  description: 'What can be read. Everything is confined to the company of the bearer token.',
+});
+schemaBuilder.mutationType({
   description:
     'What can be changed. An error leaves the payload null and stands in `errors`, with a stable `extensions.code`. Where its path ' +
     'goes below the field, the change was made before it; with an `Idempotency-Key` it was undone.',
 });
-builder.subscriptionType({
+schemaBuilder.subscriptionType({
   description: 'What can be followed, over server-sent events (GraphQL over SSE) or WebSocket (graphql-transport-ws).',
 });
 
-builder.scalarType('DateTime', {
+schemaBuilder.scalarType('DateTime', {
   description: 'A point in time as ISO 8601 text with a zone. Answers are in UTC: `2026-01-31T08:00:00.000Z`.',
   specifiedByURL: 'https://datatracker.ietf.org/doc/html/rfc3339#section-5.6',
   serialize: (value) => value,
@@ -54,13 +56,13 @@ builder.scalarType('DateTime', {
   },
 });
 
-builder.scalarType('JSON', {
+schemaBuilder.scalarType('JSON', {
   description: 'Any JSON value, given as it is: its shape follows from what stands beside it.',
   specifiedByURL: 'https://datatracker.ietf.org/doc/html/rfc8259',
   serialize: (value) => value,
 });
 
-builder.addScalarType(
+schemaBuilder.addScalarType(
   'Upload',
   new GraphQLScalarType({
     ...GraphQLUpload.toConfig(),

@@ -1,59 +1,59 @@
-import { descriptionOf } from '../../core/fields.ts';
+import { schemaDescription } from '../../core/fields.ts';
 import {
-  activityCount,
+  activityCountSchema,
   activityInput,
-  activityMost,
-  activityUnit,
+  activityUnitSchema,
   type Company,
-  company,
-  companyActivity,
+  companySchema,
   getCompany,
+  getCompanyActivity,
+  mostActivityCounts,
 } from '../../core/reads/company.ts';
-import { historyFilter, historyItem } from '../../core/reads/history.ts';
-import type { Cost } from '../execution/cost.ts';
-import { read } from '../execution/reads.ts';
-import { builder } from './builder.ts';
-import { addList, connectionType, pageArgs } from './connection.ts';
-import { enumOf, objectOf } from './described.ts';
-import { EventConnection, EventType, typeAsStored } from './events.ts';
+import { historyFilterSchema, historyItemSchema } from '../../core/reads/history.ts';
+import type { CostExtension } from '../execution/cost.ts';
+import { resolvePlannedField } from '../execution/reads.ts';
+import { schemaBuilder } from './builder.ts';
+import { addListField, connectionType, pageArgs } from './connection.ts';
+import { enumTypeOf, objectTypeOf } from './described.ts';
+import { EventConnectionRef, EventTypeRef, eventTypeOverride } from './events.ts';
 import { FleetRef } from './fleets.ts';
 import { ImportRef } from './imports.ts';
 
-const ActivityUnit = enumOf('ActivityUnit', activityUnit, 'What activity is counted by.', {
+const ActivityUnit = enumTypeOf('ActivityUnit', activityUnitSchema, 'What activity is counted by.', {
   HOUR: 'Hours of UTC.',
   DAY: 'Days of UTC.',
 });
 
-const ActivityCountRef = objectOf('ActivityCount', activityCount, { type: typeAsStored });
+const ActivityCountRef = objectTypeOf('ActivityCount', activityCountSchema, { type: eventTypeOverride });
 
 /** Any field but `activity` has all totals counted, once. */
 type Totals = () => Promise<Company>;
 const totals = Object.fromEntries(
-  Object.keys(company.shape).map((name) => [
+  Object.keys(companySchema.shape).map((name) => [
     name,
     { resolve: async (count: Totals) => (await count())[name as keyof Company] },
   ]),
 );
-const CompanyRef = objectOf('Company', company, totals);
+const CompanyRef = objectTypeOf('Company', companySchema, totals);
 
 const { from, to, by, fleetId } = activityInput.shape;
-builder.objectField(CompanyRef, 'activity', (t) =>
+schemaBuilder.objectField(CompanyRef, 'activity', (t) =>
   t.field({
     type: [ActivityCountRef],
     description:
       'How many events of each type each hour or day had, the oldest first; those without any are left out. At most 1,000 hours or days. Errors: VALIDATION_FAILED.',
-    extensions: { size: activityMost } satisfies Cost,
+    extensions: { size: mostActivityCounts } satisfies CostExtension,
     args: {
-      from: t.arg({ type: 'DateTime', required: true, description: descriptionOf(from) }),
-      to: t.arg({ type: 'DateTime', description: descriptionOf(to) }),
-      by: t.arg({ type: ActivityUnit, required: true, defaultValue: 'DAY', description: descriptionOf(by) }),
-      fleetId: t.arg.id({ description: descriptionOf(fleetId) }),
+      from: t.arg({ type: 'DateTime', required: true, description: schemaDescription(from) }),
+      to: t.arg({ type: 'DateTime', description: schemaDescription(to) }),
+      by: t.arg({ type: ActivityUnit, required: true, defaultValue: 'DAY', description: schemaDescription(by) }),
+      fleetId: t.arg.id({ description: schemaDescription(fleetId) }),
     },
-    resolve: (_company, asked, { ctx }) => companyActivity(ctx, asked),
+    resolve: (_company, asked, { ctx }) => getCompanyActivity(ctx, asked),
   }),
 );
 
-builder.queryField('company', (t) =>
+schemaBuilder.queryField('company', (t) =>
   t.field({
     type: CompanyRef,
     description: 'The company of the bearer token: its totals, and how much happened.',
@@ -67,35 +67,35 @@ builder.queryField('company', (t) =>
   }),
 );
 
-const HistoryItemRef = objectOf('HistoryItem', historyItem, {
-  type: typeAsStored,
+const HistoryItemRef = objectTypeOf('HistoryItem', historyItemSchema, {
+  type: eventTypeOverride,
   requestId: { type: 'String' },
   importId: {
     name: 'import',
     type: ImportRef,
     description: 'The import, where it is that of a file and still kept.',
-    resolve: read,
+    resolve: resolvePlannedField,
   },
 });
-builder.objectField(HistoryItemRef, 'fleet', (t) =>
+schemaBuilder.objectField(HistoryItemRef, 'fleet', (t) =>
   t.field({
     type: FleetRef,
     nullable: true,
     description: 'The fleet it is about; null if it is about none, or the fleet is gone.',
-    resolve: read,
+    resolve: resolvePlannedField,
   }),
 );
-addList('events', EventConnection, 'Its events, oldest first.', { of: HistoryItemRef });
+addListField('events', EventConnectionRef, 'Its events, oldest first.', { of: HistoryItemRef });
 
-addList(
+addListField(
   'history',
   connectionType('History', HistoryItemRef),
   'What happened in the company as people see it, the latest first: a file, a list, a move, a contract, or what manufacturers answered in an hour is one item each. Errors: VALIDATION_FAILED.',
   {
-    args: builder.args((t) => ({
+    args: schemaBuilder.args((t) => ({
       ...pageArgs,
-      fleetId: t.id({ description: descriptionOf(historyFilter.shape.fleetId) }),
-      types: t.field({ type: [EventType], description: 'Only items of one of these types.' }),
+      fleetId: t.id({ description: schemaDescription(historyFilterSchema.shape.fleetId) }),
+      types: t.field({ type: [EventTypeRef], description: 'Only items of one of these types.' }),
     })),
   },
 );

@@ -1,18 +1,18 @@
 import type { InputFieldMap, InputRef } from '@pothos/core';
 import { z } from 'zod';
-import { BY_CREATION, directions, type Orders } from '../../core/sql/order.ts';
-import { COUNTED_MOST, PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page.ts';
-import type { Needs } from '../execution/context.ts';
-import type { Cost } from '../execution/cost.ts';
-import { read } from '../execution/reads.ts';
-import { builder, type ObjectRef } from './builder.ts';
-import { objectOf } from './described.ts';
+import { CREATION_ORDER, type SortOrders, sortDirections } from '../../core/sql/order.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, MOST_COUNTED_ROWS } from '../../core/sql/page.ts';
+import type { ScopeExtension } from '../execution/context.ts';
+import type { CostExtension } from '../execution/cost.ts';
+import { resolvePlannedField } from '../execution/reads.ts';
+import { type ObjectRef, schemaBuilder } from './builder.ts';
+import { objectTypeOf } from './described.ts';
 
-const MOST = COUNTED_MOST.toLocaleString('en');
+const MOST = MOST_COUNTED_ROWS.toLocaleString('en');
 
-export const pageArgs = builder.args((t) => ({
+export const pageArgs = schemaBuilder.args((t) => ({
   first: t.int({
-    description: `How many items from the start (or after \`after\`): 1 to ${PAGE_MAX}, by default ${PAGE_DEFAULT}.`,
+    description: `How many items from the start (or after \`after\`): 1 to ${MAX_PAGE_SIZE}, by default ${DEFAULT_PAGE_SIZE}.`,
   }),
   after: t.string({
     description:
@@ -20,29 +20,29 @@ export const pageArgs = builder.args((t) => ({
       'stand before a cursor.',
   }),
   last: t.int({
-    description: `How many items from the end (or before \`before\`): 1 to ${PAGE_MAX}. Not together with \`first\`.`,
+    description: `How many items from the end (or before \`before\`): 1 to ${MAX_PAGE_SIZE}. Not together with \`first\`.`,
   }),
   before: t.string({ description: 'Only items that come before this cursor.' }),
 }));
 
-const OrderDirection = builder.enumType('OrderDirection', {
+const OrderDirection = schemaBuilder.enumType('OrderDirection', {
   description: 'Which end of an order comes first.',
   values: {
-    ASC: { value: directions[0], description: 'The smallest, or the oldest.' },
-    DESC: { value: directions[1], description: 'The largest, or the latest.' },
+    ASC: { value: sortDirections[0], description: 'The smallest, or the oldest.' },
+    DESC: { value: sortDirections[1], description: 'The largest, or the latest.' },
   },
 });
 
 /** The type of `orderBy` for a list of these orders: `VehicleOrder` of `VehicleOrderField`. */
-function orderOf(name: string, orders: Orders, what: string) {
-  const field = builder.enumType(`${name}Field`, {
+function orderOf(name: string, orders: SortOrders, what: string) {
+  const field = schemaBuilder.enumType(`${name}Field`, {
     description: `What a list of ${what} can be sorted by.`,
     values: Object.fromEntries(Object.entries(orders).map(([key, { meaning }]) => [key, { description: meaning }])),
   });
-  return builder.inputType(name, {
+  return schemaBuilder.inputType(name, {
     description: `How a list of ${what} is sorted: what is equal stands in the order of creation. A cursor is good in its own order alone.`,
     fields: (t) => ({
-      field: t.field({ type: field, required: true, defaultValue: BY_CREATION.name, description: 'By what.' }),
+      field: t.field({ type: field, required: true, defaultValue: CREATION_ORDER.name, description: 'By what.' }),
       direction: t.field({
         type: OrderDirection,
         required: true,
@@ -54,11 +54,11 @@ function orderOf(name: string, orders: Orders, what: string) {
 }
 
 /** The arguments of a list of these items: its page, its filter and its order. */
-export function listArgs(name: string, filter: InputRef, orders?: Orders): InputFieldMap {
+export function listArgs(name: string, filter: InputRef, orders?: SortOrders): InputFieldMap {
   const items = `${name.toLowerCase()}s`;
   const type = orders && orderOf(`${name}Order`, orders, items);
   const description = 'How the list is sorted; by default, the oldest first.';
-  return builder.args((t) => ({
+  return schemaBuilder.args((t) => ({
     ...pageArgs,
     filter: t.field({ type: filter, description: `Only ${items} that fit all of this.` }),
     ...(type && { orderBy: t.field({ type, description }) }),
@@ -73,7 +73,7 @@ const pageInfo = z
     endCursor: z.string().nullable().describe('The cursor of the last item, for `after`; null on an empty page.'),
   })
   .describe('Where a page stands in its list.');
-objectOf('PageInfo', pageInfo);
+objectTypeOf('PageInfo', pageInfo);
 
 /** Stands for the type of the items, which `connectionType` gets. */
 const item = z.object({});
@@ -102,32 +102,38 @@ that are more. Vehicles are counted to the last one without a filter, and by \`e
 
 /** Makes the types `<name>Connection` and `<name>Edge` of the Relay cursor specification; gives the former. */
 export function connectionType(name: string, node: object) {
-  const size = { extensions: { size: 'page' } satisfies Cost };
-  const edgeType = objectOf(`${name}Edge`, edge, { node: { type: node } });
-  return objectOf(`${name}Connection`, connection, {
+  const size = { extensions: { size: 'page' } satisfies CostExtension };
+  const edgeType = objectTypeOf(`${name}Edge`, edge, { node: { type: node } });
+  return objectTypeOf(`${name}Connection`, connection, {
     edges: { type: [edgeType], ...size },
     nodes: { type: [node], ...size },
   });
 }
 
 /** Adds a list to the queries, or to the objects of a type. */
-export function addList<Parent>(
+export function addListField<Parent>(
   name: string,
   type: ReturnType<typeof connectionType>,
   description: string,
-  { of, args = pageArgs, ...options }: { of?: ObjectRef<Parent>; args?: InputFieldMap; extensions?: Needs } = {},
+  {
+    of,
+    args = pageArgs,
+    ...options
+  }: { of?: ObjectRef<Parent>; args?: InputFieldMap; extensions?: ScopeExtension } = {},
 ): void {
-  const field = { type, description, args, ...options, resolve: read };
-  if (of) builder.objectField(of, name, (t) => t.field(field));
-  else builder.queryField(name, (t) => t.field(field));
+  const field = { type, description, args, ...options, resolve: resolvePlannedField };
+  if (of) schemaBuilder.objectField(of, name, (t) => t.field(field));
+  else schemaBuilder.queryField(name, (t) => t.field(field));
 }
 
-export function addById<Item>(
+export function addByIdField<Item>(
   name: string,
   type: ObjectRef<Item>,
   description: string,
-  options: { extensions?: Needs } = {},
+  options: { extensions?: ScopeExtension } = {},
 ): void {
-  const args = builder.args((t) => ({ id: t.id({ required: true, description: 'Its id.' }) }));
-  builder.queryField(name, (t) => t.field({ type, nullable: true, description, args, ...options, resolve: read }));
+  const args = schemaBuilder.args((t) => ({ id: t.id({ required: true, description: 'Its id.' }) }));
+  schemaBuilder.queryField(name, (t) =>
+    t.field({ type, nullable: true, description, args, ...options, resolve: resolvePlannedField }),
+  );
 }

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import { bare, descriptionOf, fieldKind } from '../../core/fields.ts';
-import { judgedBy } from '../../core/input.ts';
-import { builder, type Types } from './builder.ts';
-import { interfacesOf } from './node.ts';
+import { schemaDescription, schemaKind, unwrapSchema } from '../../core/fields.ts';
+import { standardSchemaOf } from '../../core/input.ts';
+import { type SchemaTypes, schemaBuilder } from './builder.ts';
+import { nodeInterfaces } from './node.ts';
 
 type Members<Schema extends z.ZodObject> = keyof z.output<Schema> & string;
 
@@ -20,11 +20,11 @@ const scalars: Readonly<Record<string, string>> = {
 
 /** The type of a field. Ids are known by their names, since core reads them as any text. */
 function typeOf(name: string, schema: z.core.$ZodType): unknown {
-  const plain = bare(schema);
+  const plain = unwrapSchema(schema);
   const made = known.get(plain.def);
   if (made) return made;
   if ('element' in plain) return [typeOf(name, plain.element as z.ZodType)];
-  const scalar = /^ids?$|Ids?$/.test(name) ? 'ID' : scalars[fieldKind(plain)];
+  const scalar = /^ids?$|Ids?$/.test(name) ? 'ID' : scalars[schemaKind(plain)];
   if (!scalar) throw new Error(`${name} has no type in GraphQL`);
   return scalar;
 }
@@ -40,7 +40,7 @@ type FieldOptions =
       extensions?: object;
       resolve?: object;
     };
-export type Overrides<Schema extends z.ZodObject> = { readonly [Name in Members<Schema>]?: FieldOptions };
+export type FieldOverrides<Schema extends z.ZodObject> = { readonly [Name in Members<Schema>]?: FieldOptions };
 
 function optionsOf(
   { shape }: z.ZodObject,
@@ -50,16 +50,20 @@ function optionsOf(
     const own = except[member];
     if (own === false) return [];
     const { name = member, type = typeOf(member, schema), ...options } = own ?? {};
-    return [{ member, name, schema, options: { description: descriptionOf(schema), type, ...options } }];
+    return [{ member, name, schema, options: { description: schemaDescription(schema), type, ...options } }];
   });
 }
 
-export function objectOf<Schema extends z.ZodObject>(name: string, schema: Schema, except: Overrides<Schema> = {}) {
-  const ref = builder.objectRef<z.output<Schema>>(name);
+export function objectTypeOf<Schema extends z.ZodObject>(
+  name: string,
+  schema: Schema,
+  except: FieldOverrides<Schema> = {},
+) {
+  const ref = schemaBuilder.objectRef<z.output<Schema>>(name);
   known.set(schema.def, ref);
-  builder.objectType(ref, {
+  schemaBuilder.objectType(ref, {
     description: schema.description ?? '',
-    interfaces: interfacesOf(name) as never[],
+    interfaces: nodeInterfaces(name) as never[],
     fields: (t) =>
       Object.fromEntries(
         optionsOf(schema, except).map(({ member, name, schema, options: own }) => {
@@ -72,20 +76,24 @@ export function objectOf<Schema extends z.ZodObject>(name: string, schema: Schem
 }
 
 /** The input from GraphQL, whose optional members may be null. */
-export type Input<Schema extends z.ZodObject> = {
+export type GraphqlInput<Schema extends z.ZodObject> = {
   [Name in Members<Schema>]: undefined extends z.input<Schema>[Name]
     ? z.input<Schema>[Name] | null
     : z.input<Schema>[Name];
 };
 type InputFields<Schema extends z.ZodObject> = {
-  [Name in keyof Input<Schema>]: PothosSchemaTypes.InputFieldRef<Types, Input<Schema>[Name]>;
+  [Name in keyof GraphqlInput<Schema>]: PothosSchemaTypes.InputFieldRef<SchemaTypes, GraphqlInput<Schema>[Name]>;
 };
 
 /** The input type of a schema of core's, which validates it as an argument. */
-export const inputOf = <Schema extends z.ZodObject>(name: string, schema: Schema, except: Overrides<Schema> = {}) =>
-  builder.inputType(name, {
+export const inputTypeOf = <Schema extends z.ZodObject>(
+  name: string,
+  schema: Schema,
+  except: FieldOverrides<Schema> = {},
+) =>
+  schemaBuilder.inputType(name, {
     description: schema.description ?? '',
-    validate: judgedBy(schema),
+    validate: standardSchemaOf(schema),
     fields: (t) =>
       Object.fromEntries(
         optionsOf(schema, except).map(({ name, schema, options }) => [
@@ -95,17 +103,17 @@ export const inputOf = <Schema extends z.ZodObject>(name: string, schema: Schema
       ) as InputFields<Schema>,
   });
 
-export function enumOf<Value extends string>(
+export function enumTypeOf<Value extends string>(
   name: string,
   schema: z.ZodEnum<{ [V in Value]: V }>,
   description: string,
   meanings: Readonly<Record<Value, string>>,
-): PothosSchemaTypes.EnumRef<Types, Value> {
+): PothosSchemaTypes.EnumRef<SchemaTypes, Value> {
   const values = schema.options.map((value) => [
     value.toUpperCase().replaceAll('.', '_'),
     { value, description: meanings[value] },
   ]);
-  const ref = builder.enumType(name, { description, values: Object.fromEntries(values) });
+  const ref = schemaBuilder.enumType(name, { description, values: Object.fromEntries(values) });
   known.set(schema.def, ref);
-  return ref as PothosSchemaTypes.EnumRef<Types, Value>;
+  return ref as PothosSchemaTypes.EnumRef<SchemaTypes, Value>;
 }

@@ -1,28 +1,28 @@
 import { z } from 'zod';
-import { eligibilitySummary } from '../../core/fleets/fleet.ts';
-import { eligibilityChanges } from '../../core/following/subscriptions.ts';
-import { actor, reason, reasonCode, reasonCodeOf } from '../../core/reason.ts';
+import { eligibilitySummarySchema } from '../../core/fleets/fleet.ts';
+import { followEligibilityChanges } from '../../core/following/subscriptions.ts';
+import { actorSchema, knownReasonCode, reasonCodeSchema, reasonSchema } from '../../core/reason.ts';
 import { requestVerification } from '../../core/vehicles/eligibility.ts';
 import {
-  connectivityStatus,
-  dataDelivery,
-  eligibility,
-  eligibilityStatus,
+  connectivityStatusSchema,
+  dataDeliverySchema,
+  eligibilitySchema,
+  eligibilityStatusSchema,
   type Vehicle,
 } from '../../core/vehicles/vehicle.ts';
 import { requestVerificationInput } from '../../core/vehicles/vin-lists.ts';
-import type { Cost } from '../execution/cost.ts';
-import { read } from '../execution/reads.ts';
-import { builder } from './builder.ts';
-import { enumOf, objectOf } from './described.ts';
+import type { CostExtension } from '../execution/cost.ts';
+import { resolvePlannedField } from '../execution/reads.ts';
+import { schemaBuilder } from './builder.ts';
+import { enumTypeOf, objectTypeOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
-import { manufacturerBySlug } from './manufacturers.ts';
+import { manufacturerOverride } from './manufacturers.ts';
 import { addMutation } from './mutation.ts';
 import { VehicleRef } from './vehicles.ts';
 
-export const EligibilityStatus = enumOf(
+export const EligibilityStatusRef = enumTypeOf(
   'EligibilityStatus',
-  eligibilityStatus,
+  eligibilityStatusSchema,
   'How far the verification of a vehicle has come.',
   {
     PENDING: 'No answer yet. It is asked for in the background, again and again where need be.',
@@ -34,24 +34,29 @@ export const EligibilityStatus = enumOf(
   },
 );
 
-enumOf('DataDelivery', dataDelivery, 'How data of a vehicle can be had.', {
+enumTypeOf('DataDelivery', dataDeliverySchema, 'How data of a vehicle can be had.', {
   PULL: 'The data is fetched.',
   PUSH: 'The data is sent as it comes up.',
 });
 
-enumOf('ConnectivityStatus', connectivityStatus, 'Whether the vehicle is connected, as its manufacturer says.', {
-  ACTIVATED: 'Connected.',
-  DEACTIVATED: 'Not connected; it may be activated.',
-  UNKNOWN: 'The manufacturer does not know.',
-});
+enumTypeOf(
+  'ConnectivityStatus',
+  connectivityStatusSchema,
+  'Whether the vehicle is connected, as its manufacturer says.',
+  {
+    ACTIVATED: 'Connected.',
+    DEACTIVATED: 'Not connected; it may be activated.',
+    UNKNOWN: 'The manufacturer does not know.',
+  },
+);
 
-enumOf('ReasonActor', actor, 'Who must act for a verification to succeed.', {
+enumTypeOf('ReasonActor', actorSchema, 'Who must act for a verification to succeed.', {
   CUSTOMER: 'The owner of the fleet.',
   MANUFACTURER: 'The manufacturer, or its provider.',
   OPERATOR: 'Who runs this gateway.',
 });
 
-const ReasonCode = enumOf('ReasonCode', reasonCode, 'Why a vehicle is not eligible, or not verified yet.', {
+const ReasonCode = enumTypeOf('ReasonCode', reasonCodeSchema, 'Why a vehicle is not eligible, or not verified yet.', {
   CONNECTIVITY_DEACTIVATED: 'The vehicle’s connectivity is deactivated. Its driver or holder can activate it.',
   PRIMARY_USER_MISSING: 'The vehicle has no primary user. Its driver or holder can be assigned.',
   NOT_ELIGIBLE: 'The manufacturer says that the vehicle is not eligible, and not why.',
@@ -71,28 +76,28 @@ const ReasonCode = enumOf('ReasonCode', reasonCode, 'Why a vehicle is not eligib
   OTHER: 'A code of another version of the gateway; `message` says what it means, and REST shows the code itself.',
 });
 
-objectOf('EligibilityReason', reason, {
-  code: { type: ReasonCode, resolve: ({ code }: { code: string }) => reasonCodeOf(code) },
+objectTypeOf('EligibilityReason', reasonSchema, {
+  code: { type: ReasonCode, resolve: ({ code }: { code: string }) => knownReasonCode(code) },
 });
 
-const EligibilityRef = objectOf('Eligibility', eligibility, { manufacturer: manufacturerBySlug });
+const EligibilityRef = objectTypeOf('Eligibility', eligibilitySchema, { manufacturer: manufacturerOverride });
 
-const EligibilitySummary = objectOf('EligibilitySummary', eligibilitySummary);
-builder.objectField(FleetRef, 'eligibilitySummary', (t) =>
+const EligibilitySummary = objectTypeOf('EligibilitySummary', eligibilitySummarySchema);
+schemaBuilder.objectField(FleetRef, 'eligibilitySummary', (t) =>
   t.field({
     type: EligibilitySummary,
     description: 'How many of its vehicles have each status.',
-    resolve: read,
+    resolve: resolvePlannedField,
   }),
 );
 
-builder.queryField('eligibility', (t) =>
+schemaBuilder.queryField('eligibility', (t) =>
   t.field({
     type: EligibilityRef,
     nullable: true,
     description: 'The eligibility of a vehicle by its VIN. Errors: VEHICLE_NOT_FOUND.',
     args: { vin: t.arg.string({ required: true, description: 'A VIN, in any case, with or without spaces.' }) },
-    resolve: read,
+    resolve: resolvePlannedField,
   }),
 );
 
@@ -105,16 +110,16 @@ addMutation(
     payload: z
       .object({
         eligibilities: z
-          .array(eligibility)
+          .array(eligibilitySchema)
           .describe('What is known now, in the order of `vins`. Follow `eligibilityChanged` for the new answers.'),
       })
       .describe('The vehicles that are being verified again.'),
     change: async (ctx, input) => ({ eligibilities: await requestVerification(ctx, input) }),
   },
-  { payload: { eligibilities: { extensions: { size: 'input' } satisfies Cost } } },
+  { payload: { eligibilities: { extensions: { size: 'input' } satisfies CostExtension } } },
 );
 
-const EligibilityChange = builder.objectRef<Vehicle>('EligibilityChange').implement({
+const EligibilityChange = schemaBuilder.objectRef<Vehicle>('EligibilityChange').implement({
   description:
     'A new answer about a vehicle. Select `vehicle { id eligibility { … } }`, and a cache that goes by ids shows the answer wherever the vehicle is shown.',
   fields: (t) => ({
@@ -127,13 +132,13 @@ const EligibilityChange = builder.objectRef<Vehicle>('EligibilityChange').implem
   }),
 });
 
-builder.subscriptionField('eligibilityChanged', (t) =>
+schemaBuilder.subscriptionField('eligibilityChanged', (t) =>
   t.field({
     type: EligibilityChange,
     description:
       'Each new answer about a vehicle of the fleet, or of any fleet of the company. Slow readers get the latest answer of each vehicle. Errors: FLEET_NOT_FOUND.',
     args: { fleetId: t.arg.id({ description: 'Only vehicles of this fleet.' }) },
-    subscribe: (_root, { fleetId }, { ctx, closed }) => eligibilityChanges(ctx, { fleetId }, closed()),
+    subscribe: (_root, { fleetId }, { ctx, closed }) => followEligibilityChanges(ctx, { fleetId }, closed()),
     resolve: (vehicle) => vehicle,
   }),
 );

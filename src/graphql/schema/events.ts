@@ -1,19 +1,19 @@
-import { eventDataTypes, eventType, eventTypeOf, fleetChange } from '../../core/events/event-data.ts';
-import { type Event, event, eventFilter, eventVehicle } from '../../core/events/events.ts';
-import { EVENT_VEHICLES } from '../../core/events/record-events.ts';
-import { descriptionOf } from '../../core/fields.ts';
+import { eventDataTypes, eventTypeSchema, fleetChangeSchema, knownEventType } from '../../core/events/event-data.ts';
+import { type Event, eventFilterSchema, eventSchema, eventVehicleSchema } from '../../core/events/events.ts';
+import { MOST_EVENT_VEHICLES } from '../../core/events/record-events.ts';
+import { schemaDescription } from '../../core/fields.ts';
 import { followEvents } from '../../core/following/follow-events.ts';
-import type { Cost } from '../execution/cost.ts';
+import type { CostExtension } from '../execution/cost.ts';
 import { PlannedObject } from '../execution/reads.ts';
-import { builder, type ObjectRef } from './builder.ts';
-import { addById, addList, connectionType, listArgs } from './connection.ts';
+import { type ObjectRef, schemaBuilder } from './builder.ts';
+import { addByIdField, addListField, connectionType, listArgs } from './connection.ts';
 import { ContractRef } from './contracts.ts';
-import { enumOf, inputOf, objectOf } from './described.ts';
-import { EligibilityStatus } from './eligibility.ts';
+import { enumTypeOf, inputTypeOf, objectTypeOf } from './described.ts';
+import { EligibilityStatusRef } from './eligibility.ts';
 import { FleetRef } from './fleets.ts';
 import { VehicleRef } from './vehicles.ts';
 
-export const EventType = enumOf('EventType', eventType, 'What happened.', {
+export const EventTypeRef = enumTypeOf('EventType', eventTypeSchema, 'What happened.', {
   'fleet.created': 'A fleet was created.',
   'fleet.updated': 'Fields of a fleet changed.',
   'fleet.deleted': 'A fleet was deleted.',
@@ -31,19 +31,19 @@ export const EventType = enumOf('EventType', eventType, 'What happened.', {
 });
 
 /** The field `type` of an event from core. */
-export const typeAsStored = { type: EventType, resolve: ({ type }: { type: string }) => eventTypeOf(type) };
+export const eventTypeOverride = { type: EventTypeRef, resolve: ({ type }: { type: string }) => knownEventType(type) };
 
-objectOf('FleetChange', fleetChange);
+objectTypeOf('FleetChange', fleetChangeSchema);
 
 const MOST_CHANGES = 4;
 const except: Readonly<Record<string, object>> = {
-  FleetUpdatedData: { changes: { extensions: { size: MOST_CHANGES } satisfies Cost } },
-  EligibilityChangedData: { fromStatus: { type: EligibilityStatus }, toStatus: { type: EligibilityStatus } },
+  FleetUpdatedData: { changes: { extensions: { size: MOST_CHANGES } satisfies CostExtension } },
+  EligibilityChangedData: { fromStatus: { type: EligibilityStatusRef }, toStatus: { type: EligibilityStatusRef } },
 };
 
-const EventData = builder.unionType('EventData', {
+const EventData = schemaBuilder.unionType('EventData', {
   description: 'What changed, by the type of the event: all four types of contracts have `ContractData`.',
-  types: Object.entries(eventDataTypes).map(([name, { schema }]) => objectOf(name, schema, except[name])),
+  types: Object.entries(eventDataTypes).map(([name, { schema }]) => objectTypeOf(name, schema, except[name])),
   resolveType: (data) => (data instanceof PlannedObject ? data.type : (data as { __typename: string }).__typename),
 });
 
@@ -53,39 +53,39 @@ function dataOf({ type, ...event }: Event): object {
   return { __typename: name, ...eventDataTypes[name]?.show(event) };
 }
 
-objectOf('EventVehicle', eventVehicle);
+objectTypeOf('EventVehicle', eventVehicleSchema);
 
-const EventRef = objectOf('Event', event, {
-  type: typeAsStored,
+const EventRef = objectTypeOf('Event', eventSchema, {
+  type: eventTypeOverride,
   requestId: { type: 'String' },
   data: { type: EventData, resolve: dataOf },
   vehicles: {
-    description: `${descriptionOf(event.shape.vehicles)} They count as so many in the cost.`,
-    extensions: { size: EVENT_VEHICLES } satisfies Cost,
+    description: `${schemaDescription(eventSchema.shape.vehicles)} They count as so many in the cost.`,
+    extensions: { size: MOST_EVENT_VEHICLES } satisfies CostExtension,
   },
 });
 
-export const EventConnection = connectionType('Event', EventRef);
-const EventFilter = inputOf('EventFilter', eventFilter, { types: { type: [EventType] } });
+export const EventConnectionRef = connectionType('Event', EventRef);
+const EventFilter = inputTypeOf('EventFilter', eventFilterSchema, { types: { type: [EventTypeRef] } });
 const args = listArgs('Event', EventFilter);
-addList(
+addListField(
   'events',
-  EventConnection,
+  EventConnectionRef,
   'What happened in the company, oldest first. Reading on from the last event you know misses none. Errors: VALIDATION_FAILED (`after` is no longer kept).',
   { args },
 );
 
-addById('event', EventRef, 'One event, as long as it is kept. Errors: NOT_FOUND.');
+addByIdField('event', EventRef, 'One event, as long as it is kept. Errors: NOT_FOUND.');
 
 function addTimeline<Thing>(of: ObjectRef<Thing>, what: string): void {
   const description = `What happened to ${what}, oldest first; \`last\` gives the latest.`;
-  addList('timeline', EventConnection, description, { of, args });
+  addListField('timeline', EventConnectionRef, description, { of, args });
 }
 addTimeline(FleetRef, 'this fleet, its vehicles and their contracts');
 addTimeline(VehicleRef, 'this vehicle and its contracts');
 addTimeline(ContractRef, 'this contract');
 
-builder.subscriptionField('events', (t) =>
+schemaBuilder.subscriptionField('events', (t) =>
   t.field({
     type: EventRef,
     description:

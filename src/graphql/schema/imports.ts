@@ -1,62 +1,62 @@
 import type { FileUpload } from 'graphql-upload-minimal';
 import { z } from 'zod';
-import { importChanges } from '../../core/following/subscriptions.ts';
+import { followImportChanges } from '../../core/following/subscriptions.ts';
 import { importVehicles } from '../../core/imports/import-vehicles.ts';
 import {
-  duplicateRow,
-  importedVehicles,
+  duplicateRowSchema,
+  importedVehiclesSchema,
   importSchema,
-  importState,
+  importStateSchema,
   importVehiclesInput,
-  ROWS_SHOWN,
-  rejectedRow,
+  MOST_ROWS_SHOWN,
+  rejectedRowSchema,
 } from '../../core/imports/imports.ts';
-import type { Cost } from '../execution/cost.ts';
-import { read } from '../execution/reads.ts';
+import type { CostExtension } from '../execution/cost.ts';
+import { resolvePlannedField } from '../execution/reads.ts';
 import { openUploadedFile } from '../transport/upload.ts';
-import { builder } from './builder.ts';
-import { addById, addList, connectionType } from './connection.ts';
-import { enumOf, objectOf } from './described.ts';
+import { schemaBuilder } from './builder.ts';
+import { addByIdField, addListField, connectionType } from './connection.ts';
+import { enumTypeOf, objectTypeOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { addMutation } from './mutation.ts';
-import { changedFleet, fleetAsChanged, rejection } from './vehicles.ts';
+import { changedFleetOverrides, changedFleetShape, rejectionOverrides } from './vehicles.ts';
 
-enumOf('ImportState', importState, 'How far an import has come.', {
+enumTypeOf('ImportState', importStateSchema, 'How far an import has come.', {
   RUNNING: 'Its file is arriving.',
   STORING: 'Its rows are being stored, all or none.',
   COMPLETED: 'All of its rows are accounted for.',
   FAILED: 'It ended without effect: the fleet is as it was.',
 });
 
-export const ImportRef = objectOf('Import', importSchema, {
-  fleetId: { name: 'fleet', type: FleetRef, resolve: read },
+export const ImportRef = objectTypeOf('Import', importSchema, {
+  fleetId: { name: 'fleet', type: FleetRef, resolve: resolvePlannedField },
   rejected: { name: 'rejectedCount' },
 });
 
-addList(
+addListField(
   'rejected',
-  connectionType('RejectedRow', objectOf('RejectedRow', rejectedRow, rejection)),
+  connectionType('RejectedRow', objectTypeOf('RejectedRow', rejectedRowSchema, rejectionOverrides)),
   'The rejected rows in the order of the file, as far as they are kept: 100,000, unless the operator chose another number.',
   { of: ImportRef },
 );
 
-addList(
+addListField(
   'imports',
   connectionType('Import', ImportRef),
   'The files that were uploaded for it, oldest first; for 90 days, unless the operator chose another time.',
   { of: FleetRef },
 );
 
-objectOf('DuplicateRow', duplicateRow);
+objectTypeOf('DuplicateRow', duplicateRowSchema);
 
-addById('import', ImportRef, 'An import as far as it has come. Errors: IMPORT_NOT_FOUND.');
+addByIdField('import', ImportRef, 'An import as far as it has come. Errors: IMPORT_NOT_FOUND.');
 
 const file = z
   .custom<Promise<FileUpload>>((value) => value instanceof Promise)
   .describe(
     'CSV text, or an Excel workbook (.xlsx), with a column of VINs, with or without a header. At most 256 MiB by default.',
   );
-const shown = { extensions: { size: ROWS_SHOWN } satisfies Cost };
+const shown = { extensions: { size: MOST_ROWS_SHOWN } satisfies CostExtension };
 
 addMutation(
   'importVehicles',
@@ -65,22 +65,22 @@ addMutation(
       'Adds the vehicles of a file to a fleet, as one whole. Errors: FLEET_ID_MISSING, FLEET_NOT_FOUND, UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, VALIDATION_FAILED, IDEMPOTENCY_IN_PROGRESS, IDEMPOTENCY_KEY_REUSED, RATE_LIMITED.',
     input: importVehiclesInput.extend({ file }).describe(importVehiclesInput.description ?? ''),
     inputMeaning: 'Which file, for which fleet.',
-    payload: importedVehicles.extend(changedFleet).describe(importedVehicles.description ?? ''),
+    payload: importedVehiclesSchema.extend(changedFleetShape).describe(importedVehiclesSchema.description ?? ''),
     async change(ctx, { file, ...input }, { idempotencyKey, res }) {
       const imported = await importVehicles(ctx, input, { ...(await openUploadedFile(file, res)), idempotencyKey });
       return { ...imported, fleetId: imported.import.fleetId };
     },
   },
-  { input: { file: { type: 'Upload' } }, payload: { ...fleetAsChanged, rejected: shown, duplicates: shown } },
+  { input: { file: { type: 'Upload' } }, payload: { ...changedFleetOverrides, rejected: shown, duplicates: shown } },
 );
 
-builder.subscriptionField('importProgress', (t) =>
+schemaBuilder.subscriptionField('importProgress', (t) =>
   t.field({
     type: ImportRef,
     description:
       'An import each time it has moved on, at most ten times a second, until it has ended. May be opened before the upload. Errors: IMPORT_NOT_FOUND for what is no UUID.',
     args: { importId: t.arg.id({ required: true, description: 'The id given to `importVehicles`.' }) },
-    subscribe: (_root, { importId }, { ctx, closed }) => importChanges(ctx, { importId }, closed()),
+    subscribe: (_root, { importId }, { ctx, closed }) => followImportChanges(ctx, { importId }, closed()),
     resolve: (run) => run,
   }),
 );

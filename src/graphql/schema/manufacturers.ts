@@ -1,43 +1,49 @@
-import { listProviders, manufacturer, provider, providerBrand, providerState } from '../../core/vehicles/providers.ts';
+import {
+  listProviders,
+  manufacturerSchema,
+  providerBrandSchema,
+  providerSchema,
+  providerStateSchema,
+} from '../../core/vehicles/providers.ts';
 import type { GraphqlContext } from '../execution/context.ts';
-import type { Cost } from '../execution/cost.ts';
-import { read } from '../execution/reads.ts';
-import { builder } from './builder.ts';
-import { enumOf, objectOf } from './described.ts';
+import type { CostExtension } from '../execution/cost.ts';
+import { resolvePlannedField } from '../execution/reads.ts';
+import { schemaBuilder } from './builder.ts';
+import { enumTypeOf, objectTypeOf } from './described.ts';
 
-const ManufacturerRef = objectOf('Manufacturer', manufacturer);
+const ManufacturerRef = objectTypeOf('Manufacturer', manufacturerSchema);
 
 const MOST_MANUFACTURERS = 50;
 const MOST_PROVIDERS = 10;
 
-builder.queryField('manufacturers', (t) =>
+schemaBuilder.queryField('manufacturers', (t) =>
   t.field({
     type: [ManufacturerRef],
-    extensions: { size: MOST_MANUFACTURERS } satisfies Cost,
+    extensions: { size: MOST_MANUFACTURERS } satisfies CostExtension,
     description: 'All manufacturers the gateway knows, whether or not their vehicles can be verified.',
-    resolve: read,
+    resolve: resolvePlannedField,
   }),
 );
 
 /** The manufacturer of an object from core, by its slug; plans have it already. */
-export const manufacturerBySlug = {
+export const manufacturerOverride = {
   type: ManufacturerRef,
   resolve: ({ manufacturer: slug }: { manufacturer: string | null }, _args: object, { ctx }: GraphqlContext) =>
     ctx.services.manufacturers.list().find(({ id }) => id === slug) ?? null,
 };
 
-enumOf('ProviderState', providerState, 'Whether a provider is asked.', {
+enumTypeOf('ProviderState', providerStateSchema, 'Whether a provider is asked.', {
   OK: 'It is.',
   HELD_BACK: 'It failed, or asked for a pause: it is asked less for now.',
 });
-objectOf('ProviderBrand', providerBrand);
+objectTypeOf('ProviderBrand', providerBrandSchema);
 
-const mostOf = { extensions: { size: MOST_MANUFACTURERS } satisfies Cost };
+const mostOf = { extensions: { size: MOST_MANUFACTURERS } satisfies CostExtension };
 
-builder.queryField('providers', (t) =>
+schemaBuilder.queryField('providers', (t) =>
   t.field({
-    type: [objectOf('Provider', provider, { brands: mostOf })],
-    extensions: { size: MOST_PROVIDERS } satisfies Cost,
+    type: [objectTypeOf('Provider', providerSchema, { brands: mostOf })],
+    extensions: { size: MOST_PROVIDERS } satisfies CostExtension,
     description: 'Who answers about eligibility, and whether it does: for those who wonder why no answer comes.',
     resolve: (_root, _args, { ctx }) => listProviders(ctx),
   }),

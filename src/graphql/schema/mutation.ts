@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { type Context, renewed } from '../../core/context.ts';
-import { id } from '../../core/input.ts';
-import type { GraphqlContext, Needs } from '../execution/context.ts';
-import { builder } from './builder.ts';
-import { type Input, inputOf, type Overrides, objectOf } from './described.ts';
+import { type Context, renewContext } from '../../core/context.ts';
+import { idSchema } from '../../core/input.ts';
+import type { GraphqlContext, ScopeExtension } from '../execution/context.ts';
+import { schemaBuilder } from './builder.ts';
+import { type FieldOverrides, type GraphqlInput, inputTypeOf, objectTypeOf } from './described.ts';
 
 interface Mutation<Read extends z.ZodObject, Payload extends z.ZodObject> {
   description: string;
@@ -11,30 +11,31 @@ interface Mutation<Read extends z.ZodObject, Payload extends z.ZodObject> {
   /** The description of the argument `input`; by default that of its type. */
   inputMeaning?: string;
   payload: Payload;
-  extensions?: Needs;
-  change(ctx: Context, input: Input<Read>, context: GraphqlContext): Promise<z.output<Payload>>;
+  extensions?: ScopeExtension;
+  change(ctx: Context, input: GraphqlInput<Read>, context: GraphqlContext): Promise<z.output<Payload>>;
 }
 
 /** Adds a mutation, with the types `<Name>Input` and `<Name>Payload`. */
 export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObject>(
   name: string,
   { input, inputMeaning = input.description, payload, change, ...options }: Mutation<Read, Payload>,
-  except: { input?: Overrides<Read>; payload?: Overrides<Payload> } = {},
+  except: { input?: FieldOverrides<Read>; payload?: FieldOverrides<Payload> } = {},
 ): void {
   const type = name.replace(/^./, (letter) => letter.toUpperCase());
-  const Payload = objectOf(`${type}Payload`, payload, except.payload);
-  const Input = inputOf(`${type}Input`, input, except.input);
-  builder.mutationField(name, (t) =>
+  const Payload = objectTypeOf(`${type}Payload`, payload, except.payload);
+  const Input = inputTypeOf(`${type}Input`, input, except.input);
+  schemaBuilder.mutationField(name, (t) =>
     t.field({
       ...options,
       type: Payload,
       nullable: true,
       args: { input: t.arg({ type: Input, required: true, description: inputMeaning }) },
       // A context for each field of the request: a failed one must not affect the next.
-      resolve: ((_root: unknown, { input }: { input: Input<Read> }, context: GraphqlContext) =>
-        change(renewed(context.ctx), input, context)) as never,
+      resolve: ((_root: unknown, { input }: { input: GraphqlInput<Read> }, context: GraphqlContext) =>
+        change(renewContext(context.ctx), input, context)) as never,
     }),
   );
 }
 
-export const idOf = (description: string) => z.object({ id: id.describe('Its id.') }).describe(description);
+export const idInputSchema = (description: string) =>
+  z.object({ id: idSchema.describe('Its id.') }).describe(description);

@@ -1,31 +1,31 @@
 import { z } from 'zod';
-import { authorizeAny } from '../../core/context.ts';
+import { authorizeAnyScope } from '../../core/context.ts';
 import { readInput } from '../../core/input.ts';
-import { nodes } from '../../core/reads/reads.ts';
-import type { Needs } from '../execution/context.ts';
-import type { Cost } from '../execution/cost.ts';
+import { nodeResources } from '../../core/reads/reads.ts';
+import type { ScopeExtension } from '../execution/context.ts';
+import type { CostExtension } from '../execution/cost.ts';
 import { PlannedObject } from '../execution/reads.ts';
-import { builder } from './builder.ts';
+import { schemaBuilder } from './builder.ts';
 
 const NODES_MAX = 100;
 const nodesInput = z.object({ ids: z.array(z.string()).max(NODES_MAX, `has at most ${NODES_MAX} ids`) });
 
-export const resolvePlanned = (value: unknown) => (value instanceof PlannedObject ? value.type : null) as never;
+export const resolvePlannedType = (value: unknown) => (value instanceof PlannedObject ? value.type : null) as never;
 
-const NodeRef = builder.interfaceRef<{ id: string }>('Node').implement({
-  description: `What can be read again by its id alone: ${Object.keys(nodes).join(', ')}.`,
+const NodeRef = schemaBuilder.interfaceRef<{ id: string }>('Node').implement({
+  description: `What can be read again by its id alone: ${Object.keys(nodeResources).join(', ')}.`,
   fields: (t) => ({ id: t.exposeID('id', { description: 'Identifies it: the same in both interfaces.' }) }),
-  resolveType: resolvePlanned,
+  resolveType: resolvePlannedType,
 });
 
-export const interfacesOf = (name: string) => (name in nodes ? [NodeRef] : []);
+export const nodeInterfaces = (name: string) => (name in nodeResources ? [NodeRef] : []);
 
 const same =
   'Null, without an error, for what is not there, is not the company’s, or is of a scope that the token lacks.';
 const readScopes = ['fleets:read', 'contracts:read'] as const;
-const needs = { scope: null } satisfies Needs;
+const needs = { scope: null } satisfies ScopeExtension;
 
-builder.queryFields((t) => ({
+schemaBuilder.queryFields((t) => ({
   node: t.field({
     type: NodeRef,
     nullable: true,
@@ -33,7 +33,7 @@ builder.queryFields((t) => ({
     extensions: needs,
     args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
     async resolve(_root, { id }, { ctx, reads }, info) {
-      authorizeAny(ctx, readScopes);
+      authorizeAnyScope(ctx, readScopes);
       const [found] = await reads.nodes([String(id)], info);
       return (found ?? null) as never;
     },
@@ -42,10 +42,10 @@ builder.queryFields((t) => ({
     type: [NodeRef],
     nullable: { list: false, items: true },
     description: `Whatever has these ids, in their order. ${same} Errors: VALIDATION_FAILED (more than ${NODES_MAX} ids).`,
-    extensions: { ...needs, size: 'input' } satisfies Needs & Cost,
+    extensions: { ...needs, size: 'input' } satisfies ScopeExtension & CostExtension,
     args: { ids: t.arg.idList({ required: true, description: `Their ids, at most ${NODES_MAX}.` }) },
     resolve(_root, { ids }, { ctx, reads }, info) {
-      authorizeAny(ctx, readScopes);
+      authorizeAnyScope(ctx, readScopes);
       return reads.nodes(readInput(nodesInput, { ids: ids.map(String) }).ids, info) as never;
     },
   }),

@@ -8,9 +8,9 @@ import './manufacturers.ts';
 import './search.ts';
 import './vehicles.ts';
 import './webhooks.ts';
-import { scopesFirst } from '../execution/context.ts';
-import { counted } from '../execution/counted.ts';
-import { builder } from './builder.ts';
+import { withScopeChecks } from '../execution/context.ts';
+import { withAnswerBudget } from '../execution/counted.ts';
+import { schemaBuilder } from './builder.ts';
 
 /** The whole GraphQL API as one schema; `schema.graphql` is its print. */
-export const schema = scopesFirst(counted(builder.toSchema()));
+export const graphqlSchema = withScopeChecks(withAnswerBudget(schemaBuilder.toSchema()));

@@ -2,49 +2,49 @@ import { z } from 'zod';
 import { fleetAfterChange } from '../../core/fleets/fleets.ts';
 import { addVehicles } from '../../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../../core/vehicles/delete-vehicles.ts';
-import { moveVehicles, readMoved } from '../../core/vehicles/move-vehicles.ts';
-import { vehicle, vehicleFilter, vehicleOrders } from '../../core/vehicles/vehicle.ts';
+import { moveVehicles, readMovedVehicles } from '../../core/vehicles/move-vehicles.ts';
+import { vehicleFilterSchema, vehicleSchema, vehicleSortOrders } from '../../core/vehicles/vehicle.ts';
 import {
-  addedVehicles,
-  addMode,
+  addedVehiclesSchema,
+  addModeSchema,
+  addSummarySchema,
   addVehiclesInput,
-  deletedVehicle,
-  deletedVehicles,
+  deletedVehicleSchema,
+  deletedVehiclesSchema,
   deleteVehiclesInput,
-  movedVehicles,
+  movedVehiclesSchema,
   moveVehiclesInput,
-  rejectedVin,
-  rejectionCode,
-  summary,
-  vehiclesNotFound,
+  rejectedVinSchema,
+  rejectionCodeSchema,
+  vehiclesNotFoundSchema,
 } from '../../core/vehicles/vin-lists.ts';
 import type { GraphqlContext } from '../execution/context.ts';
-import type { Cost } from '../execution/cost.ts';
-import { read } from '../execution/reads.ts';
-import { builder } from './builder.ts';
-import { addList, connectionType, listArgs } from './connection.ts';
-import { enumOf, inputOf, objectOf } from './described.ts';
+import type { CostExtension } from '../execution/cost.ts';
+import { resolvePlannedField } from '../execution/reads.ts';
+import { schemaBuilder } from './builder.ts';
+import { addListField, connectionType, listArgs } from './connection.ts';
+import { enumTypeOf, inputTypeOf, objectTypeOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
-import { manufacturerBySlug } from './manufacturers.ts';
-import { addMutation, idOf } from './mutation.ts';
+import { manufacturerOverride } from './manufacturers.ts';
+import { addMutation, idInputSchema } from './mutation.ts';
 
-export const VehicleRef = objectOf('Vehicle', vehicle, {
-  fleetId: { name: 'fleet', type: FleetRef, resolve: read },
-  manufacturer: manufacturerBySlug,
+export const VehicleRef = objectTypeOf('Vehicle', vehicleSchema, {
+  fleetId: { name: 'fleet', type: FleetRef, resolve: resolvePlannedField },
+  manufacturer: manufacturerOverride,
 });
 
 const VehicleConnection = connectionType('Vehicle', VehicleRef);
-const filter = inputOf('VehicleFilter', vehicleFilter, { manufacturer: { type: 'ID' } });
-const vehicleArgs = listArgs('Vehicle', filter, vehicleOrders);
-addList('vehicles', VehicleConnection, 'Its vehicles.', { of: FleetRef, args: vehicleArgs });
-addList(
+const filter = inputTypeOf('VehicleFilter', vehicleFilterSchema, { manufacturer: { type: 'ID' } });
+const vehicleArgs = listArgs('Vehicle', filter, vehicleSortOrders);
+addListField('vehicles', VehicleConnection, 'Its vehicles.', { of: FleetRef, args: vehicleArgs });
+addListField(
   'vehicles',
   VehicleConnection,
   'The vehicles of all fleets of the company. `filter: { eligibility: FAILED }` with `eligibility { reason { message actor } }` tells which failed, and who must do what.',
   { args: vehicleArgs },
 );
 
-const VehicleBy = builder.inputType('VehicleBy', {
+const VehicleBy = schemaBuilder.inputType('VehicleBy', {
   description: 'Names one vehicle, in one of these ways.',
   isOneOf: true,
   fields: (t) => ({
@@ -53,23 +53,23 @@ const VehicleBy = builder.inputType('VehicleBy', {
   }),
 });
 
-builder.queryField('vehicle', (t) =>
+schemaBuilder.queryField('vehicle', (t) =>
   t.field({
     type: VehicleRef,
     nullable: true,
     description: 'One vehicle. Errors: VEHICLE_NOT_FOUND.',
     args: { by: t.arg({ type: VehicleBy, required: true, description: 'Which one.' }) },
-    resolve: read,
+    resolve: resolvePlannedField,
   }),
 );
 
-enumOf('AddMode', addMode, 'What becomes of the good values when others are rejected.', {
+enumTypeOf('AddMode', addModeSchema, 'What becomes of the good values when others are rejected.', {
   partial: 'They are stored.',
   atomic: 'Nothing is stored, and the call is rejected.',
 });
 
-objectOf('AddSummary', summary);
-const RejectionCode = enumOf('RejectionCode', rejectionCode, 'Why a value was rejected.', {
+objectTypeOf('AddSummary', addSummarySchema);
+const RejectionCode = enumTypeOf('RejectionCode', rejectionCodeSchema, 'Why a value was rejected.', {
   VIN_INVALID_LENGTH: 'It has not 17 characters.',
   VIN_INVALID_CHARACTER: 'It has a character that no VIN has.',
   VIN_SPREADSHEET_DAMAGE: 'A spreadsheet has made a number of it.',
@@ -78,16 +78,19 @@ const RejectionCode = enumOf('RejectionCode', rejectionCode, 'Why a value was re
   OTHER: 'A code of another version of the gateway; `message` says what it means, and REST shows the code itself.',
 });
 /** The field `code` of a rejection from core. */
-export const rejection = {
-  code: { type: RejectionCode, resolve: ({ code }: { code: string }) => rejectionCode.catch('OTHER').parse(code) },
+export const rejectionOverrides = {
+  code: {
+    type: RejectionCode,
+    resolve: ({ code }: { code: string }) => rejectionCodeSchema.catch('OTHER').parse(code),
+  },
 };
-objectOf('RejectedVin', rejectedVin, rejection);
+objectTypeOf('RejectedVin', rejectedVinSchema, rejectionOverrides);
 
-const asManyAsNamed = { extensions: { size: 'input' } satisfies Cost };
+const asManyAsNamed = { extensions: { size: 'input' } satisfies CostExtension };
 
 /** The id of the changed fleet in a payload, and how it is shown there. */
-export const changedFleet = { fleetId: vehicle.shape.fleetId };
-export const fleetAsChanged = {
+export const changedFleetShape = { fleetId: vehicleSchema.shape.fleetId };
+export const changedFleetOverrides = {
   fleetId: {
     name: 'fleet',
     type: FleetRef,
@@ -104,30 +107,30 @@ addMutation(
     description:
       'Adds vehicles to a fleet; they are verified at once, in the background. Rejected when every value is wrong, or any in mode ATOMIC. Errors: FLEET_NOT_FOUND, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
     input: addVehiclesInput,
-    payload: addedVehicles.extend(changedFleet).describe(addedVehicles.description ?? ''),
+    payload: addedVehiclesSchema.extend(changedFleetShape).describe(addedVehiclesSchema.description ?? ''),
     change: async (ctx, input) => ({ ...(await addVehicles(ctx, input)), fleetId: input.fleetId }),
   },
-  { payload: { ...fleetAsChanged, vehicles: asManyAsNamed, rejected: asManyAsNamed } },
+  { payload: { ...changedFleetOverrides, vehicles: asManyAsNamed, rejected: asManyAsNamed } },
 );
 
 addMutation(
   'deleteVehicle',
   {
     description: 'Deletes a vehicle with its contracts. Errors: VEHICLE_NOT_FOUND.',
-    input: idOf('The vehicle to delete.'),
+    input: idInputSchema('The vehicle to delete.'),
     payload: z
-      .object({ ...changedFleet, vehicle: vehicle.describe('The vehicle as it was.') })
+      .object({ ...changedFleetShape, vehicle: vehicleSchema.describe('The vehicle as it was.') })
       .describe('The deleted vehicle.'),
     async change(ctx, input) {
       const deleted = await deleteVehicle(ctx, input);
       return { vehicle: deleted, fleetId: deleted.fleetId };
     },
   },
-  { payload: fleetAsChanged },
+  { payload: changedFleetOverrides },
 );
 
-objectOf('DeletedVehicle', deletedVehicle);
-objectOf('VehiclesNotFound', vehiclesNotFound);
+objectTypeOf('DeletedVehicle', deletedVehicleSchema);
+objectTypeOf('VehiclesNotFound', vehiclesNotFoundSchema);
 
 addMutation(
   'deleteVehicles',
@@ -135,18 +138,18 @@ addMutation(
     description:
       'Deletes vehicles of a fleet with their contracts. What is not there is no error. Errors: FLEET_NOT_FOUND, NOTHING_TO_DELETE, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
     input: deleteVehiclesInput,
-    payload: deletedVehicles.extend(changedFleet).describe(deletedVehicles.meta()?.description ?? ''),
+    payload: deletedVehiclesSchema.extend(changedFleetShape).describe(deletedVehiclesSchema.meta()?.description ?? ''),
     change: async (ctx, input) => ({ ...(await deleteVehicles(ctx, input)), fleetId: input.fleetId }),
   },
-  { payload: { ...fleetAsChanged, deleted: asManyAsNamed } },
+  { payload: { ...changedFleetOverrides, deleted: asManyAsNamed } },
 );
 
 const movedAsVehicles = {
   name: 'vehicles',
   type: [VehicleRef],
   description: 'The vehicles that are in the fleet now, also those that were there before.',
-  resolve: (payload: Parameters<typeof readMoved>[1], _args: object, { ctx }: GraphqlContext) =>
-    readMoved(ctx, payload),
+  resolve: (payload: Parameters<typeof readMovedVehicles>[1], _args: object, { ctx }: GraphqlContext) =>
+    readMovedVehicles(ctx, payload),
   ...asManyAsNamed,
 };
 addMutation(
@@ -155,8 +158,8 @@ addMutation(
     description:
       'Moves vehicles of the company to a fleet, whichever fleets they are in. Their contracts go with them, and their eligibility stays. What is not there is no error. Errors: FLEET_NOT_FOUND, NOTHING_TO_MOVE, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
     input: moveVehiclesInput,
-    payload: movedVehicles.extend(changedFleet).describe(movedVehicles.meta()?.description ?? ''),
+    payload: movedVehiclesSchema.extend(changedFleetShape).describe(movedVehiclesSchema.meta()?.description ?? ''),
     change: async (ctx, input) => ({ ...(await moveVehicles(ctx, input)), fleetId: input.fleetId }),
   },
-  { payload: { ...fleetAsChanged, moved: movedAsVehicles } },
+  { payload: { ...changedFleetOverrides, moved: movedAsVehicles } },
 );

@@ -5,7 +5,7 @@ interface Situation {
 }
 
 /** The first tabs of GraphiQL: three things to try. Lines fit half a window. */
-export const exampleTabs = (situation: Situation) => [explore(situation), verify, upload(situation)];
+export const graphiqlTabs = (situation: Situation) => [explore(situation), verify, upload(situation)];
 
 const explore = ({ development }: Situation) => ({
   query: `# Your fleets and the first of their vehicles.

@@ -4,7 +4,7 @@ import { MethodNotAllowed } from '../../core/errors.ts';
 import { type Assets, assetsOf, loadedOnce, sendAsset } from '../../http/assets.ts';
 import { html } from '../../http/pages/html.ts';
 import { type HttpServices, localsOf, ownToken } from '../../http/request-context.ts';
-import { exampleTabs } from './graphiql-tabs.ts';
+import { graphiqlTabs } from './graphiql-tabs.ts';
 
 /** The page connects to this server alone. Its editor needs inline styles. */
 const POLICY =
@@ -19,11 +19,11 @@ export async function sendGraphiql(services: HttpServices, req: Request, res: Re
 }
 
 function pageOf({ version }: Assets, origin: string, token: string | undefined): string {
-  const addressOf = (name: string) => `${ASSETS}${version}/${name}`;
+  const addressOf = (name: string) => `${GRAPHIQL_ASSETS_PATH}${version}/${name}`;
   const development = token !== undefined;
   // A placeholder for the token would be a wrong token, with which not even the schema can be read.
   const headers = JSON.stringify(development ? { Authorization: `Bearer ${token}` } : {}, null, 2);
-  const tabs = exampleTabs({ origin, importId: randomUUID(), development });
+  const tabs = graphiqlTabs({ origin, importId: randomUUID(), development });
   const options = {
     title: 'Fleet Gateway',
     defaultTabs: tabs.map((tab) => ({ ...tab, headers })),
@@ -60,7 +60,7 @@ function originOf(req: Request): string {
   return `${req.protocol}://${/^[\w.:[\]-]+$/.test(host) ? host : 'localhost'}`;
 }
 
-export const ASSETS = '/graphiql/';
+export const GRAPHIQL_ASSETS_PATH = '/graphiql/';
 
 /** The page has only data: a script in it would need a weaker policy. */
 const start = `const { options, workers } = JSON.parse(document.getElementById('root').dataset.start);
@@ -98,8 +98,8 @@ const graphiqlAssets = loadedOnce(async () => {
 });
 
 export async function sendGraphiqlAsset(req: Request, res: Response): Promise<void> {
-  localsOf(res).route = `${ASSETS}:version/:file`;
+  localsOf(res).route = `${GRAPHIQL_ASSETS_PATH}:version/:file`;
   if (req.method !== 'GET' && req.method !== 'HEAD') throw new MethodNotAllowed(req.method, ['GET', 'HEAD']);
-  const [version, name = ''] = req.path.slice(ASSETS.length).split('/');
+  const [version, name = ''] = req.path.slice(GRAPHIQL_ASSETS_PATH.length).split('/');
   sendAsset(res, await graphiqlAssets(), version, name);
 }

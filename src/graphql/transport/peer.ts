@@ -1,7 +1,7 @@
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
 import { msLeft } from '../../http/connections/closed.ts';
-import type { Outcome } from '../execution/run.ts';
+import type { OperationResult } from '../execution/run.ts';
 
 /** The interval of pings; a client that does not answer one has disconnected. */
 const BEAT_MS = 15_000;
@@ -18,15 +18,15 @@ const BAD_REQUEST = 4400;
 /** The protocol's clients come back after it, with another token. */
 const FORBIDDEN = 4403;
 
-type RunOperation = (sent: unknown) => Promise<Outcome>;
+type RunOperation = (sent: unknown) => Promise<OperationResult>;
 
 /** One WebSocket for graphql-ws. It never outlives its token. */
-export class Peer {
+export class WebSocketPeer {
   readonly protocol: string;
   operations = 0;
   readonly #socket: WebSocket;
   readonly #over = new AbortController();
-  readonly #running = new Set<Promise<Outcome>>();
+  readonly #running = new Set<Promise<OperationResult>>();
   #run: RunOperation | undefined;
   #alive = true;
 
@@ -57,7 +57,7 @@ export class Peer {
     this.over.addEventListener('abort', () => clearTimeout(timer));
   }
 
-  operate(sent: unknown): Promise<Outcome> {
+  operate(sent: unknown): Promise<OperationResult> {
     const running = (this.#run as RunOperation)(sent);
     this.#running.add(running);
     return running.finally(() => this.#running.delete(running));

@@ -2,8 +2,8 @@ import type { Writable } from 'node:stream';
 import type { Request, Response } from 'express';
 import { type FileUpload, processRequest } from 'graphql-upload-minimal';
 import { MalformedJson, UnsupportedMediaType } from '../../core/errors.ts';
-import { mayBeTable, noTable } from '../../core/imports/csv/head.ts';
-import type { Upload } from '../../core/imports/import-vehicles.ts';
+import { mayBeTableFile, notTableMessage } from '../../core/imports/csv/head.ts';
+import type { UploadedFile } from '../../core/imports/import-vehicles.ts';
 import { leftOf } from '../../http/connections/closed.ts';
 import { piecesOf, tornForm } from '../../http/multipart.ts';
 import { type AnswerHead, localsOf } from '../../http/request-context.ts';
@@ -53,10 +53,10 @@ const formOf = (req: Request): Request =>
 export async function openUploadedFile(
   upload: Promise<FileUpload>,
   res: AnswerHead,
-): Promise<Pick<Upload, 'file' | 'signal'>> {
+): Promise<Pick<UploadedFile, 'file' | 'signal'>> {
   try {
     const { mimetype, createReadStream } = await upload;
-    if (!mayBeTable(mimetype)) throw new UnsupportedMediaType(noTable(mimetype));
+    if (!mayBeTableFile(mimetype)) throw new UnsupportedMediaType(notTableMessage(mimetype));
     return { file: piecesOf(createReadStream()), signal: localsOf(res).upload ?? AbortSignal.abort() };
   } catch (error) {
     throw tornForm(error);

@@ -7,15 +7,15 @@ import type { ServerOptions } from 'graphql-ws';
 import type { WebSocket } from 'ws';
 import { type Caller, contextOf } from '../../core/context.ts';
 import { DomainError, type ErrorCode, RateLimited, Unauthenticated } from '../../core/errors.ts';
-import { Shares } from '../../fairness/shares.ts';
+import { SharedPlaces } from '../../fairness/shares.ts';
 import { loadedOnce } from '../../http/assets.ts';
 import type { Upgrades } from '../../http/connections/server.ts';
 import { countRequest, type HttpServices, localsOf, payerOf } from '../../http/request-context.ts';
 import type { OperationRequest } from '../execution/context.ts';
-import { refusal, sentResult } from '../execution/errors.ts';
-import { isStream, type Outcome, run } from '../execution/run.ts';
-import { schema } from '../schema/schema.ts';
-import { Peer } from './peer.ts';
+import { errorResult, resultWithoutHttp } from '../execution/errors.ts';
+import { isResultStream, type OperationResult, runOperation } from '../execution/run.ts';
+import { graphqlSchema } from '../schema/schema.ts';
+import { WebSocketPeer } from './peer.ts';
 
 /** Close codes of the protocol. Clients come back after 4403 and 1013, never after 4400, 4401 and 4500. */
 const closeCodes: Partial<Record<ErrorCode, number>> = { UNAUTHENTICATED: 4401, FORBIDDEN: 4403 };
@@ -32,7 +32,7 @@ const NOTHING = parse('{ __typename }');
 const ENDED = 'The operation has ended.';
 
 /** GraphQL over WebSocket (`graphql-transport-ws`) at /graphql. */
-export function webSockets(services: HttpServices): Upgrades {
+export function graphqlWebSockets(services: HttpServices): Upgrades {
   const server = loadedOnce(() => openServer(services));
   return {
     accepts: ({ headers, url = '' }) =>
@@ -57,7 +57,7 @@ const MOST_COMPANY_OPERATIONS = 1000;
 const MOST_OPERATIONS = 50;
 
 const placesFor = ({ LIMIT_CONNECTIONS: capacity }: HttpServices['config']) =>
-  new Shares({ capacity, reserve: Math.floor(capacity / 4) });
+  new SharedPlaces({ capacity, reserve: Math.floor(capacity / 4) });
 
 const atMost = (count: number, what: string) =>
   new RateLimited(1, `At most ${count.toLocaleString('en')} ${what} at a time. Try again when one has ended.`);
@@ -70,13 +70,13 @@ async function openServer(services: HttpServices) {
   const sockets = new WebSocketServer({ noServer: true, clientTracking: false, maxPayload, handleProtocols });
   return (req: IncomingMessage, socket: Duplex, head: Buffer): void =>
     sockets.handleUpgrade(req, socket, head, (webSocket: WebSocket) => {
-      const peer = new Peer(webSocket, services.ending);
+      const peer = new WebSocketPeer(webSocket, services.ending);
       const closed = server.opened(peer, peer);
       webSocket.once('close', (code, reason) => void closed(code, String(reason)));
     });
 }
 
-function rules(services: HttpServices): ServerOptions<Record<string, unknown>, Peer> {
+function rules(services: HttpServices): ServerOptions<Record<string, unknown>, WebSocketPeer> {
   const operate = operations(services);
   const places = placesFor(services.config);
   return {
@@ -105,14 +105,14 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, P
       // graphql-ws would parse the database's text and write it again.
       if (typeof outcome === 'string') {
         if (id in subscriptions) void peer.send(`{"id":${JSON.stringify(id)},"type":"next","payload":${outcome}}`);
-        return { schema, document: NOTHING, rootValue: nothingMore() };
+        return { schema: graphqlSchema, document: NOTHING, rootValue: nothingMore() };
       }
       // The protocol has a message of its own for a refused operation.
-      if ('errors' in outcome && outcome.data === undefined) return sentResult(outcome).errors ?? [];
-      return { schema, document: NOTHING, rootValue: outcome };
+      if ('errors' in outcome && outcome.data === undefined) return resultWithoutHttp(outcome).errors ?? [];
+      return { schema: graphqlSchema, document: NOTHING, rootValue: outcome };
     },
     execute: ({ rootValue }: ExecutionArgs) => rootValue as ExecutionResult,
-    onNext: (_context, _id, _payload, _args, result) => sentResult(result as ExecutionResult),
+    onNext: (_context, _id, _payload, _args, result) => resultWithoutHttp(result as ExecutionResult),
   };
 }
 
@@ -123,7 +123,7 @@ function operations(services: HttpServices) {
   const places = placesFor(services.config);
 
   /** Counts an operation until its end; throws RateLimited for one too many. */
-  function admit(peer: Peer, company: string, closed: AbortSignal): void {
+  function admit(peer: WebSocketPeer, company: string, closed: AbortSignal): void {
     if (peer.operations >= MOST_OPERATIONS) throw atMost(MOST_OPERATIONS, 'operations on a WebSocket');
     const giveBack = places.take(company, MOST_COMPANY_OPERATIONS);
     if (!giveBack) throw atMost(MOST_COMPANY_OPERATIONS, 'operations of a company on its WebSockets');
@@ -134,7 +134,7 @@ function operations(services: HttpServices) {
     });
   }
 
-  return async (sent: unknown, caller: Caller, peer: Peer): Promise<Outcome> => {
+  return async (sent: unknown, caller: Caller, peer: WebSocketPeer): Promise<OperationResult> => {
     const began = performance.now();
     const ended = new AbortController();
     const closed = AbortSignal.any([peer.over, ended.signal]);
@@ -147,18 +147,18 @@ function operations(services: HttpServices) {
       closed: () => closed,
       onEnd: () => ended.abort(ENDED),
     };
-    const outcome = await admitted().catch((error: Error) => refusal(error, request));
-    if (!isStream(outcome)) ended.abort(ENDED);
+    const outcome = await admitted().catch((error: Error) => errorResult(error, request));
+    if (!isResultStream(outcome)) ended.abort(ENDED);
     const { operation, code } = localsOf(res);
     const ms = Math.round((performance.now() - began) * 10) / 10;
     services.log.info({ requestId, company: caller.company, operation, code, ms }, 'operation');
     services.changes.emit('outcome', 'operation', code ?? 'OK', 1);
     return outcome;
 
-    async function admitted(): Promise<Outcome> {
+    async function admitted(): Promise<OperationResult> {
       admit(peer, caller.company, closed);
       await countRequest(services, payer, res);
-      return run(sent, request);
+      return runOperation(sent, request);
     }
   };
 }

@@ -5,20 +5,20 @@ import { ValidationFailed } from '../../core/errors.ts';
 import { loadedOnce } from '../../http/assets.ts';
 import type { HttpServices } from '../../http/request-context.ts';
 import type { OperationRequest } from '../execution/context.ts';
-import { shownResult } from '../execution/errors.ts';
-import { isStream, type Outcome, type ResultStream, run } from '../execution/run.ts';
+import { publicResult } from '../execution/errors.ts';
+import { isResultStream, type OperationResult, type ResultStream, runOperation } from '../execution/run.ts';
 
-export interface Exchange {
+export interface GraphqlExchange {
   request: OperationRequest;
-  outcome?: Outcome;
+  outcome?: OperationResult;
 }
 
-type YogaPlugin = Plugin<{ exchange: Exchange }, { exchange: Exchange }>;
+type YogaPlugin = Plugin<{ exchange: GraphqlExchange }, { exchange: GraphqlExchange }>;
 
 /** Answers by Yoga, which reads GET and other forms of a request, and writes SSE and other forms of an answer. */
-export function yoga(services: HttpServices) {
+export function yogaHandler(services: HttpServices) {
   const load = loadedOnce(() => openYoga(services));
-  return async (req: Request, res: Response, exchange: Exchange): Promise<void> => {
+  return async (req: Request, res: Response, exchange: GraphqlExchange): Promise<void> => {
     // Yoga would answer an invalid URL with its stack.
     if (!URL.canParse(`${req.protocol}://${req.headers.host || 'localhost'}${req.originalUrl}`)) {
       throw new ValidationFailed([], 'The Host header and the address make no URL.');
@@ -30,7 +30,7 @@ export function yoga(services: HttpServices) {
 async function openYoga({ config }: HttpServices) {
   // Loaded at first use: it is a fifth of all modules, and few requests need it.
   const { createYoga } = await import('graphql-yoga');
-  return createYoga<{ exchange: Exchange }>({
+  return createYoga<{ exchange: GraphqlExchange }>({
     graphqlEndpoint: '/graphql',
     plugins: [running, streaming, refusals],
     maxRequestBodySize: config.LIMIT_JSON_BYTES,
@@ -45,15 +45,15 @@ async function openYoga({ config }: HttpServices) {
   });
 }
 
-/** `run` gives the result in place of Yoga's own steps. */
+/** `runOperation` gives the result in place of Yoga's own steps. */
 const running: YogaPlugin = {
   onParams({ params, setParams, paramsHandler, setParamsHandler, context: { exchange } }) {
     // Yoga demands a text, which a hash may replace.
     setParams({ ...params, query: params.query ?? '' });
     setParamsHandler(async (payload) => {
-      const outcome = exchange.outcome ?? (await run(payload.params, exchange.request));
+      const outcome = exchange.outcome ?? (await runOperation(payload.params, exchange.request));
       exchange.outcome = outcome;
-      if (isStream(outcome)) return paramsHandler({ ...payload, params: { query: '' } });
+      if (isResultStream(outcome)) return paramsHandler({ ...payload, params: { query: '' } });
       return typeof outcome === 'string' ? ({ stringify: () => outcome } as ExecutionResult) : outcome;
     });
   },
@@ -74,7 +74,7 @@ const FORMS = 'application/graphql-response+json, application/json, multipart/mi
 /** Errors that Yoga makes have our codes, and its 406 names each form of answer once. */
 const refusals: YogaPlugin = {
   onResultProcess({ result, setResult, serverContext: { exchange } }) {
-    if (exchange.outcome === undefined) setResult(shownResult(result as ExecutionResult, exchange.request));
+    if (exchange.outcome === undefined) setResult(publicResult(result as ExecutionResult, exchange.request));
   },
   onResponse({ response }) {
     if (response.status === 406) response.headers.set('Accept', FORMS);

@@ -5,7 +5,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import packageJson from '../../../package.json' with { type: 'json' };
 import { contextOf } from '../../core/context.ts';
 import { Unauthenticated } from '../../core/errors.ts';
-import { BACKLOG_COUNTED_MOST, readBacklog } from '../../core/operations/backlog.ts';
+import { MOST_BACKLOG_ROWS, readBacklog } from '../../core/operations/backlog.ts';
 import { telemetry } from '../../telemetry/telemetry.ts';
 import { type HttpServices, localsOf, loggedStatus, operationOf } from '../request-context.ts';
 import type { RequestObserver } from './entrance.ts';
@@ -109,7 +109,7 @@ const described = {
   database_connections: ['Connections of the pool to a server, by state.', 'state'],
   database_waiting: ['Statements that wait for a connection of the pool.'],
   requests_waiting: ['Parts of requests that wait for the turn of their company: for a connection, or as large work.'],
-  due_rows: [`Rows due and not taken up, of all processes; at most ${BACKLOG_COUNTED_MOST}.`, 'kind'],
+  due_rows: [`Rows due and not taken up, of all processes; at most ${MOST_BACKLOG_ROWS}.`, 'kind'],
   due_oldest_seconds: ['How long the oldest of these rows has been waiting.', 'kind'],
   provider_state: ['The state of the circuit breaker of a provider.', 'provider', 'state'],
   provider_paused_seconds: ['For how long a provider wants no requests.', 'provider'],

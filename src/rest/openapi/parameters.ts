@@ -1,15 +1,15 @@
 import type { z } from 'zod';
-import { contractOrders } from '../../core/contracts/contract.ts';
-import { descriptionOf } from '../../core/fields.ts';
-import { fleetFilter, fleetOrders } from '../../core/fleets/fleet.ts';
-import { activityInput, activityUnit } from '../../core/reads/company.ts';
-import { FOUND_MOST, searchInput } from '../../core/reads/search.ts';
-import { actor } from '../../core/reason.ts';
-import { type Orders, sortName, sortsOf } from '../../core/sql/order.ts';
-import { PAGE_DEFAULT, PAGE_MAX } from '../../core/sql/page.ts';
-import { eligibilityStatus, vehicleFilter, vehicleOrders } from '../../core/vehicles/vehicle.ts';
-import { addMode } from '../../core/vehicles/vin-lists.ts';
-import { deliveryState } from '../../core/webhooks/deliveries.ts';
+import { contractSortOrders } from '../../core/contracts/contract.ts';
+import { schemaDescription } from '../../core/fields.ts';
+import { fleetFilterSchema, fleetSortOrders } from '../../core/fleets/fleet.ts';
+import { activityInput, activityUnitSchema } from '../../core/reads/company.ts';
+import { MOST_SEARCH_RESULTS, searchInput } from '../../core/reads/search.ts';
+import { actorSchema } from '../../core/reason.ts';
+import { restSortName, restSortsOf, type SortOrders } from '../../core/sql/order.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../core/sql/page.ts';
+import { eligibilityStatusSchema, vehicleFilterSchema, vehicleSortOrders } from '../../core/vehicles/vehicle.ts';
+import { addModeSchema } from '../../core/vehicles/vin-lists.ts';
+import { deliveryStateSchema } from '../../core/webhooks/deliveries.ts';
 import type { Json } from './json-schema.ts';
 
 /** The groups of operations, in the order of the OpenAPI document. */
@@ -53,10 +53,10 @@ const requiredQuery = (name: string, description: string, schema: Json, example:
   example,
 });
 
-const sort = (orders: Orders): Json => {
-  const meanings = Object.entries(orders).map(([name, { meaning }]) => `\`${sortName(name)}\`: ${meaning}`);
+const sort = (orders: SortOrders): Json => {
+  const meanings = Object.entries(orders).map(([name, { meaning }]) => `\`${restSortName(name)}\`: ${meaning}`);
   const description = `How the list is sorted; with \`-\` the other way round. ${meanings.join(' ')}`;
-  return query('sort', description, oneOf(Object.keys(sortsOf(orders)), 'createdAt'));
+  return query('sort', description, oneOf(Object.keys(restSortsOf(orders)), 'createdAt'));
 };
 
 /** Comma lists as OpenAPI writes them: `style` form, not exploded. */
@@ -66,7 +66,7 @@ const commas = (name: string, description: string, items = text): Json => ({
   explode: false,
 });
 
-const meaningOf = ({ shape }: z.ZodObject, name: string) => descriptionOf(shape[name] as z.ZodType) ?? '';
+const meaningOf = ({ shape }: z.ZodObject, name: string) => schemaDescription(shape[name] as z.ZodType) ?? '';
 
 const filter = (items: string, name: string, schema: z.ZodObject, json = text): Json => {
   const meaning = meaningOf(schema, name).replace(/^./, (letter) => letter.toLowerCase());
@@ -76,8 +76,8 @@ const filter = (items: string, name: string, schema: z.ZodObject, json = text): 
 export const queryParameters = {
   limit: query(
     'limit',
-    `Items of the page, ${PAGE_DEFAULT} if only \`after\` is given; a page of large ones may have fewer. Without \`limit\` and \`after\` the whole list is sent.`,
-    { type: 'integer', format: 'int32', minimum: 1, maximum: PAGE_MAX },
+    `Items of the page, ${DEFAULT_PAGE_SIZE} if only \`after\` is given; a page of large ones may have fewer. Without \`limit\` and \`after\` the whole list is sent.`,
+    { type: 'integer', format: 'int32', minimum: 1, maximum: MAX_PAGE_SIZE },
   ),
   after: query(
     'after',
@@ -87,7 +87,7 @@ export const queryParameters = {
   mode: query(
     'mode',
     '`partial` stores what is good though other values are rejected. `atomic` stores nothing if any value is rejected.',
-    oneOf(addMode.options, 'partial'),
+    oneOf(addModeSchema.options, 'partial'),
   ),
   dryRun: query('dryRun', 'Reports what would happen and stores nothing.', { type: 'boolean', default: false }),
   fleetId: query(
@@ -105,40 +105,45 @@ export const queryParameters = {
     { type: 'string', contentMediaType: 'application/json' },
     '{"company":"acme"}',
   ),
-  fleetName: filter('fleets', 'name', fleetFilter, line),
-  fleetVat: filter('fleets', 'vat', fleetFilter, line),
+  fleetName: filter('fleets', 'name', fleetFilterSchema, line),
+  fleetVat: filter('fleets', 'vat', fleetFilterSchema, line),
   searchText: requiredQuery(
     'q',
     meaningOf(searchInput, 'text'),
     { type: 'string', minLength: 1, maxLength: 255 },
     'berlin',
   ),
-  searchLimit: query('limit', 'How many at most.', { type: 'integer', minimum: 1, maximum: FOUND_MOST, default: 10 }),
-  sortFleets: sort(fleetOrders),
-  sortVehicles: sort(vehicleOrders),
-  sortContracts: sort(contractOrders),
+  searchLimit: query('limit', 'How many at most.', {
+    type: 'integer',
+    minimum: 1,
+    maximum: MOST_SEARCH_RESULTS,
+    default: 10,
+  }),
+  sortFleets: sort(fleetSortOrders),
+  sortVehicles: sort(vehicleSortOrders),
+  sortContracts: sort(contractSortOrders),
   vehicleEligibility: commas(
     'eligibility',
     'Only vehicles with one of these statuses: a comma list.',
-    oneOf(eligibilityStatus.options),
+    oneOf(eligibilityStatusSchema.options),
   ),
-  vehicleManufacturer: filter('vehicles', 'manufacturer', vehicleFilter),
-  vehicleVin: filter('vehicles', 'vin', vehicleFilter),
+  vehicleManufacturer: filter('vehicles', 'manufacturer', vehicleFilterSchema),
+  vehicleVin: filter('vehicles', 'vin', vehicleFilterSchema),
   vehicleFleetId: commas('fleetId', 'Only vehicles of one of these fleets: a comma list of at most 1,000.'),
-  reasonCode: filter('vehicles', 'reasonCode', vehicleFilter),
-  reasonActor: filter('vehicles', 'actor', vehicleFilter, oneOf(actor.options)),
-  verifiedBefore: filter('vehicles', 'verifiedBefore', vehicleFilter, time),
-  verifiedAfter: filter('vehicles', 'verifiedAfter', vehicleFilter, time),
+  reasonCode: filter('vehicles', 'reasonCode', vehicleFilterSchema),
+  reasonActor: filter('vehicles', 'actor', vehicleFilterSchema, oneOf(actorSchema.options)),
+  verifiedBefore: filter('vehicles', 'verifiedBefore', vehicleFilterSchema, time),
+  verifiedAfter: filter('vehicles', 'verifiedAfter', vehicleFilterSchema, time),
   activityFrom: requiredQuery('from', meaningOf(activityInput, 'from'), time, '2026-11-01T00:00:00Z'),
   activityTo: query('to', meaningOf(activityInput, 'to'), time),
-  activityBy: query('by', meaningOf(activityInput, 'by'), oneOf(activityUnit.options, 'DAY')),
+  activityBy: query('by', meaningOf(activityInput, 'by'), oneOf(activityUnitSchema.options, 'DAY')),
   eventHistory: query('historyId', 'Only events of this item of the history.'),
   eventType: query('type', 'Only events of these types: a comma list.'),
   eventFleetId: query('fleetId', 'Only events about this fleet and its vehicles.'),
   eventVin: query('vin', 'Only events about the vehicle with this VIN.'),
   since: query('since', 'Only events from then on.', time),
   until: query('until', 'Only events before then.', time),
-  deliveryState: query('state', 'Only deliveries in this state.', oneOf(deliveryState.options)),
+  deliveryState: query('state', 'Only deliveries in this state.', oneOf(deliveryStateSchema.options)),
 } satisfies Record<string, Json>;
 
 export type QueryParameter = keyof typeof queryParameters;

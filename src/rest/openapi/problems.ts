@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import * as errors from '../../core/errors.ts';
-import { field } from '../../core/fields.ts';
-import { duplicateRow, rejectedRow } from '../../core/imports/imports.ts';
-import { reason } from '../../core/reason.ts';
-import { eligibilityStatus } from '../../core/vehicles/vehicle.ts';
-import { rejectedVin, summary } from '../../core/vehicles/vin-lists.ts';
+import { describedField } from '../../core/fields.ts';
+import { duplicateRowSchema, rejectedRowSchema } from '../../core/imports/imports.ts';
+import { reasonSchema } from '../../core/reason.ts';
+import { eligibilityStatusSchema } from '../../core/vehicles/vehicle.ts';
+import { addSummarySchema, rejectedVinSchema } from '../../core/vehicles/vin-lists.ts';
 import { headersOf, statusOf } from '../../http/body.ts';
 import { problemOf } from '../problem.ts';
 import { type HeaderName, headers, type Json, mapValues } from './json-schema.ts';
@@ -61,16 +61,16 @@ export const errorHeaders = (code: errors.ErrorCode): HeaderName[] =>
 const codes = Object.keys(statusOf) as [errors.ErrorCode, ...errors.ErrorCode[]];
 
 const inputErrorJson = z.object({
-  path: field(z.string(), 'Where the value stands, dotted: `email`, `vins.3`.', 'email'),
-  code: field(z.string(), 'Stable, for programs.', 'INVALID_FORMAT'),
-  message: field(z.string(), 'For people.', 'is not an e-mail address'),
+  path: describedField(z.string(), 'Where the value stands, dotted: `email`, `vins.3`.', 'email'),
+  code: describedField(z.string(), 'Stable, for programs.', 'INVALID_FORMAT'),
+  message: describedField(z.string(), 'For people.', 'is not an e-mail address'),
 });
 
 const eligibilityJson = z.object({
-  status: eligibilityStatus,
+  status: eligibilityStatusSchema,
   attempts: z.int(),
   nextAttemptAt: z.iso.datetime().nullable(),
-  reason: reason.nullable(),
+  reason: reasonSchema.nullable(),
 });
 
 const texts = z.array(z.string());
@@ -79,16 +79,20 @@ const also = (schema: z.ZodType, description: string) => schema.optional().meta(
 
 export const problemJson = z
   .object({
-    type: field(z.string(), 'Always `about:blank`: `code` tells errors apart.', 'about:blank'),
-    title: field(z.string(), 'The code in words.', 'Validation failed'),
-    status: field(z.int(), 'The HTTP status again.', 400),
-    detail: field(z.string(), 'What is wrong with this request, for people.', 'email: is not an e-mail address'),
-    code: field(
+    type: describedField(z.string(), 'Always `about:blank`: `code` tells errors apart.', 'about:blank'),
+    title: describedField(z.string(), 'The code in words.', 'Validation failed'),
+    status: describedField(z.int(), 'The HTTP status again.', 400),
+    detail: describedField(
+      z.string(),
+      'What is wrong with this request, for people.',
+      'email: is not an e-mail address',
+    ),
+    code: describedField(
       z.enum(codes).meta({ id: 'ErrorCode' }),
       'What programs branch on. Codes never change.',
       'VALIDATION_FAILED',
     ),
-    requestId: field(z.string(), 'As in `X-Request-Id`; name it when you ask for help.', REQUEST_ID),
+    requestId: describedField(z.string(), 'As in `X-Request-Id`; name it when you ask for help.', REQUEST_ID),
     errors: also(
       z.array(inputErrorJson).max(errors.MOST_INPUT_ERRORS),
       `The errors of the request, each at its place: the first ${errors.MOST_INPUT_ERRORS}.`,
@@ -96,12 +100,12 @@ export const problemJson = z
     errorsOmitted: also(z.int().min(1), 'How many errors there are beside those.'),
     conflicts: also(texts, 'CONTRACT_OVERLAP: the contracts in the way.'),
     eligibility: also(eligibilityJson, 'ELIGIBILITY_IN_PROGRESS: how far it is.'),
-    summary: summary.optional(),
+    summary: addSummarySchema.optional(),
     rejected: also(
-      z.array(z.union([rejectedVin, rejectedRow])),
+      z.array(z.union([rejectedVinSchema, rejectedRowSchema])),
       'The rejected VINs (of a list) or the first 100 rejected rows (of a file).',
     ),
-    duplicates: also(z.array(duplicateRow), 'The first 100 rows that repeat another.'),
+    duplicates: also(z.array(duplicateRowSchema), 'The first 100 rows that repeat another.'),
     row: also(z.int(), 'The row that makes a file unreadable.'),
     found: also(texts, 'The first columns of a file without a column of VINs.'),
     sheet: also(z.string().nullable(), 'The sheet of the workbook that this is about.'),

@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { UnsupportedMediaType } from '../../errors.ts';
-import { bounded } from './limits.ts';
+import { limitPieces } from './limits.ts';
 
 const PIECE_BYTES = 64 * 1024;
 
@@ -31,10 +31,10 @@ const MARKED_UP =
   '"CSV UTF-8", and send that';
 
 /** The UTF-8, UTF-16 or Windows-1252 text of a file, with `\n` as its only line break, in pieces that depend on it alone. */
-export async function* textOf(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<string, void> {
+export async function* decodeText(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<string, void> {
   let decode: Decode | undefined;
   let heldReturn = '';
-  for await (const { bytes, last } of equalPieces(bounded(input, maxBytes))) {
+  for await (const { bytes, last } of equalPieces(limitPieces(input, maxBytes))) {
     const first = decode === undefined;
     decode ??= openDecoder(bytes);
     const text = heldReturn + decode(bytes, last);

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { parse } from 'fast-csv';
-import { type CsvLimits, type RowErrorCode, unreadableRow } from './limits.ts';
+import { type CsvLimits, type RowErrorCode, unreadableRowError } from './limits.ts';
 
 /** The whole records at the beginning of a text: `end` is the index after the last one. */
 interface Scan {
@@ -14,7 +14,7 @@ const MISPLACED = -2;
 const SPACE = /[^\S\n]/;
 
 /** Finds whole records by the rules of fast-csv, which reads a record that comes in parts anew with every part. */
-export function scanRecords(text: string, delimiters: string, rowLength: number, atMost = Infinity): Scan {
+export function scanCsvRecords(text: string, delimiters: string, rowLength: number, atMost = Infinity): Scan {
   let end = 0;
   let records = 0;
   let quote = text.indexOf('"');
@@ -65,7 +65,7 @@ function closingQuote(text: string, start: number): number {
 }
 
 /** The cells of whole records, read by fast-csv. A blank line has no cells. */
-export async function parseRecords(text: string, delimiter: string): Promise<string[][]> {
+export async function parseCsvRecords(text: string, delimiter: string): Promise<string[][]> {
   if (text === '') return [];
   const records: string[][] = [];
   const parser = parse<string[], string[]>({ delimiter });
@@ -76,24 +76,25 @@ export async function parseRecords(text: string, delimiter: string): Promise<str
   return records;
 }
 
-export const isPlain = (text: string, delimiter: string): boolean => !text.includes('"') && !text.includes(delimiter);
+export const isPlainCsv = (text: string, delimiter: string): boolean =>
+  !text.includes('"') && !text.includes(delimiter);
 
-export type Delimiter = ',' | ';' | '\t' | '|';
+export type CsvDelimiter = ',' | ';' | '\t' | '|';
 
 /** One of the first rows, read with each delimiter that fits, and its place in the text that was read ahead. */
-export interface Line {
+export interface CsvHeadLine {
   row: number;
   from: number;
   to: number;
-  readings: Reading[];
+  readings: CsvLineReading[];
 }
 
-export interface Reading {
+export interface CsvLineReading {
   cells: string[];
-  delimiter: Delimiter;
+  delimiter: CsvDelimiter;
 }
 
-const DELIMITERS: readonly Delimiter[] = [',', ';', '\t', '|'];
+const DELIMITERS: readonly CsvDelimiter[] = [',', ';', '\t', '|'];
 const ANY_DELIMITER = DELIMITERS.join('');
 const BLANK_LINES = /^[\s,;|]*\n/;
 const BLANK_ROW = /^[\s,;|"]*$/;
@@ -101,11 +102,11 @@ const BLANK_ROW = /^[\s,;|"]*$/;
 const SEPARATOR_LINE = /^"?sep=([,;\t|])"?\n$/i;
 
 /** The first rows of a file one by one, from the first that is not blank; their text is kept. */
-export class Head {
+export class CsvHead {
   readonly #pieces: AsyncIterator<string, void>;
   readonly #limits: CsvLimits;
-  readonly #known: Delimiter | undefined;
-  #delimiters: readonly Delimiter[];
+  readonly #known: CsvDelimiter | undefined;
+  #delimiters: readonly CsvDelimiter[];
   #text = '';
   /** Index in the text of the next row, whose number is `#row`. */
   #next = 0;
@@ -113,7 +114,7 @@ export class Head {
   #ended = false;
 
   /** With a `delimiter`, a separator line of the file does not count. */
-  constructor(pieces: AsyncIterator<string, void>, limits: CsvLimits, delimiter?: Delimiter) {
+  constructor(pieces: AsyncIterator<string, void>, limits: CsvLimits, delimiter?: CsvDelimiter) {
     this.#pieces = pieces;
     this.#limits = limits;
     this.#known = delimiter;
@@ -121,16 +122,16 @@ export class Head {
   }
 
   /** The next row; undefined at the end of the file. Throws ValidationFailed for one that cannot be read. */
-  async next(): Promise<Line | undefined> {
+  async next(): Promise<CsvHeadLine | undefined> {
     for (;;) {
       if (this.#next === 0) this.#skipBlankLines();
       const delimiters = this.#known ?? ANY_DELIMITER;
-      const { end, fault } = scanRecords(this.#text.slice(this.#next), delimiters, this.#limits.rowLength, 1);
-      if (fault) throw unreadableRow(this.#row, fault, this.#limits.rowLength);
+      const { end, fault } = scanCsvRecords(this.#text.slice(this.#next), delimiters, this.#limits.rowLength, 1);
+      if (fault) throw unreadableRowError(this.#row, fault, this.#limits.rowLength);
       if (end === 0) {
         if (!this.#ended) await this.#readOn();
         else if (this.#next === this.#text.length) return undefined;
-        else throw unreadableRow(this.#row, 'QUOTE_NOT_CLOSED');
+        else throw unreadableRowError(this.#row, 'QUOTE_NOT_CLOSED');
         continue;
       }
       const line = await this.#take(end);
@@ -139,8 +140,8 @@ export class Head {
   }
 
   /** The text from this row on, and after it. */
-  from = ({ from, row }: Line) => ({ text: this.#text.slice(from), row });
-  after = ({ to, row }: Line) => ({ text: this.#text.slice(to), row: row + 1 });
+  from = ({ from, row }: CsvHeadLine) => ({ text: this.#text.slice(from), row });
+  after = ({ to, row }: CsvHeadLine) => ({ text: this.#text.slice(to), row: row + 1 });
 
   #skipBlankLines(): void {
     const [blank = ''] = BLANK_LINES.exec(this.#text) ?? [];
@@ -156,7 +157,7 @@ export class Head {
   }
 
   /** Undefined for what is dropped: a separator line, and what is blank before all other rows. */
-  async #take(length: number): Promise<Line | undefined> {
+  async #take(length: number): Promise<CsvHeadLine | undefined> {
     const from = this.#next;
     const to = from + length;
     const record = this.#text.slice(from, to);
@@ -175,14 +176,14 @@ export class Head {
   }
 }
 
-async function readingsOf(record: string, delimiters: readonly Delimiter[], row: number): Promise<Reading[]> {
-  const readings: Reading[] = [];
+async function readingsOf(record: string, delimiters: readonly CsvDelimiter[], row: number): Promise<CsvLineReading[]> {
+  const readings: CsvLineReading[] = [];
   for (const delimiter of delimiters) {
-    if (scanRecords(record, delimiter, record.length).end !== record.length) continue;
-    const [cells = []] = await parseRecords(record, delimiter);
+    if (scanCsvRecords(record, delimiter, record.length).end !== record.length) continue;
+    const [cells = []] = await parseCsvRecords(record, delimiter);
     readings.push({ cells, delimiter });
   }
-  if (readings.length === 0) throw unreadableRow(row, 'QUOTE_MISPLACED');
+  if (readings.length === 0) throw unreadableRowError(row, 'QUOTE_MISPLACED');
   return readings;
 }
 
@@ -190,9 +191,9 @@ async function readingsOf(record: string, delimiters: readonly Delimiter[], row:
 const LABELS =
   /^(?:text\/(?!html$|xml$)[^/]+|application\/(?:csv|x-csv|vnd\.ms-excel(?:\.sheet\.macroenabled\.12)?|vnd\.openxmlformats-officedocument\.spreadsheetml\.(?:sheet|template)|zip|x-zip-compressed|octet-stream))?$/;
 
-/** Whether a file part of this media type is worth reading (else a 415); readTable judges its content. */
-export const mayBeTable = (mimeType: string): boolean =>
+/** Whether a file part of this media type is worth reading (else a 415); openVinTable judges its content. */
+export const mayBeTableFile = (mimeType: string): boolean =>
   LABELS.test(mimeType.replace(/;.*$/s, '').trim().toLowerCase());
 
-export const noTable = (mimeType: string): string =>
+export const notTableMessage = (mimeType: string): string =>
   `The file is labelled ${mimeType}; send CSV text or an Excel workbook (.xlsx).`;

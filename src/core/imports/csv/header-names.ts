@@ -1,5 +1,5 @@
 /** Names of a VIN's column by preference, as the error for a file without one lists them. */
-export const VIN_COLUMNS: readonly string[] = [
+export const VIN_COLUMN_NAMES: readonly string[] = [
   'vin',
   'vin_number',
   'vehicle_identification_number',
@@ -61,7 +61,7 @@ const bareName = (name: string): string =>
     .replaceAll(/[^\p{L}\p{N}]/gu, '');
 
 /** Preferences from here on are uncertain: a part of the name says something else, or the whole name may. */
-export const UNCERTAIN = 1000;
+export const UNCERTAIN_PREFERENCE = 1000;
 const AMBIGUOUS = 1500;
 const BEHIND_ANOTHER_PART = 2000;
 /** `VIN / FIN` comes after `VIN`, and before all other names. */
@@ -70,7 +70,7 @@ const SEVERAL_PARTS = 0.5;
 const preferences = new Map([
   ...AMBIGUOUS_NAMES.map((name, at): [string, number] => [name, AMBIGUOUS + at]),
   // The first place of a name counts.
-  ...[...VIN_COLUMNS, ...OTHER_NAMES].map((name, at): [string, number] => [bareName(name), at]).reverse(),
+  ...[...VIN_COLUMN_NAMES, ...OTHER_NAMES].map((name, at): [string, number] => [bareName(name), at]).reverse(),
 ]);
 
 const LONGEST_NAME = 80;
@@ -88,5 +88,5 @@ export function vinNamePreference(name: string): number {
   const known = parts.flatMap((part) => (part ? [preferences.get(part) ?? Number.POSITIVE_INFINITY] : []));
   const best = Math.min(...known);
   if (known.every(Number.isFinite)) return known.length > 1 ? best + SEVERAL_PARTS : best;
-  return best + (known[0] === best ? UNCERTAIN : BEHIND_ANOTHER_PART);
+  return best + (known[0] === best ? UNCERTAIN_PREFERENCE : BEHIND_ANOTHER_PART);
 }

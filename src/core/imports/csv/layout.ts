@@ -1,53 +1,55 @@
 import { readVin } from '../../vin.ts';
-import { type Delimiter, Head, type Line, type Reading } from './head.ts';
-import { UNCERTAIN, vinNamePreference } from './header-names.ts';
-import { type CsvLimits, noVinColumn, unreadableFile, unreadableRow } from './limits.ts';
+import { type CsvDelimiter, CsvHead, type CsvHeadLine, type CsvLineReading } from './head.ts';
+import { UNCERTAIN_PREFERENCE, vinNamePreference } from './header-names.ts';
+import { type CsvLimits, noVinColumnError, unreadableFileError, unreadableRowError } from './limits.ts';
 
 export interface CsvLayout {
-  /** The header's cells, or numberedColumns without a header; null for VINs in the first column without one. */
+  /** The header's cells, or numberedColumnNames without a header; null for VINs in the first column without one. */
   columns: string[] | null;
-  delimiter: Delimiter;
+  delimiter: CsvDelimiter;
 }
 
-export interface Start {
+export interface CsvStart {
   /** The text of the table's rows as far as it was read, from the row of this number on. */
   text: string;
   row: number;
   layout: CsvLayout;
   vinAt: number;
-  doubt: Doubt;
+  doubt: VinDoubtLevel;
 }
 
 /** Whether a table has VINs (0), or merely cells that look like wrong ones (1), or a single column with digits (2). */
-export type Doubt = 0 | 1 | 2;
+export type VinDoubtLevel = 0 | 1 | 2;
 
 /** Titles and other rows above a table are at most this many. */
 const HEADER_WITHIN = 20;
 
 /** Reads the first rows up to the header or, without one, the first VIN. Throws ValidationFailed without both. */
-export async function readStart(
+export async function readCsvStart(
   pieces: AsyncIterator<string, void>,
   limits: CsvLimits,
-  delimiter?: Delimiter,
-): Promise<Start> {
-  const head = new Head(pieces, limits, delimiter);
-  const above: Line[] = [];
+  delimiter?: CsvDelimiter,
+): Promise<CsvStart> {
+  const head = new CsvHead(pieces, limits, delimiter);
+  const above: CsvHeadLine[] = [];
   let header: Header | undefined;
   for (let read = 0; read < HEADER_WITHIN; read++) {
     const line = await head.next();
     if (!line) break;
     const named = find(line, vinColumn);
     if (named && (!header || named.rank < header.rank)) header = { ...named, line };
-    if (header && header.rank < UNCERTAIN && header.twins.length === 1) return belowHeader(head, header, limits);
+    if (header && header.rank < UNCERTAIN_PREFERENCE && header.twins.length === 1)
+      return belowHeader(head, header, limits);
     const vinAt = header && confirmed(header, line);
     if (header && vinAt !== undefined) return belowHeader(head, { ...header, vinAt }, limits);
     const data = findCell(line, isVin);
     if (data || above.length > 0 || !isComment(line)) above.push(line);
-    if (data && !(header && header.rank < UNCERTAIN)) return listOfVins(head, above, narrow(data, line, limits));
+    if (data && !(header && header.rank < UNCERTAIN_PREFERENCE))
+      return listOfVins(head, above, narrow(data, line, limits));
   }
-  if (header) return { ...belowHeader(head, header, limits), doubt: header.rank < UNCERTAIN ? 0 : 1 };
+  if (header) return { ...belowHeader(head, header, limits), doubt: header.rank < UNCERTAIN_PREFERENCE ? 0 : 1 };
   const [first] = above;
-  if (!first) throw unreadableFile('NO_ROWS', 'The file holds no rows.');
+  if (!first) throw unreadableFileError('NO_ROWS', 'The file holds no rows.');
   const { doubt, ...wrong } = wrongVins(above, first);
   return { ...withoutHeader(head, above, narrow(wrong, first, limits)), doubt };
 }
@@ -60,23 +62,23 @@ interface Column {
   twins: number[];
 }
 
-type Match = Reading & Column;
-type Header = Match & { line: Line };
+type Match = CsvLineReading & Column;
+type Header = Match & { line: CsvHeadLine };
 
-const cellsOf = ({ readings }: Line, delimiter: Delimiter): readonly string[] =>
+const cellsOf = ({ readings }: CsvHeadLine, delimiter: CsvDelimiter): readonly string[] =>
   readings.find((reading) => reading.delimiter === delimiter)?.cells ?? [];
 
 /** The column of a header's name in which a row below holds a VIN. */
-const confirmed = ({ twins, delimiter }: Header, line: Line): number | undefined =>
+const confirmed = ({ twins, delimiter }: Header, line: CsvHeadLine): number | undefined =>
   twins.find((at) => isVin(cellsOf(line, delimiter)[at] ?? ''));
 
-function isComment({ readings }: Line): boolean {
+function isComment({ readings }: CsvHeadLine): boolean {
   const cell = readings[0]?.cells[0] ?? '';
   return /^\s*#(?!#)/.test(cell) && !isFormulaError(cell);
 }
 
 /** The reading of a row in which `place` finds the column of the lowest rank, and of such the one with most cells. */
-function find({ readings }: Line, place: (cells: readonly string[]) => Column | undefined): Match | undefined {
+function find({ readings }: CsvHeadLine, place: (cells: readonly string[]) => Column | undefined): Match | undefined {
   const matches = readings.flatMap((reading) => {
     const column = place(reading.cells);
     return column ? [{ ...reading, ...column }] : [];
@@ -85,13 +87,13 @@ function find({ readings }: Line, place: (cells: readonly string[]) => Column | 
 }
 
 /** Finds the leftmost cell of a kind. */
-const findCell = (line: Line, isMeant: (cell: string) => boolean): Match | undefined =>
+const findCell = (line: CsvHeadLine, isMeant: (cell: string) => boolean): Match | undefined =>
   find(line, (cells) => {
     const vinAt = cells.findIndex((cell) => isMeant(cell));
     return vinAt === -1 ? undefined : { vinAt, rank: vinAt, twins: [vinAt] };
   });
 
-function belowHeader(head: Head, header: Header, limits: CsvLimits): Start {
+function belowHeader(head: CsvHead, header: Header, limits: CsvLimits): CsvStart {
   const { cells: columns, delimiter, vinAt } = narrow(header, header.line, limits);
   if (columns.some(isVin)) {
     const advice = 'Put the VINs below the name, each into a row of its own.';
@@ -100,13 +102,13 @@ function belowHeader(head: Head, header: Header, limits: CsvLimits): Start {
   return { layout: { columns, delimiter }, vinAt, doubt: 0, ...head.after(header.line) };
 }
 
-function narrow(match: Match, { row }: Line, limits: CsvLimits): Match {
-  if (match.cells.length > limits.columns) throw unreadableRow(row, 'TOO_MANY_COLUMNS', limits.columns);
+function narrow(match: Match, { row }: CsvHeadLine, limits: CsvLimits): Match {
+  if (match.cells.length > limits.columns) throw unreadableRowError(row, 'TOO_MANY_COLUMNS', limits.columns);
   return match;
 }
 
 /** Rows without a single VIN: a list of wrong ones, which is reported row by row, or no list of VINs at all. */
-function wrongVins(lines: readonly Line[], first: Line): Match & { doubt: Doubt } {
+function wrongVins(lines: readonly CsvHeadLine[], first: CsvHeadLine): Match & { doubt: VinDoubtLevel } {
   for (const line of lines) {
     const nearly = findCell(line, isNearlyVin);
     if (nearly) return { ...nearly, doubt: 1 };
@@ -114,11 +116,13 @@ function wrongVins(lines: readonly Line[], first: Line): Match & { doubt: Doubt 
   const readings = lines.flatMap((line) => line.readings);
   const alone = readings.every(({ cells }) => cells.length <= 1) && findCell(first, isMeantAsVin);
   if (alone) return { ...alone, doubt: 2 };
-  throw noVinColumn(readings.reduce((widest, one) => (one.cells.length > widest.cells.length ? one : widest)).cells);
+  throw noVinColumnError(
+    readings.reduce((widest, one) => (one.cells.length > widest.cells.length ? one : widest)).cells,
+  );
 }
 
 /** The table without a header whose first VIN is in the last of these rows. */
-function listOfVins(head: Head, lines: readonly Line[], match: Match): Start {
+function listOfVins(head: CsvHead, lines: readonly CsvHeadLine[], match: Match): CsvStart {
   const start = withoutHeader(head, lines, match);
   const cells = match.cells.filter((cell) => cell.trim() !== '');
   if (cells.length === 1 || !cells.every(isVin)) return start;
@@ -127,24 +131,24 @@ function listOfVins(head: Head, lines: readonly Line[], match: Match): Start {
 }
 
 const misplacedVins = (row = 0, text: string): Error =>
-  unreadableFile('VIN_COLUMN_MISSING', `Row ${row} ${text}`, { row });
+  unreadableFileError('VIN_COLUMN_MISSING', `Row ${row} ${text}`, { row });
 
 /** Rows above the first VIN are bad ones, unless one of them has an unknown name for the column. */
-function withoutHeader(head: Head, above: readonly Line[], { cells, delimiter, vinAt }: Match): Start {
+function withoutHeader(head: CsvHead, above: readonly CsvHeadLine[], { cells, delimiter, vinAt }: Match): CsvStart {
   for (const line of above) {
     const row = cellsOf(line, delimiter);
     const cell = row[vinAt] ?? '';
-    if (cell.trim() !== '' && !isMeantAsVin(cell)) throw noVinColumn(row);
+    if (cell.trim() !== '' && !isMeantAsVin(cell)) throw noVinColumnError(row);
   }
-  const columns = vinAt === 0 ? null : numberedColumns(cells.length, vinAt);
-  return { layout: { columns, delimiter }, vinAt, doubt: 0, ...head.from(above[0] as Line) };
+  const columns = vinAt === 0 ? null : numberedColumnNames(cells.length, vinAt);
+  return { layout: { columns, delimiter }, vinAt, doubt: 0, ...head.from(above[0] as CsvHeadLine) };
 }
 
-export const numberedColumns = (count: number, vinAt = 0): string[] =>
+export const numberedColumnNames = (count: number, vinAt = 0): string[] =>
   Array.from({ length: count }, (_, at) => (at === vinAt ? 'vin' : `column_${at + 1}`));
 
 function vinColumn(cells: readonly string[]): Column | undefined {
-  const preferences = cells.map((cell) => vinNamePreference(unmarked(cell)));
+  const preferences = cells.map((cell) => vinNamePreference(stripTextMarks(cell)));
   const rank = Math.min(...preferences);
   if (!Number.isFinite(rank)) return undefined;
   const twins = preferences.flatMap((preference, at) => (preference === rank ? [at] : []));
@@ -155,19 +159,19 @@ function vinColumn(cells: readonly string[]): Column | undefined {
 const isMeantAsVin = (cell: string): boolean => /\d/.test(cell) || isFormulaError(cell);
 
 function isFormulaError(cell: string): boolean {
-  const reading = readVin(unmarked(cell));
+  const reading = readVin(stripTextMarks(cell));
   return 'code' in reading && reading.code === 'VIN_FORMULA_ERROR';
 }
 
 /** A VIN in one word: a title of several could be one by chance. */
 function isVin(cell: string): boolean {
-  const text = unmarked(cell.trim());
+  const text = stripTextMarks(cell.trim());
   return isMeantAsVin(text) && !/\s/.test(text) && 'vin' in readVin(text);
 }
 
 /** A VIN in several words, what a spreadsheet has made of one, or a word that is nearly one. */
 function isNearlyVin(cell: string): boolean {
-  const text = unmarked(cell.trim());
+  const text = stripTextMarks(cell.trim());
   if (!isMeantAsVin(text)) return false;
   const reading = readVin(text);
   return 'vin' in reading || reading.code === 'VIN_SPREADSHEET_DAMAGE' || NEARLY_VIN.test(text);
@@ -175,7 +179,7 @@ function isNearlyVin(cell: string): boolean {
 const NEARLY_VIN = /^(?=[\d-]*[a-z])[a-z\d-]{14,20}$/i;
 
 /** A cell freed from what spreadsheets and our own rejected.csv put around text: `'WVW…` and `="WVW…"`. */
-export function unmarked(cell: string): string {
+export function stripTextMarks(cell: string): string {
   const text = cell.startsWith("'") ? cell.slice(1) : cell;
   return text.startsWith('="') && text.endsWith('"') ? text.slice(2, -1) : text;
 }

@@ -1,5 +1,5 @@
 import { PayloadTooLarge, ValidationFailed } from '../../errors.ts';
-import { VIN_COLUMNS } from './header-names.ts';
+import { VIN_COLUMN_NAMES } from './header-names.ts';
 
 /** The most of a CSV file that is read: bytes of the file, data rows, and per row characters, cells and characters of a cell. */
 export interface CsvLimits {
@@ -11,7 +11,7 @@ export interface CsvLimits {
 }
 
 /** Throws `tooLong()` as soon as the pieces have more than `most` bytes or characters. */
-export async function* bounded<T extends { length: number }>(
+export async function* limitPieces<T extends { length: number }>(
   pieces: AsyncIterable<T>,
   most: number,
   tooLong: () => Error = () => tooLarge(`is larger than ${counted(most)} bytes`),
@@ -25,7 +25,7 @@ export async function* bounded<T extends { length: number }>(
 }
 
 /** Bytes and rows are a matter of size (413); what is wrong with one row is a matter of content (400). */
-export const tooManyRows = (limit: number) => tooLarge(`holds more than ${counted(limit)} rows`);
+export const tooManyRowsError = (limit: number) => tooLarge(`holds more than ${counted(limit)} rows`);
 
 const tooLarge = (fact: string) => new PayloadTooLarge(`The file ${fact}. Split it into several files.`);
 
@@ -41,27 +41,33 @@ const ROW_ERRORS = {
 export type RowErrorCode = keyof typeof ROW_ERRORS;
 
 /** A row that makes the rest of the file unreadable, so the whole file is rejected. */
-export const unreadableRow = (row: number, code: RowErrorCode, limit = 0): ValidationFailed =>
-  unreadableFile(code, `Row ${row} ${ROW_ERRORS[code](limit)}`, { row });
+export const unreadableRowError = (row: number, code: RowErrorCode, limit = 0): ValidationFailed =>
+  unreadableFileError(code, `Row ${row} ${ROW_ERRORS[code](limit)}`, { row });
 
-export function unreadableFile(code: string, message: string, details: Record<string, unknown> = {}): ValidationFailed {
+export function unreadableFileError(
+  code: string,
+  message: string,
+  details: Record<string, unknown> = {},
+): ValidationFailed {
   return new ValidationFailed([{ path: '', code, message }], message, details);
 }
 
 /** The error of a table whose columns are not known; `cells` are those of its header, or of its widest row. */
-export const noVinColumn = (cells: readonly string[]): Error =>
-  vinColumnMissing(`No column of the file holds VINs. Found: ${listed(cells)}.`, { found: cells.slice(0, MOST_SHOWN) });
+export const noVinColumnError = (cells: readonly string[]): Error =>
+  vinColumnMissingError(`No column of the file holds VINs. Found: ${quotedList(cells)}.`, {
+    found: cells.slice(0, MOST_SHOWN),
+  });
 
 /** The error of a file without a column of VINs; `fact` says what it has instead. */
-export function vinColumnMissing(fact: string, details: Record<string, unknown>): Error {
-  const message = `${fact} Name the column ${VIN_COLUMNS.join(', ')}; or send VINs and no header.`;
-  return unreadableFile('VIN_COLUMN_MISSING', message, { ...details, accepted: VIN_COLUMNS });
+export function vinColumnMissingError(fact: string, details: Record<string, unknown>): Error {
+  const message = `${fact} Name the column ${VIN_COLUMN_NAMES.join(', ')}; or send VINs and no header.`;
+  return unreadableFileError('VIN_COLUMN_MISSING', message, { ...details, accepted: VIN_COLUMN_NAMES });
 }
 
 const MOST_SHOWN = 20;
 
 /** The first texts in quotes, and the number of the others. */
-export function listed(texts: readonly string[]): string {
+export function quotedList(texts: readonly string[]): string {
   const shown = texts.slice(0, MOST_SHOWN).map((text) => `"${text.slice(0, 40)}"`);
   if (texts.length > shown.length) shown.push(`and ${texts.length - shown.length} more`);
   return shown.join(', ');

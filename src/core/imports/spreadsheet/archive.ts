@@ -2,7 +2,7 @@ import { StringDecoder } from 'node:string_decoder';
 import sax from 'sax';
 import yauzl, { type Entry } from 'yauzl';
 import { PayloadTooLarge } from '../../errors.ts';
-import { unreadableFile } from '../csv/limits.ts';
+import { unreadableFileError } from '../csv/limits.ts';
 
 /** A workbook has some dozens of parts. */
 const MOST_PARTS = 10_000;
@@ -22,7 +22,7 @@ export async function openArchive(fd: number, mostBytes: number) {
       try {
         for await (const piece of await zip.openReadStreamPromise(part)) {
           bytesLeft -= piece.length;
-          if (bytesLeft < 0) throw tooLarge();
+          if (bytesLeft < 0) throw workbookTooLargeError();
           yield piece;
         }
       } catch (error) {
@@ -46,10 +46,10 @@ async function openZip(fd: number) {
 }
 
 function failed(error: unknown): never {
-  throw error instanceof PayloadTooLarge ? error : damaged(error);
+  throw error instanceof PayloadTooLarge ? error : damagedWorkbookError(error);
 }
 
-export const tooLarge = () =>
+export const workbookTooLargeError = () =>
   new PayloadTooLarge('The workbook is too large when it is unpacked. Save its sheet as "CSV UTF-8" and send that.');
 
 const tooManyParts = () =>
@@ -57,14 +57,14 @@ const tooManyParts = () =>
     `The workbook has more than ${MOST_PARTS.toLocaleString('en')} parts. Save the sheet with the VINs as "CSV UTF-8" and send that.`,
   );
 
-export const damaged = (cause: unknown) => {
+export const damagedWorkbookError = (cause: unknown) => {
   const message =
     'The workbook is damaged. Open it, save it as a new file and send that, or save its sheet as "CSV UTF-8".';
-  return Object.assign(unreadableFile('WORKBOOK_DAMAGED', message), { cause });
+  return Object.assign(unreadableFileError('WORKBOOK_DAMAGED', message), { cause });
 };
 
 /** Names of elements come without their namespace prefix, those of attributes with it. */
-export interface Handler {
+export interface XmlHandler {
   open(name: string, attributes: Readonly<Record<string, string>>): void;
   close?(name: string): void;
   text?(text: string): void;
@@ -75,16 +75,16 @@ const MOST_LEVELS = 40;
 const MOST_ATTRIBUTES = 60;
 
 /** Reads an XML document, and comes back after each piece. Throws ValidationFailed, and what the handler throws. */
-export async function* readXml(pieces: AsyncIterable<Buffer>, handler: Handler): AsyncGenerator<void, void> {
+export async function* readXml(pieces: AsyncIterable<Buffer>, handler: XmlHandler): AsyncGenerator<void, void> {
   const parser = sax.parser(true);
   const decoder = new StringDecoder();
   let levels = 0;
   let attributes = 0;
   const check = (fits: boolean, what: string) => {
-    if (!fits) throw damaged(new Error(what));
+    if (!fits) throw damagedWorkbookError(new Error(what));
   };
   parser.onerror = (error) => {
-    throw damaged(error);
+    throw damagedWorkbookError(error);
   };
   parser.onattribute = () => check(++attributes <= MOST_ATTRIBUTES, 'too many attributes');
   parser.onopentag = ({ name, attributes: given }) => {
@@ -108,6 +108,6 @@ export async function* readXml(pieces: AsyncIterable<Buffer>, handler: Handler):
 /** Some programs write `x:row` where others write `row`. */
 const bare = (name: string): string => name.slice(name.indexOf(':') + 1);
 
-export async function readAll(pieces: AsyncIterable<Buffer>, handler: Handler): Promise<void> {
+export async function readWholeXml(pieces: AsyncIterable<Buffer>, handler: XmlHandler): Promise<void> {
   for await (const _ of readXml(pieces, handler));
 }

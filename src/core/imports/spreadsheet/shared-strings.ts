@@ -1,5 +1,5 @@
 import { PayloadTooLarge } from '../../errors.ts';
-import { readAll } from './archive.ts';
+import { readWholeXml } from './archive.ts';
 
 const BLOCK_BYTES = 1024 * 1024;
 /** Memory for the texts of a workbook, with four bytes for the place of each. */
@@ -12,7 +12,7 @@ export async function readSharedStrings(pieces: AsyncIterable<Buffer>, longest: 
   const strings = new SharedStrings();
   let text = '';
   let within = '';
-  await readAll(pieces, {
+  await readWholeXml(pieces, {
     open(name) {
       if (name === 'si') text = '';
       if (name === 't' || name === 'rPh') within = within === 'rPh' ? within : name;

@@ -1,5 +1,5 @@
 import type { CsvLimits } from '../csv/limits.ts';
-import { damaged, type Handler, readAll, readXml } from './archive.ts';
+import { damagedWorkbookError, readWholeXml, readXml, type XmlHandler } from './archive.ts';
 
 /** Numbers of formats that every spreadsheet knows as those of a date or time (ECMA-376, 18.8.30). */
 const BUILT_IN = /^(?:1[4-9]|2[0-2]|2[7-9]|3[0-6]|4[5-7]|5[0-8])$/;
@@ -14,7 +14,7 @@ export async function readDateStyles(pieces: AsyncIterable<Buffer>): Promise<Rea
   let cells = false;
   let formats = 0;
   let style = 0;
-  await readAll(pieces, {
+  await readWholeXml(pieces, {
     open(name, { numFmtId = '', formatCode = '' }) {
       if (name === 'numFmt' && formats++ < MOST_FORMATS) codes.set(numFmtId, isDateFormat(formatCode));
       if (name === 'cellXfs') cells = true;
@@ -65,7 +65,7 @@ interface Meanings {
 }
 
 /** A sheet as CSV text, piece by piece. Its rows are records of the same number, which errors then name. */
-export async function* sheetText(
+export async function* streamSheetText(
   pieces: AsyncIterable<Buffer>,
   meanings: Meanings,
   limits: CsvLimits,
@@ -77,7 +77,7 @@ export async function* sheetText(
   }
 }
 
-class SheetReader implements Handler {
+class SheetReader implements XmlHandler {
   readonly #meanings: Meanings;
   readonly #limits: CsvLimits;
   #lines = '';
@@ -135,7 +135,8 @@ class SheetReader implements Handler {
 
   #openRow(written: string): void {
     const row = written ? Number(written) : this.#row + 1;
-    if (!(Number.isInteger(row) && row > this.#row && row <= MOST_ROWS)) throw damaged(new Error(`row ${written}`));
+    if (!(Number.isInteger(row) && row > this.#row && row <= MOST_ROWS))
+      throw damagedWorkbookError(new Error(`row ${written}`));
     this.#lines += '\n'.repeat(row - this.#row - 1);
     this.#row = row;
     this.#cells = [];
@@ -157,7 +158,7 @@ class SheetReader implements Handler {
     if (text === '') return this.#formula === null ? text : plain(`=${this.#formula}`);
     if (this.#type === 's') {
       const shared = this.#meanings.strings.at(Number(text));
-      if (shared === undefined) throw damaged(new Error(`shared string ${text}`));
+      if (shared === undefined) throw damagedWorkbookError(new Error(`shared string ${text}`));
       return plain(shared);
     }
     if (this.#type === 'b') return text === '1' ? 'TRUE' : 'FALSE';
@@ -182,7 +183,7 @@ function columnOf(place: string): number {
     if (letter < 1 || letter > 26) break;
     column = column * 26 + letter;
   }
-  if (column === 0) throw damaged(new Error(`cell ${place}`));
+  if (column === 0) throw damagedWorkbookError(new Error(`cell ${place}`));
   return column - 1;
 }
 

@@ -1,6 +1,6 @@
 import { DomainError, ValidationFailed } from '../../errors.ts';
-import { readStart } from '../csv/layout.ts';
-import { type CsvLimits, listed, unreadableFile, vinColumnMissing } from '../csv/limits.ts';
+import { readCsvStart } from '../csv/layout.ts';
+import { type CsvLimits, quotedList, unreadableFileError, vinColumnMissingError } from '../csv/limits.ts';
 import { openWorkbook, type Sheet, type Workbook } from './workbook.ts';
 
 /** Finds the first sheet with a column of VINs, else the one that looks most like a list of wrong ones. */
@@ -31,7 +31,12 @@ export async function openVinSheet(fd: number, limits: CsvLimits) {
 async function open({ name, text: read }: Sheet, limits: CsvLimits, errorOf: typeof inSheet) {
   const text = read();
   try {
-    return { name, text, errorOf: (error: unknown) => errorOf(name, error), start: await readStart(text, limits, ',') };
+    return {
+      name,
+      text,
+      errorOf: (error: unknown) => errorOf(name, error),
+      start: await readCsvStart(text, limits, ','),
+    };
   } catch (error) {
     await text.return();
     if (isEmpty(error) || codeOf(error) === 'VIN_COLUMN_MISSING') return error as DomainError;
@@ -53,14 +58,14 @@ function noVinSheet({ sheets, hasMore, hides }: Workbook, failures: readonly Dom
   const [first] = failures;
   if (first && sheets.length === 1 && !hides) return first;
   const names = sheets.map(({ name }) => name);
-  const shown = listed(names);
+  const shown = quotedList(names);
   if (failures.length === sheets.length && failures.every(isEmpty)) {
-    return unreadableFile('NO_ROWS', `The sheets of the workbook hold no rows: ${shown}.`, { sheets: names });
+    return unreadableFileError('NO_ROWS', `The sheets of the workbook hold no rows: ${shown}.`, { sheets: names });
   }
   const sentences = [
     `${hasMore ? `None of the first ${names.length} sheets` : 'No sheet of the workbook'} has a column of VINs: ${shown}.`,
     ...(hasMore ? ['Move the sheet that has one to the front.'] : []),
     ...(hides ? ['Hidden sheets are not read.'] : []),
   ];
-  return vinColumnMissing(sentences.join(' '), { sheets: names });
+  return vinColumnMissingError(sentences.join(' '), { sheets: names });
 }

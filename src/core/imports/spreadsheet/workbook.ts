@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
 import { UnsupportedMediaType } from '../../errors.ts';
-import { bounded, type CsvLimits } from '../csv/limits.ts';
-import { type Archive, damaged, openArchive, readAll, tooLarge } from './archive.ts';
+import { type CsvLimits, limitPieces } from '../csv/limits.ts';
+import { type Archive, damagedWorkbookError, openArchive, readWholeXml, workbookTooLargeError } from './archive.ts';
 import { readSharedStrings } from './shared-strings.ts';
-import { readDateStyles, sheetText } from './sheet.ts';
+import { readDateStyles, streamSheetText } from './sheet.ts';
 
 const WORKBOOK = 'xl/workbook.xml';
 
@@ -26,7 +26,7 @@ async function listSheets(archive: Archive) {
   }
   const sheets: { id: string; name: string; hidden: boolean }[] = [];
   let from1904 = false;
-  await readAll(archive.read(WORKBOOK), {
+  await readWholeXml(archive.read(WORKBOOK), {
     open(name, attributes) {
       if (name === 'workbookPr') from1904 = /^(?:1|true)$/.test(attributes.date1904 ?? '');
       if (name !== 'sheet' || sheets.length >= MOST_LISTED) return;
@@ -42,7 +42,7 @@ const nameOf = (written = ''): string => written.slice(0, NAME_LENGTH).replaceAl
 /** The names of the parts of sheets of cells, by the ids of these sheets. */
 async function readParts(archive: Archive, ids: ReadonlySet<string>): Promise<Map<string, string>> {
   const parts = new Map<string, string>();
-  await readAll(archive.read('xl/_rels/workbook.xml.rels'), {
+  await readWholeXml(archive.read('xl/_rels/workbook.xml.rels'), {
     open(name, { Id = '', Type = '', Target = '' }) {
       if (name !== 'Relationship' || !Type.endsWith('/worksheet') || !ids.has(Id)) return;
       const part = posix.resolve('/xl', Target).slice(1);
@@ -56,7 +56,7 @@ async function readParts(archive: Archive, ids: ReadonlySet<string>): Promise<Ma
 const UNPACKED = 4;
 
 /** Whether a file that begins with these bytes is a ZIP archive, as workbooks are. */
-export const isArchive = (start: Buffer): boolean => start.toString('latin1', 0, 4) === 'PK\x03\x04';
+export const isZipArchive = (start: Buffer): boolean => start.toString('latin1', 0, 4) === 'PK\x03\x04';
 
 /** Opens an Excel workbook (.xlsx), whose sheets are read in constant memory but for the texts that they share. */
 export async function openWorkbook(fd: number, limits: CsvLimits) {
@@ -66,14 +66,19 @@ export async function openWorkbook(fd: number, limits: CsvLimits) {
   const ofCells = sheets.filter(({ id }) => parts.has(id));
   const visible = ofCells.filter(({ hidden }) => !hidden);
   const shown = visible.length > 0 ? visible : ofCells;
-  if (shown.length === 0) throw damaged(new Error('no sheet'));
+  if (shown.length === 0) throw damagedWorkbookError(new Error('no sheet'));
   const strings = await readSharedStrings(archive.read('xl/sharedStrings.xml'), limits.fieldLength);
   const dateStyles = await readDateStyles(archive.read('xl/styles.xml'));
   const meanings = { strings, dateStyles, from1904 };
   const opened = shown.slice(0, MOST_SHEETS).map(({ id, name }) => ({
     name,
     /** The sheet as CSV text with commas, piece by piece: bounded, since a text that many cells share is in the file once. */
-    text: () => bounded(sheetText(archive.read(parts.get(id) ?? ''), meanings, limits), limits.bytes, tooLarge),
+    text: () =>
+      limitPieces(
+        streamSheetText(archive.read(parts.get(id) ?? ''), meanings, limits),
+        limits.bytes,
+        workbookTooLargeError,
+      ),
   }));
   return {
     /** The first sheets of cells, in the order of the workbook: those that are not hidden, or all if every one is. */
