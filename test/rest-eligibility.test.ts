@@ -261,6 +261,16 @@ describe('POST /vehicles/eligibility/{vin}/refresh', () => {
       .not.toBe(first.verifiedAt);
   });
 
+  test('a vehicle without a provider has no answer, and was never asked about', async () => {
+    const { vin } = await addVehicle(acme, newVin(0, 'ZFF'));
+    expect((await acme.post(`/vehicles/eligibility/${vin}/refresh`)).status).toBe(202);
+    const rechecked = `select from vehicle where vin = '${vin}' and claimed_by is null and due_at > now() + interval '1 day'`;
+    await until(async () => (await gateway.execute(rechecked)).length > 0);
+    const query = `{ eligibility(vin: "${vin}") { status attempts verifiedAt } }`;
+    const { body } = await acme.post('/graphql', { query });
+    expect(body.data.eligibility).toEqual({ status: 'UNSUPPORTED', attempts: 0, verifiedAt: null });
+  });
+
   test('an unknown or malformed VIN is 404', async () => {
     const { vin } = await addVehicle(await gateway.as('globex'), newVin(1));
     for (const none of [vin, newVin(), 'nonsense']) {

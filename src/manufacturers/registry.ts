@@ -17,6 +17,8 @@ type Verified = Omit<Answered, 'outcome' | 'eligible'> & {
   status: 'ELIGIBLE' | 'INELIGIBLE' | 'UNSUPPORTED' | 'FAILED';
   /** The brand that answered; the likeliest one where none did. */
   manufacturer: string | null;
+  /** Whether a provider answered; without one the vehicle is UNSUPPORTED. */
+  asked: boolean;
 };
 
 export type Verification = Verified | (Omit<NoAnswer, 'outcome'> & { status: 'PENDING' });
@@ -49,7 +51,7 @@ export function manufacturersOf(providers: readonly Provider[], onClose = async 
     }
     const [manufacturer = null] = candidates;
     const [reason, raw] = rejections.length > 0 ? [brandsRejected, rejections] : [unsupported(manufacturer), null];
-    return { ...unknowns, status: 'UNSUPPORTED', manufacturer, reason, raw };
+    return { ...unknowns, status: 'UNSUPPORTED', manufacturer, reason, raw, asked: rejections.length > 0 };
   }
 
   return {
@@ -135,10 +137,10 @@ function verification(answer: Exclude<ProviderAnswer, { outcome: 'BRAND_REFUSED'
     return { ...unanswered, status: 'PENDING' };
   }
   if (answer.outcome === 'FAILED') {
-    return { ...unknowns, status: 'FAILED', manufacturer: brand, reason: answer.reason, raw: answer.raw };
+    return { ...unknowns, status: 'FAILED', manufacturer: brand, reason: answer.reason, raw: answer.raw, asked: true };
   }
   const { outcome: _, eligible, ...answered } = answer;
-  return { ...answered, status: eligible ? 'ELIGIBLE' : 'INELIGIBLE', manufacturer: brand };
+  return { ...answered, status: eligible ? 'ELIGIBLE' : 'INELIGIBLE', manufacturer: brand, asked: true };
 }
 
 /** For each provider, its free places and the brands whose vehicles to claim. Brands here are the likeliest of their VINs. */

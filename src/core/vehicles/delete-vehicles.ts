@@ -22,6 +22,7 @@ import { vehicleJsonExpression, vehicleResource } from './vehicles.ts';
 import {
   type DeletedVehicles,
   deleteVehiclesInput,
+  isInFleets,
   missingVehicleKeys,
   namedVehiclesQuery,
   type VehicleKeys,
@@ -63,7 +64,7 @@ export async function deleteVehicle(caller: Context, input: { id: string }, expe
 const lockVehicles = prepareStatement((p: VehicleKeys & { fleetId: string }) =>
   namedVehiclesQuery(p, db.with('held', lockedFleetClause({ company: p.company, id: p.fleetId })))
     .select(['v.id', 'v.vin'])
-    .where('v.fleet_id', '=', sql<string>`(select id from held)`)
+    .where(isInFleets(sql`(select id from held)`))
     .orderBy('v.vin')
     .forUpdate(),
 );

@@ -9,6 +9,7 @@ import { updateVehicleTally } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { findVehicles } from './vehicles.ts';
 import {
+  isInFleets,
   type MovedVehicles,
   missingVehicleKeys,
   moveVehiclesInput,
@@ -49,7 +50,7 @@ const holdTheirFleets = prepareStatement((p: VehicleKeys) =>
 const lockVehicles = prepareStatement((p: VehicleKeys & { fleets: readonly string[] }) =>
   namedVehiclesQuery(p)
     .select(['v.id', 'v.vin', 'v.fleet_id', 'v.status'])
-    .where('v.fleet_id', '=', anyOfIds(p.fleets))
+    .where(isInFleets(anyOfIds(p.fleets)))
     .orderBy('v.vin')
     .forNoKeyUpdate(),
 );

@@ -13,6 +13,7 @@ import { type ClaimedVehicle, claimDeadline } from './due-vehicles.ts';
 import { recheckHours, recheckInterval } from './eligibility.ts';
 import { updateVehicleTally } from './tally.ts';
 import type { EligibilityStatus } from './vehicle.ts';
+import { isInFleets } from './vin-lists.ts';
 
 /** Asks the manufacturer once. No transaction is open meanwhile. */
 export async function askManufacturer(ctx: Context, vehicle: ClaimedVehicle): Promise<Verification> {
@@ -43,7 +44,9 @@ async function storeOnce(ctx: Context, done: readonly VerifiedVehicle[]): Promis
     for (const [company, rows] of Map.groupBy(answered, (row) => row.company)) changes.announceAnswers(company, rows);
     return stored;
   });
-  for (const { answered, status } of all) changes.emit('outcome', 'verification', answered ? status : 'NO_ANSWER', 1);
+  for (const { answered, asked, status } of all) {
+    if (!answered || asked) changes.emit('outcome', 'verification', answered ? status : 'NO_ANSWER', 1);
+  }
   const ids = new Set(all.map(({ id }) => id));
   return done.filter(({ vehicle }) => !ids.has(vehicle.id));
 }
@@ -118,14 +121,10 @@ const heldClaims = (p: Facts) =>
         .innerJoin('fact', 'fact.id', 'v.id')
         .select(['v.id', 'v.status as was'])
         .where('v.company', '=', p.company)
-        // With other indexed columns the planner, expecting few rows, would walk the fleet instead of using ids.
         .where('v.id', '=', anyOfIds(p.ids))
         .where('v.claimed_by', '=', p.process)
         .whereRef('v.due_at', 'is not distinct from', 'fact.until')
-        .where(
-          ({ ref, selectFrom }) =>
-            sql<boolean>`(${ref('v.fleet_id')} = ${anyOfQuery(selectFrom('held').select('id'))}) is true`,
-        )
+        .where(({ selectFrom }) => isInFleets(anyOfQuery(selectFrom('held').select('id'))))
         .orderBy('v.vin')
         .forUpdate('v'),
     );
@@ -144,7 +143,8 @@ const storing = (q: QueryCreator<WithClaims>, p: Facts) =>
     .whereRef('fact.id', '=', 'v.id')
     .whereRef('claim.id', '=', 'v.id')
     .where('v.company', '=', p.company)
-    .returning(['v.id', 'v.vin', 'v.company', 'v.fleet_id', 'v.manufacturer', 'claim.was', 'v.status', 'v.reason']);
+    .returning(['v.id', 'v.vin', 'v.company', 'v.fleet_id', 'v.manufacturer', 'claim.was', 'v.status', 'v.reason'])
+    .returning('fact.asked');
 
 function answered(q: QueryCreator<WithClaims>, p: Facts) {
   const now = sql<Date>`${p.now}::timestamptz`;
@@ -158,15 +158,18 @@ function answered(q: QueryCreator<WithClaims>, p: Facts) {
       data_delivery: of.ref('fact.dataDelivery'),
       connectivity_status: of.ref('fact.connectivityStatus'),
       primary_user_assigned: of.ref('fact.primaryUserAssigned'),
-      attempts: of('v.faults', '+', sql.lit(1)),
+      attempts: ifAsked(of('v.faults', '+', sql.lit(1)), of.ref('v.attempts')),
       faults: 0,
-      verified_at: now,
+      verified_at: ifAsked(now, of.ref('v.verified_at').$castTo<Date | null>()),
       claimed_by: null,
       due_at: sql<Date>`${now} + ${recheckInterval(hours, of.ref('v.vin'))}`,
     })
     .where('fact.status', '<>', sql.lit('PENDING'))
     .returning(['v.due_at', sql.lit(true).as('answered')]);
 }
+
+const ifAsked = <T, U>(answered: Expression<T>, before: Expression<U>) =>
+  of.case().when('fact.asked', '=', sql.lit(true)).then(answered).else(before).end();
 
 const faults = sql<number>`${of.ref('v.faults')} + ${of.ref('fact.asked')}::int`;
 

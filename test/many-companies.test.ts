@@ -1,0 +1,45 @@
+import { beforeAll, expect, inject, test } from 'vitest';
+import type { Json } from './support/client.ts';
+import { startExplained } from './support/explained.ts';
+import { createFleet } from './support/factories.ts';
+import { looks } from './support/plans.ts';
+
+// With many companies and fleets in its statistics, the planner expects hardly any vehicle in one fleet of one company.
+
+const { gateway, seen } = await startExplained();
+const acme = await gateway.as('acme');
+const vinOf = (n: number) => `WBAL${String(n).padStart(13, '0')}`;
+
+let fleet: Json;
+let other: Json;
+beforeAll(async () => {
+  fleet = await createFleet(acme);
+  other = await createFleet(acme);
+  await gateway.execute(`
+    insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
+      select new_uuid(), 'company ' || company, 'Fleet', 'Here', 'a@example.com', 'DE1', now(), now()
+      from generate_series(1, 300) company, generate_series(1, 10);
+    insert into vehicle (id, company, fleet_id, vin, created_at)
+      select new_uuid(), company, id, 'WBAS' || lpad((row_number() over ())::text, 13, '0'), now()
+      from fleet, generate_series(1, 10) where company <> 'acme';
+    insert into vehicle (id, company, fleet_id, vin, created_at)
+      select new_uuid(), 'acme', '${fleet.id}', 'WBAL' || lpad(n::text, 13, '0'), now() from generate_series(1, 20000) n;
+    analyze fleet, vehicle;`);
+});
+
+/** Changes of ten vehicles of a fleet of 20,000. */
+const changes: Record<string, { start: number; change: (vins: string[]) => Promise<{ status: number }> }> = {
+  'a move': { start: 100, change: (vins) => acme.post('/vehicles/move', { fleetId: other.id, vins }) },
+  'a deletion': { start: 200, change: (vins) => acme.post('/vehicles/delete', { fleetId: fleet.id, vins }) },
+};
+
+test.runIf(inject('database').kind === 'postgresql').each(Object.entries(changes))(
+  '%s of named vehicles reads them alone, however large their fleet',
+  async (_, { start, change }) => {
+    seen.length = 0;
+    const vins = Array.from({ length: 10 }, (_value, n) => vinOf(start + n));
+    expect((await change(vins)).status).toBe(200);
+    const read = seen.flatMap(({ Plan }) => Object.entries(looks(Plan))).filter(([, rows]) => rows > 100);
+    expect(read).toEqual([]);
+  },
+);
