@@ -146,3 +146,15 @@ test('a large fleet that a mutation deletes has no vehicles in its payload', asy
     eligibilitySummary: { eligible: 0, pending: 0, unsupported: 0 },
   });
 });
+
+test('a small fleet with large reports of rejected rows is deleted in steps, too', async () => {
+  const fleet = await createFleet(acme);
+  const { body } = await acme.send('POST', '/vehicles/file', uploadForm(fleet.id, `vin\n${newVin()}\nSHORT\n`));
+  await gateway.execute(`update import set rejected = 20001 where id = '${body.importId}'`);
+  expect((await acme.delete(`/fleets/${fleet.id}`)).status).toBe(200);
+  expect((await acme.get(`/fleets/${fleet.id}`)).status).toBe(404);
+  const left = () => gateway.execute(`select from import where id = '${body.importId}'`);
+  expect(await left()).toHaveLength(1);
+  await startGateway({ workers: true, on: gateway });
+  await until(async () => (await left()).length === 0);
+});

@@ -43,3 +43,13 @@ test.runIf(inject('database').kind === 'postgresql').each(Object.entries(changes
     expect(read).toEqual([]);
   },
 );
+
+test.runIf(inject('database').kind === 'postgresql').each(['/vehicles', '/fleets/:id/vehicles'])(
+  'vehicles at %s by a status and the end of a VIN are looked up by the VIN',
+  async (path) => {
+    seen.length = 0;
+    const { status, body } = await acme.get(`${path.replace(':id', fleet.id)}?eligibility=PENDING&vin=0019999`);
+    expect([status, body.map(({ vin }: Json) => vin)]).toEqual([200, [vinOf(19999)]]);
+    expect(seen.flatMap(({ Plan }) => Object.entries(looks(Plan))).filter(([, rows]) => rows > 100)).toEqual([]);
+  },
+);

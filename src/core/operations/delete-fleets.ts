@@ -11,7 +11,9 @@ import { db, LOWEST_ID, prepareStatement, type RowKey } from '../sql/sql.ts';
 import { removeLockedVehicles } from '../vehicles/delete-vehicles.ts';
 
 /** Vehicles of one deletion: additions of their VINs wait for it. */
-const DELETED_AT_ONCE = 5000;
+const VEHICLES_AT_ONCE = 5000;
+/** Contracts and rejected rows of files that one statement deletes within its time. */
+const DEPENDENTS_AT_ONCE = 20_000;
 
 /** Deletes a fleet and gives it back; throws FleetNotFound and PreconditionFailed. deleteFleetStep deletes a large one. */
 export async function deleteFleet(
@@ -28,7 +30,8 @@ export async function deleteFleet(
     requirePrecondition(fleet, expected);
     const { id, name, vehicleCount } = fleet;
     if (vehicleCount > 0) ctx.services.changes.announceRemoval(company, null);
-    if (vehicleCount > DELETED_AT_ONCE) {
+    const [dependents] = await countDependents(ctx, { company, id });
+    if (vehicleCount > VEHICLES_AT_ONCE || (dependents?.count ?? 0) > DEPENDENTS_AT_ONCE) {
       const { actor, request_id } = callerOrigin(ctx);
       await markDeleted(ctx, { company, id, deletion: JSON.stringify({ actor, request_id }) });
       ctx.services.changes.announce('due', 'fleet');
@@ -41,6 +44,17 @@ export async function deleteFleet(
     return fleet;
   });
 }
+
+const countDependents = prepareStatement((p: RowKey) => {
+  const ofFleet = <T extends 'contract' | 'import'>(table: T) =>
+    sql`from ${sql.table(table)} where company = ${p.company} and fleet_id = ${p.id}`;
+  return db.selectNoFrom(
+    sql<number>`((select coalesce(sum(rejected), 0) ${ofFleet('import')}) +
+      (select count(*) from (select ${ofFleet('contract')} limit ${sql.lit(DEPENDENTS_AT_ONCE + 1)}) c))::int`.as(
+      'count',
+    ),
+  );
+});
 
 /** Deletes the tallies, while the vehicles remain. */
 const markDeleted = prepareStatement((p: RowKey & { deletion: string }) =>

@@ -1,7 +1,9 @@
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
+import type { ExecutionResult, GraphQLFormattedError } from 'graphql';
 import type { WebSocket } from 'ws';
 import { msLeft } from '../../http/connections/closed.ts';
-import type { OperationResult } from '../execution/run.ts';
+import { resultWithoutHttp } from '../execution/errors.ts';
+import { isResultStream, type OperationResult, type ResultStream } from '../execution/run.ts';
 
 /** The interval of pings; a client that does not answer one has disconnected. */
 const BEAT_MS = 15_000;
@@ -18,7 +20,20 @@ const BAD_REQUEST = 4400;
 /** The protocol's clients come back after it, with another token. */
 const FORBIDDEN = 4403;
 
-type RunOperation = (sent: unknown) => Promise<OperationResult>;
+/** `abort()` without a reason makes a DOMException with its stack. */
+export const ENDED = 'The operation has ended.';
+
+/** Runs what a client sent, until `ended` aborts. */
+type RunOperation = (sent: unknown, ended: AbortController) => Promise<OperationResult>;
+
+/** The protocol has a message of its own for the errors of an operation without data. */
+export class RefusedOperation extends Error {
+  readonly errors: readonly GraphQLFormattedError[];
+  constructor(result: ExecutionResult) {
+    super('The operation was refused.');
+    this.errors = resultWithoutHttp(result).errors?.map((error) => error.toJSON()) ?? [];
+  }
+}
 
 /** One WebSocket for graphql-ws. It never outlives its token. */
 export class WebSocketPeer {
@@ -57,10 +72,37 @@ export class WebSocketPeer {
     this.over.addEventListener('abort', () => clearTimeout(timer));
   }
 
-  operate(sent: unknown): Promise<OperationResult> {
-    const running = (this.#run as RunOperation)(sent);
+  /** Runs an operation and gives its results. Their `return` ends the work at once, and nothing is sent after it. */
+  operate(id: string, sent: unknown): ResultStream {
+    const ended = new AbortController();
+    const running = (this.#run as RunOperation)(sent, ended);
     this.#running.add(running);
-    return running.finally(() => this.#running.delete(running));
+    void running.finally(() => this.#running.delete(running));
+    let isCompleted = false;
+    // graphql-ws would send what follows to another operation, which may have this id now.
+    const unlessCompleted = <T>(value: T): T | Promise<never> => (isCompleted ? new Promise<never>(() => {}) : value);
+    const results = this.#resultsOf(id, running.then(unlessCompleted));
+    return {
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+      next: () => results.next().then(unlessCompleted),
+      async return() {
+        isCompleted = true;
+        ended.abort(ENDED);
+        void running.then((outcome) => void (isResultStream(outcome) && outcome.return?.()));
+        return { done: true, value: undefined };
+      },
+    };
+  }
+
+  async *#resultsOf(id: string, running: Promise<OperationResult>): AsyncGenerator<ExecutionResult, void> {
+    const outcome = await running;
+    // graphql-ws would parse the database's text and write it again.
+    if (typeof outcome === 'string') void this.send(`{"id":${JSON.stringify(id)},"type":"next","payload":${outcome}}`);
+    else if (isResultStream(outcome)) yield* outcome;
+    else if (outcome.errors && outcome.data === undefined) throw new RefusedOperation(outcome);
+    else yield outcome;
   }
 
   /** Resolves when the system has taken the text, so that nothing piles up for a slow reader. */

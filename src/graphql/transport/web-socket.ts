@@ -13,9 +13,9 @@ import type { Upgrades } from '../../http/connections/server.ts';
 import { countRequest, type HttpServices, localsOf, payerOf } from '../../http/request-context.ts';
 import type { OperationRequest } from '../execution/context.ts';
 import { errorResult, resultWithoutHttp } from '../execution/errors.ts';
-import { isResultStream, type OperationResult, runOperation } from '../execution/run.ts';
+import { isResultStream, type OperationResult, type ResultStream, runOperation } from '../execution/run.ts';
 import { graphqlSchema } from '../schema/schema.ts';
-import { WebSocketPeer } from './peer.ts';
+import { ENDED, RefusedOperation, WebSocketPeer } from './peer.ts';
 
 /** Close codes of the protocol. Clients come back after 4403 and 1013, never after 4400, 4401 and 4500. */
 const closeCodes: Partial<Record<ErrorCode, number>> = { UNAUTHENTICATED: 4401, FORBIDDEN: 4403 };
@@ -27,9 +27,6 @@ const NOT_OPENED = 'a WebSocket could not be opened';
 const NO_TOKEN = 'Send the token in connectionParams: { Authorization: "Bearer <token>" }.';
 /** graphql-ws executes this in place of a document that has been run. */
 const NOTHING = parse('{ __typename }');
-
-/** `abort()` without a reason makes a DOMException with its stack. */
-const ENDED = 'The operation has ended.';
 
 /** GraphQL over WebSocket (`graphql-transport-ws`) at /graphql. */
 export function graphqlWebSockets(services: HttpServices): Upgrades {
@@ -89,7 +86,7 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, W
         const giveBack = places.take(caller.company, MOST_SOCKETS);
         if (!giveBack) throw atMost(MOST_SOCKETS, 'WebSockets of a company');
         addAbortListener(peer.over, giveBack);
-        peer.begin((sent) => operate(sent, caller, peer), caller.expiresAt);
+        peer.begin((sent, ended) => operate(sent, ended, caller, peer), caller.expiresAt);
         return true;
       } catch (error) {
         if (error instanceof DomainError) peer.close(closeCodes[error.code] ?? TRY_AGAIN_LATER, error.message);
@@ -100,23 +97,20 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, W
         return false;
       }
     },
-    async onSubscribe({ extra: peer, subscriptions }, id, payload) {
-      const outcome = await peer.operate(payload);
-      // graphql-ws would parse the database's text and write it again.
-      if (typeof outcome === 'string') {
-        if (id in subscriptions) void peer.send(`{"id":${JSON.stringify(id)},"type":"next","payload":${outcome}}`);
-        return { schema: graphqlSchema, document: NOTHING, rootValue: nothingMore() };
-      }
-      // The protocol has a message of its own for a refused operation.
-      if ('errors' in outcome && outcome.data === undefined) return resultWithoutHttp(outcome).errors ?? [];
-      return { schema: graphqlSchema, document: NOTHING, rootValue: outcome };
+    onSubscribe({ extra: peer, subscriptions }, id, payload) {
+      const results = peer.operate(id, payload);
+      // graphql-ws ends what is here when the client completes the operation, also before its first result.
+      subscriptions[id] = results;
+      return { schema: graphqlSchema, document: NOTHING, rootValue: results };
     },
-    execute: ({ rootValue }: ExecutionArgs) => rootValue as ExecutionResult,
+    execute: ({ rootValue }: ExecutionArgs) => rootValue as ResultStream,
     onNext: (_context, _id, _payload, _args, result) => resultWithoutHttp(result as ExecutionResult),
+    onError: (_context, _id, _payload, [error]) => {
+      const { originalError } = error ?? {};
+      if (originalError instanceof RefusedOperation) return originalError.errors;
+    },
   };
 }
-
-async function* nothingMore(): AsyncGenerator<never> {}
 
 /** Runs operations; each is counted and logged like a request. */
 function operations(services: HttpServices) {
@@ -134,9 +128,8 @@ function operations(services: HttpServices) {
     });
   }
 
-  return async (sent: unknown, caller: Caller, peer: WebSocketPeer): Promise<OperationResult> => {
+  return async (sent: unknown, ended: AbortController, caller: Caller, peer: WebSocketPeer) => {
     const began = performance.now();
-    const ended = new AbortController();
     const closed = AbortSignal.any([peer.over, ended.signal]);
     const ctx = contextOf(services, randomUUID(), caller, () => closed);
     const { requestId } = ctx;
