@@ -7,6 +7,8 @@ import { until } from './support/until.ts';
 
 const gateway = await startGateway({ workers: true });
 const acme = await gateway.as('acme');
+/** A gateway without workers, which would end an abandoned import. */
+const idle = await startGateway();
 
 /** Another connection that has added vehicles and not committed yet. */
 async function addingBeside(fleetId: string, vins: readonly string[]): Promise<pg.Client> {
@@ -119,5 +121,28 @@ test.each(['atomic', 'partial'])(
       const { completed, added } = await toldOf(fleetId);
       expect({ completed, added }).toEqual({ completed: created > 0 ? 1 : 0, added: created });
     }
+  },
+);
+
+test.skipIf(gateway.database.kind === 'embedded')(
+  'an upload that looks abandoned while its process commits is repeated, not begun again',
+  async () => {
+    const client = await idle.as('acme');
+    const fleet = await createFleet(client);
+    const file = `vin\n${newVins(2).join('\n')}\n`;
+    const upload = () =>
+      client.post('/vehicles/file', uploadForm(fleet.id, file), { 'Idempotency-Key': 'slow commit' });
+    const { body: first } = await upload();
+    const of = `where id = '${first.importId}'`;
+    await idle.execute(`update import set state = 'STORING', due_at = now() - interval '1 minute' ${of}`);
+    const beside = new pg.Client(idle.env.DATABASE_URL);
+    await beside.connect();
+    onTestFinished(() => beside.end());
+    await beside.query(`begin; update import set state = 'COMPLETED', due_at = null ${of}`);
+    const again = upload();
+    await awaited(beside);
+    await beside.query('commit');
+    const { status, body } = await again;
+    expect({ status, body }).toEqual({ status: 201, body: first });
   },
 );

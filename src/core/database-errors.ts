@@ -1,4 +1,4 @@
-import { DomainError, FleetNotFound, Unavailable, ValidationFailed, VehicleNotFound } from './errors.ts';
+import { DomainError, FleetNotFound, RateLimited, Unavailable, ValidationFailed, VehicleNotFound } from './errors.ts';
 
 const byConstraint: Readonly<Record<string, () => DomainError>> = {
   vehicle_tally_fleet_id_fkey: () => new FleetNotFound(),
@@ -21,8 +21,17 @@ const exhausted = unavailable('The service cannot open another connection or fil
 const byCode: readonly [codes: RegExp, error: () => DomainError][] = [
   // Connection exceptions; no connection, memory or disk left; shut down, crashed or starting; failed operating system.
   [/^(08|53|57P|58)/, unreachable],
-  // Read-only, as a standby that is being promoted; serialisation failure; deadlock; lock not available.
-  [/^(25006|40001|40P01|55P03)$/, unreachable],
+  // Read-only, as a standby that is being promoted; serialisation failure; deadlock.
+  [/^(25006|40001|40P01)$/, unreachable],
+  // Lock not available: companies share no locked rows.
+  [
+    /^55P03$/,
+    () =>
+      new RateLimited(
+        2,
+        'Another request of this company is changing the same. Nothing was changed; try again in 2 s.',
+      ),
+  ],
   [/^(EAI_AGAIN|ECONNABORTED|ECONNREFUSED|ECONNRESET|EHOSTDOWN|EHOSTUNREACH)$/, unreachable],
   [/^(ENETDOWN|ENETUNREACH|ENOTFOUND|EPIPE|ETIMEDOUT)$/, unreachable],
   [/^57014$/, unavailable('The database took too long. Nothing was changed; try again.')],

@@ -174,7 +174,9 @@ const findBefore = prepareStatement((p: { company: string; id: string | null; ke
     .select(importColumns)
     .select(({ eb }) => eb('import.due_at', '<=', sql<string>`${p.now}::timestamptz`).as('abandoned'))
     .where('import.company', '=', p.company)
-    .where(({ eb, or }) => or([eb('import.id', '=', p.id), eb('import.idempotency_key', '=', p.key)])),
+    .where(({ eb, or }) => or([eb('import.id', '=', p.id), eb('import.idempotency_key', '=', p.key)]))
+    // An import that its process is just ending looks abandoned: its end is awaited.
+    .forUpdate(),
 );
 
 type NewImport = Pick<ImportRow, 'id' | 'company' | 'fleetId' | 'mode' | 'dryRun' | 'idempotencyKey'>;
