@@ -67,6 +67,29 @@ test('an act is one item with its events', async () => {
   expect(nodes.reduce((sum: number, { count }: Json) => sum + count, 0)).toBe(events.length);
 });
 
+test('commands with one X-Request-Id, and two imports with it, are items of their own', async () => {
+  const client = await gateway.as('one id', { scope });
+  const headers = { 'x-request-id': 'page-action-1' };
+  const fleet = await createFleet(client);
+  const vins = newVins(4, 0, 'ZFF');
+  const upload = (some: string[]) =>
+    client.post('/vehicles/file', uploadForm(fleet.id, `vin\n${some.join('\n')}\n`), headers);
+  const { body: first } = await upload(vins.slice(0, 2));
+  const { body: second } = await upload(vins.slice(2));
+  await client.post('/vehicles/delete', { fleetId: fleet.id, vins: vins.slice(0, 3) }, headers);
+  await client.post('/vehicles', { fleetId: fleet.id, vins: vins.slice(0, 1) }, headers);
+  await published('one id');
+  const { nodes } = await historyOf(client);
+  const seen = nodes.map((one: Json) => [one.type, one.vehicleCount, one.import?.id ?? null]);
+  expect(seen).toEqual([
+    ['VEHICLE_ADDED', 1, null],
+    ['VEHICLE_REMOVED', 3, null],
+    ['IMPORT_COMPLETED', 2, second.importId],
+    ['IMPORT_COMPLETED', 2, first.importId],
+    ['FLEET_CREATED', 0, null],
+  ]);
+});
+
 test('answers of manufacturers within an hour are one item per fleet, counted by status', async () => {
   const client = await gateway.as('answers', { scope });
   const fleet = await createFleet(client);

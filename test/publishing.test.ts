@@ -188,7 +188,7 @@ describe.runIf(kind === 'postgresql')('a webhook whose deletion fails', () => {
       return waiting.length > 0 ? true : null;
     });
     await createFleet(client);
-    expect((await deleting).status).toBe(503);
+    expect((await deleting).status).toBe(429);
     await em.commit();
     expect(await opened.log()).toHaveLength(2);
     expect((await client.delete(`/webhooks/${opened.webhook.id}`)).status).toBe(200);

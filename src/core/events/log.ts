@@ -117,17 +117,22 @@ const lockFreeLog = prepareStatement((p: { company: string }) =>
     .skipLocked(),
 );
 
+/** An event's type, or the type of the event that represents it. */
+const PART_OF = sql.raw(
+  `case type when 'vehicle.added' then 'import.completed' when 'vehicle.removed' then 'fleet.deleted' else type end`,
+);
+
 /**
- * The next events of a company, with their positions. Events with one `key` are an item of the history: of one request,
- * or of one type, actor, fleet and hour; events of contracts are apart, since not all callers see them.
+ * The next events of a company, with their positions. Events with one `key` are an item of the history: of one type, actor,
+ * fleet, hour and request, whose id clients may give to several requests.
  */
 const dueEvents = (p: { company: string; end: string }, most: number) => sql<{
   id: string;
   position: string;
   key: string;
 }>`(
-  select *, encode(substr(sha256(convert_to(concat_ws(' ', fleet_id, extract(epoch from hour), coalesce(request_id, type),
-    type like 'contract.%', actor), 'UTF8')), 1, 16), 'hex')::uuid as key
+  select *, encode(substr(sha256(convert_to(concat_ws(' ', fleet_id, extract(epoch from hour),
+    coalesce(import_id::text, request_id), ${PART_OF}, actor), 'UTF8')), 1, 16), 'hex')::uuid as key
   from (
     select id, type, fleet_id, actor, request_id, at, date_trunc('hour', at, 'UTC') as hour,
       cardinality(vehicle_ids) as vehicles, data ->> 'to' as status, (data ->> 'importId')::uuid as import_id,
