@@ -1,5 +1,4 @@
 import { addAbortListener } from 'node:events';
-import { LRUCache } from 'lru-cache';
 
 export interface PlacePolicy {
   /** The number of places left free for each place that a holder has; 0 takes all that are not reserved. */
@@ -27,8 +26,8 @@ export class SharedPlaces {
   readonly #running = new Map<string, number>();
   /** Waiting work by holder; the holder that was served last comes last. */
   readonly #waiting = new Map<string, WaitingWork[]>();
-  /** When each holder last took a place, in turns. */
-  readonly #served = new LRUCache<string, number>({ max: MOST_SERVED });
+  /** When each holder last took a place, in turns; the latest comes last. An LRU cache would reserve memory for all. */
+  readonly #served = new Map<string, number>();
   #taken = 0;
   #queued = 0;
   #turn = 0;
@@ -136,7 +135,9 @@ export class SharedPlaces {
   #take(holder: string): void {
     this.#taken += 1;
     this.#running.set(holder, (this.#running.get(holder) ?? 0) + 1);
+    this.#served.delete(holder);
     this.#served.set(holder, ++this.#turn);
+    if (this.#served.size > MOST_SERVED) this.#served.delete(this.#served.keys().next().value ?? '');
   }
 
   /** The queue of the holder with the fewest places, if there is a place for it. */
