@@ -8,7 +8,7 @@ const PAUSE_MS = 800;
 /** Functions that merge a mutation's answer into each query on the page. */
 const shown = new Set();
 
-/** Shows a mutation's answer: merges its objects into those of the same id, then all queries read again. */
+/** Shows a mutation's answer: merges its objects into those of the same id; then all queries read again. */
 export function changed(answer) {
   const known = new Map();
   collect(answer, known);
@@ -65,8 +65,7 @@ export function useQuery(document, variables, wakes = (/** @type {any} */ _) => 
         setState((before) => ({ ...before, key, error }));
       }
       looking = false;
-      if (begun !== version) look();
-      else if (again) soon();
+      if (again || begun !== version) soon();
     };
     const soon = () => {
       clearTimeout(timer);
@@ -75,7 +74,9 @@ export function useQuery(document, variables, wakes = (/** @type {any} */ _) => 
     const take = (known) => {
       version += 1;
       setState((before) => ({ ...before, data: merged(before.data, known) }));
-      look();
+      // Of many mutations in a row, only the first one causes a read of its own.
+      if (performance.now() < lookedAt + pause) soon();
+      else look();
     };
     current.current.look = look;
     const stop = onEvents((event) => (event === null || current.current.wakes(event)) && soon());
