@@ -67,7 +67,7 @@ addMutation(
     inputMeaning: 'Which file, for which fleet.',
     payload: importedVehiclesSchema.extend(changedFleetShape).describe(importedVehiclesSchema.description ?? ''),
     async change(ctx, { file, ...input }, { idempotencyKey, res }) {
-      const imported = await importVehicles(ctx, input, { ...(await openUploadedFile(file, res)), idempotencyKey });
+      const imported = await importVehicles(ctx, input, { ...(await openUploadedFile(file, ctx, res)), idempotencyKey });
       return { ...imported, fleetId: imported.import.fleetId };
     },
   },
