@@ -67,7 +67,8 @@ addMutation(
     inputMeaning: 'Which file, for which fleet.',
     payload: importedVehiclesSchema.extend(changedFleetShape).describe(importedVehiclesSchema.description ?? ''),
     async change(ctx, { file, ...input }, { idempotencyKey, res }) {
-      const imported = await importVehicles(ctx, input, { ...(await openUploadedFile(file, ctx, res)), idempotencyKey });
+      const upload = await openUploadedFile(file, ctx, res);
+      const imported = await importVehicles(ctx, input, { ...upload, idempotencyKey });
       return { ...imported, fleetId: imported.import.fleetId };
     },
   },
