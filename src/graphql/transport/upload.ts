@@ -5,6 +5,7 @@ import type { Context } from '../../core/context.ts';
 import { MalformedJson, UnsupportedMediaType } from '../../core/errors.ts';
 import { mayBeTableFile, notTableMessage } from '../../core/imports/csv/head.ts';
 import type { UploadedFile } from '../../core/imports/import-vehicles.ts';
+import { REPLAYED } from '../../http/body.ts';
 import { piecesOf, tornForm } from '../../http/multipart.ts';
 import { type AnswerHead, localsOf } from '../../http/request-context.ts';
 
@@ -63,3 +64,5 @@ export async function openUploadedFile(
     throw tornForm(error);
   }
 }
+
+export const setReplayedHeader = (res: AnswerHead) => res.setHeader(REPLAYED, 'true');
