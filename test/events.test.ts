@@ -199,7 +199,10 @@ describe('The log', () => {
   });
 
   test('refuses invalid types and times', async () => {
-    expect((await acme.get('/events?type=fleet.painted')).body).toMatchObject({ code: 'VALIDATION_FAILED' });
+    for (const path of ['/events', '/history']) {
+      const { body } = await acme.get(`${path}?type=fleet.painted`);
+      expect(body).toMatchObject({ code: 'VALIDATION_FAILED', errors: [{ path: 'type.0' }] });
+    }
     expect((await acme.get('/events?since=yesterday')).body).toMatchObject({ code: 'VALIDATION_FAILED' });
   });
 

@@ -282,6 +282,16 @@ describe('LIMIT_GRAPHQL_SECONDS', () => {
     expect(answer.body.errors[0].message).toContain('longer than 1 s');
     expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
   });
+
+  test('a longer execution of a form that reads no file is 503', async () => {
+    const slow = vi.spyOn(closed.database, 'rows').mockImplementation(() => new Promise(() => {}));
+    const form = new FormData();
+    form.append('operations', JSON.stringify({ query: '{ fleets { nodes { id } } }' }));
+    form.append('map', '{}');
+    const answer = await stranger.post('/graphql', form);
+    slow.mockRestore();
+    expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 503, codes: ['UNAVAILABLE'] });
+  });
 });
 
 describe('INTROSPECTION and GRAPHIQL off', () => {

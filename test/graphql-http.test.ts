@@ -10,7 +10,9 @@ import {
   printSchema,
 } from 'graphql';
 import { describe, expect, test, vi } from 'vitest';
+import { RateLimited } from '../src/core/errors.ts';
 import type { Json } from './support/client.ts';
+import { unknownId } from './support/factories.ts';
 import { startGateway, testIssuer } from './support/gateway.ts';
 
 const gateway = await startGateway();
@@ -113,6 +115,55 @@ describe('statuses', () => {
       expect(answer).toMatchObject({ status: 200, body: { data: { fleet: null, manufacturers: expect.any(Array) } } });
       expect(answer.headers.get('content-type')).toContain(accept);
       expect(codesOf(answer)).toEqual(['FLEET_NOT_FOUND']);
+    }
+  });
+
+  test("a subscription's error has its status where GraphQL over HTTP demands it", async () => {
+    const query = 'subscription { eligibilityChanged(fleetId: "x") { eligibility { vin } } }';
+    const answers = await Promise.all(
+      [RESPONSE, 'application/json', 'text/event-stream'].map((accept) => ask(query, { accept })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([404, 200, 200]);
+    for (const { body } of answers) expect(JSON.stringify(body)).toContain('FLEET_NOT_FOUND');
+  });
+
+  test.each([RESPONSE, 'application/json', 'text/event-stream'])('too many streams are 429, for %s', async (accept) => {
+    const { followers } = gateway.services;
+    const full = vi.spyOn(followers, 'join').mockImplementation(() => {
+      throw new RateLimited(7, 'At most 1,000 event streams.');
+    });
+    const answer = await ask('subscription { events { id } }', { accept });
+    full.mockRestore();
+    expect({ status: answer.status, retryAfter: answer.headers.get('retry-after') }).toEqual({
+      status: 429,
+      retryAfter: '7',
+    });
+    expect(JSON.stringify(answer.body)).toMatch(/RATE_LIMITED.*retryAfter/);
+  });
+
+  test("an execution that did not get its company's turn is 429 with Retry-After", async () => {
+    for (const query of ['{ fleets { totalCount } }', `{ fleet(id: "${unknownId}") { id } }`]) {
+      const full = vi.spyOn(gateway.database, 'rows').mockRejectedValue(new RateLimited(7));
+      const answer = await ask(query);
+      full.mockRestore();
+      expect({ status: answer.status, retryAfter: answer.headers.get('retry-after') }).toEqual({
+        status: 429,
+        retryAfter: '7',
+      });
+      expect(answer.body.errors[0].extensions).toMatchObject({ code: 'RATE_LIMITED', retryAfter: 7 });
+    }
+  });
+
+  test('a request without a document is 400 for every Accept; an empty operationName is none', async () => {
+    for (const accept of ['application/json', RESPONSE]) {
+      for (const body of [{ variables: {} }, { query: null }, { query: '' }]) {
+        const answer = await acme.post('/graphql', body, { accept });
+        expect([answer.status, codesOf(answer)]).toEqual([400, ['VALIDATION_FAILED']]);
+      }
+      expect(await acme.get('/graphql?variables={}', { accept })).toMatchObject({ status: 400 });
+      const named = { query: '{ __typename }', operationName: '' };
+      expect(await acme.post('/graphql', named, { accept })).toMatchObject({ status: 200, body: { data: {} } });
+      expect(await acme.get(`/graphql?${new URLSearchParams(named)}`, { accept })).toMatchObject({ status: 200 });
     }
   });
 

@@ -133,7 +133,9 @@ test('an importId makes a second upload safe, as an Idempotency-Key does', async
   const other = csv(`${newVin()}\n`);
   const keyed = await upload({ fleetId: fleet.id }, other, key);
   const { id } = keyed.body.data.importVehicles.import;
-  expect((await upload({ fleetId: fleet.id }, other, key)).body.data.importVehicles.import.id).toBe(id);
+  const again = await upload({ fleetId: fleet.id }, other, key);
+  expect(again.body.data.importVehicles.import.id).toBe(id);
+  expect([keyed, again].map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, 'true']);
   expect(await countOf(fleet)).toBe(2);
 });
 

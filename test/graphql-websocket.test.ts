@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { createClient, type Client as WsClient } from 'graphql-ws';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import WebSocket from 'ws';
 import type { Json } from './support/client.ts';
 import { addVehicle, addVehicles, createFleet, fleetFields, newVin, unknownId } from './support/factories.ts';
@@ -228,6 +228,45 @@ describe('a connection', () => {
     await expect.poll(listeners).toBe(before + 49);
     send({ type: 'subscribe', id: 'another', payload: { query: EVENTS } });
     await expect.poll(listeners).toBe(before + 50);
+  });
+
+  test('may use the id of a completed operation again, whose answer is not sent', async () => {
+    const { send, messages } = await raw();
+    send({ type: 'connection_init', payload: { Authorization: tokenOf(acme) } });
+    await until(() => messages[0] ?? null);
+    const { promise: late, resolve } = Promise.withResolvers<null>();
+    const { promise: later, resolve: resolveLater } = Promise.withResolvers<null>();
+    const rows = vi.spyOn(gateway.services.database, 'rows').mockReturnValueOnce(late).mockReturnValueOnce(later);
+    onTestFinished(() => rows.mockRestore());
+    const ask = (query: string) => send({ type: 'subscribe', id: '1', payload: { query } });
+    ask('{ first: fleets(first: 1) { totalCount } }');
+    await until(() => rows.mock.calls.length === 1);
+    send({ type: 'complete', id: '1' });
+    ask('{ second: fleets(first: 2) { totalCount } }');
+    await until(() => rows.mock.calls.length === 2);
+    resolve(null);
+    send({ type: 'ping' });
+    await until(() => messages[1] ?? null);
+    resolveLater(null);
+    await until(() => messages.find(({ type }) => type === 'complete') ?? null);
+    expect(messages.slice(1)).toMatchObject([
+      { type: 'pong' },
+      { id: '1', type: 'next', payload: { data: { second: expect.anything() } } },
+      { id: '1', type: 'complete' },
+    ]);
+    // The end of a stream is not sent to its successor, either, and neither is what was completed at once.
+    ask(EVENTS);
+    await expect.poll(listeners).toBe(before + 1);
+    for (const query of ['{ third: fleets(first: 3) { totalCount } }', '{ fourth: manufacturers { id } }']) {
+      send({ type: 'complete', id: '1' });
+      ask(query);
+    }
+    await until(() => messages[5] ?? null);
+    expect(messages.slice(4)).toMatchObject([
+      { payload: { data: { fourth: expect.anything() } } },
+      { type: 'complete' },
+    ]);
+    await expect.poll(listeners).toBe(before);
   });
 
   test('that does not read its answers is not read, either', async () => {

@@ -111,6 +111,15 @@ test('returns each object as its own address does', async () => {
   }
 });
 
+test('finds vehicles that begin with the text behind fifty that end with it', async () => {
+  const vins = Array.from({ length: 51 }, (_, at) => `1FA000000000${String(at).padStart(2, '0')}777`);
+  const big = await gateway.as('big', { scope });
+  await addVehicles(big, [...vins, '77700000000000000'], await createFleet(big));
+  const found = (await bySearch(big, '777', 3)).map(({ vin }) => vin);
+  expect(found).toEqual(['77700000000000000', vins[0], vins[1]]);
+  expect((await bySearch(big, '777', 50)).map(({ vin }) => vin)).toEqual(['77700000000000000', ...vins.slice(0, 49)]);
+});
+
 test('finds nothing of another company, and no contract without its scope', async () => {
   expect((await bySearch(other, 'berlin')).map(({ id }) => id)).toEqual([alien.id]);
   const reader = await gateway.as('acme', { scope: 'fleets:read' });
@@ -119,13 +128,13 @@ test('finds nothing of another company, and no contract without its scope', asyn
 
 test('refuses an empty or long text, and a limit above 50', async () => {
   for (const [query, path] of [
-    ['', 'text'],
-    ['?q=', 'text'],
-    ['?q=%20', 'text'],
-    [`?q=${'x'.repeat(256)}`, 'text'],
-    ['?q=%00', 'text'],
-    ['?q=x&limit=51', 'first'],
-    ['?q=x&limit=0', 'first'],
+    ['', 'q'],
+    ['?q=', 'q'],
+    ['?q=%20', 'q'],
+    [`?q=${'x'.repeat(256)}`, 'q'],
+    ['?q=%00', 'q'],
+    ['?q=x&limit=51', 'limit'],
+    ['?q=x&limit=0', 'limit'],
   ] as const) {
     const { status, body } = await acme.get(`/search${query}`);
     expect([query, status, body.code, body.errors?.[0]?.path]).toEqual([query, 400, 'VALIDATION_FAILED', path]);

@@ -1,4 +1,6 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { createClient } from 'graphql-ws';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import WebSocket from 'ws';
 import type { Client } from './support/client.ts';
 import { createContract } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
@@ -37,7 +39,7 @@ describe.skipIf(!isServer)('A read that takes long', () => {
     expect((await graphql(loud)).body.errors).toMatchObject([{ extensions: { code: 'COST_EXCEEDED' } }]);
   });
 
-  test('ends when its client leaves', async () => {
+  test('ends when its client leaves or completes it', async () => {
     config.LIMIT_STATEMENT_SECONDS = 120;
     try {
       const left = new AbortController();
@@ -54,6 +56,17 @@ describe.skipIf(!isServer)('A read that takes long', () => {
         }),
       ];
       for (const one of asked) one.catch(() => {});
+      const client = createClient({
+        url: `${gateway.url.replace('http', 'ws')}/graphql`,
+        webSocketImpl: WebSocket,
+        connectionParams: headers,
+        // Its socket stays open.
+        lazy: false,
+      });
+      const complete = client.subscribe({ query }, { next() {}, error() {}, complete() {} });
+      onTestFinished(() => void client.dispose());
+      await until(async () => (await underWay()) === asked.length + 1);
+      complete();
       await until(async () => (await underWay()) === asked.length);
       left.abort();
       await until(async () => (await underWay()) === 0);

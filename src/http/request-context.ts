@@ -85,8 +85,8 @@ interface Locals {
   /** The label of a GraphQL operation: its type and first field. */
   operation?: string;
   anonymous?: boolean;
-  /** Set for a request with a file; aborts when its client disconnects. */
-  upload?: AbortSignal;
+  /** Whether a GraphQL operation reads an uploaded file, for which it has more time than others. */
+  readsUpload?: boolean;
   /** SHA-256 of the body in hex, where an Idempotency-Key came with it. */
   digest?: string;
 }

@@ -3,6 +3,7 @@ import { readInput } from '../core/input.ts';
 import { activityCountSchema, companySchema, getCompany, getCompanyActivity } from '../core/reads/company.ts';
 import { historyItemSchema, historyResource, listHistory } from '../core/reads/history.ts';
 import { jsonRowWriter } from '../core/sql/read.ts';
+import { readEventTypes } from './events.ts';
 import { commaList, listAnswer, once, onceEach, operations } from './route.ts';
 
 const asJson = jsonRowWriter(historyResource.members, historyItemSchema);
@@ -39,8 +40,8 @@ export const companyRoutes = [
     answers: { 200: { description: 'The history.', schema: z.array(historyItemSchema), headers: ['Link'] } },
     errors: ['PAYLOAD_TOO_LARGE'],
     answer(ctx, request) {
-      const { type: types, ...others } = readInput(historyQuery, request.query);
-      const filter = { ...others, types };
+      const { type, ...others } = readInput(historyQuery, request.query);
+      const filter = { ...others, types: readEventTypes(type) };
       return listAnswer(request, (page) => listHistory(ctx, asJson, { page, filter }), { filter: historyQuery });
     },
   }),

@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { type Event, type EventFilter, eventCursor, eventSchema, getEvent, listEvents } from '../core/events/events.ts';
+import {
+  type Event,
+  type EventFilter,
+  eventCursor,
+  eventFilterSchema,
+  eventSchema,
+  getEvent,
+  listEvents,
+} from '../core/events/events.ts';
 import { describedField } from '../core/fields.ts';
 import { followEvents } from '../core/following/follow-events.ts';
 import { readInput } from '../core/input.ts';
@@ -14,9 +22,13 @@ const shape = fieldCopier(eventSchema);
 
 const eventQuery = z.object({ type: commaList, ...onceEach('fleetId', 'historyId', 'vin', 'since', 'until') });
 
+const typesQuery = z.object({ type: eventFilterSchema.shape.types });
+/** Reads types of events as core does, under the name of REST's parameter. */
+export const readEventTypes = (type: unknown) => readInput(typesQuery, { type }).type;
+
 function readFilter({ query }: RestRequest): EventFilter {
   const { type, ...rest } = readInput(eventQuery, query);
-  return { ...rest, types: type };
+  return { ...rest, types: readEventTypes(type) };
 }
 
 /** Accepts an event's id as cursor: receivers of webhooks know it. */

@@ -62,7 +62,7 @@ export function restApi(services: HttpServices): RequestHandler {
     };
     await services.turns.next(ctx.caller?.company ?? '');
     const work = () => answerOnce(ctx, route, request, res);
-    await send(res, route.prefer ? await work() : await runChangeInTurn(ctx, countInputItems(request.body), work));
+    await send(res, await runChangeInTurn(ctx, countInputItems(request.body), work));
   }
 
   for (const [path, same] of Map.groupBy(routes, (route) => route.path)) {

@@ -3,7 +3,7 @@ import { contractSchema } from '../core/contracts/contract.ts';
 import { describedField } from '../core/fields.ts';
 import { fleetSchema } from '../core/fleets/fleet.ts';
 import { readInput } from '../core/input.ts';
-import { type SearchResult, searchResources } from '../core/reads/search.ts';
+import { type SearchResult, searchInput, searchResources } from '../core/reads/search.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
 import { vehicleJson } from './export.ts';
 import { digits, once, operations } from './route.ts';
@@ -25,7 +25,9 @@ const searchResult = z
   ])
   .meta({ id: 'SearchResult', description: 'A fleet, a vehicle or a contract, with its `type`.' });
 
-const searchQuery = z.object({ q: once, limit: digits.optional() });
+const { text, first } = searchInput.shape;
+/** The input of core under the names of REST. */
+const searchQuery = z.object({ q: once.pipe(text), limit: digits.optional().pipe(first) });
 
 const { get } = operations('Search');
 

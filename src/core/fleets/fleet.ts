@@ -79,13 +79,8 @@ export function fleetExistsExpression(row: string, company: string | Expression<
   return sql<SqlBool>`${sql.raw(before)}${company}${sql.raw(after)}`;
 }
 
-/** The condition where the company is not known, looked up for each row. */
-const itsFleetIsThere = (row: string): string => `not exists (select from fleet gone
-  where gone.company = ${row}.company and gone.id = ${row}.fleet_id and gone.deletion is not null)`;
-
 /** The conditions of a resource for rows of fleets that are not deleted. */
-export const existingFleetConditions = (row: string): Pick<Resource, 'where' | 'whereForAll' | 'whereOfAny'> => ({
+export const existingFleetConditions = (row: string): Pick<Resource, 'where' | 'whereForAll'> => ({
   where: fleetExistsSql(row),
   whereForAll: `${deleted('$company')} = '{}'`,
-  whereOfAny: itsFleetIsThere(row),
 });

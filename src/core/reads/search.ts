@@ -1,3 +1,4 @@
+import { NIL } from 'uuid';
 import { z } from 'zod';
 import { authorize, type Context, hasScope } from '../context.ts';
 import type { Contract } from '../contracts/contract.ts';
@@ -6,6 +7,7 @@ import type { Fleet } from '../fleets/fleet.ts';
 import { fleetResource } from '../fleets/fleets.ts';
 import { readInput, textSchema } from '../input.ts';
 import { rowSelectionOf, whereSql } from '../sql/list-rows.ts';
+import type { ListPosition } from '../sql/order.ts';
 import { readPageArguments } from '../sql/page.ts';
 import { readItemsPage } from '../sql/read.ts';
 import { fromClause, type Resource } from '../sql/resource.ts';
@@ -54,9 +56,16 @@ async function byVin(ctx: Context, { company, text }: SearchTerms): Promise<Fit[
   const vin = normalizeVinPart(text);
   if (!isPartOfVin(vin)) return [];
   const page = readPageArguments({ first: MOST_SEARCH_RESULTS, orderBy: { field: 'VIN' } }, vehicleResource.orders);
-  const { items } = await readItemsPage<Vehicle>(ctx, vehicleResource, { company, page, filter: { vin } });
-  return items.map((one) => ({
-    fit: one.vin === vin ? WHOLE : one.vin.startsWith(vin) ? BEGINNING : ELSEWHERE,
+  const read = async (after: ListPosition | null) => {
+    const request = { company, page: { ...page, after }, filter: { vin } };
+    return (await readItemsPage<Vehicle>(ctx, vehicleResource, request)).items;
+  };
+  const all = await read(null);
+  // By VIN, those that begin with the text come right after it, perhaps behind the first page.
+  const next = all.length < MOST_SEARCH_RESULTS ? all : await read({ id: NIL, text: vin });
+  const begins = (one: Vehicle) => one.vin.startsWith(vin);
+  return [...next.filter(begins), ...all.filter((one) => !begins(one))].map((one) => ({
+    fit: one.vin === vin ? WHOLE : begins(one) ? BEGINNING : ELSEWHERE,
     found: { type: 'Vehicle', ...one },
   }));
 }

@@ -43,22 +43,20 @@ interface RowsSpec {
   hidden: boolean;
   /** All rows meet the resource's `where`. */
   within?: boolean | undefined;
-  ofAnyCompany?: boolean;
 }
 
-/** The rows of the company, or of any company, that a request or field reads. */
+/** The rows of the company that a request or field reads. */
 export function rowSelectionOf(of: Resource, spec: RowsSpec): RowSelection {
-  const { names, param = (name) => `$${name}`, under, on, hidden, within, ofAnyCompany = false } = spec;
-  const { id, leading = {}, where, whereOfAny = where, lacking } = of;
+  const { names, param = (name) => `$${name}`, under, on, hidden, within } = spec;
+  const { id, leading = {}, where, lacking } = of;
   const led = under ? '' : (names.find((name) => name in leading) ?? '');
   const column = leading[led];
   const parent: ParentColumn | undefined = column === undefined ? under : [column, `${param(led)}::uuid`];
-  const owner: EqualColumns = ofAnyCompany ? [] : [[`${id.split('.')[0]}.company`, '$company']];
-  const there = ofAnyCompany ? whereOfAny : where;
-  const conditions = [within ? undefined : there, on, hidden ? lacking?.where : undefined];
+  const owner = [`${id.split('.')[0]}.company`, '$company'] as const;
+  const conditions = [within ? undefined : where, on, hidden ? lacking?.where : undefined];
   return {
     of,
-    prefix: parent ? [...owner, parent] : owner,
+    prefix: parent ? [owner, parent] : [owner],
     conditions: conditions.filter((one) => one !== undefined),
     names: names.filter((name) => name !== led),
     param,

@@ -166,7 +166,7 @@ export function rangeSql(sort: SortSql, prefix: EqualColumns, bounds: readonly R
     descending ? (operator.replace(/[<>]/, (one) => (one === '<' ? '>' : '<')) as Comparison) : operator;
   const compared = bounds.map(({ operator, place }) => ({ operator: turned(operator), place }));
   const equal = prefix.map(([column, value]) => `${column} = ${value}`);
-  if (!range || prefix.length === 0) {
+  if (!range) {
     return [...equal, ...compared.map(({ operator, place }) => `${rowOf(columns)} ${operator} ${rowOf(place)}`)];
   }
   const has = (sign: string) => compared.some(({ operator }) => operator.startsWith(sign));

@@ -9,16 +9,15 @@ import { type JsonColumn, type JsonMembers, jsonObjectSql, type ValueSql, writeJ
 import { readRows } from './send.ts';
 import { getOrCreate, type NumberedSql, numberParameters } from './sql.ts';
 
-/** A page of a list; `company` is null for rows of all companies. */
 export interface PageRequest {
-  company: string | null;
+  company: string;
   page: PageArguments;
   filter?: object | null | undefined;
   on?: string;
 }
 
 interface RowRequest {
-  company: string | null;
+  company: string;
   /** Not from a replica, which may lag. */
   newest?: boolean | undefined;
   long?: boolean;
@@ -35,9 +34,9 @@ export async function readTextPage(
   const { after, order, limit } = page;
   const given = readFilterConditions(of, filter);
   const hidden = hidesRows(ctx, of);
-  const shape = `${order.name} ${after !== null} ${hidden} ${company === null} ${given.names} ${on}`;
+  const shape = `${order.name} ${after !== null} ${hidden} ${given.names} ${on}`;
   const { text, idAt, textAt, ...statement } = keptText(of, writer.select, shape, () => {
-    const spec = { names: given.names, on, hidden, ofAnyCompany: company === null, few: false };
+    const spec = { names: given.names, on, hidden, few: false };
     return listText(listSelectionOf(of, order, spec), writer, after !== null);
   });
   const values = statement.values({ ...pageBoundValues(page), ...given.values, company, now: ctx.now() });
@@ -89,8 +88,8 @@ export async function readOneRowText(ctx: Context, of: Resource, writer: RowWrit
   const { company, newest = of.primary, long = false } = request;
   const { names, values } = givenConditionsOf(of.conditions, by);
   const hidden = hidesRows(ctx, of);
-  const statement = keptText(of, writer.select, `one ${names} ${company === null} ${hidden}`, () =>
-    numberParameters(rowsSql(rowSelectionOf(of, { names, hidden, ofAnyCompany: company === null }), writer.select)),
+  const statement = keptText(of, writer.select, `one ${names} ${hidden}`, () =>
+    numberParameters(rowsSql(rowSelectionOf(of, { names, hidden }), writer.select)),
   );
   const taken = statement.values({ ...values, company, now: ctx.now() });
   // A malformed id or VIN cannot exist.

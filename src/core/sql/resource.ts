@@ -19,8 +19,6 @@ export interface Resource {
   where?: string;
   /** Whether all rows of the company meet `where`: evaluated once, for counts. */
   whereForAll?: string;
-  /** `where` for rows of any company, if its SQL differs. */
-  whereOfAny?: string;
   /** Joined tables by their aliases; a statement has the joins whose aliases it mentions. */
   joins?: Readonly<Record<string, string>>;
   /** Lookups of exactly one row each, in place of joins. */

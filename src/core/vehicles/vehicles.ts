@@ -8,6 +8,7 @@ import type { ListInput } from '../sql/page.ts';
 import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import {
   type FilterConditions,
+  type IndexKey,
   type IndexSeek,
   idOrNull,
   type Resource,
@@ -93,12 +94,32 @@ const AFTER = 'chr(1114111)';
 const BEGINS = `v.vin >= ?::text and v.vin < ?::text || ${AFTER}`;
 const ENDS = `reverse(v.vin) >= reverse(?::text) and reverse(v.vin) < reverse(?::text) || ${AFTER}`;
 
+const PART_OF_VIN = `(${BEGINS} or ${ENDS})`;
+
+/** A key for vehicles whose VIN begins or ends with a condition's value. */
+const partOfVin = (name: string): IndexKey => [
+  {
+    column: 'v.vin collate "C"',
+    least: [name, '?::text'],
+    below: [name, `?::text || ${AFTER}`],
+    or: {
+      column: 'reverse(v.vin) collate "C"',
+      least: [name, 'reverse(?::text)'],
+      below: [name, `reverse(?::text) || ${AFTER}`],
+      where: `not (${BEGINS})`,
+    },
+  },
+];
+/** So many characters are in fewer VINs than a status or a reason. */
+const RARE_CHARACTERS = 6;
+
 /** Vehicles are looked up for each fleet of the company. */
 const seek: IndexSeek = {
   column: 'v.fleet_id',
   parents: { from: 'fleet sf', id: 'sf.id', where: 'sf.company = $company and sf.deletion is null' },
   keys: [
     [{ column: 'v.vin', is: 'vin', ofCompany: true }],
+    partOfVin('rareVinPart'),
     [
       { column: `(v.reason ->> 'actor')`, is: 'actor', among: actors, where: 'v.reason is not null' },
       { column: `(v.reason ->> 'code')`, is: 'reasonCode' },
@@ -107,19 +128,7 @@ const seek: IndexSeek = {
       { column: 'v.status', among: eligibilityStatuses, is: 'eligibilityAlone', isOneOf: 'eligibility' },
       { column: 'v.manufacturer', is: 'manufacturer' },
     ],
-    [
-      {
-        column: 'v.vin collate "C"',
-        least: ['vinPart', '?::text'],
-        below: ['vinPart', `?::text || ${AFTER}`],
-        or: {
-          column: 'reverse(v.vin) collate "C"',
-          least: ['vinPart', 'reverse(?::text)'],
-          below: ['vinPart', `reverse(?::text) || ${AFTER}`],
-          where: `not (${BEGINS})`,
-        },
-      },
-    ],
+    partOfVin('vinPart'),
     [
       {
         column: VERIFIED,
@@ -138,12 +147,13 @@ export const vehicleResource: Resource = {
   fields: { manufacturer, eligibility: { kind: 'object', members: eligibilityJson, fields: eligibilityFields } },
   filter: vehicleFilterSchema.transform(({ vin, ...others }) => ({
     ...others,
-    ...(vin && (isWholeVin(vin) ? { vin } : { vinPart: vin })),
+    ...(vin && (isWholeVin(vin) ? { vin } : { [vin.length < RARE_CHARACTERS ? 'vinPart' : 'rareVinPart']: vin })),
   })),
   conditions: {
     id: ['v.id = ?::uuid', idOrNull],
     vin: ['v.vin = ?', vinOrNull],
-    vinPart: [`(${BEGINS} or ${ENDS})`],
+    vinPart: [PART_OF_VIN],
+    rareVinPart: [PART_OF_VIN],
     eligibility: ['v.status = any(?::text[])'],
     eligibilityAlone: ['v.status = ?::text'],
     manufacturer: ['v.manufacturer = ?'],

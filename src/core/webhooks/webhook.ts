@@ -76,11 +76,15 @@ export const createWebhookInput = z
   .object(describeInputFields(webhookSchema, { url, description: description.nullish(), types: types.nullish() }))
   .describe('A new webhook.');
 
-const changeable = { url, description, types, state: z.enum(['ACTIVE', 'PAUSED'], 'is ACTIVE or PAUSED') };
+const state = describedField(
+  z.enum(['ACTIVE', 'PAUSED'], 'is ACTIVE or PAUSED'),
+  '`PAUSED`: its events wait for it. `ACTIVE` sends them. Only the service itself sets `DISABLED`.',
+  'ACTIVE',
+);
 export const updateWebhookInput = z
   .object({
     id: idSchema.describe('Which webhook.'),
-    ...z.object(describeInputFields(webhookSchema, changeable)).partial().shape,
+    ...z.object({ ...describeInputFields(webhookSchema, { url, description, types }), state }).partial().shape,
   })
   .describe('What to change of a webhook: at least one field beside its id.');
 

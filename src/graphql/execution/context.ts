@@ -77,7 +77,7 @@ export async function withTimeLimit<T>({ budget, services, res }: GraphqlContext
   const { promise: late, reject } = Promise.withResolvers<never>();
   const seconds = services.config.LIMIT_GRAPHQL_SECONDS;
   const timer = setTimeout(() => {
-    if (localsOf(res).upload) return;
+    if (localsOf(res).readsUpload) return;
     const text = `The operation took longer than ${seconds} s. A change that it was making may still be made.`;
     const domainError = new Unavailable(text);
     // Resolvers that still run end, too.

@@ -27,8 +27,7 @@ export interface ErrorContext {
 /** The result with public errors: known ones with their code, others masked and logged. */
 export function publicResult(result: ExecutionResult, shown: ErrorContext): ExecutionResult {
   if (!result.errors?.length) return result;
-  const answered = Object.values(result.data ?? {}).some((value) => value != null);
-  const errors = result.errors.slice(0, MOST_ANSWER_ERRORS).map((error) => wireError(error, answered, shown));
+  const errors = result.errors.slice(0, MOST_ANSWER_ERRORS).map((error) => wireError(error, result.data, shown));
   const code = errors[0]?.extensions.code;
   if (code !== undefined) localsOf(shown.res).code ??= String(code);
   const errorsOmitted = result.errors.length - MOST_ANSWER_ERRORS;
@@ -66,30 +65,34 @@ export function httpStatusAndHeaders(errors: readonly GraphQLError[] = [], type:
   return answer;
 }
 
-function wireError(error: GraphQLError, answered: boolean, { res, services }: ErrorContext): GraphQLError {
+function wireError(error: GraphQLError, data: ExecutionResult['data'], { res, services }: ErrorContext): GraphQLError {
   const { log, config } = services;
   const { requestId } = localsOf(res);
   const origin = originOf(error);
-  // Only errors of an execution have a path.
-  const early = error.path === undefined;
+  // Every execution has data, perhaps null.
+  const early = data === undefined;
   const domainError =
     domainErrorOf(origin) ??
     (early && origin instanceof SyntaxError ? new MalformedJson('The request is not JSON.') : null);
   if (domainError) {
     if (domainError.code === 'UNAVAILABLE') log.warn({ requestId, err: domainError.cause }, domainError.message);
-    const http = error.extensions.http ?? { status: statusOf[domainError.code], headers: headersOf(domainError) };
-    const tellByStatus = early || (!answered && domainError.code === 'UNAVAILABLE');
-    const { details, code, errors, errorsOmitted } = domainError;
+    const { details, code, errors, errorsOmitted, retryAfter } = domainError;
+    // Clients of events and plain JSON expect an error of a subscription in a 200, unless they are to try again.
+    const spec = error.path !== undefined && retryAfter === undefined;
+    const http = error.extensions.http ?? { status: statusOf[code], headers: headersOf(domainError), spec };
+    const isAnswered = Object.values(data ?? {}).some((value) => value != null);
+    const tellByStatus = early || (!isAnswered && retryAfter !== undefined);
     return rewritten(error, domainError.message, {
       ...{ ...details, code, requestId },
       ...(errors && { errors }),
       ...(errorsOmitted > 0 && { errorsOmitted }),
+      ...(retryAfter !== undefined && { retryAfter }),
       ...(tellByStatus && { http }),
     });
   }
   // A scalar that cannot write a value also throws a GraphQLError, without nodes and code.
   if (origin instanceof GraphQLError && (early || origin.nodes || keptCodes.has(origin.extensions.code)))
-    return rejectedByGraphql(error, config.INTROSPECTION, requestId);
+    return rejectedByGraphql(error, early, config.INTROSPECTION, requestId);
   log.error({ requestId, err: origin }, 'request failed');
   return rewritten(error, 'Something went wrong on our side. The fault has been logged with this request id.', {
     code: 'INTERNAL',
@@ -118,10 +121,10 @@ const keptCodes = new Set<unknown>([
 ]);
 
 /** The error of a document, variables or a form; `hints` suggest names, which would reveal a hidden schema. */
-function rejectedByGraphql(error: GraphQLError, hints: boolean, requestId: string): GraphQLError {
+function rejectedByGraphql(error: GraphQLError, early: boolean, hints: boolean, requestId: string): GraphQLError {
   const { code, http: own } = error.extensions as { code?: string; http?: Http };
-  // An error of an execution has a path: a change may have been made, so the status is that of an answer.
-  const http = error.path === undefined ? (own ?? { status: 400, spec: true }) : undefined;
+  // An execution may have made a change, so the status is that of an answer.
+  const http = early ? (own ?? { status: 400, spec: true }) : undefined;
   const message = hints ? error.message : error.message.replaceAll(/ Did you mean [^?]*(?:\?|$)/g, '');
   const known = keptCodes.has(code) ? code : codeByStatus[own?.status ?? 400];
   return rewritten(error, message, { code: known, requestId, http });

@@ -1,6 +1,6 @@
 import { type ExecutionResult, execute, GraphQLError, OperationTypeNode, subscribe } from 'graphql';
 import { z } from 'zod';
-import { CostExceeded, MethodNotAllowed, Unauthenticated } from '../../core/errors.ts';
+import { CostExceeded, MethodNotAllowed, Unauthenticated, ValidationFailed } from '../../core/errors.ts';
 import { countInputItems, readInput } from '../../core/input.ts';
 import { runChangeInTurn } from '../../core/sql/send.ts';
 import { localsOf } from '../../http/request-context.ts';
@@ -59,10 +59,10 @@ const LITERAL_LENGTH = 20;
 async function begin(sent: unknown, request: OperationRequest): Promise<OperationResult> {
   const params = readInput(operationParams, sent);
   const text = documentText(params, request.ctx);
-  if (!text) throw new GraphQLError('Must provide query string.');
+  if (!text) throw new ValidationFailed([], 'Must provide query string.');
   const document = prepareDocument(text);
   if (document.errors.length > 0) return { errors: document.errors };
-  const { operationName } = params;
+  const operationName = params.operationName || null;
   const operation = document.operation(operationName);
   if (!operation) {
     const extensions = { code: 'OPERATION_RESOLUTION_FAILURE', http: { status: 400 } };

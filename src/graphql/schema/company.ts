@@ -95,7 +95,7 @@ addListField(
     args: schemaBuilder.args((t) => ({
       ...pageArgs,
       fleetId: t.id({ description: schemaDescription(historyFilterSchema.shape.fleetId) }),
-      types: t.field({ type: [EventTypeRef], description: 'Only items of one of these types.' }),
+      types: t.field({ type: [EventTypeRef], description: 'Only items of one of these types. `OTHER` is rejected.' }),
     })),
   },
 );

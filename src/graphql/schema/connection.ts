@@ -90,23 +90,23 @@ const connection = z
     edges: z.array(item).describe('The items of this page, each with its cursor.'),
     nodes: z.array(item).describe('The items of this page, for those who need no cursors.'),
     pageInfo: pageInfo.describe('Whether there is more, and where to go on.'),
-    totalCount: z
-      .int()
-      .describe(`How many items the whole list has, under the same filter. Counted only when asked for, up to ${MOST}, which stands for all
-that are more. Vehicles are counted to the last one without a filter, and by \`eligibility\` and fleets.`),
+    totalCount: z.int(),
     totalCountIsExact: z
       .boolean()
       .describe('Whether `totalCount` is all of them; false where there are more than were counted.'),
   })
   .describe('A page of a list.');
 
+const COUNTED = `How many items the whole list has, under the same filter. Counted only when asked for, up to ${MOST}, which stands for all that are more.`;
+
 /** Makes the types `<name>Connection` and `<name>Edge` of the Relay cursor specification; gives the former. */
-export function connectionType(name: string, node: object) {
+export function connectionType(name: string, node: object, counting = '') {
   const size = { extensions: { size: 'page' } satisfies CostExtension };
   const edgeType = objectTypeOf(`${name}Edge`, edge, { node: { type: node } });
   return objectTypeOf(`${name}Connection`, connection, {
     edges: { type: [edgeType], ...size },
     nodes: { type: [node], ...size },
+    totalCount: { description: `${COUNTED}${counting}` },
   });
 }
 

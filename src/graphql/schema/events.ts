@@ -66,7 +66,9 @@ const EventRef = objectTypeOf('Event', eventSchema, {
 });
 
 export const EventConnectionRef = connectionType('Event', EventRef);
-const EventFilter = inputTypeOf('EventFilter', eventFilterSchema, { types: { type: [EventTypeRef] } });
+const EventFilter = inputTypeOf('EventFilter', eventFilterSchema, {
+  types: { type: [EventTypeRef], description: 'Of one of these types. `OTHER` is rejected.' },
+});
 const args = listArgs('Event', EventFilter);
 addListField(
   'events',

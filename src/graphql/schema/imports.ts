@@ -13,7 +13,7 @@ import {
 } from '../../core/imports/imports.ts';
 import type { CostExtension } from '../execution/cost.ts';
 import { resolvePlannedField } from '../execution/reads.ts';
-import { openUploadedFile } from '../transport/upload.ts';
+import { openUploadedFile, setReplayedHeader } from '../transport/upload.ts';
 import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType } from './connection.ts';
 import { enumTypeOf, objectTypeOf } from './described.ts';
@@ -67,7 +67,9 @@ addMutation(
     inputMeaning: 'Which file, for which fleet.',
     payload: importedVehiclesSchema.extend(changedFleetShape).describe(importedVehiclesSchema.description ?? ''),
     async change(ctx, { file, ...input }, { idempotencyKey, res }) {
-      const imported = await importVehicles(ctx, input, { ...(await openUploadedFile(file, res)), idempotencyKey });
+      const upload = await openUploadedFile(file, ctx, res);
+      const imported = await importVehicles(ctx, input, { ...upload, idempotencyKey });
+      if (imported.repeated) setReplayedHeader(res);
       return { ...imported, fleetId: imported.import.fleetId };
     },
   },

@@ -33,7 +33,11 @@ export const VehicleRef = objectTypeOf('Vehicle', vehicleSchema, {
   manufacturer: manufacturerOverride,
 });
 
-const VehicleConnection = connectionType('Vehicle', VehicleRef);
+const VehicleConnection = connectionType(
+  'Vehicle',
+  VehicleRef,
+  ' All vehicles are counted without a filter, and by `eligibility` and fleets.',
+);
 const filter = inputTypeOf('VehicleFilter', vehicleFilterSchema, { manufacturer: { type: 'ID' } });
 const vehicleArgs = listArgs('Vehicle', filter, vehicleSortOrders);
 addListField('vehicles', VehicleConnection, 'Its vehicles.', { of: FleetRef, args: vehicleArgs });

@@ -30,7 +30,12 @@ const WebhookState = enumTypeOf('WebhookState', webhookStateSchema, 'Whether a w
   DISABLED: 'The receiver answered 410; its events wait for it, too.',
 });
 
-const types = { types: { type: [EventTypeRef] } };
+const types = {
+  types: {
+    type: [EventTypeRef],
+    description: 'The types of events it gets; empty for all. `OTHER` and `WEBHOOK_TEST` are rejected.',
+  },
+};
 const WebhookRef = objectTypeOf('Webhook', webhookSchema, {
   types: { type: [EventTypeRef], resolve: ({ types }: Webhook) => types.map(knownEventType) },
 });

@@ -1,5 +1,5 @@
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
-import type { ExecutionResult, GraphQLFormattedError } from 'graphql';
+import type { ExecutionResult } from 'graphql';
 import type { WebSocket } from 'ws';
 import { msLeft } from '../../http/connections/closed.ts';
 import { resultWithoutHttp } from '../execution/errors.ts';
@@ -23,17 +23,8 @@ const FORBIDDEN = 4403;
 /** `abort()` without a reason makes a DOMException with its stack. */
 export const ENDED = 'The operation has ended.';
 
-/** Runs what a client sent, until `ended` aborts. */
-type RunOperation = (sent: unknown, ended: AbortController) => Promise<OperationResult>;
-
-/** The protocol has a message of its own for the errors of an operation without data. */
-export class RefusedOperation extends Error {
-  readonly errors: readonly GraphQLFormattedError[];
-  constructor(result: ExecutionResult) {
-    super('The operation was refused.');
-    this.errors = resultWithoutHttp(result).errors?.map((error) => error.toJSON()) ?? [];
-  }
-}
+/** Runs what a client sent; ends early when the client completes it. */
+type RunOperation = (sent: unknown, completed: AbortSignal) => Promise<OperationResult>;
 
 /** One WebSocket for graphql-ws. It never outlives its token. */
 export class WebSocketPeer {
@@ -74,13 +65,13 @@ export class WebSocketPeer {
 
   /** Runs an operation and gives its results. Their `return` ends the work at once, and nothing is sent after it. */
   operate(id: string, sent: unknown): ResultStream {
-    const ended = new AbortController();
-    const running = (this.#run as RunOperation)(sent, ended);
+    const completed = new AbortController();
+    const running = (this.#run as RunOperation)(sent, completed.signal);
     this.#running.add(running);
     void running.finally(() => this.#running.delete(running));
-    let isCompleted = false;
     // graphql-ws would send what follows to another operation, which may have this id now.
-    const unlessCompleted = <T>(value: T): T | Promise<never> => (isCompleted ? new Promise<never>(() => {}) : value);
+    const unlessCompleted = <T>(value: T): T | Promise<never> =>
+      completed.signal.aborted ? new Promise<never>(() => {}) : value;
     const results = this.#resultsOf(id, running.then(unlessCompleted));
     return {
       [Symbol.asyncIterator]() {
@@ -88,8 +79,7 @@ export class WebSocketPeer {
       },
       next: () => results.next().then(unlessCompleted),
       async return() {
-        isCompleted = true;
-        ended.abort(ENDED);
+        completed.abort(ENDED);
         void running.then((outcome) => void (isResultStream(outcome) && outcome.return?.()));
         return { done: true, value: undefined };
       },
@@ -101,7 +91,8 @@ export class WebSocketPeer {
     // graphql-ws would parse the database's text and write it again.
     if (typeof outcome === 'string') void this.send(`{"id":${JSON.stringify(id)},"type":"next","payload":${outcome}}`);
     else if (isResultStream(outcome)) yield* outcome;
-    else if (outcome.errors && outcome.data === undefined) throw new RefusedOperation(outcome);
+    // The protocol has a message of its own for the errors of an operation without data.
+    else if (outcome.data === undefined) throw new AggregateError(resultWithoutHttp(outcome).errors ?? []);
     else yield outcome;
   }
 

@@ -1,16 +1,16 @@
 import type { Writable } from 'node:stream';
 import type { Request, Response } from 'express';
 import { type FileUpload, processRequest } from 'graphql-upload-minimal';
+import type { Context } from '../../core/context.ts';
 import { MalformedJson, UnsupportedMediaType } from '../../core/errors.ts';
 import { mayBeTableFile, notTableMessage } from '../../core/imports/csv/head.ts';
 import type { UploadedFile } from '../../core/imports/import-vehicles.ts';
-import { leftOf } from '../../http/connections/closed.ts';
+import { REPLAYED } from '../../http/body.ts';
 import { piecesOf, tornForm } from '../../http/multipart.ts';
 import { type AnswerHead, localsOf } from '../../http/request-context.ts';
 
 /** Reads a multipart request up to its first file into `req.body`; the resolver of the mutation reads the file. */
 export async function readUpload(req: Request, res: Response, maxFieldSize: number): Promise<void> {
-  localsOf(res).upload = leftOf(res);
   // An unread file must not hold the connection after the answer.
   res.once('finish', () => {
     req.unpipe();
@@ -52,13 +52,17 @@ const formOf = (req: Request): Request =>
 /** An uploaded file as it arrives. Throws UnsupportedMediaType and ValidationFailed, also while the file is read. */
 export async function openUploadedFile(
   upload: Promise<FileUpload>,
+  { left }: Context,
   res: AnswerHead,
 ): Promise<Pick<UploadedFile, 'file' | 'signal'>> {
+  localsOf(res).readsUpload = true;
   try {
     const { mimetype, createReadStream } = await upload;
     if (!mayBeTableFile(mimetype)) throw new UnsupportedMediaType(notTableMessage(mimetype));
-    return { file: piecesOf(createReadStream()), signal: localsOf(res).upload ?? AbortSignal.abort() };
+    return { file: piecesOf(createReadStream()), signal: left?.() ?? AbortSignal.abort() };
   } catch (error) {
     throw tornForm(error);
   }
 }
+
+export const setReplayedHeader = (res: AnswerHead) => res.setHeader(REPLAYED, 'true');

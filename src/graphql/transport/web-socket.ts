@@ -15,7 +15,7 @@ import type { OperationRequest } from '../execution/context.ts';
 import { errorResult, resultWithoutHttp } from '../execution/errors.ts';
 import { isResultStream, type OperationResult, type ResultStream, runOperation } from '../execution/run.ts';
 import { graphqlSchema } from '../schema/schema.ts';
-import { ENDED, RefusedOperation, WebSocketPeer } from './peer.ts';
+import { ENDED, WebSocketPeer } from './peer.ts';
 
 /** Close codes of the protocol. Clients come back after 4403 and 1013, never after 4400, 4401 and 4500. */
 const closeCodes: Partial<Record<ErrorCode, number>> = { UNAUTHENTICATED: 4401, FORBIDDEN: 4403 };
@@ -86,7 +86,7 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, W
         const giveBack = places.take(caller.company, MOST_SOCKETS);
         if (!giveBack) throw atMost(MOST_SOCKETS, 'WebSockets of a company');
         addAbortListener(peer.over, giveBack);
-        peer.begin((sent, ended) => operate(sent, ended, caller, peer), caller.expiresAt);
+        peer.begin((sent, completed) => operate(sent, completed, caller, peer), caller.expiresAt);
         return true;
       } catch (error) {
         if (error instanceof DomainError) peer.close(closeCodes[error.code] ?? TRY_AGAIN_LATER, error.message);
@@ -105,10 +105,7 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, W
     },
     execute: ({ rootValue }: ExecutionArgs) => rootValue as ResultStream,
     onNext: (_context, _id, _payload, _args, result) => resultWithoutHttp(result as ExecutionResult),
-    onError: (_context, _id, _payload, [error]) => {
-      const { originalError } = error ?? {};
-      if (originalError instanceof RefusedOperation) return originalError.errors;
-    },
+    onError: (_context, _id, _payload, [error]) => (error?.originalError as AggregateError | undefined)?.errors,
   };
 }
 
@@ -128,9 +125,10 @@ function operations(services: HttpServices) {
     });
   }
 
-  return async (sent: unknown, ended: AbortController, caller: Caller, peer: WebSocketPeer) => {
+  return async (sent: unknown, completed: AbortSignal, caller: Caller, peer: WebSocketPeer) => {
     const began = performance.now();
-    const closed = AbortSignal.any([peer.over, ended.signal]);
+    const ended = new AbortController();
+    const closed = AbortSignal.any([peer.over, completed, ended.signal]);
     const ctx = contextOf(services, randomUUID(), caller, () => closed);
     const { requestId } = ctx;
     const res = { ...NO_HEAD, locals: { requestId } };
@@ -149,7 +147,8 @@ function operations(services: HttpServices) {
     return outcome;
 
     async function admitted(): Promise<OperationResult> {
-      admit(peer, caller.company, closed);
+      // What a client has completed counts until it has ended.
+      admit(peer, caller.company, AbortSignal.any([peer.over, ended.signal]));
       await countRequest(services, payer, res);
       return runOperation(sent, request);
     }
