@@ -168,6 +168,7 @@ describe('Manufacturers: one verification', () => {
       primaryUserAssigned: null,
       reason: expect.objectContaining({ code: 'MANUFACTURER_NOT_SUPPORTED' }),
       raw: null,
+      asked: false,
     });
     expect(await manufacturers.verify(UNKNOWN)).toMatchObject({
       status: 'UNSUPPORTED',
