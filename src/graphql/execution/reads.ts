@@ -63,6 +63,9 @@ function shownRoot(part: AnswerPart, text: string | null, { reads }: PlanAnswer)
   return value;
 }
 
+/** Counts the texts that an operation holds; throws CostExceeded. */
+type TextBudget = { hold(characters: number): void };
+
 /** The reads of one operation: one statement for a query, and one for each field of objects that core gave. */
 export class OperationReads {
   readonly #ctx: Context;
@@ -70,8 +73,10 @@ export class OperationReads {
   readonly #variables: GraphqlVariables;
   #query: { plan: DocumentPlan; answer: Promise<PlanAnswer> } | null = null;
   readonly #loaders = new Map<string, DataLoader<object, unknown>>();
+  readonly #budget: TextBudget;
 
-  constructor(ctx: Context, plans: OperationPlans, variables: GraphqlVariables) {
+  constructor(ctx: Context, plans: OperationPlans, variables: GraphqlVariables, budget: TextBudget) {
+    this.#budget = budget;
     this.#ctx = ctx;
     this.#plans = plans;
     this.#variables = variables;
@@ -88,6 +93,7 @@ export class OperationReads {
       return textOf(plan, texts);
     } catch (error) {
       const known = domainErrorOf(error);
+      if (known instanceof CostExceeded) throw known;
       // graphql-js puts the error at its path; without a database it still answers the parts that need none.
       const some = plan.parts.some(([, part]) => rowlessPartJson(this.#ctx, part) !== null);
       if (known && (some || !(known instanceof Unavailable))) return null;
@@ -107,7 +113,7 @@ export class OperationReads {
   }
 
   /** Reads a plan for each of `rows`; wrong arguments and missing scopes leave an error in their place. */
-  #read(plan: DocumentPlan, rows: Parameters<typeof readPlanAnswers>[3] = null): Promise<PlanAnswer[]> {
+  async #read(plan: DocumentPlan, rows: Parameters<typeof readPlanAnswers>[3] = null): Promise<PlanAnswer[]> {
     const reads = plan.given.map((readArguments, at) => {
       try {
         const read = readArguments(this.#variables);
@@ -117,7 +123,9 @@ export class OperationReads {
         return error as Error;
       }
     });
-    return readPlanAnswers(this.#ctx, plan, reads, rows);
+    const answers = await readPlanAnswers(this.#ctx, plan, reads, rows);
+    for (const text of answers.flatMap(({ texts }) => texts)) this.#budget.hold(text?.length ?? 0);
+    return answers;
   }
 
   #begin(plan: DocumentPlan) {

@@ -8,11 +8,9 @@ import { traced } from '../../telemetry/telemetry.ts';
 import { graphqlSchema } from '../schema/schema.ts';
 import {
   AnswerBudget,
-  answerTooLargeError,
   chargeCost,
   type GraphqlContext,
   type MaybePromise,
-  MOST_ANSWER_BYTES,
   type OperationRequest,
   withTimeLimit,
 } from './context.ts';
@@ -73,7 +71,8 @@ async function begin(sent: unknown, request: OperationRequest): Promise<Operatio
   const { variables, cost } = guard(operation, params.variables ?? {}, request);
   const { LIMIT_GRAPHQL_COST } = request.services.config;
   const budget = new AnswerBudget(LIMIT_GRAPHQL_COST);
-  const context: GraphqlContext = { ...request, budget, reads: new OperationReads(request.ctx, operation, variables) };
+  const reads = new OperationReads(request.ctx, operation, variables, budget);
+  const context: GraphqlContext = { ...request, budget, reads };
   const { variables: variableValues } = params;
   const args = { schema: graphqlSchema, document: document.tree, operationName, variableValues, contextValue: context };
   if (type === OperationTypeNode.SUBSCRIPTION) return traceOperation(operation, () => subscribe(args));
@@ -94,8 +93,6 @@ async function begin(sent: unknown, request: OperationRequest): Promise<Operatio
   );
   const extensions = { cost: { requestedQueryCost: cost, maximumQueryCost: LIMIT_GRAPHQL_COST } };
   if (typeof result !== 'string') return { ...result, extensions };
-  if (Buffer.byteLength(result) > MOST_ANSWER_BYTES)
-    throw answerTooLargeError(`${MOST_ANSWER_BYTES.toLocaleString('en')} bytes`);
   return `{"data":${result},"extensions":${JSON.stringify(extensions)}}`;
 }
 
