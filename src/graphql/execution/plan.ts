@@ -73,7 +73,7 @@ export class DocumentPlanner {
     const possible = isAbstractType(nodes.type) ? this.#around.schema.getPossibleTypes(nodes.type) : [];
     return Object.entries(nodeTypes).flatMap(([name, of]): [string, AnswerPart][] => {
       const type = possible.find((one) => one.name === name);
-      return type ? [[name, this.#part(nodeField(of), { ...nodes, type })]] : [];
+      return type ? [[name, this.#one(nodeField(of), { ...nodes, type })]] : [];
     });
   }
 
@@ -92,9 +92,12 @@ export class DocumentPlanner {
 
   #root(field: ResourceField | undefined, nodes: Nodes): AnswerPart {
     if (field) return this.#part(field, nodes);
-    // The field has a resolver. Its selection of nodes is planned to check the bounds.
+    // The field has a resolver. Its selection of nodes is planned to check the bounds; its own plan has its arguments.
     this.#isWhole = false;
+    this.#relate();
+    const reads = this.#fields.length;
     this.#nodeParts(nodes);
+    this.#fields.length = this.#given.length = reads;
     return { kind: 'text', text: 'null' };
   }
 
@@ -126,15 +129,17 @@ export class DocumentPlanner {
         const members = this.#members(nodes.type, nodes.sets, ({ field: { name } }) => ({ kind: 'member', name }));
         return { kind: 'manufacturer', field: made, members };
       }
-      case 'one': {
+      case 'one':
         this.#relate();
-        const read = this.#read(made, nodes);
-        return { kind: 'one', field: made, read, members: this.#object(made.of(), nodes) };
-      }
+        return this.#one(made, nodes);
       case 'list':
         this.#relate();
         return { kind: 'list', field: made, read: this.#read(made, nodes), members: this.#connection(made, nodes) };
     }
+  }
+
+  #one(field: SingleRowField, nodes: Nodes): AnswerPart {
+    return { kind: 'one', field, read: this.#read(field, nodes), members: this.#object(field.of(), nodes) };
   }
 
   #connection(list: ListField, { type, sets }: Nodes): AnswerMembers {
