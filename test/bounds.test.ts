@@ -268,6 +268,27 @@ describe('what one statement reads', () => {
   });
 });
 
+test('a change is large by the items of its lists, not by the length of its document', async () => {
+  const client = await gateway.as('changing');
+  const fleet = await createFleet(client);
+  vi.spyOn(gateway.services.turns, 'isAlone').mockReturnValue(false);
+  const turns = vi.spyOn(gateway.services.large.change, 'run');
+  const rename = `mutation { updateFleet(input: { id: "${fleet.id}", name: "Other" }) { fleet { name } } } # ${'x'.repeat(5000)}`;
+  expect((await client.post('/graphql', { query: rename })).body.errors).toBeUndefined();
+  expect(turns).not.toHaveBeenCalled();
+  const vins = newVins(201);
+  const add = (list: string, variables = '') =>
+    `mutation ${variables} { addVehicles(input: { fleetId: "${fleet.id}", dryRun: true, vins: ${list} }) { summary { received } } }`;
+  for (const asked of [
+    { query: add(JSON.stringify(vins)) },
+    { query: add('$vins', '($vins: [String!]!)'), variables: { vins } },
+  ]) {
+    expect((await client.post('/graphql', asked)).body.data.addVehicles.summary.received).toBe(201);
+  }
+  expect(turns).toHaveBeenCalledTimes(2);
+  vi.restoreAllMocks();
+});
+
 test('/readyz checks the database once for concurrent requests', async () => {
   let looks = 0;
   const { database } = gateway;

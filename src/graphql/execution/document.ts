@@ -63,6 +63,7 @@ export class PreparedOperation implements OperationPlans {
   /** The label in log and metrics: type and first field, since clients choose the operation's name freely. */
   readonly label: string;
   readonly asksForSchema: boolean;
+  readonly listItems: number;
   readonly asksOnlyForSchema: boolean;
   /** Variables by which `@skip` and `@include` decide. */
   readonly #deciding: readonly string[];
@@ -73,13 +74,14 @@ export class PreparedOperation implements OperationPlans {
 
   /** Throws GraphQLError for a query that one statement cannot hold. */
   constructor(
-    { tree, asksForSchema, directives }: ParsedDocument,
+    { tree, asksForSchema, directives, listItems }: ParsedDocument,
     node: OperationDefinitionNode,
     grow: (bytes: number) => void,
   ) {
     this.node = node;
     this.tree = tree;
     this.asksForSchema = asksForSchema;
+    this.listItems = listItems;
     const root = graphqlSchema.getRootType(node.operation) as GraphQLObjectType;
     const { fields } = selectedFields(root, [node.selectionSet], this.#around(null));
     this.asksOnlyForSchema = fields.values().every(([first]) => first?.name.value.startsWith('__'));

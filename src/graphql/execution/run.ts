@@ -51,9 +51,6 @@ export async function runOperation(sent: unknown, request: OperationRequest): Pr
   }
 }
 
-/** A VIN in the text of a document. */
-const LITERAL_LENGTH = 20;
-
 async function begin(sent: unknown, request: OperationRequest): Promise<OperationResult> {
   const params = readInput(operationParams, sent);
   const text = documentText(params, request.ctx);
@@ -83,7 +80,7 @@ async function begin(sent: unknown, request: OperationRequest): Promise<Operatio
     return (await context.reads.text()) ?? byGraphql();
   };
   const mutation = () => {
-    const items = countInputItems(variableValues) + text.length / LITERAL_LENGTH;
+    const items = countInputItems(variableValues) + operation.listItems;
     const change = () => executeOnce(context, operation.node, { ...params, query: text }, byGraphql);
     // The time of an operation does not include the wait for its turn.
     return runChangeInTurn(request.ctx, items, () => withTimeLimit(context, change()));
