@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { type Context, requireCaller, requireScope } from '../context.ts';
 import { CostExceeded } from '../errors.ts';
 import { AnswerSqlWriter, type CursorCheck, objectJson } from './json-answer.ts';
@@ -13,7 +14,7 @@ import {
   type SingleRowField,
 } from './resource.ts';
 import { readRows } from './send.ts';
-import { getOrCreate, numberParameters } from './sql.ts';
+import { numberParameters } from './sql.ts';
 import { estimateRowsRead } from './work.ts';
 
 /** Parts that are read together. A statement is kept for each shape of their arguments. */
@@ -21,14 +22,23 @@ export interface ReadPlan {
   parts: AnswerMembers;
   /** The fields that take arguments, in the order of `given`. */
   fields: readonly (SingleRowField | ListField)[];
-  /** Statements by the list of manufacturers whose texts are in them. */
-  statements: WeakMap<object, Map<string, Statement>>;
-  /** Hears the length of each new statement. */
-  onWritten?: (characters: number) => void;
+  statements: ReturnType<typeof openStatements>;
+  /** Called after a statement was written. */
+  onWritten?: () => void;
 }
+
+/** Statements by the shapes of their arguments; the least recently used are dropped. */
+export const openStatements = () =>
+  new LRUCache<string, Statement>({
+    max: 16,
+    maxSize: 8 * 1024 * 1024,
+    sizeCalculation: ({ text }) => text.length + 1,
+  });
 
 interface Statement {
   text: string;
+  /** Their texts are in the statement. */
+  manufacturers: Context['services']['manufacturers'];
   /** The column of each part; none for a part that is not read. */
   columns: readonly (number | undefined)[];
   /** The parameters: a fixed text, or a named value of a field's arguments (`read`) or of the request. */
@@ -119,13 +129,13 @@ const isNow = (value: Statement['values'][number]) => typeof value === 'object' 
 function statementOf(ctx: Context, plan: ReadPlan, given: ArgumentList, rows: ParentRows | null): Statement {
   const hidden = plan.fields.map((field) => hidesRows(ctx, field.of()));
   const key = `${hidden}${given.map((read) => (read instanceof Error ? '!' : read.shape))}`;
-  const statements = getOrCreate(plan.statements, ctx.services.manufacturers, () => new Map<string, Statement>());
-  const statement = getOrCreate(statements, key, () => write(ctx, plan, given, rows));
-  for (const oldest of statements.keys()) if (statements.size > MOST_STATEMENTS) statements.delete(oldest);
-  return statement;
+  const known = plan.statements.get(key);
+  if (known?.manufacturers === ctx.services.manufacturers) return known;
+  const written = write(ctx, plan, given, rows);
+  plan.statements.set(key, written);
+  plan.onWritten?.();
+  return written;
 }
-
-const MOST_STATEMENTS = 16;
 
 function write(ctx: Context, plan: ReadPlan, given: ArgumentList, rows: ParentRows | null): Statement {
   const good = given.map((read) => (read instanceof Error ? null : read));
@@ -136,15 +146,15 @@ function write(ctx: Context, plan: ReadPlan, given: ArgumentList, rows: ParentRo
     return rowlessPartJson(ctx, part) === null ? select(writer.part(part)) : undefined;
   });
   const checks = writer.checks.map(({ sql, ...check }) => ({ ...check, column: select(`(${sql})::text`) }));
-  if (selected.length === 0) return { text: '', values: [], columns, checks };
+  const { manufacturers } = ctx.services;
+  if (selected.length === 0) return { text: '', values: [], columns, checks, manufacturers };
   const { text, names } = numberParameters(boundedRows(selected, rows));
   const values = names.map((name) => {
     const [, kind, at = '', own = ''] = /^([an])(\d+)(?:_(\w+))?$/.exec(name) ?? [];
     if (kind === 'n') return writer.names[Number(at)] ?? '';
     return kind === 'a' ? { read: Number(at), name: own } : { read: -1, name };
   });
-  plan.onWritten?.(text.length);
-  return { text, values, columns, checks };
+  return { text, values, columns, checks, manufacturers };
 }
 
 /** A statement whose rows end before their columns hold more than MOST_BYTES: the gateway would keep them all. */

@@ -7,7 +7,7 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 import { nodeField, nodeResources as nodeTypes, rootQueryFields } from '../../core/reads/reads.ts';
-import type { ReadPlan } from '../../core/sql/answer.ts';
+import { openStatements, type ReadPlan } from '../../core/sql/answer.ts';
 import type { AnswerMembers, AnswerPart } from '../../core/sql/json-parts.ts';
 import type { ListField, ResourceField, ResourceFields, SingleRowField } from '../../core/sql/resource.ts';
 import { isValueSql, type JsonMembers, type ValueSql } from '../../core/sql/selection.ts';
@@ -22,6 +22,8 @@ export interface DocumentPlan extends ReadPlan {
   given: readonly ArgumentReader[];
   /** Core's texts are the whole answer: no resolver makes a part of it, nor does introspection. */
   isWhole: boolean;
+  /** The number of fields in its parts. */
+  size: number;
 }
 
 export type PlanFactory = (planner: DocumentPlanner) => DocumentPlan;
@@ -49,7 +51,7 @@ export class DocumentPlanner {
   readonly #given: ArgumentReader[] = [];
   #isWhole = true;
   #relations = 0;
-  count = 0;
+  #size = 0;
 
   constructor(around: SelectionContext) {
     this.#around = around;
@@ -78,8 +80,8 @@ export class DocumentPlanner {
   }
 
   #plan(parts: AnswerMembers): DocumentPlan {
-    const statements: ReadPlan['statements'] = new WeakMap();
-    return { parts, fields: this.#fields, given: this.#given, statements, isWhole: this.#isWhole };
+    const [fields, given, isWhole, size] = [this.#fields, this.#given, this.#isWhole, this.#size];
+    return { parts, fields, given, statements: openStatements(), isWhole, size };
   }
 
   /** `members` and `fields` are those of the object's resource. */
@@ -182,8 +184,8 @@ export class DocumentPlanner {
     if (!(type instanceof GraphQLObjectType)) throw new Error('only objects have members');
     const { fields: found, isWhole } = selectedFields(type, sets, this.#around);
     if (!isWhole) this.#isWhole = false;
-    this.count += found.size;
-    if (this.count > MOST_FIELDS) throw outOfBoundsError('fields, with those of its fragments', MOST_FIELDS);
+    this.#size += found.size;
+    if (this.#size > MOST_FIELDS) throw outOfBoundsError('fields, with those of its fragments', MOST_FIELDS);
     return [...found].flatMap(([key, nodes]): [string, AnswerPart, boolean][] => {
       const name = nodes[0]?.name.value ?? '';
       if (name === '__typename') return [[key, { kind: 'text', text: `"${type.name}"` }, key !== name]];
