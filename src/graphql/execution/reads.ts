@@ -3,6 +3,7 @@ import { type GraphQLResolveInfo, responsePathAsArray } from 'graphql';
 import { type Context, requireScope } from '../../core/context.ts';
 import { domainErrorOf } from '../../core/database-errors.ts';
 import { CostExceeded, Unavailable } from '../../core/errors.ts';
+import { getCompany } from '../../core/reads/company.ts';
 import { NODE_ALIAS, nodeResources } from '../../core/reads/reads.ts';
 import { type PlanAnswer, readPlanAnswers, rowlessPartJson } from '../../core/sql/answer.ts';
 import type { AnswerMembers, AnswerPart, FieldArguments } from '../../core/sql/json-parts.ts';
@@ -73,6 +74,7 @@ export class OperationReads {
   readonly #variables: GraphqlVariables;
   #query: { plan: DocumentPlan; answer: Promise<PlanAnswer> } | null = null;
   readonly #loaders = new Map<string, DataLoader<object, unknown>>();
+  #company: DataLoader<string, unknown> | undefined;
   readonly #budget: TextBudget;
 
   constructor(ctx: Context, plans: OperationPlans, variables: GraphqlVariables, budget: TextBudget) {
@@ -133,6 +135,15 @@ export class OperationReads {
     // The field that awaits the answer gets its error.
     answer.catch(() => {});
     return { plan, answer };
+  }
+
+  /** A member of the company: those that an operation selects are counted once, by one statement. */
+  companyMember(name: string): Promise<unknown> {
+    this.#company ??= new DataLoader(async (names: readonly string[]) => {
+      const company: Readonly<Record<string, unknown>> = await getCompany(this.#ctx, names);
+      return names.map((one) => company[one]);
+    });
+    return this.#company.load(name);
   }
 
   /** The company's nodes with these ids, in their order; null for an unknown id. */
