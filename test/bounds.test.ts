@@ -268,6 +268,19 @@ describe('what one statement reads', () => {
   });
 });
 
+test('a search below the payload of a change takes a turn', async () => {
+  const client = await gateway.as('payload');
+  const { id, name } = await createFleet(client);
+  vi.spyOn(gateway.services.turns, 'isAlone').mockReturnValue(false);
+  const turns = vi.spyOn(gateway.services.large.search, 'run');
+  const query = `mutation ($input: UpdateFleetInput!) { updateFleet(input: $input) {
+    fleet { vehicles(first: 1000, filter: { manufacturer: "bmw" }) { totalCount } } } }`;
+  const { body } = await client.post('/graphql', { query, variables: { input: { id, name } } });
+  expect(body.data.updateFleet.fleet.vehicles.totalCount).toBe(0);
+  expect(turns).toHaveBeenCalledTimes(1);
+  vi.restoreAllMocks();
+});
+
 test('a change is large by the items of its lists, not by the length of its document', async () => {
   const client = await gateway.as('changing');
   const fleet = await createFleet(client);

@@ -96,7 +96,7 @@ export async function readPlanAnswers(
     return own ? (own as FieldArguments).values[value.name] : shared[value.name];
   });
   const newest = rows !== null || plan.fields.some((field) => field.of().primary);
-  const isShared = rows?.object !== undefined;
+  const isShared = ctx.services.followers.isShared(rows?.object);
   const read = () => readRows(ctx, text, taken, { long: isLong, rows: looked, newest, isShared });
   const asked = values.map((value, at) => (isNow(value) ? null : taken[at]));
   const found = text === '' ? [[]] : await ctx.services.followers.readOf(rows?.object, [text, asked], read);
