@@ -137,6 +137,12 @@ describe('cost', () => {
     expect(await costOf({ from: '2000-01-01T00:00:00Z' })).toBe(1 + 1000 * known);
   });
 
+  test('counts each search as a point of the rate limit', async () => {
+    const query = `{ ${many(33, (at) => `s${at}: search(text: "no such name") { __typename }`)} }`;
+    const { body } = await acme.post('/graphql', { query });
+    expect(body.extensions.cost.requestedQueryCost).toBe(33 * 1000);
+  });
+
   test('leaves null for a required argument to the execution, which rejects it at its place', async () => {
     const query = `query ($from: DateTime = "2026-01-01T00:00:00Z") { company { activity(from: $from) { count } } }`;
     const { body } = await acme.post('/graphql', { query, variables: { from: null } });
