@@ -137,8 +137,6 @@ export const fleetChangeSchema = z
   })
   .describe('A field of a fleet that changed.');
 
-/** The fields that an update of a fleet can change. */
-export const MOST_CHANGES = 4;
 const changed = (name: string) => ({ sql: `coalesce((c.change -> '${name}')::text, 'null')` });
 
 /** Types of GraphQL's union by name; the first that fits an event is used. */
@@ -154,7 +152,6 @@ export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
         kind: 'rows',
         from: `jsonb_each(e.data -> 'changes') with ordinality c(field, change, n)`,
         order: 'c.n',
-        most: MOST_CHANGES,
         members: { field: jsonSql.text('c.field'), from: changed('from'), to: changed('to') },
       },
     },

@@ -142,19 +142,19 @@ function write(ctx: Context, plan: ReadPlan, given: ArgumentList, rows: ParentRo
   const writer = new AnswerSqlWriter(ctx, good, { ofRows: rows !== null });
   const selected: string[] = [];
   const select = (sql: string): number => selected.push(`${sql} as f${selected.length}`) - 1;
-  const columns = plan.parts.map(([, part]) => {
-    return rowlessPartJson(ctx, part) === null ? select(writer.part(part)) : undefined;
-  });
+  const columns = plan.parts.map(([, part]) =>
+    rowlessPartJson(ctx, part) === null ? select(writer.part(part)) : undefined,
+  );
   const checks = writer.checks.map(({ sql, ...check }) => ({ ...check, column: select(`(${sql})::text`) }));
-  const { manufacturers } = ctx.services;
-  if (selected.length === 0) return { text: '', values: [], columns, checks, manufacturers };
+  const kept = { columns, checks, manufacturers: ctx.services.manufacturers };
+  if (selected.length === 0) return { text: '', values: [], ...kept };
   const { text, names } = numberParameters(boundedRows(selected, rows));
   const values = names.map((name) => {
     const [, kind, at = '', own = ''] = /^([an])(\d+)(?:_(\w+))?$/.exec(name) ?? [];
     if (kind === 'n') return writer.names[Number(at)] ?? '';
     return kind === 'a' ? { read: Number(at), name: own } : { read: -1, name };
   });
-  return { text, values, columns, checks, manufacturers };
+  return { text, values, ...kept };
 }
 
 /** A statement whose rows end before their columns hold more than MOST_BYTES: the gateway would keep them all. */
@@ -166,9 +166,7 @@ function boundedRows(selected: readonly string[], rows: ParentRows | null): stri
   const { alias, columns: parents, ...of } = rows;
   const names = Object.keys(parents);
   const unnested = `unnest(${names.map((name) => `$${name}::uuid[]`).join(', ')})`;
-  const from = [`${unnested} with ordinality ${alias}(${names.join(', ')}, n)`, ...joinsOf(of, `${selected}`)].join(
-    ' ',
-  );
+  const from = `${unnested} with ordinality ${alias}(${names.join(', ')}, n) ${joinsOf(of, `${selected}`).join(' ')}`;
   const read = `select ${alias}.n, ${selected.join(', ')} from ${from} offset 0`;
   const summed = `select *, sum(${bytes}) over (order by n) as bytes from (${read}) t`;
   return `select ${columns.join(', ')} from (${summed}) t where bytes <= ${MOST_BYTES} order by n`;

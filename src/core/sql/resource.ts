@@ -83,8 +83,8 @@ export interface NestedRowsField {
   kind: 'rows';
   from: string;
   order: string;
-  /** The most rows of one parent. */
-  most: number;
+  /** The most rows of one parent, if they may be many. */
+  most?: number;
   members: JsonMembers;
 }
 /** The manufacturer of the row, or all manufacturers, which are not in the database. */

@@ -16,7 +16,7 @@ function addLooks(looks: RowCounts, members: AnswerMembers, given: ArgumentList,
     if (part.kind === 'list') addList(looks, part, given, parents);
     // Many vehicles may have one fleet.
     else if (part.kind === 'one') addLooks(looks, part.members, given, { ...parents, repeats: parents.count });
-    else if (part.kind === 'rows') looks.rows += parents.count * part.field.most;
+    else if (part.kind === 'rows') looks.rows += parents.count * (part.field.most ?? 1);
     else if ('members' in part) addLooks(looks, part.members, given, parents);
   }
 }

@@ -1,10 +1,4 @@
-import {
-  eventDataTypes,
-  eventTypeSchema,
-  fleetChangeSchema,
-  knownEventType,
-  MOST_CHANGES,
-} from '../../core/events/event-data.ts';
+import { eventDataTypes, eventTypeSchema, fleetChangeSchema, knownEventType } from '../../core/events/event-data.ts';
 import { type Event, eventFilterSchema, eventSchema, eventVehicleSchema } from '../../core/events/events.ts';
 import { MOST_EVENT_VEHICLES } from '../../core/events/record-events.ts';
 import { schemaDescription } from '../../core/fields.ts';
@@ -41,6 +35,7 @@ export const eventTypeOverride = { type: EventTypeRef, resolve: ({ type }: { typ
 
 objectTypeOf('FleetChange', fleetChangeSchema);
 
+const MOST_CHANGES = 4;
 const except: Readonly<Record<string, object>> = {
   FleetUpdatedData: { changes: { extensions: { size: MOST_CHANGES } satisfies CostExtension } },
   EligibilityChangedData: { fromStatus: { type: EligibilityStatusRef }, toStatus: { type: EligibilityStatusRef } },
