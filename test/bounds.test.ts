@@ -1,6 +1,6 @@
-import { describe, expect, test } from 'vitest';
-import { type Answer, type Json, nextOf } from './support/client.ts';
-import { addVehicles, createFleet, newVins } from './support/factories.ts';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { type Answer, type Client, type Json, nextOf } from './support/client.ts';
+import { addVehicles, createFleet, newVins, unknownId } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { largestGraphql, largestRest } from './support/largest.ts';
 
@@ -158,7 +158,8 @@ describe.each(Object.entries(ways))('limits of a GraphQL answer, %s', (_way, acc
     // 50 fleets with 25 names of 1,500 bytes each: 1.9 MB a list.
     const whole = await send(3);
     expect(whole.body.data.f2.nodes[49].n24).toBe(name);
-    const refused = await send(20);
+    // All lists are in one statement, whose result is bounded.
+    const refused = await send(10);
     expect({ status: refused.status, code: codeOf(refused), data: refused.body.data }).toEqual({
       status: 400,
       code: 'COST_EXCEEDED',
@@ -186,15 +187,20 @@ describe.each(Object.entries(ways))('limits of a GraphQL answer, %s', (_way, acc
   });
 });
 
-test('a page of large events has fewer events, and the next page continues', async () => {
-  const client = await gateway.as('eventful');
+/** Adds large events to the company's log. */
+async function addLargeEvents(client: Client, company: string, count: number): Promise<void> {
   const { id } = await createFleet(client);
   await gateway.execute(`
     insert into event (type, company, fleet_id, vehicle_ids, vins, actor, at, data, position)
-    select 'vehicle.added', 'eventful', '${id}',
+    select 'vehicle.added', '${company}', '${id}',
       array(select gen_random_uuid() from generate_series(1, 1000)),
       array(select 'WBA' || lpad(v::text, 14, '0') from generate_series(1, 1000) v), 'test', now(), '{}', 1000000 + n
-    from generate_series(1, 130) n`);
+    from generate_series(1, ${count}) n`);
+}
+
+test('a page of large events has fewer events, and the next page continues', async () => {
+  const client = await gateway.as('eventful');
+  await addLargeEvents(client, 'eventful', 130);
   const lengths: number[] = [];
   const positions: string[] = [];
   for (let path: string | undefined = '/events?limit=1000'; path; ) {
@@ -208,6 +214,92 @@ test('a page of large events has fewer events, and the next page continues', asy
   const whole: string[] = (await client.get('/events')).body.map((event: Json) => event.id);
   expect(whole).toHaveLength(130);
   expect(positions).toEqual(whole);
+});
+
+describe('what one statement reads', () => {
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+  const many = (count: number, text: (at: number) => string) => Array.from({ length: count }, (_, at) => text(at));
+
+  test('is bounded in bytes and read on a connection of its own, also for the vehicles of few events', async () => {
+    const client = await gateway.as('verbose');
+    await addLargeEvents(client, 'verbose', 59);
+    const slow = vi.spyOn(gateway.database, 'slowRows');
+    const fields = many(20, (at) => `${'n'.repeat(98)}${at + 10}: id`).join(' ');
+    const query = (first: number) => `{ events(last: ${first}) { nodes { vehicles { ${fields} } } } }`;
+    const { status, body } = await client.post('/graphql', { query: query(59) }, { accept: RESPONSE });
+    expect({ status, code: body.errors?.[0].extensions.code }).toEqual({ status: 400, code: 'COST_EXCEEDED' });
+    expect(JSON.stringify(body).length).toBeLessThan(1000);
+    const whole = await client.post('/graphql', { query: query(3) });
+    expect(whole.body.data.events.nodes[2].vehicles).toHaveLength(1000);
+    expect(slow).toHaveBeenCalledTimes(2);
+  });
+
+  test('may be large for one of many objects, as long as all of them are not', async () => {
+    const client = await gateway.as('uneven');
+    const fleet = await createFleet(client, { name: 'x'.repeat(255) });
+    await addVehicles(client, newVins(100), fleet);
+    const names = many(45, (at) => `n${at}: name`).join(' ');
+    const query = `query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Fleet { contracts(first: 100) { nodes { id } }
+      vehicles(first: 20) { nodes { fleet { ${names} } } } } } }`;
+    const ask = (ids: string[]) => client.post('/graphql', { query, variables: { ids } });
+    const others = Array.from({ length: 99 }, () => unknownId);
+    const one = await ask([fleet.id, ...others]);
+    expect(one.body.errors).toBeUndefined();
+    expect(JSON.stringify(one.body).length).toBeGreaterThan((16 * 1024 * 1024) / 100);
+    const all = await ask(Array(100).fill(fleet.id));
+    expect(all.body.errors[0].extensions.code).toBe('COST_EXCEEDED');
+  });
+
+  test('takes a turn if it looks at the fleets of the company many times', async () => {
+    const client = await gateway.as('counting');
+    await createFleet(client);
+    const slow = vi.spyOn(gateway.database, 'slowRows');
+    const counts = (count: number) =>
+      many(count, (at) => `a${at}: fleets(filter: { name: "zz" }) { totalCount }`).join(' ');
+    const ask = (count: number) => client.post('/graphql', { query: `{ ${counts(count)} }` });
+    expect((await ask(2)).body.data).toEqual({ a0: { totalCount: 0 }, a1: { totalCount: 0 } });
+    expect(slow).not.toHaveBeenCalled();
+    vi.spyOn(gateway.services.turns, 'isAlone').mockReturnValue(false);
+    const turns = vi.spyOn(gateway.services.large.search, 'run');
+    expect(Object.keys((await ask(12)).body.data)).toHaveLength(12);
+    expect(turns).toHaveBeenCalledTimes(1);
+  });
+});
+
+test('a search below the payload of a change takes a turn', async () => {
+  const client = await gateway.as('payload');
+  const { id, name } = await createFleet(client);
+  vi.spyOn(gateway.services.turns, 'isAlone').mockReturnValue(false);
+  const turns = vi.spyOn(gateway.services.large.search, 'run');
+  const query = `mutation ($input: UpdateFleetInput!) { updateFleet(input: $input) {
+    fleet { vehicles(first: 1000, filter: { manufacturer: "bmw" }) { totalCount } } } }`;
+  const { body } = await client.post('/graphql', { query, variables: { input: { id, name } } });
+  expect(body.data.updateFleet.fleet.vehicles.totalCount).toBe(0);
+  expect(turns).toHaveBeenCalledTimes(1);
+  vi.restoreAllMocks();
+});
+
+test('a change is large by the items of its lists, not by the length of its document', async () => {
+  const client = await gateway.as('changing');
+  const fleet = await createFleet(client);
+  vi.spyOn(gateway.services.turns, 'isAlone').mockReturnValue(false);
+  const turns = vi.spyOn(gateway.services.large.change, 'run');
+  const rename = `mutation { updateFleet(input: { id: "${fleet.id}", name: "Other" }) { fleet { name } } } # ${'x'.repeat(5000)}`;
+  expect((await client.post('/graphql', { query: rename })).body.errors).toBeUndefined();
+  expect(turns).not.toHaveBeenCalled();
+  const vins = newVins(201);
+  const add = (list: string, variables = '') =>
+    `mutation ${variables} { addVehicles(input: { fleetId: "${fleet.id}", dryRun: true, vins: ${list} }) { summary { received } } }`;
+  for (const asked of [
+    { query: add(JSON.stringify(vins)) },
+    { query: add('$vins', '($vins: [String!]!)'), variables: { vins } },
+  ]) {
+    expect((await client.post('/graphql', asked)).body.data.addVehicles.summary.received).toBe(201);
+  }
+  expect(turns).toHaveBeenCalledTimes(2);
+  vi.restoreAllMocks();
 });
 
 test('/readyz checks the database once for concurrent requests', async () => {

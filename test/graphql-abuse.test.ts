@@ -137,6 +137,12 @@ describe('cost', () => {
     expect(await costOf({ from: '2000-01-01T00:00:00Z' })).toBe(1 + 1000 * known);
   });
 
+  test('counts each search as a point of the rate limit', async () => {
+    const query = `{ ${many(33, (at) => `s${at}: search(text: "no such name") { __typename }`)} }`;
+    const { body } = await acme.post('/graphql', { query });
+    expect(body.extensions.cost.requestedQueryCost).toBe(33 * 1000);
+  });
+
   test('leaves null for a required argument to the execution, which rejects it at its place', async () => {
     const query = `query ($from: DateTime = "2026-01-01T00:00:00Z") { company { activity(from: $from) { count } } }`;
     const { body } = await acme.post('/graphql', { query, variables: { from: null } });
@@ -186,7 +192,7 @@ describe('rows that are read', () => {
       large.post('/graphql', { query: `{ vehicles(first: ${first}) { nodes { fleet { ${below} } } } }` });
     for (const below of [counted, listed]) expect(codesOf(await ask(1000, below))).toEqual(['COST_EXCEEDED']);
     const { body } = await ask(1000, counted);
-    expect(body.data).toBeNull();
+    expect(body.data).toBeUndefined();
     expect(body.errors[0].message).toBe(
       'Filters and counts look at up to 1,200,000 rows, here at up to 20,001,001: ask for fewer parents, or leave out the counts or filters below them.',
     );

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { publishEventsOf } from '../src/core/events/log.ts';
 import { trimEvents } from '../src/core/operations/upkeep.ts';
@@ -190,6 +190,22 @@ test('the company has its totals, and its events are counted by hour and day', a
     const { status, body: problem } = await client.get(`/company/activity${wrong}`);
     expect([wrong, status, problem.errors?.[0]?.path]).toEqual([wrong, 400, path]);
   }
+});
+
+test('an operation counts each total that it selects once', async () => {
+  const client = await gateway.as('counted', { scope });
+  await createFleet(client);
+  const reads = vi.spyOn(gateway.database, 'slowRows');
+  const aliases = Array.from({ length: 40 }, (_, at) => `c${at}: company { id fleetCount ...V }`).join(' ');
+  const { body } = await client.post('/graphql', {
+    query: `{ ${aliases} } fragment V on Company { eligibilitySummary { pending } again: fleetCount }`,
+  });
+  const texts = reads.mock.calls.map(([text]) => text);
+  reads.mockRestore();
+  expect(Object.keys(body.data)).toHaveLength(40);
+  expect(body.data.c39).toEqual({ id: 'counted', fleetCount: 1, again: 1, eligibilitySummary: { pending: 0 } });
+  expect(texts).toHaveLength(1);
+  expect(texts[0]).not.toContain('contract');
 });
 
 test('another company’s history is hidden, and contracts need their scope', async () => {

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Client, Json } from './support/client.ts';
 import { createFleet, unknownId } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
@@ -117,6 +117,36 @@ test('more than a hundred ids are refused, and a hundred are not', async () => {
   expect(errors[0].extensions).toMatchObject({ code: 'VALIDATION_FAILED', errors: [{ path: 'ids' }] });
   expect((await ask(world.client, query, { ids: Array(100).fill(world.fleetId) })).data.nodes).toHaveLength(100);
   expect(await ask(world.client, query, { ids: [] })).toEqual({ data: { nodes: [] } });
+});
+
+describe('the document around nodes', () => {
+  test('may have many of them, with a bounded number of lists below', async () => {
+    const nodes = (count: number, fields: string) =>
+      `{ ${Array.from({ length: count }, (_, at) => `n${at}: node(id: "${unknownId}") { ${fields} }`).join(' ')} }`;
+    expect(await ask(world.client, nodes(40, 'id'), {})).toMatchObject({ data: { n0: null, n39: null } });
+    const lists = (count: number) =>
+      Array.from({ length: count }, (_, at) => `l${at}: contracts(first: 1) { totalCount }`).join(' ');
+    const listed = (count: number) => `${nodes(12, '...F')} fragment F on Fleet { ${lists(count)} }`;
+    expect((await ask(world.client, listed(3), {})).errors).toBeUndefined();
+    const refused = await ask(world.client, listed(4), {});
+    expect(refused.errors[0].message).toContain('at most 100 lists');
+  });
+
+  test('is read from a replica all the same', async () => {
+    const { config } = gateway.services;
+    const query = `query ($id: ID!, $first: Int) { fleets(first: $first) { nodes { id } }
+      node(id: $id) { ... on Fleet { timeline(first: $first) { nodes { id } } } } }`;
+    const short = vi.spyOn(gateway.database, 'rows');
+    const newest = vi.spyOn(gateway.database, 'slowRows');
+    config.DATABASE_READ_URLS.push('postgresql://replica');
+    const { errors } = await ask(world.client, query, { id: world.fleetId, first: 1 });
+    config.DATABASE_READ_URLS.pop();
+    expect({ errors, short: short.mock.calls.length, newest: newest.mock.calls.length }).toEqual({
+      short: 1,
+      newest: 1,
+    });
+    vi.restoreAllMocks();
+  });
 });
 
 test('nodes cost as much as their most expensive type', async () => {

@@ -123,6 +123,10 @@ export class Followers {
     return object;
   }
 
+  isShared(object: object | undefined): boolean {
+    return object !== undefined && this.#reads.has(object);
+  }
+
   /** Reads below an object by a statement, once for all followers that share the object. */
   readOf<T>(object: object | undefined, statement: readonly unknown[], read: () => Promise<T>): Promise<T> {
     const reads = object && this.#reads.get(object);

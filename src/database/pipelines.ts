@@ -34,7 +34,7 @@ export class StatementPipelines {
     } catch (error) {
       const isUnsent = !connection.isConnected;
       if (isUnsent || (this.#repeatable && !isOfStatement(error))) {
-        // Later statements on it fail at once, and go elsewhere, too.
+        // Statements behind a slow one would wait as long for each other slow one: they fail at once, and go elsewhere.
         this.#cut(connection);
         return null;
       }

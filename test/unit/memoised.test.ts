@@ -20,7 +20,7 @@ const known: Record<string, string> = {
   'src/database/listening-connection.ts this.#sending': 'forgets itself at its end, and does not fail',
   'src/graphql/execution/counted.ts this.#turn': 'forgets itself, and does not fail',
   'src/graphql/execution/reads.ts this.#query': 'of one request',
-  'src/graphql/schema/company.ts counted': 'of one request',
+  'src/graphql/execution/reads.ts this.#company': 'of one request',
   'src/http/identity/issuer.ts this.#reading': 'forgets itself in a finally',
   'src/http/identity/issuer.ts this.#address': 'awaited: only what came is kept',
 };

@@ -12,7 +12,7 @@ import { jsonMembersOf, jsonObjectExpression, jsonObjectSql, jsonSql, type Value
 import { db, isId, prepareStatement } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import { eventDataField, eventDataSchemas, eventTypeField, eventTypes } from './event-data.ts';
-import { MOST_EVENT_TYPES } from './record-events.ts';
+import { MOST_EVENT_TYPES, MOST_EVENT_VEHICLES } from './record-events.ts';
 
 export const eventVehicleSchema = z
   .object({ id: z.uuid().describe('Its id.'), vin: z.string().describe('Its VIN.') })
@@ -185,7 +185,7 @@ export const eventResource: Resource = {
   fields: {
     type: eventTypeField('e.type'),
     data: eventDataField,
-    vehicles: { kind: 'rows', from: vehicles, order: 'u.n', members: vehicleMembers },
+    vehicles: { kind: 'rows', from: vehicles, order: 'u.n', most: MOST_EVENT_VEHICLES, members: vehicleMembers },
   },
   filter: eventFilterSchema,
   conditions: {

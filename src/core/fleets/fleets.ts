@@ -112,6 +112,7 @@ export const tallySumsSql = [
 ].join(', ');
 
 export const fleetResource: Resource = {
+  expected: 100,
   table: 'fleet f',
   where: 'f.deletion is null',
   id: 'f.id',

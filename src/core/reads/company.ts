@@ -56,11 +56,15 @@ const companyRows: Resource = {
   missing: () => new NotFound('There is no company.'),
 };
 
-const asJson = jsonRowWriter(companyRows.members, companySchema);
-
-export async function getCompany(ctx: Context): Promise<Company> {
+/** The company with these of its members. */
+export async function getCompany(
+  ctx: Context,
+  names: readonly string[] = Object.keys(companySchema.shape),
+): Promise<Partial<Company>> {
   const asked = { company: authorize(ctx, 'fleets:read'), long: true };
-  const found: Company = JSON.parse(await readOneRowText(ctx, companyRows, asJson, {}, asked));
+  const shape = Object.entries(companySchema.shape).filter(([name]) => names.includes(name));
+  const asJson = jsonRowWriter(companyRows.members, z.object(Object.fromEntries(shape)));
+  const found: Partial<Company> = JSON.parse(await readOneRowText(ctx, companyRows, asJson, {}, asked));
   return hasScope(ctx, CONTRACT_EVENTS_ACCESS.scope) ? found : { ...found, contractCount: null };
 }
 

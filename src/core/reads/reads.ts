@@ -98,7 +98,7 @@ export const nodeField = (of: Resource): SingleRowField => ({
 });
 
 export const rootQueryFields: Readonly<Record<string, ResourceField>> = {
-  fleets: list(() => fleet, { few: true }),
+  fleets: list(() => fleet),
   fleet: one(() => fleet),
   vehicles: list(() => vehicle, {
     kept: {

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { type Context, requireCaller, requireScope } from '../context.ts';
 import { CostExceeded } from '../errors.ts';
 import { AnswerSqlWriter, type CursorCheck, objectJson } from './json-answer.ts';
@@ -13,7 +14,7 @@ import {
   type SingleRowField,
 } from './resource.ts';
 import { readRows } from './send.ts';
-import { getOrCreate, numberParameters } from './sql.ts';
+import { numberParameters } from './sql.ts';
 import { estimateRowsRead } from './work.ts';
 
 /** Parts that are read together. A statement is kept for each shape of their arguments. */
@@ -21,14 +22,23 @@ export interface ReadPlan {
   parts: AnswerMembers;
   /** The fields that take arguments, in the order of `given`. */
   fields: readonly (SingleRowField | ListField)[];
-  /** Statements by the list of manufacturers whose texts are in them. */
-  statements: WeakMap<object, Map<string, Statement>>;
-  /** Hears the length of each new statement. */
-  onWritten?: (characters: number) => void;
+  statements: ReturnType<typeof openStatements>;
+  /** Called after a statement was written. */
+  onWritten?: () => void;
 }
+
+/** Statements by the shapes of their arguments; the least recently used are dropped. */
+export const openStatements = () =>
+  new LRUCache<string, Statement>({
+    max: 16,
+    maxSize: 8 * 1024 * 1024,
+    sizeCalculation: ({ text }) => text.length + 1,
+  });
 
 interface Statement {
   text: string;
+  /** Their texts are in the statement. */
+  manufacturers: Context['services']['manufacturers'];
   /** The column of each part; none for a part that is not read. */
   columns: readonly (number | undefined)[];
   /** The parameters: a fixed text, or a named value of a field's arguments (`read`) or of the request. */
@@ -62,9 +72,8 @@ export function readFieldArguments(field: SingleRowField | ListField, args: obje
   return { names, page, values: { ...values, ...pageBoundValues(page), limit }, shape };
 }
 
-/** The largest text of an answer: it is made, sent and, where it has errors, parsed as a whole. */
+/** The largest result of a statement: it is received, sent and, where it has errors, parsed as a whole. */
 const MOST_BYTES = 16 * 1024 * 1024;
-const TOO_LARGE = '!';
 
 /** Reads the parts of a plan, except refused ones, in one statement, for each row of `rows`. Throws CostExceeded. */
 export async function readPlanAnswers(
@@ -79,19 +88,22 @@ export async function readPlanAnswers(
   const count = rows ? (Object.values(rows.columns)[0]?.length ?? 0) : 1;
   const looked = await estimateRowsRead(ctx, plan.parts, given, count);
   const isLong = looked > MAX_PAGE_SIZE;
-  const { text, values, columns, checks } = statementOf(ctx, plan, given, { rows, isLong });
-  const mostBytes = Math.floor(MOST_BYTES / Math.max(count, 1));
-  const shared: Record<string, unknown> = { company, now: ctx.now(), most_bytes: mostBytes, ...rows?.columns };
+  const { text, values, columns, checks } = statementOf(ctx, plan, given, rows);
+  const shared: Record<string, unknown> = { company, now: ctx.now(), ...rows?.columns };
   const taken = values.map((value) => {
     if (typeof value === 'string') return value;
     const own = given[value.read];
     return own ? (own as FieldArguments).values[value.name] : shared[value.name];
   });
   const newest = rows !== null || plan.fields.some((field) => field.of().primary);
-  const isShared = rows?.object !== undefined;
+  const isShared = ctx.services.followers.isShared(rows?.object);
   const read = () => readRows(ctx, text, taken, { long: isLong, rows: looked, newest, isShared });
   const asked = values.map((value, at) => (isNow(value) ? null : taken[at]));
   const found = text === '' ? [[]] : await ctx.services.followers.readOf(rows?.object, [text, asked], read);
+  if (found.length < count) {
+    const most = MOST_BYTES.toLocaleString('en');
+    throw new CostExceeded(`The answer holds more than ${most} bytes: ask for less at a time.`);
+  }
   const reads = given.slice();
   for (const { read, path, column } of checks) {
     const lost = found.some((row) => row[column] === 'false');
@@ -99,7 +111,7 @@ export async function readPlanAnswers(
     if (lost && order?.lost) reads[read] = order.lost(path);
   }
   return found.map((row) => ({
-    texts: plan.parts.map(([, part], at) => textOf(ctx, part, row[columns[at] ?? -1])),
+    texts: plan.parts.map(([, part], at) => row[columns[at] ?? -1] ?? rowlessPartJson(ctx, part)),
     reads,
   }));
 }
@@ -111,59 +123,51 @@ export function rowlessPartJson({ services }: Context, part: AnswerPart): string
   return `[${services.manufacturers.list().map((one) => objectJson(part.members, one))}]`;
 }
 
-function textOf(ctx: Context, part: AnswerPart, made: string | null | undefined): string | null {
-  if (made !== TOO_LARGE) return made ?? rowlessPartJson(ctx, part);
-  const most = MOST_BYTES.toLocaleString('en');
-  throw new CostExceeded(`The answer holds more than ${most} bytes: ask for less at a time.`);
-}
-
 /** `now` is no part of the key: followers that read the same object at different times share the answer. */
 const isNow = (value: Statement['values'][number]) => typeof value === 'object' && value.name === 'now';
 
-/** The database checks the length of an answer that may be long. */
-type Form = { rows: ParentRows | null; isLong: boolean };
-
-function statementOf(ctx: Context, plan: ReadPlan, given: ArgumentList, form: Form): Statement {
+function statementOf(ctx: Context, plan: ReadPlan, given: ArgumentList, rows: ParentRows | null): Statement {
   const hidden = plan.fields.map((field) => hidesRows(ctx, field.of()));
-  const key = `${form.isLong}${hidden}${given.map((read) => (read instanceof Error ? '!' : read.shape))}`;
-  const statements = getOrCreate(plan.statements, ctx.services.manufacturers, () => new Map<string, Statement>());
-  const statement = getOrCreate(statements, key, () => write(ctx, plan, given, form));
-  for (const oldest of statements.keys()) if (statements.size > MOST_STATEMENTS) statements.delete(oldest);
-  return statement;
+  const key = `${hidden}${given.map((read) => (read instanceof Error ? '!' : read.shape))}`;
+  const known = plan.statements.get(key);
+  if (known?.manufacturers === ctx.services.manufacturers) return known;
+  const written = write(ctx, plan, given, rows);
+  plan.statements.set(key, written);
+  plan.onWritten?.();
+  return written;
 }
 
-const MOST_STATEMENTS = 16;
-
-function write(ctx: Context, plan: ReadPlan, given: ArgumentList, form: Form): Statement {
+function write(ctx: Context, plan: ReadPlan, given: ArgumentList, rows: ParentRows | null): Statement {
   const good = given.map((read) => (read instanceof Error ? null : read));
-  const writer = new AnswerSqlWriter(ctx, good, { ofRows: form.rows !== null });
+  const writer = new AnswerSqlWriter(ctx, good, { ofRows: rows !== null });
   const selected: string[] = [];
   const select = (sql: string): number => selected.push(`${sql} as f${selected.length}`) - 1;
-  const columns = plan.parts.map(([, part]) => {
-    if (rowlessPartJson(ctx, part) !== null) return undefined;
-    const sql = writer.part(part);
-    return select(form.isLong ? guarded(sql) : sql);
-  });
-  const checks = writer.checks.map(({ sql, ...check }) => ({ ...check, column: select(`(${sql})::text`) }));
-  if (selected.length === 0) return { text: '', values: [], columns, checks };
-  const { text, names } = numberParameters(
-    `select ${selected.join(', ')}${form.rows ? fromRows(form.rows, `${selected}`) : ''}`,
+  const columns = plan.parts.map(([, part]) =>
+    rowlessPartJson(ctx, part) === null ? select(writer.part(part)) : undefined,
   );
+  const checks = writer.checks.map(({ sql, ...check }) => ({ ...check, column: select(`(${sql})::text`) }));
+  const kept = { columns, checks, manufacturers: ctx.services.manufacturers };
+  if (selected.length === 0) return { text: '', values: [], ...kept };
+  const { text, names } = numberParameters(boundedRows(selected, rows));
   const values = names.map((name) => {
     const [, kind, at = '', own = ''] = /^([an])(\d+)(?:_(\w+))?$/.exec(name) ?? [];
     if (kind === 'n') return writer.names[Number(at)] ?? '';
     return kind === 'a' ? { read: Number(at), name: own } : { read: -1, name };
   });
-  plan.onWritten?.(text.length);
-  return { text, values, columns, checks };
+  return { text, values, ...kept };
 }
 
-const guarded = (sql: string): string =>
-  `(select case when octet_length(t.j) > $most_bytes::int then '${TOO_LARGE}' else t.j end from (select ${sql} as j offset 0) t)`;
-
-function fromRows({ alias, columns, ...of }: ParentRows, text: string): string {
-  const names = Object.keys(columns);
-  const values = names.map((name) => `$${name}::uuid[]`);
-  const rows = [`unnest(${values.join(', ')}) with ordinality ${alias}(${names.join(', ')}, n)`, ...joinsOf(of, text)];
-  return ` from ${rows.join(' ')} order by ${alias}.n`;
+/** A statement whose rows end before their columns hold more than MOST_BYTES: the gateway would keep them all. */
+function boundedRows(selected: readonly string[], rows: ParentRows | null): string {
+  const columns = selected.map((_, at) => `f${at}`);
+  const bytes = columns.map((column) => `coalesce(octet_length(${column}), 0)`).join(' + ');
+  // `offset` has each column computed once.
+  if (!rows) return `select * from (select ${selected.join(', ')} offset 0) t where ${bytes} <= ${MOST_BYTES}`;
+  const { alias, columns: parents, ...of } = rows;
+  const names = Object.keys(parents);
+  const unnested = `unnest(${names.map((name) => `$${name}::uuid[]`).join(', ')})`;
+  const from = `${unnested} with ordinality ${alias}(${names.join(', ')}, n) ${joinsOf(of, `${selected}`).join(' ')}`;
+  const read = `select ${alias}.n, ${selected.join(', ')} from ${from} offset 0`;
+  const summed = `select *, sum(${bytes}) over (order by n) as bytes from (${read}) t`;
+  return `select ${columns.join(', ')} from (${summed}) t where bytes <= ${MOST_BYTES} order by n`;
 }

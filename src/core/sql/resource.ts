@@ -43,6 +43,8 @@ export interface Resource {
   scope?: Scope;
   /** The condition of rows that callers without this scope see. */
   lacking?: { scope: Scope; where: string };
+  /** The number of rows that most companies do not exceed; by default it is not known. */
+  expected?: number;
   /** Reads go to the primary, never to a replica. */
   primary?: true;
   missing(by: object): DomainError;
@@ -79,6 +81,8 @@ export interface NestedRowsField {
   kind: 'rows';
   from: string;
   order: string;
+  /** The most rows of one parent, if they may be many. */
+  most?: number;
   members: JsonMembers;
 }
 /** The manufacturer of the row, or all manufacturers, which are not in the database. */

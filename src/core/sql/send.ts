@@ -117,13 +117,13 @@ export async function readRows(ctx: Context, text: string, values: readonly unkn
   // A transaction holds a connection, which large work may wait for: it takes no turn.
   if (send)
     return (await send(text, values)).map((row): TextRow => Object.values(row as Record<string, string | null>));
-  const read = async () => {
-    const isShort = !long && !(newest && hasReplicas(ctx));
-    const short = isShort ? await ctx.services.database.rows(text, values) : null;
-    return short ?? readSlowly(ctx, text, values, newest);
-  };
-  const isSmall = isShared || (!long && rows <= LARGE_ROWS);
-  return isSmall ? read() : inLargeTurn(ctx, long ? 'search' : 'page', read);
+  const slowly = () => readSlowly(ctx, text, values, newest);
+  const search = () => (isShared ? slowly() : inLargeTurn(ctx, 'search', slowly));
+  if (long) return search();
+  const read = async () =>
+    // A read that proves to be slow is a search, too.
+    newest && hasReplicas(ctx) ? slowly() : ((await ctx.services.database.rows(text, values)) ?? search());
+  return isShared || rows <= LARGE_ROWS ? read() : inLargeTurn(ctx, 'page', read);
 }
 
 async function readSlowly(ctx: Context, text: string, values: readonly unknown[], newest: boolean) {

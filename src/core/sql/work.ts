@@ -16,6 +16,7 @@ function addLooks(looks: RowCounts, members: AnswerMembers, given: ArgumentList,
     if (part.kind === 'list') addList(looks, part, given, parents);
     // Many vehicles may have one fleet.
     else if (part.kind === 'one') addLooks(looks, part.members, given, { ...parents, repeats: parents.count });
+    else if (part.kind === 'rows') looks.rows += parents.count * (part.field.most ?? 1);
     else if ('members' in part) addLooks(looks, part.members, given, parents);
   }
 }
@@ -44,7 +45,7 @@ const total = ({ rows, all }: RowCounts, sizeOf: (of: Resource) => number): numb
 /** Looking at this many rows costs as much as one object in the answer. */
 const LOOKS_PER_OBJECT = 20;
 
-/** The most rows that the parts can look at; throws CostExceeded where this company has too many of them. */
+/** The rows that the parts can be expected to look at; throws CostExceeded if they can look at too many of this company. */
 export async function estimateRowsRead(
   ctx: Context,
   parts: AnswerMembers,
@@ -53,12 +54,12 @@ export async function estimateRowsRead(
 ): Promise<number> {
   const looks: RowCounts = { rows: 0, all: new Map() };
   addLooks(looks, parts, given, { count, repeats: 1 });
-  const possible = total(looks, () => MOST_COUNTED_ROWS);
+  const expected = total(looks, ({ expected = MOST_COUNTED_ROWS }) => expected);
   const most = ctx.services.config.LIMIT_GRAPHQL_COST * LOOKS_PER_OBJECT;
-  if (possible <= most) return possible;
+  if (total(looks, () => MOST_COUNTED_ROWS) <= most) return expected;
   const sizes = new Map(await Promise.all(looks.all.keys().map(async (of) => [of, await sizeOf(ctx, of)] as const)));
   const rows = total(looks, (of) => sizes.get(of) ?? 0);
-  if (rows <= most) return possible;
+  if (rows <= most) return rows;
   throw new CostExceeded(
     `Filters and counts look at up to ${most.toLocaleString('en')} rows, here at up to ${rows.toLocaleString('en')}: ` +
       'ask for fewer parents, or leave out the counts or filters below them.',

@@ -31,7 +31,7 @@ export function chargeCost({ services: { rateLimit }, payer, res }: OperationReq
   if (points > 0) limitRate(rateLimit, payer, points, res);
 }
 
-export const MOST_ANSWER_BYTES = 32 * 1024 * 1024;
+const MOST_ANSWER_BYTES = 32 * 1024 * 1024;
 
 /** Counts the objects and bytes that an execution makes. */
 export class AnswerBudget {
@@ -40,6 +40,7 @@ export class AnswerBudget {
   readonly lengths = new WeakMap<object, number>();
   #objects = 0;
   #bytes = 0;
+  #held = 0;
   domainError: DomainError | null = null;
 
   constructor(mostObjects: number) {
@@ -60,13 +61,21 @@ export class AnswerBudget {
     return this.domainError;
   }
 
+  /** Counts texts that statements gave, which are held until the answer is made; throws CostExceeded. */
+  hold(characters: number): void {
+    this.#held += characters;
+    if (this.#held > MOST_ANSWER_BYTES)
+      this.stop(answerTooLargeError(`${MOST_ANSWER_BYTES.toLocaleString('en')} bytes`));
+    if (this.domainError) throw this.domainError;
+  }
+
   renew(): void {
-    this.#objects = this.#bytes = 0;
+    this.#objects = this.#bytes = this.#held = 0;
     this.domainError = null;
   }
 }
 
-export const answerTooLargeError = (what: string): CostExceeded =>
+const answerTooLargeError = (what: string): CostExceeded =>
   new CostExceeded(`The answer holds more than ${what}: ask for less at a time. A change that it tells of is made.`);
 
 export type MaybePromise<T> = T | Promise<T>;

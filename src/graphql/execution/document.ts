@@ -27,24 +27,29 @@ export class PreparedDocument {
   readonly tree: DocumentNode;
   /** The first errors, of which the last may say that there are more; none when it is valid. */
   readonly errors: readonly GraphQLError[];
-  /** An estimate, which grows by plans and statements. */
-  bytes: number;
+  readonly #characters: number;
   readonly #operations = new Map<OperationDefinitionNode, PreparedOperation>();
 
   constructor(text: string) {
-    this.bytes = text.length * BYTES_PER_CHARACTER + 1;
+    this.#characters = text.length;
     const parsed = parseGraphqlDocument(text);
     this.tree = parsed.tree;
     const errors = validate(graphqlSchema, this.tree, specifiedRules, { maxErrors: MOST_ANSWER_ERRORS - 1 });
     this.errors = errors.map((error) => withErrorCode(error, 'GRAPHQL_VALIDATION_FAILED'));
     if (this.errors.length > 0) return;
-    const grow = (more: number) => {
-      this.bytes += more;
+    const onResize = () => {
       // The cache asks for the size of new entries only.
       if (documents.delete(text)) documents.set(text, this);
     };
     for (const one of this.tree.definitions)
-      if (one.kind === Kind.OPERATION_DEFINITION) this.#operations.set(one, new PreparedOperation(parsed, one, grow));
+      if (one.kind === Kind.OPERATION_DEFINITION)
+        this.#operations.set(one, new PreparedOperation(parsed, one, onResize));
+  }
+
+  /** An estimate, which grows by plans and statements. */
+  get bytes(): number {
+    const ofOperations = this.#operations.values().reduce((sum, { bytes }) => sum + bytes, 0);
+    return this.#characters * BYTES_PER_CHARACTER + ofOperations + 1;
   }
 
   /** The operation of this name, or the only one; undefined for none, and for an invalid document. */
@@ -63,27 +68,29 @@ export class PreparedOperation implements OperationPlans {
   /** The label in log and metrics: type and first field, since clients choose the operation's name freely. */
   readonly label: string;
   readonly asksForSchema: boolean;
+  readonly listItems: number;
   readonly asksOnlyForSchema: boolean;
   /** Variables by which `@skip` and `@include` decide. */
   readonly #deciding: readonly string[];
-  readonly #plans = new Map<string, DocumentPlan>();
-  readonly #grow: (bytes: number) => void;
+  readonly #plans = new LRUCache<string, DocumentPlan>({ max: MOST_PLANS });
+  readonly #onResize: () => void;
   #cost: number | undefined;
   #schemaText: string | undefined;
 
   /** Throws GraphQLError for a query that one statement cannot hold. */
   constructor(
-    { tree, asksForSchema, directives }: ParsedDocument,
+    { tree, asksForSchema, directives, listItems }: ParsedDocument,
     node: OperationDefinitionNode,
-    grow: (bytes: number) => void,
+    onResize: () => void,
   ) {
     this.node = node;
     this.tree = tree;
     this.asksForSchema = asksForSchema;
+    this.listItems = listItems;
     const root = graphqlSchema.getRootType(node.operation) as GraphQLObjectType;
     const { fields } = selectedFields(root, [node.selectionSet], this.#around(null));
     this.asksOnlyForSchema = fields.values().every(([first]) => first?.name.value.startsWith('__'));
-    this.#grow = grow;
+    this.#onResize = onResize;
     const field = node.selectionSet.selections.find(({ kind }) => kind === Kind.FIELD);
     this.label = `${node.operation} ${field?.kind === Kind.FIELD ? field.name.value : '(fragments)'}`;
     const values = directives.flatMap(({ arguments: given = [] }) => given.map(({ value }) => value));
@@ -118,7 +125,7 @@ export class PreparedOperation implements OperationPlans {
     const result = execute();
     if (result instanceof Promise || result.errors) return result;
     this.#schemaText = JSON.stringify(result.data);
-    this.#grow(this.#schemaText.length);
+    this.#onResize();
     return this.#schemaText;
   }
 
@@ -132,9 +139,16 @@ export class PreparedOperation implements OperationPlans {
     const known = this.#plans.get(key);
     if (known) return known;
     const plan = this.#plan(variables, make);
-    for (const oldest of this.#plans.keys()) if (this.#plans.size >= MOST_PLANS) this.#plans.delete(oldest);
     this.#plans.set(key, plan);
+    this.#onResize();
     return plan;
+  }
+
+  get bytes(): number {
+    const ofPlans = [...this.#plans.values()].map(
+      ({ size, statements }) => size * BYTES_PER_FIELD + statements.calculatedSize,
+    );
+    return ofPlans.reduce((sum, one) => sum + one, this.#schemaText?.length ?? 0);
   }
 
   readonly #query: PlanFactory = (planner) =>
@@ -145,10 +159,7 @@ export class PreparedOperation implements OperationPlans {
   }
 
   #plan(variables: GraphqlVariables | null, make: PlanFactory): DocumentPlan {
-    const planner = new DocumentPlanner(this.#around(variables));
-    const plan = make(planner);
-    this.#grow(planner.count * BYTES_PER_FIELD);
-    return { ...plan, onWritten: (characters) => this.#grow(characters) };
+    return { ...make(new DocumentPlanner(this.#around(variables))), onWritten: this.#onResize };
   }
 }
 

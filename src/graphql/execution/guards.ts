@@ -37,17 +37,19 @@ export interface ParsedDocument {
   /** `__typename` does not count. */
   asksForSchema: boolean;
   directives: readonly DirectiveNode[];
+  /** The number of items in lists that are written in the document. */
+  listItems: number;
 }
 
 /** Parses a document; throws GraphQLError if it is malformed or out of bounds. */
 export function parseGraphqlDocument(text: string): ParsedDocument {
   if (text.length > documentBounds.characters) throw outOfBoundsError('characters', documentBounds.characters);
   const tree = parseBounded(text);
-  const { count, asksForSchema, directives } = measure(tree);
+  const { count, ...facts } = measure(tree);
   for (const what of Object.keys(count) as (keyof typeof count)[]) {
     if (count[what] > documentBounds[what]) throw outOfBoundsError(what, documentBounds[what]);
   }
-  return { tree, asksForSchema, directives };
+  return { tree, ...facts };
 }
 
 function parseBounded(text: string): DocumentNode {
@@ -70,6 +72,7 @@ function measure(document: DocumentNode) {
   const directives: DirectiveNode[] = [];
   let asksForSchema = false;
   let level = 0;
+  let listItems = 0;
   const countFragment = () => {
     count.fragments += 1;
   };
@@ -91,7 +94,13 @@ function measure(document: DocumentNode) {
         count.variables += 1;
       },
       ListType: countLevel,
-      ListValue: countLevel,
+      ListValue: {
+        enter({ values }) {
+          listItems += values.length;
+          countLevel.enter();
+        },
+        leave: countLevel.leave,
+      },
       ObjectValue: countLevel,
       Directive(node) {
         directives.push(node);
@@ -112,7 +121,7 @@ function measure(document: DocumentNode) {
   count.directives = directives.length;
   count['levels of fields'] = levelsOfFields(document, definitions);
   if (asksForSchema) count['aliases where it asks for the schema'] = count.aliases;
-  return { count, asksForSchema, directives };
+  return { count, asksForSchema, directives, listItems };
 }
 
 /** The most levels, through fragments. Validation rejects fragments that spread themselves. */

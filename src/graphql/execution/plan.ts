@@ -7,7 +7,7 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 import { nodeField, nodeResources as nodeTypes, rootQueryFields } from '../../core/reads/reads.ts';
-import type { ReadPlan } from '../../core/sql/answer.ts';
+import { openStatements, type ReadPlan } from '../../core/sql/answer.ts';
 import type { AnswerMembers, AnswerPart } from '../../core/sql/json-parts.ts';
 import type { ListField, ResourceField, ResourceFields, SingleRowField } from '../../core/sql/resource.ts';
 import { isValueSql, type JsonMembers, type ValueSql } from '../../core/sql/selection.ts';
@@ -22,6 +22,8 @@ export interface DocumentPlan extends ReadPlan {
   given: readonly ArgumentReader[];
   /** Core's texts are the whole answer: no resolver makes a part of it, nor does introspection. */
   isWhole: boolean;
+  /** The number of fields in its parts. */
+  size: number;
 }
 
 export type PlanFactory = (planner: DocumentPlanner) => DocumentPlan;
@@ -49,7 +51,7 @@ export class DocumentPlanner {
   readonly #given: ArgumentReader[] = [];
   #isWhole = true;
   #relations = 0;
-  count = 0;
+  #size = 0;
 
   constructor(around: SelectionContext) {
     this.#around = around;
@@ -73,13 +75,13 @@ export class DocumentPlanner {
     const possible = isAbstractType(nodes.type) ? this.#around.schema.getPossibleTypes(nodes.type) : [];
     return Object.entries(nodeTypes).flatMap(([name, of]): [string, AnswerPart][] => {
       const type = possible.find((one) => one.name === name);
-      return type ? [[name, this.#part(nodeField(of), { ...nodes, type })]] : [];
+      return type ? [[name, this.#one(nodeField(of), { ...nodes, type })]] : [];
     });
   }
 
   #plan(parts: AnswerMembers): DocumentPlan {
-    const statements: ReadPlan['statements'] = new WeakMap();
-    return { parts, fields: this.#fields, given: this.#given, statements, isWhole: this.#isWhole };
+    const [fields, given, isWhole, size] = [this.#fields, this.#given, this.#isWhole, this.#size];
+    return { parts, fields, given, statements: openStatements(), isWhole, size };
   }
 
   /** `members` and `fields` are those of the object's resource. */
@@ -92,9 +94,12 @@ export class DocumentPlanner {
 
   #root(field: ResourceField | undefined, nodes: Nodes): AnswerPart {
     if (field) return this.#part(field, nodes);
-    // The field has a resolver. Its selection of nodes is planned to check the bounds.
+    // The field has a resolver. Its selection of nodes is planned to check the bounds; its own plan has its arguments.
     this.#isWhole = false;
+    this.#relate();
+    const reads = this.#fields.length;
     this.#nodeParts(nodes);
+    this.#fields.length = this.#given.length = reads;
     return { kind: 'text', text: 'null' };
   }
 
@@ -126,15 +131,17 @@ export class DocumentPlanner {
         const members = this.#members(nodes.type, nodes.sets, ({ field: { name } }) => ({ kind: 'member', name }));
         return { kind: 'manufacturer', field: made, members };
       }
-      case 'one': {
+      case 'one':
         this.#relate();
-        const read = this.#read(made, nodes);
-        return { kind: 'one', field: made, read, members: this.#object(made.of(), nodes) };
-      }
+        return this.#one(made, nodes);
       case 'list':
         this.#relate();
         return { kind: 'list', field: made, read: this.#read(made, nodes), members: this.#connection(made, nodes) };
     }
+  }
+
+  #one(field: SingleRowField, nodes: Nodes): AnswerPart {
+    return { kind: 'one', field, read: this.#read(field, nodes), members: this.#object(field.of(), nodes) };
   }
 
   #connection(list: ListField, { type, sets }: Nodes): AnswerMembers {
@@ -177,8 +184,8 @@ export class DocumentPlanner {
     if (!(type instanceof GraphQLObjectType)) throw new Error('only objects have members');
     const { fields: found, isWhole } = selectedFields(type, sets, this.#around);
     if (!isWhole) this.#isWhole = false;
-    this.count += found.size;
-    if (this.count > MOST_FIELDS) throw outOfBoundsError('fields, with those of its fragments', MOST_FIELDS);
+    this.#size += found.size;
+    if (this.#size > MOST_FIELDS) throw outOfBoundsError('fields, with those of its fragments', MOST_FIELDS);
     return [...found].flatMap(([key, nodes]): [string, AnswerPart, boolean][] => {
       const name = nodes[0]?.name.value ?? '';
       if (name === '__typename') return [[key, { kind: 'text', text: `"${type.name}"` }, key !== name]];

@@ -3,6 +3,7 @@ import { type GraphQLResolveInfo, responsePathAsArray } from 'graphql';
 import { type Context, requireScope } from '../../core/context.ts';
 import { domainErrorOf } from '../../core/database-errors.ts';
 import { CostExceeded, Unavailable } from '../../core/errors.ts';
+import { getCompany } from '../../core/reads/company.ts';
 import { NODE_ALIAS, nodeResources } from '../../core/reads/reads.ts';
 import { type PlanAnswer, readPlanAnswers, rowlessPartJson } from '../../core/sql/answer.ts';
 import type { AnswerMembers, AnswerPart, FieldArguments } from '../../core/sql/json-parts.ts';
@@ -63,6 +64,9 @@ function shownRoot(part: AnswerPart, text: string | null, { reads }: PlanAnswer)
   return value;
 }
 
+/** Counts the texts that an operation holds; throws CostExceeded. */
+type TextBudget = { hold(characters: number): void };
+
 /** The reads of one operation: one statement for a query, and one for each field of objects that core gave. */
 export class OperationReads {
   readonly #ctx: Context;
@@ -70,8 +74,11 @@ export class OperationReads {
   readonly #variables: GraphqlVariables;
   #query: { plan: DocumentPlan; answer: Promise<PlanAnswer> } | null = null;
   readonly #loaders = new Map<string, DataLoader<object, unknown>>();
+  #company: DataLoader<string, unknown> | undefined;
+  readonly #budget: TextBudget;
 
-  constructor(ctx: Context, plans: OperationPlans, variables: GraphqlVariables) {
+  constructor(ctx: Context, plans: OperationPlans, variables: GraphqlVariables, budget: TextBudget) {
+    this.#budget = budget;
     this.#ctx = ctx;
     this.#plans = plans;
     this.#variables = variables;
@@ -88,6 +95,7 @@ export class OperationReads {
       return textOf(plan, texts);
     } catch (error) {
       const known = domainErrorOf(error);
+      if (known instanceof CostExceeded) throw known;
       // graphql-js puts the error at its path; without a database it still answers the parts that need none.
       const some = plan.parts.some(([, part]) => rowlessPartJson(this.#ctx, part) !== null);
       if (known && (some || !(known instanceof Unavailable))) return null;
@@ -107,7 +115,7 @@ export class OperationReads {
   }
 
   /** Reads a plan for each of `rows`; wrong arguments and missing scopes leave an error in their place. */
-  #read(plan: DocumentPlan, rows: Parameters<typeof readPlanAnswers>[3] = null): Promise<PlanAnswer[]> {
+  async #read(plan: DocumentPlan, rows: Parameters<typeof readPlanAnswers>[3] = null): Promise<PlanAnswer[]> {
     const reads = plan.given.map((readArguments, at) => {
       try {
         const read = readArguments(this.#variables);
@@ -117,7 +125,9 @@ export class OperationReads {
         return error as Error;
       }
     });
-    return readPlanAnswers(this.#ctx, plan, reads, rows);
+    const answers = await readPlanAnswers(this.#ctx, plan, reads, rows);
+    for (const text of answers.flatMap(({ texts }) => texts)) this.#budget.hold(text?.length ?? 0);
+    return answers;
   }
 
   #begin(plan: DocumentPlan) {
@@ -125,6 +135,15 @@ export class OperationReads {
     // The field that awaits the answer gets its error.
     answer.catch(() => {});
     return { plan, answer };
+  }
+
+  /** A member of the company: those that an operation selects are counted once, by one statement. */
+  companyMember(name: string): Promise<unknown> {
+    this.#company ??= new DataLoader(async (names: readonly string[]) => {
+      const company: Readonly<Record<string, unknown>> = await getCompany(this.#ctx, names);
+      return names.map((one) => company[one]);
+    });
+    return this.#company.load(name);
   }
 
   /** The company's nodes with these ids, in their order; null for an unknown id. */

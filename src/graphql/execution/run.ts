@@ -8,11 +8,9 @@ import { traced } from '../../telemetry/telemetry.ts';
 import { graphqlSchema } from '../schema/schema.ts';
 import {
   AnswerBudget,
-  answerTooLargeError,
   chargeCost,
   type GraphqlContext,
   type MaybePromise,
-  MOST_ANSWER_BYTES,
   type OperationRequest,
   withTimeLimit,
 } from './context.ts';
@@ -53,9 +51,6 @@ export async function runOperation(sent: unknown, request: OperationRequest): Pr
   }
 }
 
-/** A VIN in the text of a document. */
-const LITERAL_LENGTH = 20;
-
 async function begin(sent: unknown, request: OperationRequest): Promise<OperationResult> {
   const params = readInput(operationParams, sent);
   const text = documentText(params, request.ctx);
@@ -73,7 +68,8 @@ async function begin(sent: unknown, request: OperationRequest): Promise<Operatio
   const { variables, cost } = guard(operation, params.variables ?? {}, request);
   const { LIMIT_GRAPHQL_COST } = request.services.config;
   const budget = new AnswerBudget(LIMIT_GRAPHQL_COST);
-  const context: GraphqlContext = { ...request, budget, reads: new OperationReads(request.ctx, operation, variables) };
+  const reads = new OperationReads(request.ctx, operation, variables, budget);
+  const context: GraphqlContext = { ...request, budget, reads };
   const { variables: variableValues } = params;
   const args = { schema: graphqlSchema, document: document.tree, operationName, variableValues, contextValue: context };
   if (type === OperationTypeNode.SUBSCRIPTION) return traceOperation(operation, () => subscribe(args));
@@ -84,7 +80,7 @@ async function begin(sent: unknown, request: OperationRequest): Promise<Operatio
     return (await context.reads.text()) ?? byGraphql();
   };
   const mutation = () => {
-    const items = countInputItems(variableValues) + text.length / LITERAL_LENGTH;
+    const items = countInputItems(variableValues) + operation.listItems;
     const change = () => executeOnce(context, operation.node, { ...params, query: text }, byGraphql);
     // The time of an operation does not include the wait for its turn.
     return runChangeInTurn(request.ctx, items, () => withTimeLimit(context, change()));
@@ -94,8 +90,6 @@ async function begin(sent: unknown, request: OperationRequest): Promise<Operatio
   );
   const extensions = { cost: { requestedQueryCost: cost, maximumQueryCost: LIMIT_GRAPHQL_COST } };
   if (typeof result !== 'string') return { ...result, extensions };
-  if (Buffer.byteLength(result) > MOST_ANSWER_BYTES)
-    throw answerTooLargeError(`${MOST_ANSWER_BYTES.toLocaleString('en')} bytes`);
   return `{"data":${result},"extensions":${JSON.stringify(extensions)}}`;
 }
 

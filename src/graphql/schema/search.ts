@@ -17,7 +17,8 @@ schemaBuilder.queryField('search', (t) =>
     type: [SearchResult],
     description:
       'Fleets and contracts by a part of their names, whatever its case and accents, and vehicles by their VIN or 3 characters or more from its beginning or its end. First what is the text, then what begins with it. Contracts are found with the scope `contracts:read`. Errors: VALIDATION_FAILED.',
-    extensions: { size: MOST_SEARCH_RESULTS } satisfies CostExtension,
+    // A search sends four statements, and looks at all names of the company's fleets: it pays for 1,000 objects.
+    extensions: { size: MOST_SEARCH_RESULTS, weight: 1000 / MOST_SEARCH_RESULTS } satisfies CostExtension,
     args: {
       text: t.arg.string({ required: true, description: searchInput.shape.text.description }),
       first: t.arg.int({
