@@ -23,14 +23,10 @@ const byCode: readonly [codes: RegExp, error: () => DomainError][] = [
   [/^(08|53|57P|58)/, unreachable],
   // Read-only, as a standby that is being promoted; serialisation failure; deadlock.
   [/^(25006|40001|40P01)$/, unreachable],
-  // Lock not available: companies share no locked rows.
+  // Lock not available: a retry succeeds. Companies share no locked rows.
   [
     /^55P03$/,
-    () =>
-      new RateLimited(
-        2,
-        'Another request of this company is changing the same. Nothing was changed; try again in 2 s.',
-      ),
+    () => new RateLimited(2, 'Another change holds what this one needs. Nothing was changed; try again in 2 s.'),
   ],
   [/^(EAI_AGAIN|ECONNABORTED|ECONNREFUSED|ECONNRESET|EHOSTDOWN|EHOSTUNREACH)$/, unreachable],
   [/^(ENETDOWN|ENETUNREACH|ENOTFOUND|EPIPE|ETIMEDOUT)$/, unreachable],
