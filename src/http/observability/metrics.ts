@@ -108,6 +108,7 @@ const described = {
   database_up: ['Whether the database has just answered (1) or not (0).'],
   database_connections: ['Connections of the pool to a server, by state.', 'state'],
   database_waiting: ['Statements that wait for a connection of the pool.'],
+  database_replicas_lost: ['Replicas that cannot be reached; the primary does their reads.'],
   requests_waiting: ['Parts of requests that wait for the turn of their company: for a connection, or as large work.'],
   due_rows: [`Rows due and not taken up, of all processes; at most ${MOST_BACKLOG_ROWS}.`, 'kind'],
   due_oldest_seconds: ['How long the oldest of these rows has been waiting.', 'kind'],
@@ -160,6 +161,7 @@ function showMemory({ database, places, large, manufacturers }: HttpServices, ga
     gauges.database_connections.set({ state: 'idle' }, pool.idle);
     gauges.database_connections.set({ state: 'used' }, pool.used);
     gauges.database_waiting.set(pool.waiting);
+    gauges.database_replicas_lost.set(pool.lostReplicas);
   }
   const shares = [places, ...Object.values(large)];
   gauges.requests_waiting.set(shares.reduce((sum, { waiting }) => sum + waiting, 0));
