@@ -35,14 +35,13 @@ const HELD_MS = 10_000;
 /** So many failures in a round are no single company's fault. */
 const MOST_FAILURES = 3;
 
+type CompanyStep = (ctx: Context, company: string) => Promise<unknown>;
+
 /**
  * Does a step for each company in turn; one whose step fails holds up no other. Gives how many steps were done, and
  * whether a company has more to do.
  */
-export function stepOfEach(
-  { withBackoff, onError }: Pick<Tools, 'withBackoff' | 'onError'>,
-  step: (ctx: Context, company: string) => Promise<unknown>,
-) {
+export function stepOfEach({ withBackoff, onError }: Omit<Tools, 'open'>, step: CompanyStep) {
   const heldUntil = new Map<string, number>();
   async function round(ctx: Context, companies: readonly string[], signal: AbortSignal) {
     let [done, failures, more] = [0, 0, false];

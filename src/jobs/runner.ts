@@ -56,10 +56,8 @@ export function startRunner({ open, changes, log, activity }: Options) {
 function reportFailure({ log, changes }: Pick<Options, 'log' | 'changes'>, job: DueKind, error: unknown): void {
   // A long transaction, such as the storing of a large file, held a lock for longer than statements wait.
   const isLocked = error instanceof Error && 'code' in error && error.code === '55P03';
-  if (isLocked) {
-    log.info({ job }, 'a job left rows that somebody else has locked for long; they come due again');
-    return;
-  }
+  if (isLocked)
+    return void log.info({ job }, 'a job left rows that somebody else has locked for long; they come due again');
   changes.emit('outcome', 'job', job, 1);
   log.warn({ err: error, job }, 'a job failed; what it left undone will come due again');
 }

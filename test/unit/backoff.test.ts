@@ -86,7 +86,7 @@ test('a company whose step fails is left out for ten seconds, and many that fail
   const broken = new Set(['b']);
   const done: string[] = [];
   const failed: unknown[] = [];
-  const tools: Pick<Tools, 'withBackoff' | 'onError'> = {
+  const tools: Omit<Tools, 'open'> = {
     withBackoff: (step) => step(),
     onError: (error) => void failed.push(error),
   };
