@@ -113,7 +113,7 @@ const mercedes: Name[] = ['MERCEDES_URL', 'MERCEDES_TOKEN_URL', 'MERCEDES_CLIENT
 
 /** With one of the causes set, all of the others are required. */
 const requirements: [causes: Name[], required: Name[]][] = [
-  [highMobility, highMobility],
+  [[...highMobility, 'HIGH_MOBILITY_BRANDS'], highMobility],
   [mercedes, mercedes],
   [['DATABASE_URL', 'CONSOLE_CLIENT_ID'], ['AUTH_ISSUER']],
   [['DATABASE_URL'], ['CONTRACTS_AUTH']],

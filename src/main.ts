@@ -48,7 +48,7 @@ async function main(): Promise<void> {
   for (const mistake of mistakenNames(process.env)) log.warn(mistake);
   await openTelemetry(process.env, log, masked);
   const authenticator = await openAuthenticator(config);
-  const database = await openDatabase(config, (message) => log.info(message));
+  const database = await openDatabase(config, (message) => log.warn(message));
   const changes = await ChangeFeed.open(database);
   const clock = Date.now;
   const manufacturers = await openManufacturers(config, clock);

@@ -88,6 +88,7 @@ test('events of a contract’s start and end come at that very millisecond', asy
   const job = publish({
     open: () => contextOf(gateway.services, 'job', null),
     withBackoff: (step) => step(),
+    onError: (error) => expect.fail(String(error)),
   });
   const ending = new AbortController().signal;
   for (const [now] of moments) {

@@ -10,7 +10,11 @@ const gateway = await startGateway({ settings: { IMPORTS_KEEP_DAYS: '7' } });
 const acme = await gateway.as('acme');
 
 const runUpkeep = async () => {
-  const job = upkeep({ open: () => contextOf(gateway.services, 'job', null) });
+  const job = upkeep({
+    open: () => contextOf(gateway.services, 'job', null),
+    withBackoff: (step) => step(),
+    onError: (error) => expect.fail(String(error)),
+  });
   await job.run(new AbortController().signal);
 };
 const count = async (table: string, where = 'true'): Promise<number> => {

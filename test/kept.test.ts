@@ -15,7 +15,11 @@ afterEach(() => void vi.useRealTimers());
 /** Runs the upkeep with a stopped clock. */
 async function runUpkeep(): Promise<void> {
   vi.useFakeTimers({ toFake: ['Date'], now });
-  await upkeep({ open: () => contextOf(gateway.services, 'job', null) }).run(new AbortController().signal);
+  await upkeep({
+    open: () => contextOf(gateway.services, 'job', null),
+    withBackoff: (step) => step(),
+    onError: (error) => expect.fail(String(error)),
+  }).run(new AbortController().signal);
 }
 
 const namesOf = async (select: string): Promise<string[]> =>
@@ -84,4 +88,21 @@ test('since is inclusive, until is exclusive', async () => {
   const [before, at, after] = [499, 500, 501].map((ms) => `2026-03-01T12:00:00.${ms}Z`) as [string, string, string];
   expect(await Promise.all([before, at, after].map((since) => found({ since })))).toEqual([1, 1, 0]);
   expect(await Promise.all([before, at, after].map((until) => found({ until })))).toEqual([0, 0, 1]);
+});
+
+test('a step of the upkeep with much to do delays no other', async () => {
+  const past = new Date(now - 90 * DAY_MS);
+  await gateway.execute(`
+    insert into idempotency_key (company, key, request, created_at)
+      select 'acme', 'key ' || n, '', '${past.toISOString()}' from generate_series(1, 12000) n;
+    insert into event (id, company, type, actor, at, position, data)
+      values ('${lowestIdAtTime(past.getTime())}', 'acme', 'fleet.created', 'old', now(), 1000, '{}');
+    create table seen (answers int);
+    create function see() returns trigger language plpgsql as $$
+      begin insert into seen select count(*) from idempotency_key; return old; end $$;
+    create trigger see before delete on event for each row execute function see()`);
+  await runUpkeep();
+  const [seen] = await gateway.execute<{ answers: number }>('select answers from seen');
+  expect(seen?.answers).toBeGreaterThan(1000);
+  expect(await gateway.execute(`select from idempotency_key where key like 'key %'`)).toEqual([]);
 });

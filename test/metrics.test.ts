@@ -100,8 +100,30 @@ describe('/metrics', () => {
     expect(sampleOf(metrics, 'fleet_gateway_database_up')).toBe(1);
   });
 
+  test('counts deliveries that wait, without those that wait for a failing receiver', async () => {
+    for (const failing of [false, true]) {
+      const { body: webhook } = await acme.post('/webhooks', { url: 'https://example.com/hook' });
+      const ago = failing ? '3 hours' : '2 hours';
+      await gateway.execute(`update webhook set failing = ${failing} where id = '${webhook.id}';
+        insert into delivery (company, webhook_id, event_id, due_at, created_at)
+        select 'acme', '${webhook.id}', id, now() - interval '${ago}', now() from event where company = 'acme' limit 2`);
+    }
+    await expect.poll(async () => sampleOf(await scrape(), 'fleet_gateway_due_rows{kind="delivery"}')).toBe(2);
+    const series = 'fleet_gateway_due_oldest_seconds{kind="delivery"}';
+    expect(sampleOf(await scrape(), series)).toBeLessThan(3 * 3600 - 60);
+  });
+
+  test('shows whether the process is ready', async () => {
+    expect(sampleOf(await scrape(), 'fleet_gateway_ready')).toBe(1);
+    await gateway.execute(`update mikro_orm_migrations set name = 'was ' || name`);
+    await expect.poll(async () => sampleOf(await scrape(), 'fleet_gateway_ready')).toBe(0);
+    await gateway.execute(`update mikro_orm_migrations set name = substr(name, 5)`);
+    await expect.poll(async () => sampleOf(await scrape(), 'fleet_gateway_ready')).toBe(1);
+  });
+
   test('shows the state of each provider', async () => {
     const metrics = await scrape();
+    expect(sampleOf(metrics, 'fleet_gateway_provider_held_seconds{provider="sandbox"}')).toBe(0);
     expect(sampleOf(metrics, 'fleet_gateway_provider_state{provider="sandbox",state="CLOSED"}')).toBe(1);
     expect(sampleOf(metrics, 'fleet_gateway_provider_state{provider="sandbox",state="OPEN"}')).toBe(0);
   });

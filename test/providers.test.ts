@@ -72,6 +72,10 @@ describe('a provider that fails for a brand', () => {
     const [provider] = await ofRest(acme);
     expect(provider.askedLastMinute).toBeGreaterThanOrEqual(5);
     expect(bmw([provider]).since).toMatch(/^\d{4}-.*Z$/);
+    const metrics = String((await working.anyone.get('/metrics')).body);
+    const [, held] = /^fleet_gateway_provider_held_seconds\{provider="high-mobility"\} (\S+)$/m.exec(metrics) ?? [];
+    // It goes on while the brand is probed.
+    expect(Number(held)).toBeGreaterThan(6);
     expect(provider.oldestWaiting).toBe(added.map(({ createdAt }) => createdAt).toSorted()[0]);
     const globex = await working.as('globex');
     expect(await ofGraphql(globex)).toMatchObject([{ name: 'high-mobility', oldestWaiting: provider.oldestWaiting }]);

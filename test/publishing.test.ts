@@ -167,6 +167,28 @@ describe.runIf(kind === 'postgresql')('a company whose log is locked', () => {
   });
 });
 
+test('a company whose events cannot be published delays no other company, and is counted as a failure', async () => {
+  const gateway = await startGateway({ workers: true });
+  await gateway.execute(`create function refuse() returns trigger language plpgsql as $$
+    begin if new.company = 'broken' then raise 'no history'; end if; return new; end $$;
+    create trigger refuse before insert on history for each row execute function refuse()`);
+  const clients = await Promise.all(['a before', 'broken', 'zz behind'].map((company) => gateway.as(company)));
+  const unpublished = async () =>
+    (
+      await gateway.execute<{ company: string }>(
+        'select distinct company from event where position is null order by company',
+      )
+    ).map(({ company }) => company);
+  for (let round = 0; round < 3; round++) {
+    for (const client of clients) await createFleet(client);
+    await until(async () => (await unpublished()).join() === 'broken');
+  }
+  const metrics = async () => String((await gateway.anyone.get('/metrics')).body);
+  expect(await metrics()).toMatch(/^fleet_gateway_job_failures_total\{kind="event"\} [1-9]/m);
+  await gateway.execute(`update event set at = now() - interval '1 hour' where company = 'broken'`);
+  await until(async () => /^fleet_gateway_due_oldest_seconds\{kind="event"\} 36\d\d/m.test(await metrics()));
+});
+
 describe.runIf(kind === 'postgresql')('a webhook whose deletion fails', () => {
   test.each(['SUCCEEDED', 'PENDING'])('at a %s delivery gets the events since', async (state) => {
     const opened = await open();

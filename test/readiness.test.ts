@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { randomUUID } from 'node:crypto';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import packageJson from '../package.json' with { type: 'json' };
 import { openDatabase } from '../src/database/open.ts';
 import { databaseConfig, databaseEnv } from './support/database.ts';
@@ -50,4 +51,25 @@ test('a process is ready, and starts, on tables of a compatible newer version', 
   }
   await started.close();
   await database.close();
+});
+
+test.runIf(inject('database').kind === 'postgresql')('/readyz says what the database answers', async () => {
+  const env = await databaseEnv();
+  const role = `gateway_${randomUUID()}`;
+  const owner = await openDatabase(databaseConfig(env));
+  const execute = (statement: string) => owner.orm.em.fork().execute(statement);
+  await execute(`create role "${role}" superuser login`);
+  const url = Object.assign(new URL(env.DATABASE_URL ?? ''), { username: role }).href;
+  const database = await openDatabase({ ...databaseConfig(env), DATABASE_URL: url });
+  const gateway = await startGateway({ on: { env, database } });
+  onTestFinished(async () => {
+    await gateway.close();
+    await database.close();
+    await execute(`drop role "${role}"`);
+    await owner.close();
+  });
+  await saying(gateway, 200);
+  await execute(`alter role "${role}" nologin`);
+  await execute(`select pg_terminate_backend(pid) from pg_stat_activity where usename = '${role}'`);
+  expect((await saying(gateway, 503)).body.detail).toBe('The database refuses the credentials (28000).');
 });

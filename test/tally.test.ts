@@ -105,3 +105,14 @@ test('many small changes of a fleet are folded to a few rows', async () => {
   await sumUpTallies(contextOf(gateway.services, 'test', null));
   expect(await rows()).toEqual([{ delta: 20 }]);
 });
+
+test('changes of a company that has been quiet since are folded when upkeep begins', async () => {
+  const gateway = await startGateway();
+  const client = await gateway.as('acme');
+  const fleet = await createFleet(client);
+  for (const vin of newVins(20)) await client.post('/vehicles', { fleetId: fleet.id, vins: [vin] });
+  await gateway.execute('delete from event; update vehicle set due_at = null');
+  await startGateway({ on: gateway, workers: true });
+  const rows = () => gateway.execute<{ delta: number }>('select delta from vehicle_tally');
+  await until(async () => (await rows()).length === 1);
+});

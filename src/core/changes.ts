@@ -29,7 +29,7 @@ const providerReport = z.object({
 export type ProviderReport = z.output<typeof providerReport>;
 
 /** Kinds of rows that come due; jobs/runner.ts has a job for each. */
-const dueKinds = ['vehicle', 'event', 'delivery', 'webhook', 'fleet', 'upkeep', 'provider'] as const;
+export const dueKinds = ['vehicle', 'event', 'delivery', 'webhook', 'fleet', 'upkeep', 'provider'] as const;
 export type DueKind = (typeof dueKinds)[number];
 
 /** News between processes, by the channels of the database. */
@@ -44,7 +44,7 @@ interface Events extends News {
   /** News may be lost after a gap of the connection: listeners read the state again. */
   missed: [];
   /** Outcomes of this process's work, for its own metrics. */
-  outcome: [of: 'verification' | 'delivery' | 'import' | 'row' | 'operation', outcome: string, count: number];
+  outcome: [of: 'verification' | 'delivery' | 'import' | 'row' | 'operation' | 'job', outcome: string, count: number];
 }
 
 /** Ids and VINs of one notification (MOST_BYTES in database/listening-connection.ts). */

@@ -49,6 +49,8 @@ export class PostgresConnection extends pg.Client {
   /** Statements without an answer. */
   waiting = 0;
   isConnected = false;
+  /** Whether its server's name is resolved. */
+  hasAddress = false;
   #isEnding = false;
   readonly #prepared = new Set<string>();
 
@@ -56,6 +58,9 @@ export class PostgresConnection extends pg.Client {
     const socket = new Socket();
     super({ types, ...config, stream: () => socket });
     this.socket = socket;
+    socket.once('connectionAttempt', () => {
+      this.hasAddress = true;
+    });
     this.once('connect', () => {
       this.isConnected = true;
     });

@@ -2,7 +2,7 @@ import type { MikroORM } from '@mikro-orm/postgresql';
 import type { EntityManager } from '@mikro-orm/sql';
 import type { Config } from '../config.ts';
 
-/** Receives messages for operators during slow work. */
+/** Receives messages for operators: of slow work, and of servers that are lost and come back. */
 export type TellOperator = (message: string) => void;
 
 /** The values of a row as PostgreSQL writes them, in the order of its columns. */
@@ -54,8 +54,8 @@ export interface Database {
   slowRows(statement: string, values: readonly unknown[], how: SlowReadOptions): Promise<TextRow[]>;
   /** Like read, on the primary, for a short addition. null: nothing was done, after 50 ms at a lock or 500 ms. */
   add(statement: string, values: readonly unknown[]): Promise<unknown[] | null>;
-  /** The use of this process's pool, if it has one. */
-  connections?(): { idle: number; used: number; waiting: number };
+  /** The use of this process's pool, if it has one, and how many replicas cannot be reached. */
+  connections?(): { idle: number; used: number; waiting: number; lostReplicas: number };
   /** Why this process cannot serve: no answer in 5 seconds, a missing migration, or a newer version's; else null. */
   unready(): Promise<string | null>;
   /** Has the database answer, on the connection of `unready`; rejects if it does not. */

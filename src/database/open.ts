@@ -8,7 +8,7 @@ import { connectServer } from './server.ts';
 
 /** Opens the database that the settings name and brings it up to date; throws when it cannot be reached. */
 export async function openDatabase(config: DatabaseConfig, tell?: TellOperator): Promise<Database> {
-  const database = await connectDatabase(config);
+  const database = await connectDatabase(config, tell);
   try {
     await database.migrate(tell);
   } catch (error) {
@@ -19,8 +19,8 @@ export async function openDatabase(config: DatabaseConfig, tell?: TellOperator):
 }
 
 /** Opens the database as it is; throws when it cannot be reached, or when another process has the embedded one. */
-export async function connectDatabase(config: DatabaseConfig): Promise<Database> {
-  return config.DATABASE_URL ? connectServer(config.DATABASE_URL, config) : openEmbedded(config.DATA_DIR);
+export async function connectDatabase(config: DatabaseConfig, tell?: TellOperator): Promise<Database> {
+  return config.DATABASE_URL ? connectServer(config.DATABASE_URL, config, tell) : openEmbedded(config.DATA_DIR);
 }
 
 async function openEmbedded(dataDir: string): Promise<Database> {

@@ -41,6 +41,21 @@ function noneWithoutTable(error: unknown): unknown[] {
 
 const UNREACHABLE = 'The database cannot be reached.';
 
+/** What an error of PostgreSQL means, by the class of its code; its own text may name what a prober should not know. */
+const faults: Readonly<Record<string, string>> = {
+  '28': 'The database refuses the credentials',
+  '3D': 'The database does not exist',
+  '42': 'The role may not read the tables',
+  '53': 'The database has no connection, memory or disk left',
+  '57': 'The database is starting or stopping',
+};
+
+function faultOf(error: unknown): string {
+  const code = String((error as { code?: unknown }).code);
+  const fault = faults[code.slice(0, 2)];
+  return fault ? `${fault} (${code}).` : UNREACHABLE;
+}
+
 /** The end of a migration's name that names the oldest version that can work with it, as `_since_0_2_0`. */
 const SINCE = /_since_(\d+_\d+_\d+)$/;
 const ownVersion = packageJson.version.replaceAll('.', '_');
@@ -73,7 +88,7 @@ export function commonDatabaseMembers(orm: MikroORM, look: (statement: string) =
     ping: () => look('select'),
     async unready(): Promise<string | null> {
       const tooLate = delay(5_000, UNREACHABLE, { ref: false });
-      return Promise.race([differences().catch(() => UNREACHABLE), tooLate]);
+      return Promise.race([differences().catch(faultOf), tooLate]);
     },
   };
 }

@@ -23,9 +23,12 @@ class Server {
   readonly pool: ServerPool;
   readonly shortReads: StatementPipelines;
 
-  constructor(url: string) {
+  constructor(url: string, tell: TellOperator = () => {}) {
     this.url = url;
-    this.watch = new ServerWatch(session(url));
+    const name = nameOf(url);
+    this.watch = new ServerWatch(session(url), (isLost) =>
+      tell(isLost ? `The database at ${name} cannot be reached.` : `The database at ${name} can be reached again.`),
+    );
     this.pool = new ServerPool(this.watch, pooled(url));
     const config = { ...session(url, READ_SESSION_OPTIONS), ...bounds };
     this.shortReads = new StatementPipelines(this.watch, config, { connections: MOST_READING, repeatable: true });
@@ -38,10 +41,10 @@ class Server {
   }
 }
 
-export async function connectServer(url: string, config: DatabaseConfig): Promise<Database> {
-  const primary = new Server(url);
-  const replicas = config.DATABASE_READ_URLS.map((replica) => new Server(replica));
-  const direct = config.DATABASE_DIRECT_URL ? new Server(config.DATABASE_DIRECT_URL) : primary;
+export async function connectServer(url: string, config: DatabaseConfig, tell?: TellOperator): Promise<Database> {
+  const primary = new Server(url, tell);
+  const replicas = config.DATABASE_READ_URLS.map((replica) => new Server(replica, tell));
+  const direct = config.DATABASE_DIRECT_URL ? new Server(config.DATABASE_DIRECT_URL, tell) : primary;
   const closeServers = () => Promise.all([primary, ...replicas, direct].map((server) => server.close()));
   const listening = new ListeningConnection(session(direct.url), direct.watch.Client);
   try {
@@ -56,9 +59,12 @@ export async function connectServer(url: string, config: DatabaseConfig): Promis
   const addition = { ...session(url, [GENERIC_PLAN_OPTION]), ...bounds, lock_timeout: 50 };
   const additions = new StatementPipelines(primary.watch, addition, { connections: MOST_ADDING, repeatable: false });
   const orm = await MikroORM.init({ ...ormOptions, clientUrl: url, driverOptions: () => primary.pool.dialect });
-  const readers = replicas.length > 0 ? replicas : [primary];
   let turn = 0;
-  const nextReader = () => readers[turn++ % readers.length] as Server;
+  /** A replica, or the primary where none can be reached. */
+  const nextReader = () => {
+    const readers = replicas.filter(({ watch }) => !watch.isAway);
+    return readers[turn++ % readers.length] ?? primary;
+  };
   return {
     ...commonDatabaseMembers(orm, (statement) => probing.send(statement, [])),
     kind: 'postgresql',
@@ -76,7 +82,10 @@ export async function connectServer(url: string, config: DatabaseConfig): Promis
       }
     },
     add: (statement, values) => additions.send(statement, values),
-    connections: () => primary.pool.usage,
+    connections: () => ({
+      ...primary.pool.usage,
+      lostReplicas: replicas.filter(({ watch }) => watch.isLost).length,
+    }),
     listen: (channel, onNotify) => listening.listen(channel, onNotify),
     notify: (channel, payload) => afterCommit(() => listening.notify(channel, payload)),
     migrate: (tell = () => {}) => migrateServer(direct.url, tell),
@@ -94,10 +103,14 @@ export async function connectServer(url: string, config: DatabaseConfig): Promis
 const isUnreached = (error: unknown): boolean =>
   !(error instanceof pg.DatabaseError) || /^(?:08|57P)/.test(error.code ?? '');
 
-function notReached(url: string, error: unknown): StartError {
+function nameOf(url: string): string {
   const { host, pathname } = new URL(url);
+  return host + pathname;
+}
+
+function notReached(url: string, error: unknown): StartError {
   const reason = error instanceof Error ? error.message || ('code' in error && error.code) : error;
-  return new StartError(`Cannot connect to the database at ${host}${pathname}: ${reason}`, { cause: error });
+  return new StartError(`Cannot connect to the database at ${nameOf(url)}: ${reason}`, { cause: error });
 }
 
 /** Few, since statements save by sharing packets; two, so that a slow one does not hold up all others. */

@@ -30,6 +30,40 @@ export async function inTurns<T>(
   return null;
 }
 
+/** A company whose step failed is left out for this time. */
+const HELD_MS = 10_000;
+/** So many failures in a round are no single company's fault. */
+const MOST_FAILURES = 3;
+
+type CompanyStep = (ctx: Context, company: string) => Promise<unknown>;
+
+/**
+ * Does a step for each company in turn; one whose step fails holds up no other. Gives how many steps were done, and
+ * whether a company has more to do.
+ */
+export function stepOfEach({ withBackoff, onError }: Omit<Tools, 'open'>, step: CompanyStep) {
+  const heldUntil = new Map<string, number>();
+  async function round(ctx: Context, companies: readonly string[], signal: AbortSignal) {
+    let [done, failures, more] = [0, 0, false];
+    for (const company of companies) {
+      if (signal.aborted || (heldUntil.get(company) ?? 0) > performance.now()) continue;
+      try {
+        more = Boolean(await step(ctx, company)) || more;
+        done += 1;
+        heldUntil.delete(company);
+      } catch (error) {
+        heldUntil.set(company, performance.now() + HELD_MS);
+        failures += 1;
+        if (failures === MOST_FAILURES) throw error;
+        onError(error);
+      }
+    }
+    return { done, more };
+  }
+  return async (ctx: Context, companies: readonly string[], signal: AbortSignal) =>
+    companies.length > 0 ? withBackoff(() => round(ctx, companies, signal)) : { done: 0, more: false };
+}
+
 /**
  * Does `work` for batches, one after another: items that come during a batch, or its `pause`, are the next one. Each call
  * resolves or fails with the batch of its item.

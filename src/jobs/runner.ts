@@ -38,7 +38,7 @@ export function startRunner({ open, changes, log, activity }: Options) {
   const backoff = new Backoff(activity);
   const running = (Object.keys(byKind) as DueKind[]).map((kind) => {
     const withBackoff = backoff.steps(kind === 'vehicle' ? CLAIM_PAUSE_MS : undefined);
-    const tools: Tools = { open, withBackoff, onError: (error) => logFailure(log, kind, error) };
+    const tools: Tools = { open, withBackoff, onError: (error) => reportFailure({ log, changes }, kind, error) };
     const job = byKind[kind](tools);
     const due = new WakeSignal();
     changes.follow({ due: (come) => come === kind && due.ring(), missed: () => due.ring() }, end.signal);
@@ -53,11 +53,13 @@ export function startRunner({ open, changes, log, activity }: Options) {
   };
 }
 
-function logFailure(log: Logger, job: DueKind, error: unknown): void {
+function reportFailure({ log, changes }: Pick<Options, 'log' | 'changes'>, job: DueKind, error: unknown): void {
   // A long transaction, such as the storing of a large file, held a lock for longer than statements wait.
   const isLocked = error instanceof Error && 'code' in error && error.code === '55P03';
-  if (isLocked) log.info({ job }, 'a job left rows that somebody else has locked for long; they come due again');
-  else log.warn({ err: error, job }, 'a job failed; what it left undone will come due again');
+  if (isLocked)
+    return void log.info({ job }, 'a job left rows that somebody else has locked for long; they come due again');
+  changes.emit('outcome', 'job', job, 1);
+  log.warn({ err: error, job }, 'a job failed; what it left undone will come due again');
 }
 
 async function keepRunning(kind: DueKind, job: Job, { open, onError }: Tools, due: WakeSignal, signal: AbortSignal) {

@@ -9,7 +9,6 @@ import { inTurns, type Job, type Tools } from './job.ts';
 /** Each gives whether more is left to do. */
 const steps: readonly ((ctx: Context) => Promise<unknown>)[] = [
   failAbandonedImports,
-  sumUpTallies,
   deleteOldRateLimitUse,
   deleteExpiredAnswers,
   trimImports,
@@ -19,21 +18,28 @@ const steps: readonly ((ctx: Context) => Promise<unknown>)[] = [
 ];
 
 /** Ends uploads whose process has ended, keeps statistics and tallies, and deletes what is past its time. */
-export function upkeep({ open }: Pick<Tools, 'open'>): Job {
+export function upkeep({ open, withBackoff, onError }: Tools): Job {
+  let allSummedUpAt = Number.NEGATIVE_INFINITY;
+  /** At the start and each hour all companies, since a minute without upkeep, or with many events, leaves some out. */
+  function sumUp(ctx: Context) {
+    const all = performance.now() - allSummedUpAt > 3_600_000;
+    if (all) allSummedUpAt = performance.now();
+    return sumUpTallies(ctx, { all });
+  }
   return {
-    async run(signal) {
+    run(signal) {
       const ctx = open();
-      let failure: unknown = null;
-      for (const step of steps) {
-        try {
-          while (!signal.aborted && (await step(ctx)));
-        } catch (error) {
-          // The other steps do not depend on this one.
-          failure ??= error;
-        }
-      }
-      if (failure !== null) throw failure;
-      return null;
+      const left = new Set([sumUp, ...steps]);
+      return inTurns(
+        signal,
+        async () => [...left],
+        async (step) => {
+          // The other steps do not depend on one that fails.
+          const more = await withBackoff(() => step(ctx)).catch(onError);
+          if (!more) left.delete(step);
+          return Boolean(more);
+        },
+      );
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import { type BrandId, highMobilityBrands } from './brands.ts';
+import { highMobilityBrands } from './brands.ts';
 import { HighMobility } from './high-mobility.ts';
 import { Mercedes } from './mercedes.ts';
 import type { Provider } from './provider.ts';
@@ -8,8 +8,6 @@ import { openSandbox, sandboxBrands } from './sandbox.ts';
 
 /** The providers that the settings name; without any, the sandbox, on a port of its own of this machine. */
 export async function openManufacturers(config: Config, clock = () => Date.now()): Promise<Manufacturers> {
-  const narrowed = (served: readonly BrandId[]) =>
-    served.filter((id) => config.HIGH_MOBILITY_BRANDS?.some((named) => named === id) ?? true);
   const options = {
     concurrency: config.PROVIDER_CONCURRENCY,
     timeoutMs: config.PROVIDER_TIMEOUT_SECONDS * 1000,
@@ -22,7 +20,7 @@ export async function openManufacturers(config: Config, clock = () => Date.now()
         url: config.HIGH_MOBILITY_URL,
         clientId: config.HIGH_MOBILITY_CLIENT_ID,
         clientSecret: config.HIGH_MOBILITY_CLIENT_SECRET,
-        brands: narrowed(highMobilityBrands),
+        brands: config.HIGH_MOBILITY_BRANDS ?? highMobilityBrands,
         ...options,
       }),
     );
@@ -40,8 +38,7 @@ export async function openManufacturers(config: Config, clock = () => Date.now()
   }
   if (providers.length > 0) return manufacturersOf(providers);
   const sandbox = await openSandbox();
-  const brands = narrowed(sandboxBrands);
   // Slow answers take 10 s of a place each: there are enough places for the others not to notice.
-  const client = new HighMobility({ ...options, ...sandbox, id: 'sandbox', brands, concurrency: 256 });
+  const client = new HighMobility({ ...options, ...sandbox, id: 'sandbox', brands: sandboxBrands, concurrency: 256 });
   return manufacturersOf([client], () => sandbox.close());
 }

@@ -1,9 +1,12 @@
+import dns from 'node:dns';
 import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { afterAll, describe, expect, inject, onTestFinished, test } from 'vitest';
-import { bearer, spawnGateway, testIssuer } from '../support/gateway.ts';
+import { afterAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest';
+import { openDatabase } from '../../src/database/open.ts';
+import { databaseConfig, databaseEnv } from '../support/database.ts';
+import { bearer, spawnGateway, startGateway, testIssuer } from '../support/gateway.ts';
 import { Load } from '../support/load.ts';
 import { durable, type Server, startServer } from '../support/postgres-server.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
@@ -225,3 +228,42 @@ async function answering(server: Server): Promise<void> {
     await delay(50);
   }
 }
+
+describe.runIf(kind === 'postgresql')('The name server of the database', async () => {
+  const own = await databaseEnv();
+  const named = Object.assign(new URL(own.DATABASE_URL ?? 'postgresql://none'), { hostname: 'database.example' }).href;
+
+  test('hangs: connections that work stay', async () => {
+    const { lookup } = dns;
+    const held: (() => void)[] = [];
+    let hangs = false;
+    const lookups = vi.spyOn(dns, 'lookup').mockImplementation(((
+      name: string,
+      ...rest: [dns.LookupAllOptions, never]
+    ) => {
+      const answer = () => lookup(name === 'database.example' ? '127.0.0.1' : name, ...rest);
+      if (hangs && name === 'database.example') held.push(answer);
+      else answer();
+    }) as typeof dns.lookup);
+    onTestFinished(() => lookups.mockRestore());
+    const database = await openDatabase({ ...databaseConfig(own), DATABASE_URL: named });
+    onTestFinished(() => database.close());
+    const gateway = await startGateway({ on: { env: own, database } });
+    const acme = await gateway.as('acme');
+    const ask = async () =>
+      [await acme.get('/fleets'), await gateway.anyone.get('/readyz')].map(({ status }) => status);
+    expect(await ask()).toEqual([200, 200]);
+    hangs = true;
+    // Each needs a connection of the pool; the pool has one.
+    const sent = Promise.allSettled([1, 2, 3, 4].map(() => gateway.execute('select pg_sleep(1)')));
+    await until(() => held.length > 0);
+    const statuses: number[] = [];
+    for (const end = performance.now() + 8_000; performance.now() < end; await delay(200)) {
+      statuses.push(...(await ask()));
+    }
+    hangs = false;
+    for (const answer of held) answer();
+    await sent;
+    expect(new Set(statuses)).toEqual(new Set([200]));
+  });
+});

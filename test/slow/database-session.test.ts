@@ -1,3 +1,7 @@
+import { execFileSync } from 'node:child_process';
+import { chownSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/open.ts';
@@ -5,6 +9,7 @@ import type { Json } from '../support/client.ts';
 import { databaseConfig, databaseEnv } from '../support/database.ts';
 import { contractFields } from '../support/factories.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
+import { startServer } from '../support/postgres-server.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 import { newWorld, type World } from '../support/worlds.ts';
@@ -133,3 +138,46 @@ describe.runIf(url)('with any session settings of a server', async () => {
 test.skipIf(url)('the embedded database gives correct times, too', async () => {
   await check(await startGateway({ workers: true }), 'acme');
 });
+
+test.runIf(url)(
+  'over TLS, with a certificate that is checked, everything works, and nothing goes without',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'fleet-gateway-tls-'));
+    const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
+    const subject = ['-subj', '/CN=database', '-addext', 'subjectAltName=DNS:localhost'];
+    execFileSync('openssl', [
+      'req',
+      '-x509',
+      '-nodes',
+      '-newkey',
+      'rsa:2048',
+      '-keyout',
+      key,
+      '-out',
+      certificate,
+      ...subject,
+    ]);
+    const ssl = { ssl: 'on', ssl_key_file: key, ssl_cert_file: certificate };
+    const server = await startServer(ssl, (_, account) => {
+      if (account) for (const path of [folder, key, certificate]) chownSync(path, account.uid, account.gid);
+      return () => {};
+    });
+    // pg cannot verify an address.
+    const stranger = `${server.url.replace('127.0.0.1', 'localhost')}?sslmode=verify-full`;
+    const secure = { ...env, DATABASE_URL: `${stranger}&sslrootcert=${certificate}` };
+    const opened = await openDatabase(databaseConfig(secure));
+    const gateway = await startGateway({ on: { env: secure, database: opened }, workers: true });
+    try {
+      await check(gateway, 'secure');
+      const sessions = await gateway.execute<{ ssl: boolean }>(`select distinct ssl from pg_stat_ssl s
+      join pg_stat_activity a using (pid) where application_name like 'fleet-gateway%'`);
+      expect(sessions).toEqual([{ ssl: true }]);
+      await expect(openDatabase({ ...databaseConfig(env), DATABASE_URL: stranger })).rejects.toThrow('certificate');
+    } finally {
+      await gateway.close();
+      await opened.close();
+      await server.stop();
+      rmSync(folder, { recursive: true });
+    }
+  },
+);

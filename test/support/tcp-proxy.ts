@@ -12,6 +12,8 @@ export class TcpProxy {
   target: Address;
   delayMs = 0;
   refuse = false;
+  /** Connections that were refused. */
+  refused = 0;
   /** Called with each chunk from the client; true drops all further answers of the server. */
   swallowAnswersAfter: (sent: Buffer) => boolean = () => false;
   /** If set, receives each chunk of the server instead of the client. */
@@ -60,7 +62,10 @@ export class TcpProxy {
   }
 
   #open(client: Socket): void {
-    if (this.refuse) return void client.resetAndDestroy();
+    if (this.refuse) {
+      this.refused += 1;
+      return void client.resetAndDestroy();
+    }
     const server = connect(this.target);
     const pair: [Socket, Socket] = [client, server];
     this.#pairs.add(pair);

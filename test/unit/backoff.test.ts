@@ -1,7 +1,8 @@
 import { EventEmitter } from 'node:events';
 import fc from 'fast-check';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { type Activity, activityOf, Backoff } from '../../src/jobs/job.ts';
+import type { Context } from '../../src/core/context.ts';
+import { type Activity, activityOf, Backoff, stepOfEach, type Tools } from '../../src/jobs/job.ts';
 
 /** Stops the clock of durations; the returned function advances it. */
 function holdClock(): (ms: number) => void {
@@ -78,4 +79,32 @@ test('the activity of a process: its requests, and a part of its time', () => {
   fc.sample(fc.string(), 1000);
   expect(activity.utilisation()).toBeGreaterThanOrEqual(0);
   expect(activity.utilisation()).toBeLessThanOrEqual(1);
+});
+
+test('a company whose step fails is left out for ten seconds, and many that fail end the round', async () => {
+  const pass = holdClock();
+  const broken = new Set(['b']);
+  const done: string[] = [];
+  const failed: unknown[] = [];
+  const tools: Omit<Tools, 'open'> = {
+    withBackoff: (step) => step(),
+    onError: (error) => void failed.push(error),
+  };
+  const round = stepOfEach(tools, async (_, company) => {
+    if (broken.has(company)) throw company;
+    done.push(company);
+    return company === 'c';
+  });
+  const run = (companies: string[]) => round({} as Context, companies, new AbortController().signal);
+  expect(await run(['a', 'b', 'c'])).toEqual({ done: 2, more: true });
+  expect(await run(['b'])).toEqual({ done: 0, more: false });
+  expect(failed).toEqual(['b']);
+  broken.clear();
+  pass(10_000);
+  expect(await run(['b'])).toEqual({ done: 1, more: false });
+  expect(done).toEqual(['a', 'c', 'b']);
+
+  for (const company of ['d', 'e', 'f']) broken.add(company);
+  await expect(run(['d', 'e', 'f', 'g'])).rejects.toBe('f');
+  expect(await run(['d', 'e', 'f', 'g'])).toEqual({ done: 1, more: false });
 });

@@ -77,7 +77,10 @@ describe('Manufacturers: providers of brands', () => {
     ).toEqual(['bmw', 'mini']);
   });
 
-  test('HIGH_MOBILITY_BRANDS with an unknown brand stops the start', () => {
+  test('HIGH_MOBILITY_BRANDS without credentials, or with an unknown brand, stops the start', () => {
+    expect(() => readConfig({ HIGH_MOBILITY_BRANDS: 'bmw' })).toThrow(
+      'HIGH_MOBILITY_CLIENT_SECRET: is required, because HIGH_MOBILITY_BRANDS is set',
+    );
     expect(() => readConfig({ HIGH_MOBILITY_BRANDS: 'bmw,bwm' })).toThrow('HIGH_MOBILITY_BRANDS');
   });
 

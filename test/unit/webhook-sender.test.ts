@@ -1,5 +1,6 @@
-import type { LookupAddress } from 'node:dns';
-import { afterAll, describe, expect, test } from 'vitest';
+import dns, { type LookupAddress } from 'node:dns';
+import { syncBuiltinESMExports } from 'node:module';
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openWebhookSender } from '../../src/core/webhooks/sender.ts';
 import { isReachableAddress } from '../../src/core/webhooks/webhook.ts';
 import { holdDeadlines, takeTurns } from '../support/deadlines.ts';
@@ -77,6 +78,21 @@ describe('A sender', async () => {
       });
     }
     expect(receiver.at('/inside')).toEqual([]);
+  });
+
+  test("resolves names without the system's resolver, which the database needs", async () => {
+    const lookup = vi.spyOn(dns, 'lookup');
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      lookup.mockRestore();
+      syncBuiltinESMExports();
+    });
+    const sender = open({});
+    expect(await sender.send('https://receiver.invalid/hook', {}, '{}')).toMatchObject({
+      status: null,
+      error: 'The host name cannot be resolved.',
+    });
+    expect(lookup).not.toHaveBeenCalled();
   });
 
   test('connects to no literal internal address, and not over plain http', async () => {

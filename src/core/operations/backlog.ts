@@ -47,12 +47,18 @@ const waitingRows = (table: 'import' | 'webhook', now: Time) => {
   return waiting(table, now, due.limit(MOST_BACKLOG_ROWS).as('due'));
 };
 
-/** Counts active webhooks only: deliveries of a halted one wait, except those that a person asked for. */
+const unpublishedEvents = (now: Time) => {
+  const due = db.selectFrom('event').select('at as due_at').where('position', 'is', null);
+  return waiting('event', now, due.limit(MOST_BACKLOG_ROWS).as('due'));
+};
+
+/** Deliveries of a halted webhook wait, and those of a failing one for its receiver. */
 const waitingDeliveries = (now: Time) => {
   const due = db
     .selectFrom('delivery as d')
     .innerJoin('webhook as w', (on) => on.onRef('w.id', '=', 'd.webhook_id').onRef('w.company', '=', 'd.company'))
     .where('w.state', '=', sql.lit('ACTIVE'))
+    .where('w.failing', '=', sql.lit(false))
     .select('d.due_at')
     .where('d.due_at', '<=', now)
     .orderBy('d.due_at')
@@ -63,6 +69,7 @@ const waitingDeliveries = (now: Time) => {
 const backlog = prepareStatement((p: { now: Date }) => {
   const now = asTimestamptz(p.now);
   return waitingVehicles(now)
+    .unionAll(unpublishedEvents(now))
     .unionAll(waitingRows('import', now))
     .unionAll(waitingDeliveries(now))
     .unionAll(waitingRows('webhook', now));

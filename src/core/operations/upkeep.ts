@@ -12,20 +12,20 @@ const TALLY_ROWS = 16;
 const ACTIVE_MINUTES = 1;
 const ACTIVE_EVENTS = 10_000;
 
-/** Looks at active companies only. */
-const findGrown = prepareStatement((p: { since: string; rows: number }) => {
-  const latest = db.selectFrom('event').select('company').where('id', '>=', p.since).orderBy('id', 'desc');
-  return db
+const grown = (rows: number) =>
+  db
     .selectFrom('vehicle_tally')
     .select(['company', 'fleet_id'])
-    .where(
-      'company',
-      '=',
-      anyOfQuery(db.selectFrom(latest.limit(ACTIVE_EVENTS).as('latest')).select('company').distinct()),
-    )
     .groupBy(['company', 'fleet_id'])
-    .having((t) => t.fn.countAll(), '>', p.rows)
+    .having((t) => t.fn.countAll(), '>', rows)
     .limit(1000);
+
+const findGrown = prepareStatement((p: { rows: number }) => grown(p.rows));
+
+const findGrownOfActive = prepareStatement((p: { since: string; rows: number }) => {
+  const latest = db.selectFrom('event').select('company').where('id', '>=', p.since).orderBy('id', 'desc');
+  const active = db.selectFrom(latest.limit(ACTIVE_EVENTS).as('latest')).select('company').distinct();
+  return grown(p.rows).where('company', '=', anyOfQuery(active));
 });
 
 const takeAway = prepareStatement((p: { company: string; fleets: readonly string[] }) =>
@@ -63,10 +63,11 @@ const takeAway = prepareStatement((p: { company: string; fleets: readonly string
     .groupBy(['fleet_id', 'status']),
 );
 
-/** Sums up tallies of companies with new events. Fleets are held before their rows, in the order of their deletion. */
-export async function sumUpTallies(ctx: Context): Promise<void> {
+/** Sums up tallies of companies with new events, or of all. Fleets are held before their rows, in the order of their deletion. */
+export async function sumUpTallies(ctx: Context, { all = false } = {}): Promise<void> {
   const since = lowestIdAtTime(ctx.now().getTime() - ACTIVE_MINUTES * 60_000);
-  const grown = await findGrown(ctx, { since, rows: TALLY_ROWS });
+  const rows = TALLY_ROWS;
+  const grown = await (all ? findGrown(ctx, { rows }) : findGrownOfActive(ctx, { since, rows }));
   for (const [company, fleets] of Map.groupBy(grown, (one) => one.company)) {
     await runInTransaction(ctx, async () => {
       const sums = await takeAway(ctx, { company, fleets: fleets.map((one) => one.fleet_id) });

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { type LookupAddress, type LookupAllOptions, lookup as lookupName } from 'node:dns';
-import type { LookupFunction } from 'node:net';
+import { type LookupAddress, type LookupAllOptions, lookup as lookupName, promises } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
 import { Agent, request } from 'undici';
 import { secondsToWait } from '../../manufacturers/exchange.ts';
 import type { Event } from '../events/events.ts';
@@ -27,7 +27,11 @@ const ANSWER_BYTES = 64 * 1024;
 const KEPT_CHARACTERS = 1000;
 
 /** Sends webhooks to public addresses only, checked as resolved for the connection in use. */
-export function openWebhookSender({ loopback, timeoutMs = 15_000, lookup = lookupName }: Options) {
+export function openWebhookSender({
+  loopback,
+  timeoutMs = 15_000,
+  lookup = loopback ? lookupName : askNameServers,
+}: Options) {
   const agent = new Agent({
     connect: { lookup: publicOnly(lookup, loopback), timeout: timeoutMs },
     allowH2: false,
@@ -59,6 +63,18 @@ export function openWebhookSender({ loopback, timeoutMs = 15_000, lookup = looku
     close: () => agent.destroy(),
   };
 }
+
+/**
+ * Asks name servers without the system's resolver: that has two threads, for which the database's name would wait behind names
+ * whose servers do not answer.
+ */
+const askNameServers: Lookup = async (hostname, _options, callback) => {
+  const resolver = new promises.Resolver({ timeout: 2_000, tries: 2 });
+  const none = (): string[] => [];
+  const [four, six] = [resolver.resolve4(hostname).catch(none), resolver.resolve6(hostname).catch(none)];
+  const addresses = [...(await four), ...(await six)].map((address) => ({ address, family: isIP(address) }));
+  callback(addresses.length > 0 ? null : new Refused('The host name cannot be resolved.'), addresses);
+};
 
 /** Its message reveals no address. */
 class Refused extends Error {}

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { RequestHandler } from 'express';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import packageJson from '../../../package.json' with { type: 'json' };
+import { dueKinds } from '../../core/changes.ts';
 import { contextOf } from '../../core/context.ts';
 import { Unauthenticated } from '../../core/errors.ts';
 import { MOST_BACKLOG_ROWS, readBacklog } from '../../core/operations/backlog.ts';
@@ -60,7 +61,7 @@ export function openMetrics(services: HttpServices) {
 type CounterFactory = (name: string, help: string, labelNames: string[]) => Counter;
 
 /** Counters of work beside requests. Known outcomes begin at zero, so that a first failure is an increase. */
-const outcomes = {
+const outcomes: Record<string, { name: string; help: string; known: readonly string[]; label?: string }> = {
   verification: {
     name: 'verifications_total',
     help: 'Questions to manufacturers, by the status they led to.',
@@ -82,15 +83,16 @@ const outcomes = {
     help: 'Operations on WebSockets that were answered, by error code; OK without one.',
     known: ['OK', 'INTERNAL', 'UNAVAILABLE'],
   },
+  job: { name: 'job_failures_total', help: 'Failures of background work.', known: dueKinds, label: 'kind' },
 };
 
 function countOutcomes({ changes }: HttpServices, counter: CounterFactory): void {
-  const counters = new Map<string, Counter>();
-  for (const [of, { name, help, known }] of Object.entries(outcomes)) {
-    counters.set(of, counter(name, help, ['outcome']));
-    for (const outcome of known) counters.get(of)?.inc({ outcome }, 0);
+  for (const [of, { name, help, known, label = 'outcome' }] of Object.entries(outcomes)) {
+    const counted = counter(name, help, [label]);
+    const count = (outcome: string, times: number) => counted.inc({ [label]: outcome }, times);
+    for (const outcome of known) count(outcome, 0);
+    changes.on('outcome', (about, outcome, times) => about === of && count(outcome, times));
   }
-  changes.on('outcome', (of, outcome, count) => counters.get(of)?.inc({ outcome }, count));
 }
 
 function isSame(given: string, wanted: string): boolean {
@@ -106,13 +108,19 @@ const PATIENCE_MS = 2_000;
 const described = {
   info: ['Always 1; the labels say what is running.', 'version', 'database'],
   database_up: ['Whether the database has just answered (1) or not (0).'],
+  ready: ['What /readyz says: ready (1) or not (0).'],
   database_connections: ['Connections of the pool to a server, by state.', 'state'],
   database_waiting: ['Statements that wait for a connection of the pool.'],
+  database_replicas_lost: ['Replicas that cannot be reached; the primary does their reads.'],
   requests_waiting: ['Parts of requests that wait for the turn of their company: for a connection, or as large work.'],
   due_rows: [`Rows due and not taken up, of all processes; at most ${MOST_BACKLOG_ROWS}.`, 'kind'],
   due_oldest_seconds: ['How long the oldest of these rows has been waiting.', 'kind'],
   provider_state: ['The state of the circuit breaker of a provider.', 'provider', 'state'],
   provider_paused_seconds: ['For how long a provider wants no requests.', 'provider'],
+  provider_held_seconds: [
+    'For how long nearly nothing has been asked of a provider, or about one of its brands.',
+    'provider',
+  ],
 } as const satisfies Record<string, readonly [help: string, ...labels: string[]]>;
 
 type Gauges = Record<keyof typeof described, Gauge<string>>;
@@ -143,8 +151,14 @@ async function showDatabase(services: HttpServices, gauges: Gauges): Promise<voi
   // Two reads: a database that counts its backlog slowly is still up.
   const answering = services.database.ping().then(() => true);
   const counting = readBacklog(contextOf(services, 'metrics', null));
-  const [answers, backlog] = await Promise.all([inTime(answering, false), inTime(counting, [])]);
+  const ready = services.database.unready().then((fault) => fault === null && !services.ending.aborted);
+  const [answers, isReady, backlog] = await Promise.all([
+    inTime(answering, false),
+    inTime(ready, false),
+    inTime(counting, []),
+  ]);
   gauges.database_up.set(Number(answers));
+  gauges.ready.set(Number(isReady));
   // An unknown value is left out instead of showing its last state.
   gauges.due_rows.reset();
   gauges.due_oldest_seconds.reset();
@@ -154,19 +168,22 @@ async function showDatabase(services: HttpServices, gauges: Gauges): Promise<voi
   }
 }
 
-function showMemory({ database, places, large, manufacturers }: HttpServices, gauges: Gauges): void {
+function showMemory({ database, places, large, manufacturers, clock }: HttpServices, gauges: Gauges): void {
   const pool = database.connections?.();
   if (pool) {
     gauges.database_connections.set({ state: 'idle' }, pool.idle);
     gauges.database_connections.set({ state: 'used' }, pool.used);
     gauges.database_waiting.set(pool.waiting);
+    gauges.database_replicas_lost.set(pool.lostReplicas);
   }
   const shares = [places, ...Object.values(large)];
   gauges.requests_waiting.set(shares.reduce((sum, { waiting }) => sum + waiting, 0));
-  for (const { id: provider, breaker, pausedUntil } of manufacturers.state()) {
+  const now = clock();
+  for (const { id: provider, breaker, since, pausedUntil, brands } of manufacturers.state()) {
     for (const state of BREAKER_STATES) gauges.provider_state.set({ provider, state }, Number(state === breaker));
-    const pausedMs = pausedUntil ? Math.max(0, pausedUntil.getTime() - Date.now()) : 0;
-    gauges.provider_paused_seconds.set({ provider }, pausedMs / 1000);
+    gauges.provider_paused_seconds.set({ provider }, pausedUntil ? Math.max(0, pausedUntil.getTime() - now) / 1000 : 0);
+    const times = [since, ...brands.map((brand) => brand.since)].map((time) => time?.getTime() ?? now);
+    gauges.provider_held_seconds.set({ provider }, (now - Math.min(...times)) / 1000);
   }
 }
 
