@@ -1,11 +1,8 @@
 import { z } from 'zod';
 
 /** A field's schema with its meaning and an example. */
-export const describedField = <Schema extends z.ZodType>(
-  schema: Schema,
-  description: string,
-  example: unknown,
-): Schema => schema.meta({ description, examples: [example] });
+export const field = <Schema extends z.ZodType>(schema: Schema, description: string, example: unknown): Schema =>
+  schema.meta({ description, examples: [example] });
 
 export const exampleIds = {
   fleet: '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b',
@@ -16,10 +13,10 @@ export const exampleIds = {
   import: '019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d',
 };
 
-export const uuidField = (description: string, example: string) => describedField(z.uuid(), description, example);
+export const uuidField = (description: string, example: string) => field(z.uuid(), description, example);
 
 export const timeField = (description: string, example = '2026-11-20T08:00:00.000Z') =>
-  describedField(z.iso.datetime(), description, example);
+  field(z.iso.datetime(), description, example);
 
 /** Fields of an input, each with the meaning of the resource's field of its name. */
 export const describeInputFields = <Fields extends Record<string, z.ZodType>>(

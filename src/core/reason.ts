@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { actors } from '../entities/fleet.ts';
 import { reasonCodes } from '../manufacturers/provider.ts';
-import { describedField } from './fields.ts';
+import { field } from './fields.ts';
 import { type JsonMembers, jsonSql } from './sql/selection.ts';
 
 export const actorSchema = z.enum(actors);
@@ -13,14 +13,10 @@ export const knownReasonCode = (code: string) => reasonCodeSchema.catch(OTHER).p
 
 export const reasonSchema = z
   .object({
-    code: describedField(z.string(), 'Stable, for programs.', 'NOT_ELIGIBLE'),
-    message: describedField(
-      z.string(),
-      'The same for people, in English.',
-      'The manufacturer does not admit this vehicle.',
-    ),
-    actor: describedField(actorSchema, 'Who must act.', 'MANUFACTURER'),
-    retryable: describedField(
+    code: field(z.string(), 'Stable, for programs.', 'NOT_ELIGIBLE'),
+    message: field(z.string(), 'The same for people, in English.', 'The manufacturer does not admit this vehicle.'),
+    actor: field(actorSchema, 'Who must act.', 'MANUFACTURER'),
+    retryable: field(
       z.boolean(),
       'Whether asking again may change it. While there is no answer yet, the gateway asks again by itself.',
       false,

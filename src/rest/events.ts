@@ -8,7 +8,7 @@ import {
   getEvent,
   listEvents,
 } from '../core/events/events.ts';
-import { describedField } from '../core/fields.ts';
+import { field } from '../core/fields.ts';
 import { followEvents } from '../core/following/follow-events.ts';
 import { readInput } from '../core/input.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
@@ -65,7 +65,7 @@ export const eventRoutes = [
     answers: {
       200: {
         description: 'The events as they come.',
-        schema: describedField(
+        schema: field(
           z.string(),
           'Server-sent events.',
           'id: 019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b\nevent: fleet.created\ndata: {"type":"fleet.created"}\n\n',

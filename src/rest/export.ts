@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { BYTE_ORDER_MARK } from '../core/csv-line.ts';
-import { describedField } from '../core/fields.ts';
+import { field } from '../core/fields.ts';
 import type { PageArguments } from '../core/sql/page.ts';
 import { jsonRowWriter, type RowWriter, type TextPage } from '../core/sql/read.ts';
 import { eligibilitySchema, vehicleSchema, vehicleSortOrders } from '../core/vehicles/vehicle.ts';
@@ -56,7 +56,7 @@ const files = {
     writer: vehicleCsvWriter,
     head: BYTE_ORDER_MARK + vehicleCsvHeader,
     name: 'vehicles.csv',
-    schema: describedField(
+    schema: field(
       z.string(),
       'A line for each vehicle below its header, in UTF-8 with a byte order mark; it can be uploaded as it is.',
       vehicleCsvHeader,
@@ -66,7 +66,7 @@ const files = {
     writer: jsonRowWriter(vehicleResource.members, exportedVehicle, '\n'),
     head: '',
     name: 'vehicles.ndjson',
-    schema: describedField(
+    schema: field(
       z.string(),
       'A Vehicle on each line, whose eligibility also has its `reason`.',
       `${JSON.stringify(exportedExample)}\n`,

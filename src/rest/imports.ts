@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Context } from '../core/context.ts';
 import { ValidationFailed } from '../core/errors.ts';
-import { describedField } from '../core/fields.ts';
+import { field } from '../core/fields.ts';
 import { followImportChanges } from '../core/following/subscriptions.ts';
 import { importVehicles } from '../core/imports/import-vehicles.ts';
 import { getImport, type Import, importedVehiclesSchema, importSchema } from '../core/imports/imports.ts';
@@ -19,7 +19,7 @@ const importedJson = z
   .object({
     importId: importSchema.shape.id,
     ...report,
-    rejectedCsv: describedField(
+    rejectedCsv: field(
       z.string(),
       'Where all rejected rows are, as CSV.',
       '/imports/019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d/rejected.csv',
@@ -120,7 +120,7 @@ export const importRoutes = [
     answers: {
       200: {
         description: 'The import as it moves on.',
-        schema: describedField(
+        schema: field(
           z.string(),
           'Server-sent events.',
           'event: progress\ndata: {"state":"RUNNING","received":1000}\n\n',
@@ -142,7 +142,7 @@ export const importRoutes = [
     answers: {
       200: {
         description: 'The rejected rows.',
-        schema: describedField(z.string(), 'CSV text.', 'vin,error_code,error_message\n'),
+        schema: field(z.string(), 'CSV text.', 'vin,error_code,error_message\n'),
         type: 'text/csv',
         headers: ['Content-Disposition'],
       },

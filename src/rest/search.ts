@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { contractSchema } from '../core/contracts/contract.ts';
-import { describedField } from '../core/fields.ts';
+import { field } from '../core/fields.ts';
 import { fleetSchema } from '../core/fleets/fleet.ts';
 import { readInput } from '../core/input.ts';
 import { type SearchResult, searchInput, searchResources } from '../core/reads/search.ts';
@@ -15,7 +15,7 @@ const shapes = {
 };
 const shape = ({ type, ...found }: SearchResult) => ({ type, ...shapes[type](found as never) });
 
-const typeOf = <Name extends string>(name: Name) => describedField(z.literal(name), 'What it is.', name);
+const typeOf = <Name extends string>(name: Name) => field(z.literal(name), 'What it is.', name);
 
 const searchResult = z
   .union([

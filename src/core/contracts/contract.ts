@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { describedField, describeInputFields, exampleIds, timeField, uuidField } from '../fields.ts';
+import { describeInputFields, exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { idSchema, mustBeError, storableText, textSchema, timeSchema } from '../input.ts';
 import type { SortOrders } from '../sql/order.ts';
 
@@ -10,24 +10,20 @@ export type ContractStatus = z.output<typeof contractStatusSchema>;
 export const contractSchema = z
   .object({
     id: uuidField('Identifies the contract: the same in both interfaces.', exampleIds.contract),
-    company: describedField(z.string(), 'The company whose vehicle it is.', 'acme'),
+    company: field(z.string(), 'The company whose vehicle it is.', 'acme'),
     fleetId: uuidField('The fleet of the vehicle.', exampleIds.fleet),
-    name: describedField(z.string(), 'Any name.', 'Fuel data, 2027'),
-    description: describedField(z.string(), 'What it is for.', 'Fuel level of the Berlin vans'),
-    vin: describedField(z.string(), 'The VIN of the vehicle: one of that fleet.', 'WBA3A5C50CF256985'),
-    manufacturer: describedField(
-      z.string().nullable(),
-      'The maker of the vehicle; null if the VIN does not tell.',
-      'bmw',
-    ),
+    name: field(z.string(), 'Any name.', 'Fuel data, 2027'),
+    description: field(z.string(), 'What it is for.', 'Fuel level of the Berlin vans'),
+    vin: field(z.string(), 'The VIN of the vehicle: one of that fleet.', 'WBA3A5C50CF256985'),
+    manufacturer: field(z.string().nullable(), 'The maker of the vehicle; null if the VIN does not tell.', 'bmw'),
     from: timeField('When it begins.', '2027-01-01T00:00:00.000Z'),
     to: timeField('When it ends, later than `from`; this moment is no longer part of it.', '2028-01-01T00:00:00.000Z'),
-    pack: describedField(
+    pack: field(
       z.string(),
       'The pack of data services, from the catalogue where there is one. A vehicle has one contract for a pack at a time.',
       'fuel',
     ),
-    status: describedField(contractStatusSchema, 'Where its period stands to the present.', 'SCHEDULED'),
+    status: field(contractStatusSchema, 'Where its period stands to the present.', 'SCHEDULED'),
     createdAt: timeField('When it was created.'),
   })
   .meta({ id: 'Contract', description: 'Ties a vehicle to a pack of its manufacturer for a period of time.' });

@@ -1,18 +1,18 @@
 import { z } from 'zod';
 import { eligibilityStatuses } from '../../entities/fleet.ts';
-import { describedField, exampleIds, timeField, uuidField } from '../fields.ts';
+import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { reasonJsonMembers, reasonSchema } from '../reason.ts';
 import type { UnionField, UnionFieldMember, ValueField } from '../sql/resource.ts';
 import { jsonSql } from '../sql/selection.ts';
 
-const fleetName = describedField(z.string(), 'The name of the fleet.', 'Berlin');
+const fleetName = field(z.string(), 'The name of the fleet.', 'Berlin');
 const importId = uuidField('The import of the file.', exampleIds.import);
 const status = z.enum(eligibilityStatuses);
 
 const contract = z
   .object({
-    name: describedField(z.string(), 'Its name.', 'Driving log 2026'),
-    pack: describedField(z.string(), 'Its pack.', 'driving-log'),
+    name: field(z.string(), 'Its name.', 'Driving log 2026'),
+    pack: field(z.string(), 'Its pack.', 'driving-log'),
     from: timeField('When it begins.', '2026-01-01T00:00:00.000Z'),
     to: timeField('When it ends.', '2027-01-01T00:00:00.000Z'),
   })
@@ -23,9 +23,9 @@ export const eventDataSchemas = {
   'fleet.created': z
     .object({
       name: fleetName,
-      companyAddress: describedField(z.string(), 'The address.', 'Chausseestr. 1, 10115 Berlin'),
-      email: describedField(z.string(), 'The e-mail address.', 'fleet@example.com'),
-      vat: describedField(z.string(), 'The VAT number.', 'DE123456789'),
+      companyAddress: field(z.string(), 'The address.', 'Chausseestr. 1, 10115 Berlin'),
+      email: field(z.string(), 'The e-mail address.', 'fleet@example.com'),
+      vat: field(z.string(), 'The VAT number.', 'DE123456789'),
     })
     .describe('The fleet as it was created.'),
   'fleet.updated': z
@@ -36,7 +36,7 @@ export const eventDataSchemas = {
     })
     .describe('What changed of a fleet.'),
   'fleet.deleted': z
-    .object({ name: fleetName, vehicleCount: describedField(z.int(), 'How many vehicles it had.', 12) })
+    .object({ name: fleetName, vehicleCount: field(z.int(), 'How many vehicles it had.', 12) })
     .describe('The fleet as it was.'),
   'vehicle.added': z.object({ importId: importId.optional() }).describe('Where the vehicles came from.'),
   'vehicle.moved': z
@@ -48,19 +48,19 @@ export const eventDataSchemas = {
   'vehicle.removed': z.object({}).describe('Nothing but the vehicles of the event.'),
   'eligibility.changed': z
     .object({
-      from: describedField(status, 'The status before.', 'PENDING'),
-      to: describedField(status, 'The status from then on.', 'ELIGIBLE'),
-      manufacturer: describedField(z.string().nullable(), 'The maker that answered: its slug.', 'bmw'),
-      reason: describedField(reasonSchema.nullable(), 'Why the status is what it is.', null),
+      from: field(status, 'The status before.', 'PENDING'),
+      to: field(status, 'The status from then on.', 'ELIGIBLE'),
+      manufacturer: field(z.string().nullable(), 'The maker that answered: its slug.', 'bmw'),
+      reason: field(reasonSchema.nullable(), 'Why the status is what it is.', null),
     })
     .describe('Between which statuses the eligibility of a vehicle changed.'),
   'import.completed': z
     .object({
       importId,
-      received: describedField(z.int(), 'Rows of the file.', 3),
-      created: describedField(z.int(), 'New vehicles.', 1),
-      existing: describedField(z.int(), 'Rows whose vehicle the fleet had.', 1),
-      rejected: describedField(z.int(), 'Rows that were rejected.', 1),
+      received: field(z.int(), 'Rows of the file.', 3),
+      created: field(z.int(), 'New vehicles.', 1),
+      existing: field(z.int(), 'Rows whose vehicle the fleet had.', 1),
+      rejected: field(z.int(), 'Rows that were rejected.', 1),
     })
     .describe('The rows of a file in numbers.'),
   'contract.created': contract,
@@ -131,9 +131,9 @@ function dataOf(types: readonly [EventType, ...EventType[]], names: Record<strin
 
 export const fleetChangeSchema = z
   .object({
-    field: describedField(z.string(), 'The name of the field.', 'name'),
-    from: describedField(z.string(), 'What it was.', 'Berlin'),
-    to: describedField(z.string(), 'What it is from then on.', 'Hamburg'),
+    field: field(z.string(), 'The name of the field.', 'name'),
+    from: field(z.string(), 'What it was.', 'Berlin'),
+    to: field(z.string(), 'What it is from then on.', 'Hamburg'),
   })
   .describe('A field of a fleet that changed.');
 

@@ -2,7 +2,7 @@ import type { NotNull } from 'kysely';
 import { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
-import { describedField, exampleIds, timeField, uuidField } from '../fields.ts';
+import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { listSchema, timeSchema } from '../input.ts';
 import { CREATION_ORDER, type FixedSortOrder } from '../sql/order.ts';
 import { cursorOf, type ListInput, type PageArguments, readPageArguments } from '../sql/page.ts';
@@ -24,28 +24,18 @@ export const eventSchema = z
       'Identifies the event; also where to go on from, as `after`, and the `webhook-id` of its deliveries.',
       exampleIds.event,
     ),
-    type: describedField(z.enum(eventTypes), 'What happened.', 'eligibility.changed'),
+    type: field(z.enum(eventTypes), 'What happened.', 'eligibility.changed'),
     timestamp: timeField('When.'),
-    company: describedField(z.string(), 'Whose event it is.', 'acme'),
-    fleetId: describedField(
-      z.uuid().nullable(),
-      'The fleet it is about, if any, which may be gone by now.',
-      exampleIds.fleet,
-    ),
-    contractId: describedField(
-      z.uuid().nullable(),
-      'The contract it is about, if any, which may be gone by now.',
-      null,
-    ),
-    vehicles: describedField(
-      z.array(eventVehicleSchema),
-      'The vehicles it is about, at most 1,000: more make several events.',
-      [{ id: exampleIds.vehicle, vin: 'WBA3A5C50CF256985' }],
-    ),
-    vehicleCount: describedField(z.int(), 'How many vehicles it is about.', 1),
-    actor: describedField(z.string(), 'Who did it: the subject of the token, `anonymous` or `system`.', 'system'),
-    requestId: describedField(z.string().nullable(), 'The request it happened in, if any.', null),
-    data: describedField(
+    company: field(z.string(), 'Whose event it is.', 'acme'),
+    fleetId: field(z.uuid().nullable(), 'The fleet it is about, if any, which may be gone by now.', exampleIds.fleet),
+    contractId: field(z.uuid().nullable(), 'The contract it is about, if any, which may be gone by now.', null),
+    vehicles: field(z.array(eventVehicleSchema), 'The vehicles it is about, at most 1,000: more make several events.', [
+      { id: exampleIds.vehicle, vin: 'WBA3A5C50CF256985' },
+    ]),
+    vehicleCount: field(z.int(), 'How many vehicles it is about.', 1),
+    actor: field(z.string(), 'Who did it: the subject of the token, `anonymous` or `system`.', 'system'),
+    requestId: field(z.string().nullable(), 'The request it happened in, if any.', null),
+    data: field(
       z.union([...new Set(Object.values(eventDataSchemas))]),
       'What changed; its members follow from the type.',
       {

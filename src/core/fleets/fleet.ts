@@ -1,6 +1,6 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
-import { describedField, describeInputFields, exampleIds, timeField, uuidField } from '../fields.ts';
+import { describeInputFields, exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { emailSchema, idSchema, storableText, textSchema } from '../input.ts';
 import type { SortOrders } from '../sql/order.ts';
 import type { Resource } from '../sql/resource.ts';
@@ -8,19 +8,19 @@ import type { Resource } from '../sql/resource.ts';
 export const fleetSchema = z
   .object({
     id: uuidField('Identifies the fleet: the same in both interfaces.', exampleIds.fleet),
-    company: describedField(z.string(), 'The company it belongs to: the one of the token that created it.', 'acme'),
-    name: describedField(z.string(), 'Any name; several fleets may share one.', 'Berlin vans'),
-    companyAddress: describedField(z.string(), 'The postal address of the company.', '1 Main Street, 10115 Berlin'),
-    email: describedField(z.email(), 'Who answers for the fleet: an e-mail address.', 'fleet@example.com'),
-    vat: describedField(z.string(), 'The VAT number of the company.', 'DE123456789'),
-    vehicleCount: describedField(z.int(), 'How many vehicles it has.', 2),
+    company: field(z.string(), 'The company it belongs to: the one of the token that created it.', 'acme'),
+    name: field(z.string(), 'Any name; several fleets may share one.', 'Berlin vans'),
+    companyAddress: field(z.string(), 'The postal address of the company.', '1 Main Street, 10115 Berlin'),
+    email: field(z.email(), 'Who answers for the fleet: an e-mail address.', 'fleet@example.com'),
+    vat: field(z.string(), 'The VAT number of the company.', 'DE123456789'),
+    vehicleCount: field(z.int(), 'How many vehicles it has.', 2),
     createdAt: timeField('When it was created.'),
     updatedAt: timeField('When its own fields were last changed.'),
   })
   .meta({ id: 'Fleet', description: 'A group of vehicles of one company.' });
 export type Fleet = z.output<typeof fleetSchema>;
 
-const counted = (meaning: string, example: number) => describedField(z.int(), meaning, example);
+const counted = (meaning: string, example: number) => field(z.int(), meaning, example);
 export const eligibilitySummarySchema = z
   .object({
     pending: counted('Vehicles without an answer yet.', 1),

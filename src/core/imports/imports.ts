@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { importStates } from '../../entities/import.ts';
 import { authorize, type Context } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
-import { describedField } from '../fields.ts';
+import { field } from '../fields.ts';
 import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
 import { idSchema } from '../input.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
@@ -21,45 +21,41 @@ const fleetId = '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b';
 
 export const importSchema = z
   .object({
-    id: describedField(z.uuid(), 'Identifies the import: the same in both interfaces.', importId),
-    fleetId: describedField(z.uuid(), 'The fleet its vehicles belong to.', fleetId),
-    state: describedField(importStateSchema, 'How far it has come. A failed import has changed nothing.', 'COMPLETED'),
-    received: describedField(z.int(), 'Rows read so far.', 3),
-    created: describedField(z.int(), 'New vehicles, once it has completed.', 1),
-    existing: describedField(z.int(), 'Rows whose vehicle the fleet had, once it has completed.', 1),
-    rejected: describedField(z.int(), 'Rows that were rejected.', 1),
-    sheet: describedField(
+    id: field(z.uuid(), 'Identifies the import: the same in both interfaces.', importId),
+    fleetId: field(z.uuid(), 'The fleet its vehicles belong to.', fleetId),
+    state: field(importStateSchema, 'How far it has come. A failed import has changed nothing.', 'COMPLETED'),
+    received: field(z.int(), 'Rows read so far.', 3),
+    created: field(z.int(), 'New vehicles, once it has completed.', 1),
+    existing: field(z.int(), 'Rows whose vehicle the fleet had, once it has completed.', 1),
+    rejected: field(z.int(), 'Rows that were rejected.', 1),
+    sheet: field(
       z.string().nullable(),
       'The sheet that was read of a workbook: its first one with a column of VINs. Null for CSV.',
       'Vehicles',
     ),
-    startedAt: describedField(z.iso.datetime(), 'When the upload began.', '2026-11-20T08:00:00.000Z'),
-    storingSince: describedField(
+    startedAt: field(z.iso.datetime(), 'When the upload began.', '2026-11-20T08:00:00.000Z'),
+    storingSince: field(
       z.iso.datetime().nullable(),
       'When its rows began to be stored; null while they arrive.',
       '2026-11-20T08:00:02.000Z',
     ),
-    finishedAt: describedField(
-      z.iso.datetime().nullable(),
-      'When it ended; null while it runs.',
-      '2026-11-20T08:00:03.000Z',
-    ),
+    finishedAt: field(z.iso.datetime().nullable(), 'When it ended; null while it runs.', '2026-11-20T08:00:03.000Z'),
   })
   .meta({ id: 'Import', description: 'An uploaded file of VINs and what became of its rows.' });
 export type Import = z.output<typeof importSchema>;
 
 export const rejectedRowSchema = z
   .object({
-    row: describedField(z.int(), 'The row of the file, as people count: the first is 1.', 4),
+    row: field(z.int(), 'The row of the file, as people count: the first is 1.', 4),
     ...refusedValueFields,
   })
   .meta({ id: 'RejectedRow', description: 'A row of a file that was rejected.' });
 
 export const duplicateRowSchema = z
   .object({
-    row: describedField(z.int(), 'The row of the file, as people count: the first is 1.', 7),
-    firstRow: describedField(z.int(), 'The row in which the VIN stands first.', 3),
-    value: describedField(z.string(), 'What stands there as the VIN.', 'WBA3A5C50CF256985'),
+    row: field(z.int(), 'The row of the file, as people count: the first is 1.', 7),
+    firstRow: field(z.int(), 'The row in which the VIN stands first.', 3),
+    value: field(z.string(), 'What stands there as the VIN.', 'WBA3A5C50CF256985'),
   })
   .meta({ id: 'DuplicateRow', description: 'A row that repeats the VIN of an earlier one; it counts as existing.' });
 

@@ -4,7 +4,7 @@ import { authorize, type Context, hasScope } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
 import { eventTypes } from '../events/event-data.ts';
 import { CONTRACT_EVENTS_ACCESS, eventSchema } from '../events/events.ts';
-import { describedField, timeField } from '../fields.ts';
+import { field, timeField } from '../fields.ts';
 import { eligibilitySummarySchema, fleetExistsSql } from '../fleets/fleet.ts';
 import { eligibilitySummaryJson, tallySumsSql } from '../fleets/fleets.ts';
 import { readInput, timeSchema } from '../input.ts';
@@ -17,14 +17,10 @@ import { asTimestamptz, db, prepareStatementVariants } from '../sql/sql.ts';
 
 export const companySchema = z
   .object({
-    id: describedField(z.string(), 'The company, as tokens name it.', 'acme'),
-    fleetCount: describedField(
-      z.int(),
-      `How many fleets it has, counted up to ${MOST_COUNTED_ROWS.toLocaleString('en')}.`,
-      3,
-    ),
-    vehicleCount: describedField(z.int(), 'How many vehicles these have.', 18),
-    contractCount: describedField(
+    id: field(z.string(), 'The company, as tokens name it.', 'acme'),
+    fleetCount: field(z.int(), `How many fleets it has, counted up to ${MOST_COUNTED_ROWS.toLocaleString('en')}.`, 3),
+    vehicleCount: field(z.int(), 'How many vehicles these have.', 18),
+    contractCount: field(
       z.int().nullable(),
       `How many contracts it has, counted up to ${MOST_COUNTED_ROWS.toLocaleString('en')}, which stands for all that are more; null where the token’s scopes do not reach them.`,
       12,
@@ -96,8 +92,8 @@ export const activityCountSchema = z
   .object({
     from: timeField('When the hour or day began.', '2026-11-20T00:00:00.000Z'),
     type: eventSchema.shape.type,
-    count: describedField(z.int(), 'How many events of this type there were.', 4),
-    vehicleCount: describedField(z.int(), 'How many vehicles these name, each event for itself.', 2970),
+    count: field(z.int(), 'How many events of this type there were.', 4),
+    vehicleCount: field(z.int(), 'How many vehicles these name, each event for itself.', 2970),
   })
   .meta({ id: 'ActivityCount', description: 'How many events of one type an hour or a day had.' });
 export type ActivityCount = z.output<typeof activityCountSchema>;

@@ -3,7 +3,7 @@ import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
 import { eventTypeField } from '../events/event-data.ts';
 import { CONTRACT_EVENTS_ACCESS, type EventFilter, eventFilterSchema, eventSchema } from '../events/events.ts';
-import { describedField, exampleIds, timeField, uuidField } from '../fields.ts';
+import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { eligibilitySummarySchema } from '../fleets/fleet.ts';
 import { eligibilitySummaryJson } from '../fleets/fleets.ts';
 import type { ListInput } from '../sql/page.ts';
@@ -14,7 +14,7 @@ import { jsonMembersOf, jsonObjectSql, jsonSql } from '../sql/selection.ts';
 export const historyItemSchema = z
   .object({
     id: uuidField('Identifies it: the same in both interfaces.', exampleIds.event),
-    type: describedField(
+    type: field(
       eventSchema.shape.type,
       'What happened: of several types, `import.completed` or `fleet.deleted`, else that of the first event.',
       'import.completed',
@@ -22,15 +22,15 @@ export const historyItemSchema = z
     from: timeField('When it began.'),
     to: timeField('When its last event happened.', '2026-11-20T08:00:02.000Z'),
     fleetId: eventSchema.shape.fleetId,
-    importId: describedField(
+    importId: field(
       z.uuid().nullable(),
       'The import, where it is that of a file.',
       '019aa1b2-8f5e-7061-8c8d-2e3f4a5b6c7d',
     ),
     actor: eventSchema.shape.actor,
     requestId: eventSchema.shape.requestId,
-    count: describedField(z.int(), 'How many events it has.', 4),
-    vehicleCount: describedField(z.int(), 'How many vehicles these name, each event for itself.', 2970),
+    count: field(z.int(), 'How many events it has.', 4),
+    vehicleCount: field(z.int(), 'How many vehicles these name, each event for itself.', 2970),
     statuses: eligibilitySummarySchema
       .nullable()
       .describe('Of what manufacturers answered in an hour, how many answers of each status there were; else null.'),

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import type { ProviderReport } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
-import { describedField } from '../fields.ts';
+import { field } from '../fields.ts';
 import { dueCompaniesQuery } from '../schedule.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
 import { readSender } from '../sql/send.ts';
@@ -116,15 +116,15 @@ function waitingOf(ctx: Context): Promise<Map<string, string | null>> {
 
 export const manufacturerSchema = z
   .object({
-    id: describedField(z.string(), 'A slug, as in `manufacturer` of a vehicle in REST.', 'bmw'),
-    name: describedField(z.string(), 'The name as the maker writes it.', 'BMW'),
-    provider: describedField(
+    id: field(z.string(), 'A slug, as in `manufacturer` of a vehicle in REST.', 'bmw'),
+    name: field(z.string(), 'The name as the maker writes it.', 'BMW'),
+    provider: field(
       z.string().nullable(),
       'The provider that is asked about its vehicles; null where none is configured.',
       'high-mobility',
     ),
-    supported: describedField(z.boolean(), 'Whether the eligibility of its vehicles can be verified here.', true),
-    wmis: describedField(
+    supported: field(z.boolean(), 'Whether the eligibility of its vehicles can be verified here.', true),
+    wmis: field(
       z.array(z.string()),
       'The world manufacturer identifiers (first characters of a VIN) that may be of this maker.',
       ['WBA', 'WBS'],
@@ -138,23 +138,23 @@ const since = 'Since when it is held back; null where it is not.';
 
 export const providerBrandSchema = z
   .object({
-    id: describedField(z.string(), 'The slug of the manufacturer.', 'bmw'),
-    state: describedField(providerStateSchema, 'Whether questions about its vehicles go through.', 'OK'),
-    since: describedField(z.iso.datetime().nullable(), since, null),
+    id: field(z.string(), 'The slug of the manufacturer.', 'bmw'),
+    state: field(providerStateSchema, 'Whether questions about its vehicles go through.', 'OK'),
+    since: field(z.iso.datetime().nullable(), since, null),
   })
   .meta({ id: 'ProviderBrand', description: 'A manufacturer as a provider answers for it.' });
 
 export const providerSchema = z
   .object({
-    name: describedField(z.string(), 'A slug, as in `provider` of a manufacturer.', 'high-mobility'),
-    state: describedField(
+    name: field(z.string(), 'A slug, as in `provider` of a manufacturer.', 'high-mobility'),
+    state: field(
       providerStateSchema,
       '`OK`: it is asked. `HELD_BACK`: it failed several times in a row, or asked for a pause, so that it is asked less for now.',
       'OK',
     ),
-    since: describedField(z.iso.datetime().nullable(), since, null),
-    askedLastMinute: describedField(z.int(), 'How many questions it was asked within the last minute.', 42),
-    oldestWaiting: describedField(
+    since: field(z.iso.datetime().nullable(), since, null),
+    askedLastMinute: field(z.int(), 'How many questions it was asked within the last minute.', 42),
+    oldestWaiting: field(
       z.iso.datetime().nullable(),
       'When the vehicle was added that waits longest for its first answer; null where none waits.',
       '2026-11-20T08:00:00.000Z',

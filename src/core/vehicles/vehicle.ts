@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { connectivityStatuses, dataDeliveries, eligibilityStatuses } from '../../entities/fleet.ts';
-import { describedField, exampleIds, timeField, uuidField } from '../fields.ts';
+import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { listSchema, storableText, timeSchema } from '../input.ts';
 import { actorSchema, reasonSchema } from '../reason.ts';
 import type { SortOrders } from '../sql/order.ts';
@@ -11,49 +11,45 @@ export type EligibilityStatus = z.output<typeof eligibilityStatusSchema>;
 export const dataDeliverySchema = z.enum(dataDeliveries);
 export const connectivityStatusSchema = z.enum(connectivityStatuses);
 
-const vin = describedField(z.string(), 'The VIN: 17 characters, upper case.', 'WBA3A5C50CF256985');
+const vin = field(z.string(), 'The VIN: 17 characters, upper case.', 'WBA3A5C50CF256985');
 
 export const eligibilitySchema = z
   .object({
     vin,
-    status: describedField(eligibilityStatusSchema, 'How far the verification is, and its outcome.', 'ELIGIBLE'),
-    eligible: describedField(
+    status: field(eligibilityStatusSchema, 'How far the verification is, and its outcome.', 'ELIGIBLE'),
+    eligible: field(
       z.boolean().nullable(),
       'The answer; null until there is one, and where nobody can give one.',
       true,
     ),
-    manufacturer: describedField(
+    manufacturer: field(
       z.string().nullable(),
       'The maker that answered, or the likeliest one; null if the VIN does not tell.',
       'bmw',
     ),
-    dataDelivery: describedField(
+    dataDelivery: field(
       z.array(dataDeliverySchema),
       'How data of this vehicle can be had; empty where it cannot, or while there is no answer.',
       ['PUSH'],
     ),
-    connectivityStatus: describedField(
+    connectivityStatus: field(
       connectivityStatusSchema.nullable(),
       'Whether the vehicle is connected; null where the manufacturer does not say.',
       'ACTIVATED',
     ),
-    primaryUserAssigned: describedField(
+    primaryUserAssigned: field(
       z.boolean().nullable(),
       'Whether a primary user is registered with the manufacturer; null where it does not say.',
       true,
     ),
-    reason: describedField(
-      reasonSchema.nullable(),
-      'Why the status is what it is; null where the vehicle is eligible.',
-      null,
-    ),
-    attempts: describedField(z.int(), 'How often the manufacturer was asked for this answer.', 1),
-    verifiedAt: describedField(
+    reason: field(reasonSchema.nullable(), 'Why the status is what it is; null where the vehicle is eligible.', null),
+    attempts: field(z.int(), 'How often the manufacturer was asked for this answer.', 1),
+    verifiedAt: field(
       z.iso.datetime().nullable(),
       'When the manufacturer answered; null until it has.',
       '2026-11-20T08:00:02.000Z',
     ),
-    nextAttemptAt: describedField(
+    nextAttemptAt: field(
       z.iso.datetime().nullable(),
       'When the manufacturer is asked next: the next attempt while `PENDING`, else the re-check, since answers age (`FAILED` too). Null while it is being asked.',
       '2026-12-20T08:00:02.000Z',
@@ -70,13 +66,13 @@ export const vehicleSchema = z
     id: uuidField('Identifies the vehicle: the same in both interfaces.', exampleIds.vehicle),
     fleetId: uuidField('The fleet it belongs to.', exampleIds.fleet),
     vin,
-    manufacturer: describedField(
+    manufacturer: field(
       z.string().nullable(),
       'Its maker, one of the list of manufacturers; null if the VIN does not tell.',
       'bmw',
     ),
     eligibility: eligibilitySchema.describe('What its manufacturer says of it.'),
-    warnings: describedField(
+    warnings: field(
       z.array(z.string()),
       'Codes of what is odd but no error. `VIN_CHECK_DIGIT`: the check digit is wrong; a typing error is likely.',
       [],

@@ -1,7 +1,7 @@
 import { type QueryCreator, type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { addModes } from '../../entities/import.ts';
-import { describedField, exampleIds, uuidField } from '../fields.ts';
+import { exampleIds, field, uuidField } from '../fields.ts';
 import { idSchema, mustBeError } from '../input.ts';
 import { anyOfIds, anyOfTexts, db, isId } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
@@ -41,10 +41,10 @@ export const addVehiclesInput = z
 
 export const addSummarySchema = z
   .object({
-    received: describedField(z.int(), 'Values that were sent.', 3),
-    created: describedField(z.int(), 'New vehicles; in a dry run those that would be.', 1),
-    existing: describedField(z.int(), 'Values whose vehicle the fleet already had, or that came twice.', 1),
-    rejected: describedField(z.int(), 'Values that were rejected.', 1),
+    received: field(z.int(), 'Values that were sent.', 3),
+    created: field(z.int(), 'New vehicles; in a dry run those that would be.', 1),
+    existing: field(z.int(), 'Values whose vehicle the fleet already had, or that came twice.', 1),
+    rejected: field(z.int(), 'Values that were rejected.', 1),
   })
   .meta({ id: 'Summary', description: 'What became of the values, in numbers; the three add up to `received`.' });
 export type AddSummary = z.output<typeof addSummarySchema>;
@@ -55,13 +55,13 @@ export const rejectionCodeSchema = z.enum([...rejectionCodes, 'OTHER']);
 
 /** The report on a value that was rejected, in a list or a file. */
 export const refusedValueFields = {
-  value: describedField(z.string(), 'The value as it was sent.', 'WBA3A5C50CF25698O'),
-  code: describedField(
+  value: field(z.string(), 'The value as it was sent.', 'WBA3A5C50CF25698O'),
+  code: field(
     z.string(),
     'Why: `VIN_INVALID_LENGTH`, `VIN_INVALID_CHARACTER`, `VIN_SPREADSHEET_DAMAGE`, `VIN_FORMULA_ERROR` or `VIN_IN_ANOTHER_FLEET`.',
     'VIN_INVALID_CHARACTER',
   ),
-  message: describedField(
+  message: field(
     z.string(),
     'What is wrong, for people.',
     'A VIN holds the digits 0-9 and the letters A-Z without I, O and Q.',
@@ -69,7 +69,7 @@ export const refusedValueFields = {
 };
 
 export const rejectedVinSchema = z
-  .object({ index: describedField(z.int(), 'Its place in the list, from 0.', 2), ...refusedValueFields })
+  .object({ index: field(z.int(), 'Its place in the list, from 0.', 2), ...refusedValueFields })
   .meta({ id: 'RejectedVin', description: 'A value that was rejected.' });
 
 export const addedVehiclesSchema = z
@@ -100,7 +100,7 @@ export const deletedVehicleSchema = vehicleSchema.pick({ id: true, vin: true }).
 export const vehiclesNotFoundSchema = z
   .object({
     ids: z.array(z.string()).meta(idsMeaning),
-    vins: describedField(z.array(z.string()), 'VINs.', vinsMeaning.examples[0]),
+    vins: field(z.array(z.string()), 'VINs.', vinsMeaning.examples[0]),
   })
   .describe('What was named and is not in the fleet, as it was named.');
 export const deletedVehiclesSchema = z

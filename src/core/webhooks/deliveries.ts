@@ -6,7 +6,7 @@ import { NotFound } from '../errors.ts';
 import { eventTypeField, eventTypes } from '../events/event-data.ts';
 import { CONTRACT_EVENTS_ACCESS, type Event, eventTextSql } from '../events/events.ts';
 import { recordEvents } from '../events/record-events.ts';
-import { describedField, exampleIds, timeField, uuidField } from '../fields.ts';
+import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { scheduleNow } from '../schedule.ts';
 import type { PageArguments } from '../sql/page.ts';
 import { readItemsPage, readOneRow } from '../sql/read.ts';
@@ -34,30 +34,26 @@ export const deliverySchema = z
   .object({
     id: uuidField('Identifies the delivery: the same in both interfaces.', '019aa1b2-af60-7172-9d9e-3f4a5b6c7d8e'),
     webhookId: uuidField('Where it goes.', exampleIds.webhook),
-    eventId: describedField(z.uuid(), 'The event that it brings; the header `webhook-id`.', eventId),
-    type: describedField(z.enum(eventTypes), 'The type of the event.', 'eligibility.changed'),
-    state: describedField(
-      deliveryStateSchema,
-      '`PENDING` until it has succeeded or will not be tried again.',
-      'SUCCEEDED',
-    ),
-    attempts: describedField(z.int(), 'How often it was tried.', 1),
-    nextAttemptAt: describedField(
+    eventId: field(z.uuid(), 'The event that it brings; the header `webhook-id`.', eventId),
+    type: field(z.enum(eventTypes), 'The type of the event.', 'eligibility.changed'),
+    state: field(deliveryStateSchema, '`PENDING` until it has succeeded or will not be tried again.', 'SUCCEEDED'),
+    attempts: field(z.int(), 'How often it was tried.', 1),
+    nextAttemptAt: field(
       z.iso.datetime().nullable(),
       'When it is tried next; null: not by itself, or not before the webhook is active again.',
       null,
     ),
     createdAt: timeField('When it became due.'),
-    attemptedAt: describedField(z.iso.datetime().nullable(), 'When it was last tried.', '2026-11-20T08:00:00.000Z'),
-    request: describedField(deliveryRequestSchema.nullable(), 'What was last sent.', {
+    attemptedAt: field(z.iso.datetime().nullable(), 'When it was last tried.', '2026-11-20T08:00:00.000Z'),
+    request: field(deliveryRequestSchema.nullable(), 'What was last sent.', {
       url: 'https://example.com/fleet-events',
       headers: { 'webhook-id': eventId },
       body: '{}',
     }),
-    status: describedField(z.int().nullable(), 'The status of the last answer; null: there was none.', 204),
-    answer: describedField(z.string().nullable(), 'The beginning of the last answer’s body.', ''),
-    error: describedField(z.string().nullable(), 'Why there was no answer.', null),
-    durationMs: describedField(z.int().nullable(), 'How long the last attempt took.', 87),
+    status: field(z.int().nullable(), 'The status of the last answer; null: there was none.', 204),
+    answer: field(z.string().nullable(), 'The beginning of the last answer’s body.', ''),
+    error: field(z.string().nullable(), 'Why there was no answer.', null),
+    durationMs: field(z.int().nullable(), 'How long the last attempt took.', 87),
   })
   .meta({
     id: 'Delivery',

@@ -6,7 +6,7 @@ import { ValidationFailed } from '../errors.ts';
 import { eventTypes } from '../events/event-data.ts';
 import { endOfLogExpression } from '../events/log.ts';
 import { MOST_EVENT_TYPES } from '../events/record-events.ts';
-import { describedField, describeInputFields, exampleIds, timeField, uuidField } from '../fields.ts';
+import { describeInputFields, exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { idSchema, listSchema, mustBeError, storableText } from '../input.ts';
 import { db, prepareStatement, type RowKey } from '../sql/sql.ts';
 
@@ -18,30 +18,22 @@ export const webhookStateSchema = z.enum(webhookStates);
 export const webhookSchema = z
   .object({
     id: uuidField('Identifies the webhook: the same in both interfaces.', exampleIds.webhook),
-    url: describedField(
+    url: field(
       z.url(),
       'Where events are posted to: https, on the public internet, without credentials.',
       'https://example.com/fleet-events',
     ),
-    description: describedField(
-      z.string(),
-      'Whatever helps you to tell it from others: at most 255 characters.',
-      'Dispatch',
-    ),
-    types: describedField(z.array(z.enum(subscribableEventTypes)), 'The types of events it gets; empty for all.', [
+    description: field(z.string(), 'Whatever helps you to tell it from others: at most 255 characters.', 'Dispatch'),
+    types: field(z.array(z.enum(subscribableEventTypes)), 'The types of events it gets; empty for all.', [
       'eligibility.changed',
     ]),
-    state: describedField(
+    state: field(
       webhookStateSchema,
       '`PAUSED`: its events wait for it. `DISABLED`: they do, too, since the receiver answered 410. `ACTIVE` sends them.',
       'ACTIVE',
     ),
-    reason: describedField(z.string().nullable(), 'Why it was paused or disabled by itself.', null),
-    oldSecretUntil: describedField(
-      z.iso.datetime().nullable(),
-      'Until then, the secret before this one signs, too.',
-      null,
-    ),
+    reason: field(z.string().nullable(), 'Why it was paused or disabled by itself.', null),
+    oldSecretUntil: field(z.iso.datetime().nullable(), 'Until then, the secret before this one signs, too.', null),
     createdAt: timeField('When it was created.'),
     updatedAt: timeField('When it last changed.'),
   })
@@ -55,7 +47,7 @@ export type Webhook = z.output<typeof webhookSchema>;
 export const webhookWithSecretSchema = z
   .object({
     webhook: webhookSchema.describe('The webhook.'),
-    secret: describedField(
+    secret: field(
       z.string(),
       'Verifies signatures as Standard Webhooks says. Shown this once; a repetition with the same Idempotency-Key has the secret of that moment.',
       'whsec_8Zl3sXyKzQmYp1tVb0cN4dRfUe6hWgJk5oLi7aMxTqA=',
@@ -76,7 +68,7 @@ export const createWebhookInput = z
   .object(describeInputFields(webhookSchema, { url, description: description.nullish(), types: types.nullish() }))
   .describe('A new webhook.');
 
-const state = describedField(
+const state = field(
   z.enum(['ACTIVE', 'PAUSED'], 'is ACTIVE or PAUSED'),
   '`PAUSED`: its events wait for it. `ACTIVE` sends them. Only the service itself sets `DISABLED`.',
   'ACTIVE',

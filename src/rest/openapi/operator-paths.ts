@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { describedField } from '../../core/fields.ts';
+import { field } from '../../core/fields.ts';
 import { type HeaderName, headersNamed, type Json, type Schemas } from './json-schema.ts';
 import { errorAnswerOf } from './operation.ts';
 
 const statusJson = z
   .object({
-    status: describedField(z.string(), 'In a word.', 'ok'),
-    detail: describedField(z.string().optional(), 'Why it is not ready.', 'The database cannot be reached.'),
+    status: field(z.string(), 'In a word.', 'ok'),
+    detail: field(z.string().optional(), 'Why it is not ready.', 'The database cannot be reached.'),
   })
   .meta({ id: 'Status' });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import * as errors from '../../core/errors.ts';
-import { describedField } from '../../core/fields.ts';
+import { field } from '../../core/fields.ts';
 import { duplicateRowSchema, rejectedRowSchema } from '../../core/imports/imports.ts';
 import { reasonSchema } from '../../core/reason.ts';
 import { eligibilityStatusSchema } from '../../core/vehicles/vehicle.ts';
@@ -61,9 +61,9 @@ export const errorHeaders = (code: errors.ErrorCode): HeaderName[] =>
 const codes = Object.keys(statusOf) as [errors.ErrorCode, ...errors.ErrorCode[]];
 
 const inputErrorJson = z.object({
-  path: describedField(z.string(), 'Where the value stands, dotted: `email`, `vins.3`.', 'email'),
-  code: describedField(z.string(), 'Stable, for programs.', 'INVALID_FORMAT'),
-  message: describedField(z.string(), 'For people.', 'is not an e-mail address'),
+  path: field(z.string(), 'Where the value stands, dotted: `email`, `vins.3`.', 'email'),
+  code: field(z.string(), 'Stable, for programs.', 'INVALID_FORMAT'),
+  message: field(z.string(), 'For people.', 'is not an e-mail address'),
 });
 
 const eligibilityJson = z.object({
@@ -79,20 +79,16 @@ const also = (schema: z.ZodType, description: string) => schema.optional().meta(
 
 export const problemJson = z
   .object({
-    type: describedField(z.string(), 'Always `about:blank`: `code` tells errors apart.', 'about:blank'),
-    title: describedField(z.string(), 'The code in words.', 'Validation failed'),
-    status: describedField(z.int(), 'The HTTP status again.', 400),
-    detail: describedField(
-      z.string(),
-      'What is wrong with this request, for people.',
-      'email: is not an e-mail address',
-    ),
-    code: describedField(
+    type: field(z.string(), 'Always `about:blank`: `code` tells errors apart.', 'about:blank'),
+    title: field(z.string(), 'The code in words.', 'Validation failed'),
+    status: field(z.int(), 'The HTTP status again.', 400),
+    detail: field(z.string(), 'What is wrong with this request, for people.', 'email: is not an e-mail address'),
+    code: field(
       z.enum(codes).meta({ id: 'ErrorCode' }),
       'What programs branch on. Codes never change.',
       'VALIDATION_FAILED',
     ),
-    requestId: describedField(z.string(), 'As in `X-Request-Id`; name it when you ask for help.', REQUEST_ID),
+    requestId: field(z.string(), 'As in `X-Request-Id`; name it when you ask for help.', REQUEST_ID),
     errors: also(
       z.array(inputErrorJson).max(errors.MOST_INPUT_ERRORS),
       `The errors of the request, each at its place: the first ${errors.MOST_INPUT_ERRORS}.`,
