@@ -426,7 +426,7 @@ export const operations: Readonly<Record<string, Operation>> = {
       `type: __typename ... on Fleet { ${fleet} } ... on Vehicle { ${vehicle} } ... on Contract { ${contract} }`,
     ),
     asRest: (found) => rest(found),
-    renamed: { first: 'first', text: 'text' },
+    renamed: { first: 'limit', text: 'q' },
     cases: Object.fromEntries(
       Object.entries({
         'a VIN': ({ vin }: World) => [vin, 10],
@@ -484,7 +484,7 @@ export const operations: Readonly<Record<string, Operation>> = {
       }));
       return asPage({ nodes: items, pageInfo });
     },
-    renamed: { ...renamed, 'types.0': 'types.0' },
+    renamed: { ...renamed, 'types.0': 'type.0' },
     cases: {
       ...paging('/history'),
       'of a fleet': ({ fleetId }) => ({
@@ -504,7 +504,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'GET /events': {
     ...query('events', `${page}, $filter: EventFilter`, listed(all('Event'))),
     asRest: asPage,
-    renamed: { ...renamed, 'filter.types.0': 'types.0', 'filter.since': 'since' },
+    renamed: { ...renamed, 'filter.types.0': 'type.0', 'types.0': 'type.0', 'filter.since': 'since' },
     cases: {
       ...pagesOfEvents,
       ...Object.fromEntries(
