@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { type Context, requireCaller, requireScope } from '../context.ts';
 import { CostExceeded } from '../errors.ts';
 import { AnswerSqlWriter, type CursorCheck, objectJson } from './json-answer.ts';
@@ -14,7 +13,7 @@ import {
   type SingleRowField,
 } from './resource.ts';
 import { readRows } from './send.ts';
-import { numberParameters } from './sql.ts';
+import { keepNewest, numberParameters } from './sql.ts';
 import { estimateRowsRead } from './work.ts';
 
 /** Parts that are read together. A statement is kept for each shape of their arguments. */
@@ -22,18 +21,17 @@ export interface ReadPlan {
   parts: AnswerMembers;
   /** The fields that take arguments, in the order of `given`. */
   fields: readonly (SingleRowField | ListField)[];
-  statements: ReturnType<typeof openStatements>;
+  /** Statements by the shapes of their arguments; the least recently used are dropped. */
+  statements: Map<string, Statement>;
   /** Called after a statement was written. */
   onWritten?: () => void;
 }
 
-/** Statements by the shapes of their arguments; the least recently used are dropped. */
-export const openStatements = () =>
-  new LRUCache<string, Statement>({
-    max: 16,
-    maxSize: 8 * 1024 * 1024,
-    sizeCalculation: ({ text }) => text.length + 1,
-  });
+const MOST_STATEMENTS = 16;
+const MOST_CHARACTERS = 8 * 1024 * 1024;
+
+export const charactersOf = ({ statements }: ReadPlan): number =>
+  statements.values().reduce((sum, { text }) => sum + text.length + 1, 0);
 
 interface Statement {
   text: string;
@@ -130,9 +128,10 @@ function statementOf(ctx: Context, plan: ReadPlan, given: ArgumentList, rows: Pa
   const hidden = plan.fields.map((field) => hidesRows(ctx, field.of()));
   const key = `${hidden}${given.map((read) => (read instanceof Error ? '!' : read.shape))}`;
   const known = plan.statements.get(key);
-  if (known?.manufacturers === ctx.services.manufacturers) return known;
-  const written = write(ctx, plan, given, rows);
-  plan.statements.set(key, written);
+  if (known?.manufacturers === ctx.services.manufacturers)
+    return keepNewest(plan.statements, key, known, MOST_STATEMENTS);
+  const written = keepNewest(plan.statements, key, write(ctx, plan, given, rows), MOST_STATEMENTS);
+  for (const oldest of plan.statements.keys()) if (charactersOf(plan) > MOST_CHARACTERS) plan.statements.delete(oldest);
   plan.onWritten?.();
   return written;
 }

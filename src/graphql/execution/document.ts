@@ -11,6 +11,8 @@ import {
   validate,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
+import { charactersOf } from '../../core/sql/answer.ts';
+import { keepNewest } from '../../core/sql/sql.ts';
 import { graphqlSchema } from '../schema/schema.ts';
 import type { MaybePromise } from './context.ts';
 import { operationCost } from './cost.ts';
@@ -72,7 +74,7 @@ export class PreparedOperation implements OperationPlans {
   readonly asksOnlyForSchema: boolean;
   /** Variables by which `@skip` and `@include` decide. */
   readonly #deciding: readonly string[];
-  readonly #plans = new LRUCache<string, DocumentPlan>({ max: MOST_PLANS });
+  readonly #plans = new Map<string, DocumentPlan>();
   readonly #onResize: () => void;
   #cost: number | undefined;
   #schemaText: string | undefined;
@@ -137,17 +139,14 @@ export class PreparedOperation implements OperationPlans {
     const deciding = this.#deciding;
     const key = deciding.length === 0 ? place : `${place} ${JSON.stringify(deciding.map((one) => variables[one]))}`;
     const known = this.#plans.get(key);
-    if (known) return known;
-    const plan = this.#plan(variables, make);
-    this.#plans.set(key, plan);
+    if (known) return keepNewest(this.#plans, key, known, MOST_PLANS);
+    const plan = keepNewest(this.#plans, key, this.#plan(variables, make), MOST_PLANS);
     this.#onResize();
     return plan;
   }
 
   get bytes(): number {
-    const ofPlans = [...this.#plans.values()].map(
-      ({ size, statements }) => size * BYTES_PER_FIELD + statements.calculatedSize,
-    );
+    const ofPlans = this.#plans.values().map((plan) => plan.size * BYTES_PER_FIELD + charactersOf(plan));
     return ofPlans.reduce((sum, one) => sum + one, this.#schemaText?.length ?? 0);
   }
 

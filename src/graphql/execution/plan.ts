@@ -7,7 +7,7 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 import { nodeField, nodeResources as nodeTypes, rootQueryFields } from '../../core/reads/reads.ts';
-import { openStatements, type ReadPlan } from '../../core/sql/answer.ts';
+import type { ReadPlan } from '../../core/sql/answer.ts';
 import type { AnswerMembers, AnswerPart } from '../../core/sql/json-parts.ts';
 import type { ListField, ResourceField, ResourceFields, SingleRowField } from '../../core/sql/resource.ts';
 import { isValueSql, type JsonMembers, type ValueSql } from '../../core/sql/selection.ts';
@@ -81,7 +81,7 @@ export class DocumentPlanner {
 
   #plan(parts: AnswerMembers): DocumentPlan {
     const [fields, given, isWhole, size] = [this.#fields, this.#given, this.#isWhole, this.#size];
-    return { parts, fields, given, statements: openStatements(), isWhole, size };
+    return { parts, fields, given, statements: new Map(), isWhole, size };
   }
 
   /** `members` and `fields` are those of the object's resource. */
