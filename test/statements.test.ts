@@ -5,7 +5,7 @@ import { CompiledQuery, sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { appendSender, newestReadSender, primarySender } from '../src/core/sql/send.ts';
-import { db, everyStatementText, newId, prepareStatement } from '../src/core/sql/sql.ts';
+import { db, everyStatementText, newId, prepare } from '../src/core/sql/sql.ts';
 import { startGateway } from './support/gateway.ts';
 
 const { services, database } = await startGateway();
@@ -48,7 +48,7 @@ test.each([
 
 describe('a prepared statement', () => {
   const at = '2026-03-01T12:00:00.120Z';
-  const addEvent = prepareStatement(
+  const addEvent = prepare(
     (p: { id: string; company: string; at: string; vins: readonly string[]; position: bigint; data: string }) =>
       db
         .insertInto('event')
@@ -64,7 +64,7 @@ describe('a prepared statement', () => {
         })
         .returning(['at', 'vins', 'vehicle_ids', 'position', 'data', 'request_id']),
   );
-  const eventOf = prepareStatement((p: { id: string }) => db.selectFrom('event').selectAll().where('id', '=', p.id));
+  const eventOf = prepare((p: { id: string }) => db.selectFrom('event').selectAll().where('id', '=', p.id));
   const vins = ['NULL', ' ', '"\\\n', '{,}', "'"];
   const given = (position: bigint) => ({
     id: newId(),
@@ -110,7 +110,7 @@ describe('a prepared statement', () => {
   });
 
   test('fails like any other statement', async () => {
-    const wrong = prepareStatement((p: { n: number }) => sql`select 1 / ${p.n}::int`);
+    const wrong = prepare((p: { n: number }) => sql`select 1 / ${p.n}::int`);
     await expect(wrong(newestReadSender(context()), { n: 0 })).rejects.toMatchObject({ code: '22012' });
   });
 });

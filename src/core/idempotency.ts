@@ -10,7 +10,7 @@ import {
   WebhookNotFound,
 } from './errors.ts';
 import { runInTransaction } from './sql/send.ts';
-import { db, prepareStatement } from './sql/sql.ts';
+import { db, prepare } from './sql/sql.ts';
 import type { Tables } from './sql/tables.ts';
 
 export interface StoredAnswer {
@@ -74,12 +74,12 @@ const mayPass = ({ code, retryAfter }: DomainError): boolean =>
 /** Replaces a secret in a stored body. JSON escapes this character. */
 const SECRET = '\u0001';
 
-const lockKey = prepareStatement((p: { name: string }) =>
+const lockKey = prepare((p: { name: string }) =>
   db.selectNoFrom(sql<boolean>`pg_try_advisory_xact_lock(hashtextextended(${p.name}, 0))`.as('free')),
 );
 
 /** The stored outcome of a key, with the current secret of the webhook that the answer showed. */
-const recall = prepareStatement((p: AnswerKey & { after: string }) =>
+const recall = prepare((p: AnswerKey & { after: string }) =>
   db
     .selectFrom('idempotency_key as k')
     .leftJoin('webhook as w', (on) => on.onRef('w.id', '=', 'k.secret_of').onRef('w.company', '=', 'k.company'))
@@ -117,7 +117,7 @@ async function remember(ctx: Context, answerKey: AnswerKey, request: string, out
   await keep(ctx, { ...answerKey, ...head, ...disclosed, request, body, created_at: ctx.now() });
 }
 
-const keep = prepareStatement((p: Insertable<Tables['idempotency_key']>) => {
+const keep = prepare((p: Insertable<Tables['idempotency_key']>) => {
   const { company, key, request, status, headers, body, scopes, secret_of, created_at } = p;
   const outcome = { request, status, headers, body, scopes, secret_of, created_at };
   // An expired outcome may still be stored.

@@ -1,7 +1,7 @@
 import { type AliasedExpression, type Expression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from './context.ts';
 import { isoTimeExpression } from './sql/selection.ts';
-import { anyOfQuery, asTimestamptz, db, prepareStatement } from './sql/sql.ts';
+import { anyOf, asTimestamptz, db, prepare } from './sql/sql.ts';
 import type { Tables } from './sql/tables.ts';
 
 // A company has an entry in the schedule no later than the `due_at` of any of its rows of a kind, so that background work
@@ -27,7 +27,7 @@ export const scheduleClause = (q: QueryCreator<Tables>, kind: ScheduleKind, rows
 
 const fieldKind = (kind: ScheduleKind) => sql<ScheduleKind>`${sql.lit(kind)}::text`.as('kind');
 
-const add = prepareStatement((p: { company: string; kind: ScheduleKind; now: Date }) =>
+const add = prepare((p: { company: string; kind: ScheduleKind; now: Date }) =>
   db.insertInto('schedule').values({ company: p.company, kind: p.kind, due_at: p.now }),
 );
 
@@ -50,7 +50,7 @@ export const dueCompaniesQuery = (kind: ScheduleKind, now: Expression<string>) =
 /** Entries of a company before one replaces them: each search reads all due entries. */
 const MOST_ENTRIES = 16;
 
-const findDue = prepareStatement((p: { kind: ScheduleKind; now: Date }) =>
+const findDue = prepare((p: { kind: ScheduleKind; now: Date }) =>
   db
     .selectFrom('schedule')
     .select(({ fn, cast }) => ['company', cast<number>(fn.countAll(), 'int4').as('entries')])
@@ -60,7 +60,7 @@ const findDue = prepareStatement((p: { kind: ScheduleKind; now: Date }) =>
     .orderBy('company'),
 );
 
-const findNext = prepareStatement((p: { kind: ScheduleKind; now: Date }) =>
+const findNext = prepare((p: { kind: ScheduleKind; now: Date }) =>
   db
     .selectFrom('schedule')
     .select(({ fn }) => isoTimeExpression(fn.min<string | null>('due_at')).as('due_at'))
@@ -73,7 +73,7 @@ export type DueCompanies = { companies: string[]; next: string | null };
 
 /** The schedule of a kind; `first` selects the time of a company's first due row. */
 export function scheduleForKind(kind: ScheduleKind, first: (company: string) => Expression<{ due_at: string | null }>) {
-  const makeOne = prepareStatement((p: { company: string }) => {
+  const makeOne = prepare((p: { company: string }) => {
     const own = sql.lit(kind);
     const entries = db.selectFrom('schedule').select('id').where('company', '=', p.company).where('kind', '=', own);
     const firstRow = sql<{ due_at: string | null }>`(${first(p.company)})`.as('f');
@@ -83,7 +83,7 @@ export function scheduleForKind(kind: ScheduleKind, first: (company: string) => 
           .deleteFrom('schedule')
           .where('company', '=', p.company)
           .where('kind', '=', own)
-          .where('id', '=', anyOfQuery(entries.forUpdate().skipLocked()))
+          .where('id', '=', anyOf(entries.forUpdate().skipLocked()))
           .returning('id'),
       )
       .insertInto('schedule')

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Context } from './context.ts';
 import { primarySender } from './sql/send.ts';
-import { prepareStatement } from './sql/sql.ts';
+import { prepare } from './sql/sql.ts';
 import type { Tables } from './sql/tables.ts';
 
 type Table = keyof Tables;
@@ -12,7 +12,7 @@ const FEW_PAGES = 8;
 const FEW_ROWS = 1000;
 
 /** `relpages` (8 kB each) and `reltuples` are what the planner last saw, which is nothing of an open transaction. */
-const findGrown = prepareStatement(
+const findGrown = prepare(
   (p: { names: readonly string[]; vehicles: number }) =>
     sql<{
       name: string;

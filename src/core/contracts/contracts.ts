@@ -9,7 +9,7 @@ import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeSql, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
 import { runInTransaction } from '../sql/send.ts';
-import { db, isId, prepareStatement, type RowKey } from '../sql/sql.ts';
+import { db, isId, prepare, type RowKey } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import {
@@ -38,7 +38,7 @@ export async function deleteContract(ctx: Context, by: { id: string }, expected?
   });
 }
 
-const lockContract = prepareStatement((p: RowKey) =>
+const lockContract = prepare((p: RowKey) =>
   db.selectFrom('contract').select('id').where('company', '=', p.company).where('id', '=', p.id).forUpdate(),
 );
 
@@ -54,9 +54,7 @@ async function companyOfContract(ctx: Context, { id }: { id: string }): Promise<
   return found.company;
 }
 
-const findCompany = prepareStatement((p: { id: string }) =>
-  db.selectFrom('contract').select('company').where('id', '=', p.id),
-);
+const findCompany = prepare((p: { id: string }) => db.selectFrom('contract').select('company').where('id', '=', p.id));
 
 /** A page of a company's contracts. Throws Forbidden where the token is of another company. */
 export async function listContracts(ctx: Context, writer: RowWriter, input: { company: string; page: PageArguments }) {
@@ -131,7 +129,7 @@ const namesOf = (company: string) =>
   db.selectFrom('vehicle').select(['company', 'id', 'vin']).where('company', '=', company).as('v');
 
 /** A contract that another transaction is deleting is reported by that transaction. */
-const removeContract = prepareStatement((p: EventOrigin & RowKey) =>
+const removeContract = prepare((p: EventOrigin & RowKey) =>
   db
     .with('c', (q) =>
       q
@@ -155,7 +153,7 @@ export const contractSchedule = scheduleForKind('contract', (company) =>
   contractsOf(company).select('c.due_at').where('c.due_at', 'is not', null).orderBy('c.due_at').limit(sql.lit(1)),
 );
 
-const recordDue = prepareStatement((p: EventOrigin & { company: string }) => {
+const recordDue = prepare((p: EventOrigin & { company: string }) => {
   const facts = (q: WithContracts, since: 'c.starts_at' | 'c.ends_at') =>
     contractFactsQuery(q, namesOf(p.company)).whereRef('c.due_at', '=', since);
   return db

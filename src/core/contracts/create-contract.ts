@@ -7,7 +7,7 @@ import { companyOfFleet, requireFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { scheduleClause } from '../schedule.ts';
 import { appendSender, runInSavepoint } from '../sql/send.ts';
-import { db, isId, newId, prepareStatement } from '../sql/sql.ts';
+import { db, isId, newId, prepare } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
 import { contractFactsQuery, contractStatusAt } from './contracts.ts';
@@ -47,7 +47,7 @@ type NewContract = EventOrigin &
   Pick<Contract, 'id' | 'company' | 'fleetId' | 'vin' | 'name' | 'description' | 'pack' | 'from' | 'to'>;
 
 /** Locks the fleet, then the vehicle, which gets one contract at a time: two that overlap would wait for each other. */
-const insert = prepareStatement((p: NewContract) =>
+const insert = prepare((p: NewContract) =>
   db
     .with('v', (q) =>
       q
@@ -101,7 +101,7 @@ const columns = [
 ] as const;
 
 /** Contracts of a vehicle for a pack that are in force within a period, in any fleet. */
-const findOverlapping = prepareStatement((p: NewContract) =>
+const findOverlapping = prepare((p: NewContract) =>
   db
     .selectFrom('contract as c')
     .innerJoin('vehicle as v', 'v.id', 'c.vehicle_id')

@@ -9,7 +9,7 @@ import { cursorOf, type ListInput, type PageArguments, readPageArguments } from 
 import { readItemsPage, readOneRow } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { jsonMembersOf, jsonObjectExpression, jsonObjectSql, jsonSql, type ValueSql } from '../sql/selection.ts';
-import { db, isId, prepareStatement } from '../sql/sql.ts';
+import { db, isId, prepare } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import { eventDataField, eventDataSchemas, eventTypeField, eventTypes } from './event-data.ts';
 import { MOST_EVENT_TYPES, MOST_EVENT_VEHICLES } from './record-events.ts';
@@ -100,7 +100,7 @@ const notInLog = (path: string) => {
   return new ValidationFailed([{ path, code: 'INVALID_CURSOR', message }]);
 };
 
-const findPosition = prepareStatement((p: { company: string; id: string }) =>
+const findPosition = prepare((p: { company: string; id: string }) =>
   db
     .selectFrom('event')
     .select('position')

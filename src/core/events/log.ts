@@ -11,7 +11,7 @@ import { eligibilityStatuses } from '../../entities/fleet.ts';
 import type { Context } from '../context.ts';
 import { scheduleClause } from '../schedule.ts';
 import { newestReadSender, runInTransaction } from '../sql/send.ts';
-import { anyOfQuery, db, LOWEST_ID, prepareStatement } from '../sql/sql.ts';
+import { anyOf, db, LOWEST_ID, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 
 // Every company has a log of its own, whose end is counted in the company's row.
@@ -19,7 +19,7 @@ import type { Tables } from '../sql/tables.ts';
 export const endOfLogExpression = (company: string | RawBuilder<string>) =>
   sql<string>`coalesce((select position from company where company = ${company}), 0)`;
 
-const readEnd = prepareStatement((p: { company: string }) => db.selectNoFrom(endOfLogExpression(p.company).as('end')));
+const readEnd = prepare((p: { company: string }) => db.selectNoFrom(endOfLogExpression(p.company).as('end')));
 
 /** The position of the last event of a company; '0' before the first. */
 export async function readEndOfLog(ctx: Context, company: string): Promise<string> {
@@ -34,9 +34,9 @@ export const companyRowClause = (company: string) => (q: QueryCreator<Tables>) =
     .values({ company })
     .onConflict((conflict) => conflict.doNothing());
 
-const addCompany = prepareStatement((p: { company: string }) => companyRowClause(p.company)(db));
+const addCompany = prepare((p: { company: string }) => companyRowClause(p.company)(db));
 
-const lockLog = prepareStatement((p: { company: string }) =>
+const lockLog = prepare((p: { company: string }) =>
   db.selectFrom('company').select('company').where('company', '=', p.company).forNoKeyUpdate(),
 );
 
@@ -83,7 +83,7 @@ const MANY_WEBHOOKS = 10;
 const EVENTS_SEARCHED = 1000;
 
 /** Reads unpublished events only: a company without any costs nothing. */
-const findUnpublished = prepareStatement((p: { after: string }) =>
+const findUnpublished = prepare((p: { after: string }) =>
   db
     .selectFrom('event')
     .select('company')
@@ -105,7 +105,7 @@ const w = expressionBuilder<{ w: Tables['webhook'] }, 'w'>();
 const isSentTo = w.and([w('w.state', '=', sql.lit('ACTIVE')), w('w.held_from', 'is', null)]);
 const count = sql<number>`count(*)::int`.as('count');
 
-const lockFreeLog = prepareStatement((p: { company: string }) =>
+const lockFreeLog = prepare((p: { company: string }) =>
   db
     .selectFrom('company')
     .select(({ selectFrom }) => [
@@ -176,7 +176,7 @@ const countActivity = (p: { company: string }) => sql<{ company: string }>`(
   returning company)`;
 
 const publishing = (most: number) =>
-  prepareStatement((p: { company: string; end: string; now: Date }) =>
+  prepare((p: { company: string; end: string; now: Date }) =>
     db
       .with(
         (cte) => cte('due').materialized(),
@@ -191,7 +191,7 @@ const publishing = (most: number) =>
           .innerJoin('item', 'item.key', 'due.key')
           .set(({ ref }) => ({ position: ref('due.position'), history_id: ref('item.id') }))
           .where('e.company', '=', p.company)
-          .where('e.id', '=', (of) => anyOfQuery(of.selectFrom('due').select('id')))
+          .where('e.id', '=', (of) => anyOf(of.selectFrom('due').select('id')))
           .whereRef('e.id', '=', 'due.id')
           .returning(['e.id', 'e.type', 'e.position']),
       )

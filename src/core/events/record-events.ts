@@ -2,7 +2,7 @@ import { type AliasedExpression, type Expression, type QueryCreator, type Select
 import type { z } from 'zod';
 import type { Context } from '../context.ts';
 import { mendText } from '../input.ts';
-import { db, prepareStatement } from '../sql/sql.ts';
+import { db, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import type { EventType, eventDataSchemas } from './event-data.ts';
 
@@ -112,7 +112,7 @@ export function vehicleFactsQuery(
     .orderBy('batch');
 }
 
-const insertFacts = prepareStatement((p: { rows: string }) =>
+const insertFacts = prepare((p: { rows: string }) =>
   db
     .insertInto('event')
     .columns(eventColumns)

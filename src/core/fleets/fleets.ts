@@ -10,16 +10,7 @@ import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { type JsonMembers, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
 import { appendSender, runInTransaction } from '../sql/send.ts';
-import {
-  anyOfIds,
-  anyOfQuery,
-  db,
-  isId,
-  newId,
-  type PreparedStatement,
-  prepareStatement,
-  type RowKey,
-} from '../sql/sql.ts';
+import { anyOf, anyOfIds, db, isId, newId, type PreparedStatement, prepare, type RowKey } from '../sql/sql.ts';
 import {
   createFleetInput,
   type Fleet,
@@ -44,7 +35,7 @@ export const fleetAfterChange = (ctx: Context, input: { id: string }): Promise<F
 export const listFleets = (ctx: Context, writer: RowWriter, input: ListInput<z.input<typeof fleetFilterSchema>>) =>
   readTextPage(ctx, fleetResource, writer, { company: authorize(ctx, 'fleets:read'), ...input });
 
-const findCompany = prepareStatement((p: { id: string }) =>
+const findCompany = prepare((p: { id: string }) =>
   db.selectFrom('fleet').select('company').where('id', '=', p.id).where('deletion', 'is', null),
 );
 
@@ -69,7 +60,7 @@ const needing =
   };
 
 /** Throws FleetNotFound unless the company has the fleet. Locks nothing. */
-export const requireFleet = needing(prepareStatement(oneFleet));
+export const requireFleet = needing(prepare(oneFleet));
 
 /** A `with` clause that holds a fleet; gives its company and id, or nothing. */
 export const lockedFleetClause = (p: RowKey) => oneFleet(p).forKeyShare();
@@ -78,10 +69,10 @@ export const lockedFleetClause = (p: RowKey) => oneFleet(p).forKeyShare();
  * Like requireFleet, and keeps the fleet until the transaction ends. Callers hold a fleet before they lock its vehicles, against
  * deadlocks.
  */
-export const shareLockFleet = needing(prepareStatement(lockedFleetClause));
+export const shareLockFleet = needing(prepare(lockedFleetClause));
 
 /** Like requireFleet, and locks the fleet until the transaction ends. */
-export const lockFleet = needing(prepareStatement((p: RowKey) => oneFleet(p).forUpdate()));
+export const lockFleet = needing(prepare((p: RowKey) => oneFleet(p).forUpdate()));
 
 /** A `with` clause that holds the fleets of these vehicles, but those that are locked for deletion. */
 export const lockedFleetsClause = ({ company, ids }: { company: string; ids: readonly string[] }) => {
@@ -90,10 +81,10 @@ export const lockedFleetsClause = ({ company, ids }: { company: string; ids: rea
     .select('fleet_id')
     .where('company', '=', company)
     .where('id', '=', anyOfIds(ids));
-  return existingFleetsQuery(company).select('id').where('id', '=', anyOfQuery(theirs)).forKeyShare().skipLocked();
+  return existingFleetsQuery(company).select('id').where('id', '=', anyOf(theirs)).forKeyShare().skipLocked();
 };
 
-const findDeleted = prepareStatement((p: { company: string }) =>
+const findDeleted = prepare((p: { company: string }) =>
   db.selectFrom('fleet').select('id').where('company', '=', p.company).where('deletion', 'is not', null).limit(1),
 );
 
@@ -140,7 +131,7 @@ export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> 
 }
 
 // A unit of work would take four round trips for the fleet and its event.
-const insertFleet = prepareStatement((p: Fleet & EventOrigin & { data: string }) => {
+const insertFleet = prepare((p: Fleet & EventOrigin & { data: string }) => {
   const texts = { name: p.name, company_address: p.companyAddress, email: p.email, vat: p.vat };
   const row = { id: p.id, company: p.company, ...texts, created_at: p.at, updated_at: p.at };
   const event = { type: 'fleet.created', actor: p.actor, request_id: p.request_id, at: p.at };
@@ -180,7 +171,7 @@ export async function updateFleet(ctx: Context, input: unknown, expected?: Preco
 type FleetText = keyof z.output<typeof createFleetInput>;
 
 /** Locks a fleet against other changes, but not against new vehicles, which hold its id until their commit. */
-const lockToChange = prepareStatement((p: RowKey) => {
+const lockToChange = prepare((p: RowKey) => {
   const count =
     '(select coalesce(sum(delta), 0) from vehicle_tally t where t.company = f.company and t.fleet_id = f.id)';
   const members = jsonMembersOf('fleet', 'f', fleetSchema, { vehicleCount: jsonSql.number(count) });

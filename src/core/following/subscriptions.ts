@@ -7,7 +7,7 @@ import { requireFleet } from '../fleets/fleets.ts';
 import type { FollowedSource, Follower } from '../followers.ts';
 import { getImport, type Import } from '../imports/imports.ts';
 import { isImportUnderWay } from '../imports/run.ts';
-import { asTimestamptz, db, getOrCreate, isId, prepareStatement } from '../sql/sql.ts';
+import { asTimestamptz, db, getOrCreate, isId, prepare } from '../sql/sql.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
 import { findVehicles } from '../vehicles/vehicles.ts';
 
@@ -157,7 +157,7 @@ class CompanyAnswers implements FollowedSource {
 /** As in the index vehicle_by_verified: PostgreSQL needs the same expression. */
 const verified = sql<string>`coalesce(verified_at, 'infinity'::timestamptz)`;
 
-const findVerified = prepareStatement((p: { company: string; since: Date }) =>
+const findVerified = prepare((p: { company: string; since: Date }) =>
   db
     .selectFrom('vehicle')
     .select('id')

@@ -14,7 +14,7 @@ import { requireFleet } from '../fleets/fleets.ts';
 import { IDEMPOTENCY_HOURS } from '../idempotency.ts';
 import { readInput } from '../input.ts';
 import { primarySender, runInTransaction } from '../sql/send.ts';
-import { db, holdAdvisoryLock, newId, prepareStatement } from '../sql/sql.ts';
+import { db, holdAdvisoryLock, newId, prepare } from '../sql/sql.ts';
 import { limitPieces } from './csv/limits.ts';
 import {
   findFirstRejections,
@@ -159,7 +159,7 @@ export async function beginImport(ctx: Context, company: string, options: Import
   });
 }
 
-const forgetKey = prepareStatement((p: { company: string; key: string; before: Date }) =>
+const forgetKey = prepare((p: { company: string; key: string; before: Date }) =>
   db
     .updateTable('import')
     .set({ idempotency_key: null })
@@ -168,7 +168,7 @@ const forgetKey = prepareStatement((p: { company: string; key: string; before: D
     .where('started_at', '<=', sql<string>`${p.before}::timestamptz`),
 );
 
-const findBefore = prepareStatement((p: { company: string; id: string | null; key: string; now: Date }) =>
+const findBefore = prepare((p: { company: string; id: string | null; key: string; now: Date }) =>
   db
     .selectFrom('import')
     .select(importColumns)
@@ -201,7 +201,7 @@ const restarted = [
 ] as const;
 
 /** Inserts an import, or begins it again. A deletion would wait for a process that still stores the same import. */
-const open = prepareStatement((p: NewImport & { now: Date; lease: Date }) =>
+const open = prepare((p: NewImport & { now: Date; lease: Date }) =>
   db
     .insertInto('import')
     .values({

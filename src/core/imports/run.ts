@@ -2,7 +2,7 @@ import { sql, type Updateable } from 'kysely';
 import type { Context } from '../context.ts';
 import { type DomainError, FleetNotFound, Unavailable } from '../errors.ts';
 import { primarySender, runInTransaction } from '../sql/send.ts';
-import { anyOfIds, db, prepareStatement } from '../sql/sql.ts';
+import { anyOfIds, db, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { type ImportRow, type ImportState, importColumns, importExpressionBuilder, readImport } from './imports.ts';
 
@@ -29,7 +29,7 @@ export const stillRunningCondition = (p: ImportRunKey) =>
 
 /** A statement that changes an import; it gives no row if the import has ended or was started anew. */
 export const prepareImportUpdate = <P extends object>(changes: (p: P) => Updateable<Tables['import']>) =>
-  prepareStatement((p: ImportRunKey & P) =>
+  prepare((p: ImportRunKey & P) =>
     db.updateTable('import').set(changes(p)).where(stillRunningCondition(p)).returning('import.id'),
   );
 
@@ -62,7 +62,7 @@ export async function failImport(ctx: Context, run: ImportRunKey, failure: strin
   });
 }
 
-const findAbandoned = prepareStatement((p: { now: Date }) =>
+const findAbandoned = prepare((p: { now: Date }) =>
   db
     .selectFrom('import')
     .select(importColumns)
@@ -79,7 +79,7 @@ export async function failAbandonedImports(ctx: Context): Promise<void> {
 }
 
 /** Deletes the batches of imports that do not run or were deleted. */
-const forgetUnowned = prepareStatement(() =>
+const forgetUnowned = prepare(() =>
   db
     .deleteFrom('import_batch as b')
     .where(({ not, exists, selectFrom }) =>
@@ -94,14 +94,14 @@ const forgetUnowned = prepareStatement(() =>
     ),
 );
 
-export const deleteStagedBatches = prepareStatement((p: ImportKey) =>
+export const deleteStagedBatches = prepare((p: ImportKey) =>
   db.deleteFrom('import_batch').where('company', '=', p.company).where('import_id', '=', p.id),
 );
-const forgetImports = prepareStatement((p: { company: string; ids: readonly string[] }) =>
+const forgetImports = prepare((p: { company: string; ids: readonly string[] }) =>
   db.deleteFrom('import').where('company', '=', p.company).where('id', '=', anyOfIds(p.ids)),
 );
 
-const forgetRejected = prepareStatement((p: ImportKey) =>
+const forgetRejected = prepare((p: ImportKey) =>
   db.deleteFrom('import_rejection').where('company', '=', p.company).where('import_id', '=', p.id),
 );
 
@@ -126,7 +126,7 @@ const REJECTIONS_AT_ONCE = 5000;
 const LAST_ROW = 2 ** 31 - 1;
 
 /** Locks old imports; one that is being started anew has that lock already and is left out. */
-const lockOld = prepareStatement((p: { before: Date }) =>
+const lockOld = prepare((p: { before: Date }) =>
   db
     .selectFrom('import')
     .select(['company', 'id'])
@@ -139,7 +139,7 @@ const lockOld = prepareStatement((p: { before: Date }) =>
 );
 
 /** The rows of an import up to the one after the first `offset`: a range, so that any plan looks at each row once. */
-const forgetRejections = prepareStatement((p: ImportKey & { offset: number }) =>
+const forgetRejections = prepare((p: ImportKey & { offset: number }) =>
   db
     .deleteFrom('import_rejection')
     .where('company', '=', p.company)
@@ -181,7 +181,7 @@ async function forgetSome(ctx: Context, imports: readonly ImportKey[]): Promise<
   return room === 0 || imports.length === IMPORTS_AT_ONCE;
 }
 
-const findOfFleet = prepareStatement((p: { company: string; fleetId: string }) =>
+const findOfFleet = prepare((p: { company: string; fleetId: string }) =>
   db
     .selectFrom('import')
     .select(['company', 'id'])

@@ -1,7 +1,7 @@
 import { type Expression, expressionBuilder, sql } from 'kysely';
 import { type EventOrigin, eventsClause, MOST_EVENT_VEHICLES } from '../events/record-events.ts';
 import { fleetExistsExpression } from '../fleets/fleet.ts';
-import { db, prepareStatement, prepareStatementVariants } from '../sql/sql.ts';
+import { db, prepare, prepareStatementVariants } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { otherFleetRejection } from '../vehicles/add-vehicles.ts';
 import {
@@ -55,7 +55,7 @@ const anyFleetWith = (company: string, vin: Expression<string>) =>
 const fleetWith = (company: string, vin: Expression<string>) =>
   anyFleetWith(company, vin).where(fleetExistsExpression('v', company));
 
-export const findStagedBatches = prepareStatement((p: Staged) =>
+export const findStagedBatches = prepare((p: Staged) =>
   db
     .selectFrom('import_batch')
     .select('first_row')
@@ -65,7 +65,7 @@ export const findStagedBatches = prepareStatement((p: Staged) =>
 );
 
 /** The VINs of a batch in fleets that are being deleted: looked up one by one, since a join may read all of a fleet for each. */
-export const findVinsInDeletion = prepareStatement((p: Staged & { first_row: number }) =>
+export const findVinsInDeletion = prepare((p: Staged & { first_row: number }) =>
   db
     .selectFrom(
       stagedRows(p)
@@ -79,7 +79,7 @@ export const findVinsInDeletion = prepareStatement((p: Staged & { first_row: num
     .distinct(),
 );
 
-export const countStagedRows = prepareStatement((p: Staged) =>
+export const countStagedRows = prepare((p: Staged) =>
   db
     .selectFrom('import_batch')
     .select(({ ref }) => sql<number>`coalesce(sum(cardinality(${ref('rows')})), 0)::int`.as('count'))
@@ -87,9 +87,7 @@ export const countStagedRows = prepareStatement((p: Staged) =>
     .where('import_id', '=', p.importId),
 );
 
-export const countNewVehicles = prepareStatement((p: Staged) =>
-  db.selectFrom(firstRows(p, true)).select(count.as('count')),
-);
+export const countNewVehicles = prepare((p: Staged) => db.selectFrom(firstRows(p, true)).select(count.as('count')));
 
 /** UUIDv7 of one moment for rows that a statement makes: 20 digits as `prefix`, and a counter that begins behind `start`. */
 export interface NewIdRange {
@@ -131,7 +129,7 @@ const inserted = (p: Inserted) =>
     .where('v.id', '>', idAt(p, sql`0`))
     .where('v.id', '<=', idAt(p, sql`${p.staged}::int`));
 
-export const countInsertedVehicles = prepareStatement((p: Inserted) =>
+export const countInsertedVehicles = prepare((p: Inserted) =>
   inserted(p)
     .select(['v.status', count.as('delta')])
     .groupBy('v.status'),
@@ -141,7 +139,7 @@ export const countInsertedVehicles = prepareStatement((p: Inserted) =>
  * Records the new vehicles, a stretch of ids for each event, in one pass: planned without statistics, a look-up for each stretch
  * might read all of the company's vehicles.
  */
-export const recordAddedVehicles = prepareStatement((p: EventOrigin & Inserted & { fleetId: string; data: string }) => {
+export const recordAddedVehicles = prepare((p: EventOrigin & Inserted & { fleetId: string; data: string }) => {
   const counter = sql<number>`(('x' || right(${sql.ref('v.id')}::text, 12))::bit(48)::bigint - ${p.start}::bigint)`;
   const facts = inserted(p)
     .groupBy(['v.company', sql`(${counter} - 1) / ${MOST_EVENT_VEHICLES}::int`])
@@ -168,7 +166,7 @@ const stagedCells = (p: Staged) =>
     .where('b.import_id', '=', p.importId);
 
 /** Rejects the rows whose VIN another fleet has, and counts them; at most `room` are kept for the report. */
-export const rejectStagedRows = prepareStatement((p: Staged & { fleetId: string; room: number }) =>
+export const rejectStagedRows = prepare((p: Staged & { fleetId: string; room: number }) =>
   db
     .with('kept', (q) =>
       q
@@ -195,7 +193,7 @@ export const rejectStagedRows = prepareStatement((p: Staged & { fleetId: string;
     .where(({ ref }) => fleetWith(p.company, ref('r.vin')), '<>', p.fleetId),
 );
 
-export const findDuplicateRows = prepareStatement((p: Staged & { fleetId: string }) =>
+export const findDuplicateRows = prepare((p: Staged & { fleetId: string }) =>
   db
     .selectFrom(
       stagedRows(p)

@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { primarySender } from '../sql/send.ts';
-import { db, prepareStatement } from '../sql/sql.ts';
+import { db, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { type ImportRow, rejectionColumns } from './imports.ts';
 import { type ImportRunKey, importEndedError, stillRunningCondition } from './run.ts';
@@ -80,7 +80,7 @@ export class ImportStaging {
   }
 }
 
-const stage = prepareStatement((p: ImportRunKey & ValidCsvRows) =>
+const stage = prepare((p: ImportRunKey & ValidCsvRows) =>
   db
     .insertInto('import_batch')
     .columns(['company', 'import_id', 'first_row', 'rows', 'vins', 'manufacturers', 'supported', 'warnings', 'cells'])
@@ -103,7 +103,7 @@ const stage = prepareStatement((p: ImportRunKey & ValidCsvRows) =>
     .returning('first_row'),
 );
 
-const keepRejected = prepareStatement((p: { rows: string }) => {
+const keepRejected = prepare((p: { rows: string }) => {
   const rows = sql<Selectable<Tables['import_rejection']>>`jsonb_populate_recordset(null::import_rejection,
     ${p.rows}::jsonb)`;
   return db
@@ -114,7 +114,7 @@ const keepRejected = prepareStatement((p: { rows: string }) => {
 
 type Progress = Pick<ImportRow, 'received' | 'rejected'> & { state: 'RUNNING' | 'STORING'; storingSince: Date | null };
 
-const showProgress = prepareStatement((p: ImportRunKey & Progress) =>
+const showProgress = prepare((p: ImportRunKey & Progress) =>
   db
     .updateTable('import')
     .set({ state: p.state, storing_since: p.storingSince, received: p.received, rejected: p.rejected })

@@ -5,7 +5,7 @@ import { callerOrigin, recordEvents } from '../events/record-events.ts';
 import { hasFleetsInDeletion, shareLockFleet } from '../fleets/fleets.ts';
 import { scheduleNow } from '../schedule.ts';
 import { countWrittenRows, primarySender, runInTransaction } from '../sql/send.ts';
-import { db, newId, prepareStatement } from '../sql/sql.ts';
+import { db, newId, prepare } from '../sql/sql.ts';
 import { refreshStatistics } from '../statistics.ts';
 import { deleteLeftoverVehicles } from '../vehicles/delete-vehicles.ts';
 import { newVehicleParams } from '../vehicles/insert-vehicles.ts';
@@ -56,7 +56,7 @@ export async function storeImport(ctx: Context, run: ImportRow, staging: ImportS
 
 const settings = { statement_timeout: '30min', work_mem: '64MB', jit: 'off', enable_seqscan: 'off', lock_timeout: '0' };
 
-const takeTime = prepareStatement(() =>
+const takeTime = prepare(() =>
   db.selectNoFrom(
     Object.entries(settings).map(([name, value]) =>
       sql<string>`set_config(${sql.lit(name)}, ${sql.lit(value)}, true)`.as(name),
@@ -177,7 +177,7 @@ async function recordImport(ctx: Context, run: ImportRow, ids: NewIdRange, stage
   await recordEvents(ctx, [{ type: 'import.completed', company, fleetId, data }]);
 }
 
-const anyVehicle = prepareStatement((p: { company: string }) =>
+const anyVehicle = prepare((p: { company: string }) =>
   db.selectFrom('vehicle').select('id').where('company', '=', p.company).limit(sql.lit(1)),
 );
 

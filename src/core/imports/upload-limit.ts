@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { RateLimited } from '../errors.ts';
 import { primarySender } from '../sql/send.ts';
-import { db, prepareStatement } from '../sql/sql.ts';
+import { db, prepare } from '../sql/sql.ts';
 import type { TemporaryFile } from './temporary-file.ts';
 
 const RETRY_SECONDS = 5;
@@ -18,7 +18,7 @@ export async function spoolUpload(ctx: Context, file: AsyncIterable<Buffer>): Pr
   });
 }
 
-const countRunning = prepareStatement((p: { company: string; now: Date }) =>
+const countRunning = prepare((p: { company: string; now: Date }) =>
   db
     .selectFrom('import')
     .select(sql<number>`count(*)::int`.as('count'))

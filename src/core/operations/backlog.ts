@@ -2,7 +2,7 @@ import { type AliasedExpression, type Expression, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { fleetExistsExpression } from '../fleets/fleet.ts';
 import { dueCompaniesQuery } from '../schedule.ts';
-import { asTimestamptz, db, prepareStatement } from '../sql/sql.ts';
+import { asTimestamptz, db, prepare } from '../sql/sql.ts';
 
 /** Rows of one kind that are due and have not been taken up; `oldestSeconds` is how long the first has been waiting. */
 export type BacklogEntry = { kind: string; rows: number; oldestSeconds: number };
@@ -66,7 +66,7 @@ const waitingDeliveries = (now: Time) => {
   return waiting('delivery', now, due.as('due'));
 };
 
-const backlog = prepareStatement((p: { now: Date }) => {
+const backlog = prepare((p: { now: Date }) => {
   const now = asTimestamptz(p.now);
   return waitingVehicles(now)
     .unionAll(unpublishedEvents(now))

@@ -7,7 +7,7 @@ import { fleetResource, lockFleet } from '../fleets/fleets.ts';
 import { deleteFleetImports } from '../imports/run.ts';
 import { readOneRow } from '../sql/read.ts';
 import { retryOnDeadlock, runInTransaction } from '../sql/send.ts';
-import { db, LOWEST_ID, prepareStatement, type RowKey } from '../sql/sql.ts';
+import { db, LOWEST_ID, prepare, type RowKey } from '../sql/sql.ts';
 import { removeLockedVehicles } from '../vehicles/delete-vehicles.ts';
 
 /** Vehicles of one deletion: additions of their VINs wait for it. */
@@ -45,7 +45,7 @@ export async function deleteFleet(
   });
 }
 
-const countDependents = prepareStatement((p: RowKey) => {
+const countDependents = prepare((p: RowKey) => {
   const ofFleet = <T extends 'contract' | 'import'>(table: T) =>
     sql`from ${sql.table(table)} where company = ${p.company} and fleet_id = ${p.id}`;
   return db.selectNoFrom(
@@ -57,7 +57,7 @@ const countDependents = prepareStatement((p: RowKey) => {
 });
 
 /** Deletes the tallies, while the vehicles remain. */
-const markDeleted = prepareStatement((p: RowKey & { deletion: string }) =>
+const markDeleted = prepare((p: RowKey & { deletion: string }) =>
   db
     .with('uncounted', (q) =>
       q.deleteFrom('vehicle_tally').where('company', '=', p.company).where('fleet_id', '=', p.id),
@@ -72,19 +72,17 @@ const vehiclesIn = (p: RowKey) =>
   db.selectFrom('vehicle').select('id').where('company', '=', p.company).where('fleet_id', '=', p.id).forUpdate();
 
 /** In the order of the VINs, as makeDue locks them, which holds no fleet. */
-const lockAll = prepareStatement((p: RowKey) => vehiclesIn(p).orderBy('vin'));
+const lockAll = prepare((p: RowKey) => vehiclesIn(p).orderBy('vin'));
 
-const remove = prepareStatement((p: RowKey) =>
-  db.deleteFrom('fleet').where('company', '=', p.company).where('id', '=', p.id),
-);
+const remove = prepare((p: RowKey) => db.deleteFrom('fleet').where('company', '=', p.company).where('id', '=', p.id));
 
-const find = prepareStatement((_: object) =>
+const find = prepare((_: object) =>
   db.selectFrom('fleet').select(['company', 'id']).where('deletion', 'is not', null).orderBy('company').orderBy('id'),
 );
 
 export const findFleetsInDeletion = (ctx: Context): Promise<RowKey[]> => find(ctx, {});
 
-const lock = prepareStatement((p: RowKey) =>
+const lock = prepare((p: RowKey) =>
   db
     .selectFrom('fleet')
     .select('deletion')
@@ -98,7 +96,7 @@ const lock = prepareStatement((p: RowKey) =>
 /** Vehicles of a step: additions of their VINs wait for it. */
 const STEP_VEHICLES = 1000;
 
-const lockSome = prepareStatement((p: RowKey & { after: string }) =>
+const lockSome = prepare((p: RowKey & { after: string }) =>
   vehiclesIn(p).where('id', '>', p.after).orderBy('id').limit(sql.lit(STEP_VEHICLES)),
 );
 

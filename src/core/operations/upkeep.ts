@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { answerExpiryTime } from '../idempotency.ts';
 import { runInTransaction } from '../sql/send.ts';
-import { anyOfIds, anyOfQuery, db, lowestIdAtTime, prepareStatement, unnestLists } from '../sql/sql.ts';
+import { anyOf, anyOfIds, db, lowestIdAtTime, prepare, unnestLists } from '../sql/sql.ts';
 import { updateVehicleTally } from '../vehicles/tally.ts';
 
 /** Tallies of a fleet with more rows are summed up. */
@@ -20,15 +20,15 @@ const grown = (rows: number) =>
     .having((t) => t.fn.countAll(), '>', rows)
     .limit(1000);
 
-const findGrown = prepareStatement((p: { rows: number }) => grown(p.rows));
+const findGrown = prepare((p: { rows: number }) => grown(p.rows));
 
-const findGrownOfActive = prepareStatement((p: { since: string; rows: number }) => {
+const findGrownOfActive = prepare((p: { since: string; rows: number }) => {
   const latest = db.selectFrom('event').select('company').where('id', '>=', p.since).orderBy('id', 'desc');
   const active = db.selectFrom(latest.limit(ACTIVE_EVENTS).as('latest')).select('company').distinct();
-  return grown(p.rows).where('company', '=', anyOfQuery(active));
+  return grown(p.rows).where('company', '=', anyOf(active));
 });
 
-const takeAway = prepareStatement((p: { company: string; fleets: readonly string[] }) =>
+const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
   db
     .with('held', (q) =>
       q
@@ -79,7 +79,7 @@ export async function sumUpTallies(ctx: Context, { all = false } = {}): Promise<
 
 const FORGOTTEN_AT_ONCE = 5000;
 
-const forget = prepareStatement((p: { before: string }) =>
+const forget = prepare((p: { before: string }) =>
   db
     .with('old', (q) =>
       q
@@ -104,7 +104,7 @@ export async function deleteExpiredAnswers(ctx: Context): Promise<boolean> {
 /** Uses are added to a minute until it is this old. */
 const KEPT_MINUTES = 5;
 
-const addUse = prepareStatement((p: { minute: Date; who: string[]; points: number[] }) =>
+const addUse = prepare((p: { minute: Date; who: string[]; points: number[] }) =>
   db
     .insertInto('rate_use')
     .columns(['minute', 'who', 'points'])
@@ -133,7 +133,7 @@ export async function addRateLimitUse(ctx: Context, minute: number, counted: Rea
   return new Map(rows.map(({ who, points }) => [who, points]));
 }
 
-const forgetUse = prepareStatement((p: { before: string }) => db.deleteFrom('rate_use').where('minute', '<', p.before));
+const forgetUse = prepare((p: { before: string }) => db.deleteFrom('rate_use').where('minute', '<', p.before));
 
 export async function deleteOldRateLimitUse(ctx: Context): Promise<void> {
   await forgetUse(ctx, { before: new Date(ctx.now().getTime() - KEPT_MINUTES * 60_000).toISOString() });
@@ -148,7 +148,7 @@ export async function trimEvents(ctx: Context): Promise<boolean> {
   return length === TRIMMED_AT_ONCE;
 }
 
-const forgetEvents = prepareStatement((p: { before: string; time: Date }) =>
+const forgetEvents = prepare((p: { before: string; time: Date }) =>
   db
     .with('old', (q) =>
       q
@@ -166,7 +166,7 @@ const forgetEvents = prepareStatement((p: { before: string; time: Date }) =>
         .using('companies as c')
         .whereRef('h.company', '=', 'c.company')
         .where('h.id', '=', (of) =>
-          anyOfQuery(
+          anyOf(
             of
               .selectFrom('history')
               .innerJoin('companies', 'companies.company', 'history.company')
@@ -184,6 +184,6 @@ const forgetEvents = prepareStatement((p: { before: string; time: Date }) =>
         .where('a.hour', '<', sql<string>`date_trunc('hour', ${p.time}::timestamptz, 'UTC')`),
     )
     .deleteFrom('event')
-    .where('id', '=', (of) => anyOfQuery(of.selectFrom('old').select('id')))
+    .where('id', '=', (of) => anyOf(of.selectFrom('old').select('id')))
     .returning('id'),
 );

@@ -83,7 +83,7 @@ export const everyStatementText = (): string[] => registered.flatMap((texts) => 
 type Present<P, Name extends keyof P> = { [K in keyof P]-?: K extends Name ? NonNullable<P[K]> : P[K] };
 type Has<Name extends string> = Readonly<Record<Name, boolean>>;
 
-/** Like `prepareStatement`, with a text for each combination of these optional values that is used; null counts as missing. */
+/** Like `prepare`, with a text for each combination of these optional values that is used; null counts as missing. */
 export const prepareStatementVariants =
   <P extends object>() =>
   <const Name extends keyof P & string, Row>(
@@ -111,7 +111,7 @@ export const prepareStatementVariants =
  * A statement that is built when it is first sent and kept as text; each call gives values only. `build` sees a
  * placeholder for each value, so it cannot look at values or compute with them. A value that a call leaves out is null.
  */
-export const prepareStatement = <P extends object, Row>(build: (p: P) => Statement<Row>): PreparedStatement<P, Row> =>
+export const prepare = <P extends object, Row>(build: (p: P) => Statement<Row>): PreparedStatement<P, Row> =>
   prepareStatementVariants<P>()([], (p) => build(p as P));
 
 /** All ids come after it. */
@@ -156,9 +156,8 @@ export const hashFraction = (of: Expression<string>) =>
   sql<number>`((hashtextextended(${of}, 0) & 65535) / 65536.0)::float8`;
 
 /** `any` of a query of one column, which runs once. `in` may run it again for each row of a table that seems empty. */
-export const anyOfQuery = <DB, Table extends keyof DB, Value>(
-  query: SelectQueryBuilder<DB, Table, Record<string, Value>>,
-) => sql<Value>`any(array(${query}))`;
+export const anyOf = <DB, Table extends keyof DB, Value>(query: SelectQueryBuilder<DB, Table, Record<string, Value>>) =>
+  sql<Value>`any(array(${query}))`;
 
 /** The company and the id of a row. */
 export type RowKey = { company: string; id: string };
@@ -185,7 +184,7 @@ export const jsonRecordset = <Row, const Alias extends string>(alias: Alias, lis
   sql<Row>`jsonb_to_recordset(${list}::jsonb)`.as<Alias>(sql.raw(`${alias}(${columns})`));
 
 /** Holds the lock of this name until the open transaction ends. */
-export const holdAdvisoryLock = prepareStatement((p: { name: string }) =>
+export const holdAdvisoryLock = prepare((p: { name: string }) =>
   db.selectNoFrom(sql`pg_advisory_xact_lock(hashtextextended(${p.name}::text, 0))`.as('locked')),
 );
 

@@ -4,7 +4,7 @@ import { ValidationFailed } from '../errors.ts';
 import { requireFleet, shareLockFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { isInTransaction, newestReadSender, runInSavepoint, runInTransaction } from '../sql/send.ts';
-import { anyOfTexts, prepareStatement } from '../sql/sql.ts';
+import { anyOfTexts, prepare } from '../sql/sql.ts';
 import { readVin, type Vin } from '../vin.ts';
 import { deleteLeftoverVehicles } from './delete-vehicles.ts';
 import { insertVehicles, type VehiclesByVin } from './insert-vehicles.ts';
@@ -120,7 +120,7 @@ async function addMissing(
 
 const vinsOf = (read: readonly Vin[]): string[] => read.map(({ vin }) => vin);
 
-const withVins = prepareStatement((p: { company: string; vins: readonly string[] }) =>
+const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
   existingVehiclesQuery(p.company).select(vehicleJsonExpression.as('json')).where('v.vin', '=', anyOfTexts(p.vins)),
 );
 

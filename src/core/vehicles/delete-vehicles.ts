@@ -15,7 +15,7 @@ import { existingFleetsQuery, lockedFleetClause, requireFleet } from '../fleets/
 import { readInput } from '../input.ts';
 import { readOneRow } from '../sql/read.ts';
 import { ChangedMeanwhile, retryOnDeadlock, runInTransaction } from '../sql/send.ts';
-import { anyOfIds, anyOfQuery, anyOfTexts, db, isId, prepareStatement, type RowKey } from '../sql/sql.ts';
+import { anyOf, anyOfIds, anyOfTexts, db, isId, prepare, type RowKey } from '../sql/sql.ts';
 import { tallyClause } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { vehicleJsonExpression, vehicleResource } from './vehicles.ts';
@@ -30,7 +30,7 @@ import {
 } from './vin-lists.ts';
 
 /** Locks the fleet before the vehicle, in the order of the fleet's deletion: another order would be a deadlock. */
-const lockVehicle = prepareStatement((p: RowKey) => {
+const lockVehicle = prepare((p: RowKey) => {
   const itsFleet = db.selectFrom('vehicle').select('fleet_id').where('company', '=', p.company).where('id', '=', p.id);
   return db
     .with('held', () => existingFleetsQuery(p.company).select('id').where('id', '=', itsFleet).forKeyShare())
@@ -61,7 +61,7 @@ export async function deleteVehicle(caller: Context, input: { id: string }, expe
 }
 
 /** In the order of the VINs, as addVehicles writes them: opposite orders would wait for each other. */
-const lockVehicles = prepareStatement((p: VehicleKeys & { fleetId: string }) =>
+const lockVehicles = prepare((p: VehicleKeys & { fleetId: string }) =>
   namedVehiclesQuery(p, db.with('held', lockedFleetClause({ company: p.company, id: p.fleetId })))
     .select(['v.id', 'v.vin'])
     .where(isInFleets(sql`(select id from held)`))
@@ -88,7 +88,7 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
 }
 
 /** Vehicles of a deleted fleet have no tallies. */
-const remove = prepareStatement((p: EventOrigin & { company: string; ids: readonly string[] }) =>
+const remove = prepare((p: EventOrigin & { company: string; ids: readonly string[] }) =>
   db
     .with('c', (q) =>
       q
@@ -135,18 +135,18 @@ type WithVins = { company: string; vins: readonly string[] };
 const withVins = (p: WithVins) =>
   db.selectFrom('vehicle').where('company', '=', p.company).where('vin', '=', anyOfTexts(p.vins));
 
-const lockTheirs = prepareStatement((p: WithVins) =>
+const lockTheirs = prepare((p: WithVins) =>
   db
     .selectFrom('fleet')
     .select(['id', 'deletion'])
     .where('company', '=', p.company)
     .where('deletion', 'is not', null)
-    .where('id', '=', anyOfQuery(withVins(p).select('fleet_id')))
+    .where('id', '=', anyOf(withVins(p).select('fleet_id')))
     .orderBy('id')
     .forUpdate(),
 );
 
-const lockNamed = prepareStatement((p: WithVins & { fleets: readonly string[] }) =>
+const lockNamed = prepare((p: WithVins & { fleets: readonly string[] }) =>
   withVins(p).select(['id', 'fleet_id']).where('fleet_id', '=', anyOfIds(p.fleets)).orderBy('vin').forUpdate(),
 );
 

@@ -3,7 +3,7 @@ import type { Reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
 import { dueCompaniesQuery, scheduleClause, scheduleForKind } from '../schedule.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
-import { anyOfIds, anyOfQuery, anyOfTexts, asTimestamptz, db, hashFraction, prepareStatement } from '../sql/sql.ts';
+import { anyOf, anyOfIds, anyOfTexts, asTimestamptz, db, hashFraction, prepare } from '../sql/sql.ts';
 import { existingVehiclesQuery } from './vehicles.ts';
 
 export const vehicleSchedule = scheduleForKind('vehicle', (company) =>
@@ -32,7 +32,7 @@ interface ClaimInput {
   limit: number;
 }
 
-const claim = prepareStatement((p: ClaimInput & { process: string; now: Date; until: string }) => {
+const claim = prepare((p: ClaimInput & { process: string; now: Date; until: string }) => {
   const due = existingVehiclesQuery(p.company)
     .select('v.id')
     .where('v.due_at', '<=', asTimestamptz(p.now))
@@ -45,7 +45,7 @@ const claim = prepareStatement((p: ClaimInput & { process: string; now: Date; un
     .updateTable('vehicle as v')
     .set({ due_at: asTimestamptz(p.until), claimed_by: p.process })
     .where('v.company', '=', p.company)
-    .where('v.id', '=', anyOfQuery(due))
+    .where('v.id', '=', anyOf(due))
     .returning(['v.id', 'v.vin', 'v.company', 'v.manufacturer']);
 });
 
@@ -64,7 +64,7 @@ const POSTPONED_AT_ONCE = 1000;
 
 type Hold = { company: string; brands: readonly string[]; seconds: number };
 
-const postpone = prepareStatement((p: Hold & { reason: string; now: Date }) => {
+const postpone = prepare((p: Hold & { reason: string; now: Date }) => {
   const now = asTimestamptz(p.now);
   const first = existingVehiclesQuery(p.company)
     .select(['v.id', 'v.manufacturer'])
@@ -77,7 +77,7 @@ const postpone = prepareStatement((p: Hold & { reason: string; now: Date }) => {
     .select('id')
     .where('company', '=', p.company)
     .where('due_at', '<=', now)
-    .where('id', '=', anyOfQuery(ofBrands))
+    .where('id', '=', anyOf(ofBrands))
     .forUpdate()
     .skipLocked();
   return db
@@ -89,7 +89,7 @@ const postpone = prepareStatement((p: Hold & { reason: string; now: Date }) => {
       reason: sql<string>`case when ${ref('v.status')} = 'PENDING' then ${p.reason}::jsonb else ${ref('v.reason')} end`,
     }))
     .where('v.company', '=', p.company)
-    .where('v.id', '=', anyOfQuery(due));
+    .where('v.id', '=', anyOf(due));
 });
 
 /** Postpones due vehicles of these brands, among the company's first 1,000; pending ones show the reason. */
@@ -101,7 +101,7 @@ export async function postponeVehicles(ctx: Context, { reason, ...hold }: Hold &
 const ALIVE_SECONDS = 20;
 export const CLAIM_HEARTBEAT_SECONDS = 5;
 
-const sendHeartbeat = prepareStatement((p: { id: string; until: Date }) =>
+const sendHeartbeat = prepare((p: { id: string; until: Date }) =>
   db
     .insertInto('worker')
     .values({ id: p.id, alive_until: p.until })
@@ -114,7 +114,7 @@ export async function sendWorkerHeartbeat(ctx: Context): Promise<void> {
   await sendHeartbeat(ctx, { id: ctx.services.changes.process, until });
 }
 
-const forget = prepareStatement((p: { ids: readonly string[]; last: Date | 'infinity' }) =>
+const forget = prepare((p: { ids: readonly string[]; last: Date | 'infinity' }) =>
   db.deleteFrom('worker').where('id', '=', anyOfIds(p.ids)).where('alive_until', '<=', asTimestamptz(p.last)),
 );
 
@@ -122,7 +122,7 @@ export async function unregisterWorker(ctx: Context): Promise<void> {
   await forget(ctx, { ids: [ctx.services.changes.process], last: 'infinity' });
 }
 
-const findOthers = prepareStatement((p: { id: string; now: Date }) =>
+const findOthers = prepare((p: { id: string; now: Date }) =>
   db
     .selectFrom('worker')
     .select(({ eb, ref }) => [
@@ -134,11 +134,11 @@ const findOthers = prepareStatement((p: { id: string; now: Date }) =>
     .orderBy('alive_until'),
 );
 
-const findCompanies = prepareStatement((p: { last: Date }) =>
+const findCompanies = prepare((p: { last: Date }) =>
   db.selectFrom(dueCompaniesQuery('vehicle', asTimestamptz(p.last))).select('c.company'),
 );
 
-const release = prepareStatement((p: { company: string; dead: readonly string[]; now: Date; last: Date }) => {
+const release = prepare((p: { company: string; dead: readonly string[]; now: Date; last: Date }) => {
   const held = db
     .selectFrom('vehicle')
     .select('id')
@@ -154,7 +154,7 @@ const release = prepareStatement((p: { company: string; dead: readonly string[];
         .updateTable('vehicle')
         .set({ due_at: p.now, claimed_by: null })
         .where('company', '=', p.company)
-        .where('id', '=', anyOfQuery(held))
+        .where('id', '=', anyOf(held))
         .returning(['company', 'due_at']),
     )
     .with('scheduled', (q) =>

@@ -7,7 +7,7 @@ import { readInput } from '../input.ts';
 import { scheduleNow } from '../schedule.ts';
 import { type RowWriter, readOneRowText } from '../sql/read.ts';
 import { readSender, runInTransaction } from '../sql/send.ts';
-import { anyOfQuery, anyOfTexts, asTimestamptz, db, hashFraction, prepareStatement } from '../sql/sql.ts';
+import { anyOf, anyOfTexts, asTimestamptz, db, hashFraction, prepare } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import type { Eligibility, EligibilityStatus } from './vehicle.ts';
 import { eligibilityResource, existingVehiclesQuery, getEligibility, vehicleJsonExpression } from './vehicles.ts';
@@ -86,7 +86,7 @@ async function secondsToAnswer(ctx: Context, nextAttemptAt: string | null): Prom
 }
 
 /** The company's answers after `since`, the seconds that they took, and the vehicles that are due before `dueAt`. */
-const paceOfAnswers = prepareStatement((p: { company: string; dueAt: string; now: Date; since: Date }) =>
+const paceOfAnswers = prepare((p: { company: string; dueAt: string; now: Date; since: Date }) =>
   db
     .selectFrom((q) =>
       q
@@ -130,7 +130,7 @@ async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
 }
 
 /** A claimed vehicle is being verified right now. */
-const makeDue = prepareStatement((p: { company: string; vins: readonly string[]; now: Date }) => {
+const makeDue = prepare((p: { company: string; vins: readonly string[]; now: Date }) => {
   const named = existingVehiclesQuery(p.company)
     .select('v.id')
     .where('v.vin', '=', anyOfTexts(p.vins))
@@ -146,7 +146,7 @@ const makeDue = prepareStatement((p: { company: string; vins: readonly string[];
             then ${ref('due_at')} else ${now} end`,
         }))
         .where('company', '=', p.company)
-        .where('id', '=', anyOfQuery(named))
+        .where('id', '=', anyOf(named))
         .returningAll(),
     )
     .selectFrom('v')

@@ -11,14 +11,14 @@ import { lockedFleetClause } from '../fleets/fleets.ts';
 import { scheduleClause } from '../schedule.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
 import { appendSender, primarySender } from '../sql/send.ts';
-import { db, isId, jsonRecordset, newId, prepareStatement } from '../sql/sql.ts';
+import { db, isId, jsonRecordset, newId, prepare } from '../sql/sql.ts';
 import { type Vin, vinWarningsText } from '../vin.ts';
 import { recheckHours, recheckInterval } from './eligibility.ts';
 import { tallyClause } from './tally.ts';
 import type { EligibilityStatus, Vehicle } from './vehicle.ts';
 
 /** Adds vehicles with their count and events, in the order of VINs: two lists cannot wait for each other. */
-const insertNew = prepareStatement((p: NewVehicleParams & EventOrigin & { rows: string }) => {
+const insertNew = prepare((p: NewVehicleParams & EventOrigin & { rows: string }) => {
   const columns = 'id uuid, vin text, manufacturer text, warnings text, supported boolean';
   const rows = jsonRecordset<VinRow & { id: string }, 'r'>('r', p.rows, columns);
   return db

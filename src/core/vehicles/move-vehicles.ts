@@ -4,7 +4,7 @@ import { type EventFact, recordEvents } from '../events/record-events.ts';
 import { existingFleetsQuery, shareLockFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { newestReadSender, runInTransaction } from '../sql/send.ts';
-import { anyOfIds, anyOfQuery, db, holdAdvisoryLock, prepareStatement } from '../sql/sql.ts';
+import { anyOf, anyOfIds, db, holdAdvisoryLock, prepare } from '../sql/sql.ts';
 import { updateVehicleTally } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { findVehicles } from './vehicles.ts';
@@ -38,16 +38,16 @@ export async function moveVehicles(ctx: Context, input: unknown): Promise<MovedV
   });
 }
 
-const holdTheirFleets = prepareStatement((p: VehicleKeys) =>
+const holdTheirFleets = prepare((p: VehicleKeys) =>
   existingFleetsQuery(p.company)
     .select('id')
-    .where('id', '=', anyOfQuery(namedVehiclesQuery(p).select('v.fleet_id')))
+    .where('id', '=', anyOf(namedVehiclesQuery(p).select('v.fleet_id')))
     .orderBy('id')
     .forKeyShare(),
 );
 
 /** In the order of the VINs, as others add and delete them. Vehicles of other fleets are new. */
-const lockVehicles = prepareStatement((p: VehicleKeys & { fleets: readonly string[] }) =>
+const lockVehicles = prepare((p: VehicleKeys & { fleets: readonly string[] }) =>
   namedVehiclesQuery(p)
     .select(['v.id', 'v.vin', 'v.fleet_id', 'v.status'])
     .where(isInFleets(anyOfIds(p.fleets)))
@@ -57,7 +57,7 @@ const lockVehicles = prepareStatement((p: VehicleKeys & { fleets: readonly strin
 type LockedVehicle = Awaited<ReturnType<typeof lockVehicles>>[number];
 
 /** A later statement than the lock sees all contracts. */
-const moveThem = prepareStatement((p: { company: string; fleetId: string; ids: readonly string[] }) =>
+const moveThem = prepare((p: { company: string; fleetId: string; ids: readonly string[] }) =>
   db
     .with('contracts', (q) =>
       q

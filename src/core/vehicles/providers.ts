@@ -6,7 +6,7 @@ import { field } from '../fields.ts';
 import { dueCompaniesQuery } from '../schedule.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
 import { readSender } from '../sql/send.ts';
-import { asTimestamptz, db, prepareStatement } from '../sql/sql.ts';
+import { asTimestamptz, db, prepare } from '../sql/sql.ts';
 
 /** The time between two reports of a process on its providers, and the time for which a report is valid. */
 export const PROVIDER_REPORT_SECONDS = 10;
@@ -74,7 +74,7 @@ const LOOKED_AT = 1000;
 /** Retries come after at most 19 minutes (RETRY_CAP_SECONDS plus a quarter), unless a provider asked for longer. */
 const SOON_MINUTES = 19;
 
-const oldestWaiting = prepareStatement((p: { soon: Date }) =>
+const oldestWaiting = prepare((p: { soon: Date }) =>
   db
     .selectFrom(dueCompaniesQuery('vehicle', asTimestamptz(p.soon)))
     .crossJoinLateral((of) =>

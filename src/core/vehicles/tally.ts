@@ -1,6 +1,6 @@
 import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { db, jsonRecordset, prepareStatement } from '../sql/sql.ts';
+import { db, jsonRecordset, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 
 interface Change {
@@ -20,7 +20,7 @@ export async function updateVehicleTally(ctx: Context, changes: readonly Change[
 
 const columns = ['company', 'fleet_id', 'status', 'delta'] as const;
 
-const insertCounts = prepareStatement((p: { sums: string }) => {
+const insertCounts = prepare((p: { sums: string }) => {
   const rows = jsonRecordset<Change, 'r'>('r', p.sums, 'company text, fleet_id uuid, status text, delta int');
   return db
     .insertInto('vehicle_tally')

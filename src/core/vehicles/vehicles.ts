@@ -15,7 +15,7 @@ import {
   type ResourceFields,
 } from '../sql/resource.ts';
 import { jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
-import { anyOfIds, db, isId, prepareStatement } from '../sql/sql.ts';
+import { anyOfIds, db, isId, prepare } from '../sql/sql.ts';
 import { isWholeVin, vinOrNull } from '../vin.ts';
 import {
   type Eligibility,
@@ -74,7 +74,7 @@ export const existingVehiclesQuery = (company: string) =>
   db.selectFrom('vehicle as v').where('v.company', '=', company).where(fleetExistsExpression('v', company));
 
 /** These vehicles by their ids. */
-export const findVehicles = prepareStatement((p: { company: string; ids: readonly string[] }) =>
+export const findVehicles = prepare((p: { company: string; ids: readonly string[] }) =>
   existingVehiclesQuery(p.company)
     .select(vehicleJsonExpression.as('json'))
     .where('v.id', '=', anyOfIds(p.ids))

@@ -7,7 +7,7 @@ import { lockedFleetsClause } from '../fleets/fleets.ts';
 import { toMendedJson } from '../input.ts';
 import { scheduleClause } from '../schedule.ts';
 import { runInTransaction } from '../sql/send.ts';
-import { anyOfIds, anyOfQuery, db, hashFraction, jsonRecordset, prepareStatement } from '../sql/sql.ts';
+import { anyOf, anyOfIds, db, hashFraction, jsonRecordset, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { type ClaimedVehicle, claimDeadline } from './due-vehicles.ts';
 import { recheckHours, recheckInterval } from './eligibility.ts';
@@ -124,7 +124,7 @@ const heldClaims = (p: Facts) =>
         .where('v.id', '=', anyOfIds(p.ids))
         .where('v.claimed_by', '=', p.process)
         .whereRef('v.due_at', 'is not distinct from', 'fact.until')
-        .where(({ selectFrom }) => isInFleets(anyOfQuery(selectFrom('held').select('id'))))
+        .where(({ selectFrom }) => isInFleets(anyOf(selectFrom('held').select('id'))))
         .orderBy('v.vin')
         .forUpdate('v'),
     );
@@ -194,7 +194,7 @@ function unanswered(q: QueryCreator<WithClaims>, p: Facts) {
 }
 
 /** Stores facts about vehicles whose claims are still held; gives what the vehicles were and are. */
-export const storeVehicleFacts = prepareStatement((p: Facts) =>
+export const storeVehicleFacts = prepare((p: Facts) =>
   heldClaims(p)
     .with('answered', (q) => answered(q, p))
     .with('unanswered', (q) => unanswered(q, p))

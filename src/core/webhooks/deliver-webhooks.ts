@@ -2,7 +2,7 @@ import { type Expression, expressionBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type Event, eventJsonExpression } from '../events/events.ts';
 import { scheduleForKind } from '../schedule.ts';
-import { anyOfTexts, db, prepareStatement, unnestLists } from '../sql/sql.ts';
+import { anyOfTexts, db, prepare, unnestLists } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { signedHeaders, type WebhookSender, webhookPayload } from './sender.ts';
 
@@ -58,7 +58,7 @@ const firstDue = (kind: Kind, p: GroupSearch) =>
     .where('next.due_at', '<=', p.now)
     .select(['w.company', sql<Kind>`${sql.lit(kind)}::text`.as('kind'), 'next.due_at', roomOf(kind).as('room')]);
 
-const findGroups = prepareStatement((p: GroupSearch) =>
+const findGroups = prepare((p: GroupSearch) =>
   db
     .selectFrom(firstDue('sound', p).unionAll(firstDue('failing', p)).unionAll(firstDue('asked', p)).as('due'))
     .select(({ eb, fn }) => ['company', 'kind', eb(fn.max('room'), '>', 0).$castTo<boolean>().as('room')])
@@ -91,7 +91,7 @@ export async function findDueDeliveryGroups(ctx: Context, busy: Busy) {
 }
 
 const claiming = (kind: Kind) =>
-  prepareStatement((p: BusyLists & { company: string; limit: number; now: string; until: string }) =>
+  prepare((p: BusyLists & { company: string; limit: number; now: string; until: string }) =>
     db
       .with(
         (cte) => cte('due').materialized(),

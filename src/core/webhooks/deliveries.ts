@@ -13,7 +13,7 @@ import { readItemsPage, readOneRow } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeSql, jsonMembersOf, jsonSql } from '../sql/selection.ts';
 import { runInTransaction } from '../sql/send.ts';
-import { db, prepareStatement } from '../sql/sql.ts';
+import { db, prepare } from '../sql/sql.ts';
 import { MOST_PAYLOAD_VEHICLES, webhookPayload } from './sender.ts';
 import { getWebhook, isContractEventType, lockWebhook, requireContractsScope } from './webhooks.ts';
 
@@ -156,14 +156,14 @@ export const deliveryResource: Resource = {
 type DeliveryKey = Record<'company' | 'webhook_id' | 'id', string>;
 
 type NewTest = Omit<DeliveryKey, 'id'> & { event_id: string; now: Date };
-const insertTest = prepareStatement(({ company, webhook_id, event_id, now }: NewTest) =>
+const insertTest = prepare(({ company, webhook_id, event_id, now }: NewTest) =>
   db
     .insertInto('delivery')
     .values({ company, webhook_id, event_id, once: true, asked: true, due_at: now, created_at: now })
     .returning('id'),
 );
 
-const bringForward = prepareStatement((p: DeliveryKey & { now: Date }) =>
+const bringForward = prepare((p: DeliveryKey & { now: Date }) =>
   db
     .updateTable('delivery')
     .set({

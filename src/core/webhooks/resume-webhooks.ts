@@ -4,12 +4,12 @@ import type { Context } from '../context.ts';
 import { deliveriesClause, holdPublishing } from '../events/log.ts';
 import { scheduleNow } from '../schedule.ts';
 import { runInTransaction } from '../sql/send.ts';
-import { anyOfQuery, db, prepareStatement, type RowKey } from '../sql/sql.ts';
+import { anyOf, db, prepare, type RowKey } from '../sql/sql.ts';
 
 /** Rows of a step: few, since pausing the webhook waits for a step, and publishing for the last one. */
 const ROWS_AT_ONCE = 1000;
 
-const findToResume = prepareStatement((p: { now: string }) =>
+const findToResume = prepare((p: { now: string }) =>
   db.selectFrom('webhook').select(['company', 'id']).where('due_at', '<=', p.now).orderBy('due_at').limit(100),
 );
 
@@ -39,7 +39,7 @@ async function step(ctx: Context, { company, id }: RowKey, { last }: { last: boo
   });
 }
 
-const lockResuming = prepareStatement((p: RowKey) =>
+const lockResuming = prepare((p: RowKey) =>
   db
     .selectFrom('webhook')
     .select('id')
@@ -50,7 +50,7 @@ const lockResuming = prepareStatement((p: RowKey) =>
 );
 
 /** Makes attempts due now that would have come later, except those that failed after the webhook was activated. */
-const bringForward = prepareStatement((p: RowKey & { now: string }) => {
+const bringForward = prepare((p: RowKey & { now: string }) => {
   const later = db
     .selectFrom('delivery as d')
     .innerJoin('webhook as w', 'w.id', 'd.webhook_id')
@@ -69,12 +69,12 @@ const bringForward = prepareStatement((p: RowKey & { now: string }) => {
     .updateTable('delivery')
     .set({ due_at: p.now })
     .where('company', '=', p.company)
-    .where('id', '=', anyOfQuery(later))
+    .where('id', '=', anyOf(later))
     .returning('id');
 });
 
 /** Makes deliveries of the next waiting events that the webhook wants; gives how many it looked at. */
-const deliverWaiting = prepareStatement((p: RowKey & { now: string }) =>
+const deliverWaiting = prepare((p: RowKey & { now: string }) =>
   db
     .with(
       (cte) => cte('next').materialized(),

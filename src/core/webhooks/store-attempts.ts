@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { holdPublishing } from '../events/log.ts';
 import { scheduleClause } from '../schedule.ts';
 import { runInTransaction } from '../sql/send.ts';
-import { db, jsonRecordset, prepareStatement } from '../sql/sql.ts';
+import { db, jsonRecordset, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import type { ClaimedDelivery, DeliveryResult } from './deliver-webhooks.ts';
 import type { DeliveryState } from './deliveries.ts';
@@ -81,7 +81,7 @@ const storeEach = (q: QueryCreator<Tables & { o: OutcomeRow; held: { id: string 
     .returning(['d.company', 'd.id', 'd.webhook_id', 'd.state', 'd.once', 'd.due_at', 'o.succeeded']);
 
 /** Webhooks are locked before their deliveries, in the same order as when a webhook is deleted. */
-const storeAll = prepareStatement((p: { company: string; outcomes: string }) =>
+const storeAll = prepare((p: { company: string; outcomes: string }) =>
   db
     .with(
       (cte) => cte('o').materialized(),

@@ -1,6 +1,6 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { anyOfQuery, db, LOWEST_ID, lowestIdAtTime, prepareStatement, type RowKey } from '../sql/sql.ts';
+import { anyOf, db, LOWEST_ID, lowestIdAtTime, prepare, type RowKey } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 
 const DELIVERIES_KEPT_DAYS = 30;
@@ -17,10 +17,10 @@ const forgetting = (which: Expression<SqlBool>) => {
     .where('d.state', '<>', sql.lit('PENDING'))
     .orderBy('d.id')
     .limit(TRIMMED_AT_ONCE);
-  return db.deleteFrom('delivery').where('id', '=', anyOfQuery(ended)).returning('id');
+  return db.deleteFrom('delivery').where('id', '=', anyOf(ended)).returning('id');
 };
 
-const forgetOld = prepareStatement((p: { before: string }) => forgetting(d('d.id', '<', p.before)));
+const forgetOld = prepare((p: { before: string }) => forgetting(d('d.id', '<', p.before)));
 
 /** Forgets finished deliveries past their time, in small steps; gives whether there may be more. */
 export async function trimDeliveries(ctx: Context): Promise<boolean> {
@@ -29,7 +29,7 @@ export async function trimDeliveries(ctx: Context): Promise<boolean> {
   return length === TRIMMED_AT_ONCE;
 }
 
-const forgetOf = prepareStatement((p: RowKey & { after: string }) =>
+const forgetOf = prepare((p: RowKey & { after: string }) =>
   forgetting(d.and([d('d.company', '=', p.company), d('d.webhook_id', '=', p.id), d('d.id', '>', p.after)])),
 );
 

@@ -8,7 +8,7 @@ import { endOfLogExpression } from '../events/log.ts';
 import { MOST_EVENT_TYPES } from '../events/record-events.ts';
 import { describeInputFields, exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { idSchema, listSchema, mustBeError, storableText } from '../input.ts';
-import { db, prepareStatement, type RowKey } from '../sql/sql.ts';
+import { db, prepare, type RowKey } from '../sql/sql.ts';
 
 /** Types for subscription; a test goes to its webhook only. */
 export const subscribableEventTypes = eventTypes.filter((type) => type !== 'webhook.test');
@@ -109,7 +109,7 @@ export function webhookUrlFault(url: URL, { loopback }: { loopback: boolean }): 
 type Halt = RowKey & { state: 'PAUSED' | 'DISABLED'; reason: string | null; now: Date };
 
 /** Halts a webhook, while the transaction holds publishing; stores the position from which its events wait. */
-export const haltWebhook = prepareStatement(({ company, id, state, reason, now }: Halt) =>
+export const haltWebhook = prepare(({ company, id, state, reason, now }: Halt) =>
   db
     .updateTable('webhook')
     .set(({ fn, ref }) => ({

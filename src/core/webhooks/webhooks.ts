@@ -13,7 +13,7 @@ import { type ItemsPage, readItemsPage, readOneRow } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeSql, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
 import { runInTransaction } from '../sql/send.ts';
-import { db, isId, newId, prepareStatement, type RowKey } from '../sql/sql.ts';
+import { db, isId, newId, prepare, type RowKey } from '../sql/sql.ts';
 import { newWebhookSecret } from './sender.ts';
 import { deleteEndedDeliveries } from './trim-deliveries.ts';
 import {
@@ -162,7 +162,7 @@ export const webhookResource: Resource = {
   missing: () => new WebhookNotFound(),
 };
 
-const lockOne = prepareStatement((p: RowKey) =>
+const lockOne = prepare((p: RowKey) =>
   db
     .selectFrom('webhook as w')
     .select(jsonObjectExpression<Webhook>(webhookJson).as('json'))
@@ -171,7 +171,7 @@ const lockOne = prepareStatement((p: RowKey) =>
     .forNoKeyUpdate(),
 );
 
-const contractsWaiting = prepareStatement((p: RowKey) =>
+const contractsWaiting = prepare((p: RowKey) =>
   db
     .selectFrom('delivery as d')
     .innerJoin('event as e', 'e.id', 'd.event_id')
