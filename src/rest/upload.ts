@@ -3,8 +3,7 @@ import busboy from 'busboy';
 import type { Context } from '../core/context.ts';
 import { DomainError, FleetIdMissing, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
 import { mayBeTableFile, notTableMessage } from '../core/imports/csv/head.ts';
-import type { TemporaryFile } from '../core/imports/temporary-file.ts';
-import { spoolUpload } from '../core/imports/upload-limit.ts';
+import { spoolUpload } from '../core/imports/run.ts';
 import { piecesOf, tornForm } from '../http/multipart.ts';
 
 export interface Upload {
@@ -17,10 +16,7 @@ export interface Upload {
 
 const limits = { files: 1, fields: 20, parts: 30, fieldNameSize: 100, fieldSize: 1024, headerPairs: 20 };
 
-/**
- * Opens the upload of a request: a form, or the file as the body, for the fleet that the address names. Throws FleetIdMissing,
- * UnsupportedMediaType, ValidationFailed, and what spoolUpload throws.
- */
+/** Opens a form, or the file as the body. Throws FleetIdMissing, UnsupportedMediaType, ValidationFailed, and as `spoolUpload`. */
 export async function readUpload(ctx: Context, req: IncomingMessage, fromQuery: unknown): Promise<Upload> {
   const fleetId = typeof fromQuery === 'string' && fromQuery.trim() ? fromQuery : undefined;
   const type = req.headers['content-type'] ?? '';
@@ -61,7 +57,7 @@ async function readForm(ctx: Context, req: IncomingMessage, fromQuery: string | 
   whole.promise.catch(() => {});
   let fleetId = fromQuery;
   let hasFile = false;
-  let aside: Promise<TemporaryFile> | undefined;
+  let aside: ReturnType<typeof spoolUpload> | undefined;
 
   async function discard(): Promise<void> {
     // The rest of the body is read and dropped: a client reads the answer only after sending.

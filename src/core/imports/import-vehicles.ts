@@ -1,5 +1,4 @@
 import { createHash, type Hash } from 'node:crypto';
-import { sql } from 'kysely';
 import type { z } from 'zod';
 import { authorize, type Context, contextWithoutClient } from '../context.ts';
 import {
@@ -13,8 +12,8 @@ import {
 import { requireFleet } from '../fleets/fleets.ts';
 import { IDEMPOTENCY_HOURS } from '../idempotency.ts';
 import { readInput } from '../input.ts';
-import { primarySender, runInTransaction } from '../sql/send.ts';
-import { db, holdAdvisoryLock, newId, prepare } from '../sql/sql.ts';
+import { runInTransaction } from '../sql/send.ts';
+import { asTimestamptz, db, holdAdvisoryLock, newId, prepare } from '../sql/sql.ts';
 import { limitPieces } from './csv/limits.ts';
 import {
   findFirstRejections,
@@ -25,17 +24,18 @@ import {
   readImport,
 } from './imports.ts';
 import {
-  deleteImportRows,
+  deleteRejectedRows,
+  deleteStagedBatches,
   failImport,
   IMPORT_LEASE_SECONDS,
   isImportUnderWay,
   keepImportAlive,
+  limitUploads,
   prepareImportUpdate,
 } from './run.ts';
 import { ImportStaging } from './staging.ts';
 import { storeImport } from './store.ts';
 import type { TableLayout } from './table.ts';
-import { limitUploads } from './upload-limit.ts';
 
 export interface UploadedFile {
   file: AsyncIterable<Buffer>;
@@ -78,7 +78,7 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
     await ctx.services.files.read(bytes, {
       company,
       signal: upload.signal,
-      onLayout: (layout) => keepLayout(primarySender(ctx), { ...run, ...layout }),
+      onLayout: (layout) => keepLayout(ctx, { ...run, ...layout }),
       onBatch: (batch) => staging.add(batch),
     });
     await staging.end();
@@ -105,14 +105,14 @@ async function* hashed(file: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<
 }
 
 async function reportOf(ctx: Context, run: ImportRow, repeated: boolean): Promise<ImportedVehicles> {
-  const { company, id: importId, sheet, received, created, existing, rejected: refused, duplicates } = run;
+  const { sheet, received, created, existing, rejected: refused, duplicates } = run;
   const summary = { received, created, existing, rejected: refused };
-  const rejected = refused > 0 ? await findFirstRejections(primarySender(ctx), { company, importId }) : [];
+  const rejected = refused > 0 ? await findFirstRejections(ctx, run) : [];
   if (run.state === 'FAILED') {
     throw new ValidationFailed(
       rejected.map(({ row, code, message }) => ({ path: `row ${row}`, code, message })),
       run.failure ?? undefined,
-      { importId, sheet, summary, rejected, duplicates },
+      { importId: run.id, sheet, summary, rejected, duplicates },
       refused - rejected.length,
     );
   }
@@ -121,22 +121,15 @@ async function reportOf(ctx: Context, run: ImportRow, repeated: boolean): Promis
 
 type ImportOptions = Pick<z.output<typeof importVehiclesInput>, 'fleetId' | 'importId' | 'mode' | 'dryRun'>;
 
-/**
- * Opens the import. A completed one with this id or (for 24 hours) key is `repeated`, as is one whose rows were rejected under
- * this key; one that failed otherwise is replaced.
- */
+/** Opens the import; `repeated` is one of its id or (for 24 hours) key that completed, or of its key that was refused. */
 export async function beginImport(ctx: Context, company: string, options: ImportOptions, key = '') {
   const { importId = null, fleetId, mode, dryRun } = options;
   const now = ctx.now();
   return runInTransaction(ctx, async () => {
     // Two uploads of a company at once could both pass the limit.
-    await holdAdvisoryLock(primarySender(ctx), { name: JSON.stringify(['uploads', company]) });
-    await forgetKey(primarySender(ctx), {
-      company,
-      key,
-      before: new Date(now.getTime() - IDEMPOTENCY_HOURS * 3_600_000),
-    });
-    const [before] = await findBefore(primarySender(ctx), { company, id: importId, key, now });
+    await holdAdvisoryLock(ctx, { name: JSON.stringify(['uploads', company]) });
+    await forgetKey(ctx, { company, key, before: new Date(now.getTime() - IDEMPOTENCY_HOURS * 3_600_000) });
+    const [before] = await findBefore(ctx, { company, id: importId, key, now });
     if (before) {
       if (!isSame(before, options)) throw new IdempotencyKeyReused();
       const refused = before.state === 'FAILED' && before.digest !== null && before.idempotencyKey === key;
@@ -146,12 +139,14 @@ export async function beginImport(ctx: Context, company: string, options: Import
       }
     }
     await limitUploads(ctx, company);
-    if (before) await deleteImportRows(ctx, before);
+    if (before) {
+      await deleteStagedBatches(ctx, before);
+      await deleteRejectedRows(ctx, before);
+    }
     const { id, idempotencyKey } = before ?? { id: importId ?? newId(), idempotencyKey: key || null };
     const lease = new Date(now.getTime() + IMPORT_LEASE_SECONDS * 1000);
-    const given = { id, company, fleetId, mode, dryRun, idempotencyKey, now, lease };
-    const [opened] = await open(primarySender(ctx), given);
-    const [run] = opened ? await readImport(primarySender(ctx), { company, id: opened.id }) : [];
+    const [opened] = await open(ctx, { id, company, fleetId, mode, dryRun, idempotencyKey, now, lease });
+    const [run] = opened ? await readImport(ctx, { company, id: opened.id }) : [];
     if (opened && !run) throw new FleetNotFound();
     if (!run) throw new ValidationFailed([{ path: 'importId', code: 'TAKEN', message: 'is taken; choose another' }]);
     ctx.services.changes.announce('import', run.id);
@@ -165,14 +160,14 @@ const forgetKey = prepare((p: { company: string; key: string; before: Date }) =>
     .set({ idempotency_key: null })
     .where('company', '=', p.company)
     .where('idempotency_key', '=', p.key)
-    .where('started_at', '<=', sql<string>`${p.before}::timestamptz`),
+    .where('started_at', '<=', asTimestamptz(p.before)),
 );
 
 const findBefore = prepare((p: { company: string; id: string | null; key: string; now: Date }) =>
   db
     .selectFrom('import')
     .select(importColumns)
-    .select(({ eb }) => eb('import.due_at', '<=', sql<string>`${p.now}::timestamptz`).as('abandoned'))
+    .select(({ eb }) => eb('import.due_at', '<=', asTimestamptz(p.now)).as('abandoned'))
     .where('import.company', '=', p.company)
     .where(({ eb, or }) => or([eb('import.id', '=', p.id), eb('import.idempotency_key', '=', p.key)]))
     // An import that its process is just ending looks abandoned: its end is awaited.
@@ -183,22 +178,9 @@ type NewImport = Pick<ImportRow, 'id' | 'company' | 'fleetId' | 'mode' | 'dryRun
 
 /** The columns of an import that begins again. */
 const restarted = [
-  'state',
-  'received',
-  'created',
-  'existing',
-  'rejected',
-  'duplicates',
-  'columns',
-  'delimiter',
-  'sheet',
-  'digest',
-  'failure',
-  'started_at',
-  'storing_since',
-  'finished_at',
-  'due_at',
-] as const;
+  ...(['state', 'received', 'created', 'existing', 'rejected', 'duplicates', 'columns', 'delimiter'] as const),
+  ...(['sheet', 'digest', 'failure', 'started_at', 'storing_since', 'finished_at', 'due_at'] as const),
+];
 
 /** Inserts an import, or begins it again. A deletion would wait for a process that still stores the same import. */
 const open = prepare((p: NewImport & { now: Date; lease: Date }) =>

@@ -9,7 +9,7 @@ import { idSchema } from '../input.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeExpression, jsonMembersOf, jsonSql } from '../sql/selection.ts';
 import { newestReadSender } from '../sql/send.ts';
-import { db, isId, prepare } from '../sql/sql.ts';
+import { db, isId, prepare, type RowKey } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { addOptionFields, addSummarySchema, refusedValueFields, rejectionCodes } from '../vehicles/vin-lists.ts';
 
@@ -93,12 +93,12 @@ export async function getImport(ctx: Context, input: { id: string }): Promise<Im
   return run;
 }
 
-export const findFirstRejections = prepare((p: { company: string; importId: string }) =>
+export const findFirstRejections = prepare((p: RowKey) =>
   db
     .selectFrom('import_rejection')
     .select(['row', 'value', 'code', 'message'])
     .where('company', '=', p.company)
-    .where('import_id', '=', p.importId)
+    .where('import_id', '=', p.id)
     .orderBy('row')
     .limit(MOST_ROWS_SHOWN),
 );
@@ -151,7 +151,7 @@ export const importColumns = [
   isoTimeExpression(importExpressionBuilder.ref('import.finished_at')).as('finishedAt'),
 ] as const;
 
-export const readImport = prepare((p: { company: string; id: string }) =>
+export const readImport = prepare((p: RowKey) =>
   db
     .selectFrom('import')
     .select(importColumns)

@@ -1,29 +1,27 @@
 import { sql, type Updateable } from 'kysely';
-import type { Context } from '../context.ts';
-import { type DomainError, FleetNotFound, Unavailable } from '../errors.ts';
-import { primarySender, runInTransaction } from '../sql/send.ts';
-import { anyOfIds, db, prepare } from '../sql/sql.ts';
+import { authorize, type Context } from '../context.ts';
+import { type DomainError, FleetNotFound, RateLimited, Unavailable } from '../errors.ts';
+import { runInTransaction } from '../sql/send.ts';
+import { anyOfIds, asTimestamptz, db, prepare, type RowKey } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { type ImportRow, type ImportState, importColumns, importExpressionBuilder, readImport } from './imports.ts';
 
 /** The lease of a process on its running import; after it, the import counts as abandoned. */
 export const IMPORT_LEASE_SECONDS = 30;
 const RENEWED_EVERY_MS = 10_000;
+const RETRY_SECONDS = 5;
 
-type ImportKey = Pick<ImportRow, 'company' | 'id'>;
-export type ImportRunKey = ImportKey & Pick<ImportRow, 'startedAt'>;
+export type ImportRunKey = RowKey & Pick<ImportRow, 'startedAt'>;
 
-export const isImportUnderWay = (state: ImportState): boolean => state === 'RUNNING' || state === 'STORING';
-const underWay = importExpressionBuilder('import.state', 'in', [
-  sql.lit<ImportState>('RUNNING'),
-  sql.lit<ImportState>('STORING'),
-]);
+const UNDER_WAY: readonly ImportState[] = ['RUNNING', 'STORING'];
+export const isImportUnderWay = (state: ImportState): boolean => UNDER_WAY.includes(state);
+const underWay = importExpressionBuilder('import.state', 'in', UNDER_WAY.map(sql.lit));
 
 export const stillRunningCondition = (p: ImportRunKey) =>
   importExpressionBuilder.and([
     importExpressionBuilder('import.id', '=', p.id),
     importExpressionBuilder('import.company', '=', p.company),
-    importExpressionBuilder('import.started_at', '=', sql<string>`${p.startedAt}::timestamptz`),
+    importExpressionBuilder('import.started_at', '=', asTimestamptz(p.startedAt)),
     underWay,
   ]);
 
@@ -39,10 +37,40 @@ const renewLease = prepareImportUpdate((p: { until: Date }) => ({ due_at: p.unti
 export function keepImportAlive(ctx: Context, run: ImportRunKey): () => void {
   const renew = () => {
     const until = new Date(ctx.now().getTime() + IMPORT_LEASE_SECONDS * 1000);
-    renewLease(primarySender(ctx), { ...run, until }).catch(() => {});
+    renewLease(ctx, { ...run, until }).catch(() => {});
   };
   const timer = setInterval(renew, RENEWED_EVERY_MS);
   return () => clearInterval(timer);
+}
+
+/** Keeps a file on disk until its fleet is known. Throws Forbidden, PayloadTooLarge and RateLimited. */
+export async function spoolUpload(ctx: Context, file: AsyncIterable<Buffer>) {
+  const company = authorize(ctx, 'fleets:write');
+  const { spooling, disk } = ctx.services.files;
+  const waiting = spooling.held(company);
+  return spooling.run(company, async () => {
+    await limitUploads(ctx, company, waiting);
+    return disk.keep(file, company);
+  });
+}
+
+const countRunning = prepare((p: { company: string; now: Date }) =>
+  db
+    .selectFrom('import')
+    .select(sql<number>`count(*)::int`.as('count'))
+    .where('company', '=', p.company)
+    .where('due_at', '>', asTimestamptz(p.now)),
+);
+
+/** Throws RateLimited beyond LIMIT_UPLOADS. `waiting` are the company's files that are being kept already. */
+export async function limitUploads(ctx: Context, company: string, waiting = 0): Promise<void> {
+  const limit = ctx.services.config.LIMIT_UPLOADS;
+  const [running] = await countRunning(ctx, { company, now: ctx.now() });
+  if ((running?.count ?? 0) + waiting < limit) return;
+  throw new RateLimited(
+    RETRY_SECONDS,
+    `At most ${limit} uploads of a company run at once, and as many are running. Try again in ${RETRY_SECONDS} s.`,
+  );
 }
 
 const fail = prepareImportUpdate((p: { failure: string; now: Date }) => ({
@@ -55,9 +83,9 @@ const fail = prepareImportUpdate((p: { failure: string; now: Date }) => ({
 /** Ends an import without effect on its fleet, unless it has ended or was started anew. */
 export async function failImport(ctx: Context, run: ImportRunKey, failure: string): Promise<void> {
   await runInTransaction(ctx, async () => {
-    const [failed] = await fail(primarySender(ctx), { ...run, failure, now: ctx.now() });
+    const [failed] = await fail(ctx, { ...run, failure, now: ctx.now() });
     if (failed) ctx.services.changes.emit('outcome', 'import', 'FAILED', 1);
-    await forgetUnowned(primarySender(ctx), {});
+    await forgetUnowned(ctx, {});
     ctx.services.changes.announce('import', run.id);
   });
 }
@@ -66,16 +94,16 @@ const findAbandoned = prepare((p: { now: Date }) =>
   db
     .selectFrom('import')
     .select(importColumns)
-    .where('import.due_at', '<=', sql<string>`${p.now}::timestamptz`)
+    .where('import.due_at', '<=', asTimestamptz(p.now))
     .orderBy('import.due_at')
     .limit(sql.lit(10)),
 );
 
 /** Fails imports whose lease has run out, and removes batches that deleted imports have left. */
 export async function failAbandonedImports(ctx: Context): Promise<void> {
-  const abandoned = await findAbandoned(primarySender(ctx), { now: ctx.now() });
+  const abandoned = await findAbandoned(ctx, { now: ctx.now() });
   for (const run of abandoned) await failImport(ctx, run, 'The process that read the upload has gone.');
-  await forgetUnowned(primarySender(ctx), {});
+  await forgetUnowned(ctx, {});
 }
 
 /** Deletes the batches of imports that do not run or were deleted. */
@@ -94,30 +122,24 @@ const forgetUnowned = prepare(() =>
     ),
 );
 
-export const deleteStagedBatches = prepare((p: ImportKey) =>
+export const deleteStagedBatches = prepare((p: RowKey) =>
   db.deleteFrom('import_batch').where('company', '=', p.company).where('import_id', '=', p.id),
 );
 const forgetImports = prepare((p: { company: string; ids: readonly string[] }) =>
   db.deleteFrom('import').where('company', '=', p.company).where('id', '=', anyOfIds(p.ids)),
 );
 
-const forgetRejected = prepare((p: ImportKey) =>
+export const deleteRejectedRows = prepare((p: RowKey) =>
   db.deleteFrom('import_rejection').where('company', '=', p.company).where('import_id', '=', p.id),
 );
-
-/** Deletes the staged and the rejected rows of an import. */
-export async function deleteImportRows(ctx: Context, { company, id }: ImportKey): Promise<void> {
-  await deleteStagedBatches(ctx, { company, id });
-  await forgetRejected(ctx, { company, id });
-}
 
 /** The error of an import that cannot go on: FleetNotFound where it was deleted with its fleet, else Unavailable. */
 export async function importEndedError(
   ctx: Context,
-  { company, id }: ImportKey,
+  run: RowKey,
   message = 'The upload was taken for dead. Nothing was stored; send it again.',
 ): Promise<DomainError> {
-  const [left] = await readImport(primarySender(ctx), { company, id });
+  const [left] = await readImport(ctx, run);
   return left ? new Unavailable(message) : new FleetNotFound();
 }
 
@@ -130,7 +152,7 @@ const lockOld = prepare((p: { before: Date }) =>
   db
     .selectFrom('import')
     .select(['company', 'id'])
-    .where('finished_at', '<', sql<string>`${p.before}::timestamptz`)
+    .where('finished_at', '<', asTimestamptz(p.before))
     .where('state', 'in', [sql.lit<ImportState>('COMPLETED'), sql.lit<ImportState>('FAILED')])
     .orderBy('finished_at')
     .limit(IMPORTS_AT_ONCE)
@@ -139,7 +161,7 @@ const lockOld = prepare((p: { before: Date }) =>
 );
 
 /** The rows of an import up to the one after the first `offset`: a range, so that any plan looks at each row once. */
-const forgetRejections = prepare((p: ImportKey & { offset: number }) =>
+const forgetRejections = prepare((p: RowKey & { offset: number }) =>
   db
     .deleteFrom('import_rejection')
     .where('company', '=', p.company)
@@ -162,21 +184,21 @@ const forgetRejections = prepare((p: ImportKey & { offset: number }) =>
 /** Deletes imports that are past IMPORTS_KEEP_DAYS with their rejected rows, in small steps; gives whether more are left. */
 export async function trimImports(ctx: Context): Promise<boolean> {
   const before = new Date(ctx.now().getTime() - ctx.services.config.IMPORTS_KEEP_DAYS * 86_400_000);
-  return runInTransaction(ctx, async () => forgetSome(ctx, await lockOld(primarySender(ctx), { before })));
+  return runInTransaction(ctx, async () => forgetSome(ctx, await lockOld(ctx, { before })));
 }
 
 /** Deletes a first part of these imports and their rejected rows; gives whether more are left. */
-async function forgetSome(ctx: Context, imports: readonly ImportKey[]): Promise<boolean> {
+async function forgetSome(ctx: Context, imports: readonly RowKey[]): Promise<boolean> {
   let room = REJECTIONS_AT_ONCE;
-  const emptied = new Set<ImportKey>();
+  const emptied = new Set<RowKey>();
   for (const one of imports) {
-    room -= (await forgetRejections(primarySender(ctx), { ...one, offset: room - 1 })).length;
+    room -= (await forgetRejections(ctx, { ...one, offset: room - 1 })).length;
     if (room === 0) break;
     emptied.add(one);
   }
   for (const [company, own] of Map.groupBy(imports, (one) => one.company)) {
     const ids = own.filter((one) => emptied.has(one)).map(({ id }) => id);
-    await forgetImports(primarySender(ctx), { company, ids });
+    await forgetImports(ctx, { company, ids });
   }
   return room === 0 || imports.length === IMPORTS_AT_ONCE;
 }
@@ -192,4 +214,4 @@ const findOfFleet = prepare((p: { company: string; fleetId: string }) =>
 
 /** Deletes some imports of a fleet with their rejected rows; gives whether more may be left. */
 export const deleteFleetImports = async (ctx: Context, company: string, fleetId: string): Promise<boolean> =>
-  forgetSome(ctx, await findOfFleet(primarySender(ctx), { company, fleetId }));
+  forgetSome(ctx, await findOfFleet(ctx, { company, fleetId }));

@@ -1,7 +1,7 @@
 import { type Expression, expressionBuilder, sql } from 'kysely';
 import { type EventOrigin, eventsClause, MOST_EVENT_VEHICLES } from '../events/record-events.ts';
 import { fleetExistsExpression } from '../fleets/fleet.ts';
-import { db, prepare, prepareStatementVariants } from '../sql/sql.ts';
+import { db, prepare, prepareStatementVariants, type RowKey } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { otherFleetRejection } from '../vehicles/add-vehicles.ts';
 import {
@@ -16,9 +16,7 @@ const batch = expressionBuilder<{ b: Tables['import_batch'] }, 'b'>();
 const row = expressionBuilder<{ r: VinRow }, 'r'>();
 const count = sql<number>`count(*)::int`;
 
-type Staged = { importId: string; company: string };
-
-const stagedRows = (p: Staged) =>
+const stagedRows = (p: RowKey) =>
   db
     .selectFrom([
       'import_batch as b',
@@ -28,7 +26,7 @@ const stagedRows = (p: Staged) =>
       ),
     ])
     .where('b.company', '=', p.company)
-    .where('b.import_id', '=', p.importId);
+    .where('b.import_id', '=', p.id);
 
 /** VINs in the order of their characters, whatever the database's own is. */
 const byCharacters = (vin: Expression<string>) => sql<string>`${vin} collate "C"`;
@@ -37,7 +35,7 @@ const byCharacters = (vin: Expression<string>) => sql<string>`${vin} collate "C"
  * Each VIN once, in its first row; with `unknown` only those that the company has not. They are looked up below the sort, before
  * the statement inserts any: among rows that it has just inserted, a look-up may read all.
  */
-function firstRows(p: Staged, unknown = false) {
+function firstRows(p: RowKey, unknown = false) {
   const vin = byCharacters(row.ref('r.vin'));
   return stagedRows(p)
     .$if(unknown, (rows) => rows.where(fleetWith(p.company, row.ref('r.vin')), 'is', null))
@@ -55,17 +53,17 @@ const anyFleetWith = (company: string, vin: Expression<string>) =>
 const fleetWith = (company: string, vin: Expression<string>) =>
   anyFleetWith(company, vin).where(fleetExistsExpression('v', company));
 
-export const findStagedBatches = prepare((p: Staged) =>
+export const findStagedBatches = prepare((p: RowKey) =>
   db
     .selectFrom('import_batch')
-    .select('first_row')
+    .select(({ ref }) => ['first_row', sql<number>`cardinality(${ref('rows')})`.as('count')])
     .where('company', '=', p.company)
-    .where('import_id', '=', p.importId)
+    .where('import_id', '=', p.id)
     .orderBy('first_row'),
 );
 
 /** The VINs of a batch in fleets that are being deleted: looked up one by one, since a join may read all of a fleet for each. */
-export const findVinsInDeletion = prepare((p: Staged & { first_row: number }) =>
+export const findVinsInDeletion = prepare((p: RowKey & { first_row: number }) =>
   db
     .selectFrom(
       stagedRows(p)
@@ -79,32 +77,18 @@ export const findVinsInDeletion = prepare((p: Staged & { first_row: number }) =>
     .distinct(),
 );
 
-export const countStagedRows = prepare((p: Staged) =>
-  db
-    .selectFrom('import_batch')
-    .select(({ ref }) => sql<number>`coalesce(sum(cardinality(${ref('rows')})), 0)::int`.as('count'))
-    .where('company', '=', p.company)
-    .where('import_id', '=', p.importId),
-);
+export const countNewVehicles = prepare((p: RowKey) => db.selectFrom(firstRows(p, true)).select(count.as('count')));
 
-export const countNewVehicles = prepare((p: Staged) => db.selectFrom(firstRows(p, true)).select(count.as('count')));
-
-/** UUIDv7 of one moment for rows that a statement makes: 20 digits as `prefix`, and a counter that begins behind `start`. */
-export interface NewIdRange {
-  prefix: string;
-  start: number;
-}
+/** At most `most` UUIDv7 of one moment: 20 digits as `prefix`, and a counter that begins behind `start`. */
+export type NewIdRange = { prefix: string; start: number; most: number };
 
 const idAt = ({ prefix, start }: NewIdRange, counter: Expression<number>) =>
   sql<string>`(${prefix}::text || to_hex(${start}::bigint + ${counter}))::uuid`;
 
 /** `known`: the company has vehicles. `beside`: another upload has some of the same VINs. */
-type Insertion = Staged & NewVehicleParams & NewIdRange & { known: true | null; beside: true | null };
+type Insertion = RowKey & NewVehicleParams & NewIdRange & { known: true | null; beside: true | null };
 
-/**
- * In the order of VINs: opposite uploads then cannot wait for each other, and ids and VINs rise together, so that indexes grow at
- * one end. `on conflict` makes every row dearer, so it is there only if needed.
- */
+/** In the order of VINs: opposite uploads cannot wait for each other, and indexes grow at one end. `on conflict` is expensive. */
 export const insertStagedVehicles = prepareStatementVariants<Insertion>()(['known', 'beside'], (p, has) =>
   db
     .insertInto('vehicle')
@@ -119,15 +103,15 @@ export const insertStagedVehicles = prepareStatementVariants<Insertion>()(['know
     .$if(has.beside, (q) => q.onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing())),
 );
 
-type Inserted = NewIdRange & { company: string; staged: number };
+type Inserted = NewIdRange & { company: string };
 
-/** The vehicles with ids up to that of the last row that was staged. */
+/** The vehicles with ids of this range. */
 const inserted = (p: Inserted) =>
   db
     .selectFrom('vehicle as v')
     .where('v.company', '=', p.company)
     .where('v.id', '>', idAt(p, sql`0`))
-    .where('v.id', '<=', idAt(p, sql`${p.staged}::int`));
+    .where('v.id', '<=', idAt(p, sql`${p.most}::int`));
 
 export const countInsertedVehicles = prepare((p: Inserted) =>
   inserted(p)
@@ -135,10 +119,7 @@ export const countInsertedVehicles = prepare((p: Inserted) =>
     .groupBy('v.status'),
 );
 
-/**
- * Records the new vehicles, a stretch of ids for each event, in one pass: planned without statistics, a look-up for each stretch
- * might read all of the company's vehicles.
- */
+/** A stretch of ids for each event, in one pass: planned without statistics, a look-up for each might read all vehicles. */
 export const recordAddedVehicles = prepare((p: EventOrigin & Inserted & { fleetId: string; data: string }) => {
   const counter = sql<number>`(('x' || right(${sql.ref('v.id')}::text, 12))::bit(48)::bigint - ${p.start}::bigint)`;
   const facts = inserted(p)
@@ -155,7 +136,7 @@ export const recordAddedVehicles = prepare((p: EventOrigin & Inserted & { fleetI
   return eventsClause(db, p, { 'vehicle.added': facts });
 });
 
-const stagedCells = (p: Staged) =>
+const stagedCells = (p: RowKey) =>
   db
     .selectFrom([
       'import_batch as b',
@@ -163,10 +144,10 @@ const stagedCells = (p: Staged) =>
         unnest(${batch.ref('b.vins')}), json_array_elements(${batch.ref('b.cells')}))`.as<'r'>(sql`r(row, vin, cells)`),
     ])
     .where('b.company', '=', p.company)
-    .where('b.import_id', '=', p.importId);
+    .where('b.import_id', '=', p.id);
 
 /** Rejects the rows whose VIN another fleet has, and counts them; at most `room` are kept for the report. */
-export const rejectStagedRows = prepare((p: Staged & { fleetId: string; room: number }) =>
+export const rejectStagedRows = prepare((p: RowKey & { fleetId: string; room: number }) =>
   db
     .with('kept', (q) =>
       q
@@ -193,7 +174,7 @@ export const rejectStagedRows = prepare((p: Staged & { fleetId: string; room: nu
     .where(({ ref }) => fleetWith(p.company, ref('r.vin')), '<>', p.fleetId),
 );
 
-export const findDuplicateRows = prepare((p: Staged & { fleetId: string }) =>
+export const findDuplicateRows = prepare((p: RowKey & { fleetId: string }) =>
   db
     .selectFrom(
       stagedRows(p)

@@ -1,6 +1,5 @@
 import { type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { primarySender } from '../sql/send.ts';
 import { db, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { type ImportRow, rejectionColumns } from './imports.ts';
@@ -51,15 +50,14 @@ export class ImportStaging {
 
   async #write(good: ValidCsvRows | null, rejected: readonly RejectedCsvRow[]): Promise<void> {
     if (good) {
-      const [staged] = await stage(primarySender(this.#ctx), { ...this.#run, ...good });
+      const [staged] = await stage(this.#ctx, { ...this.#run, ...good });
       if (!staged) throw await importEndedError(this.#ctx, this.#run);
     }
     const rows = rejected.slice(0, this.#ctx.services.config.LIMIT_REJECTED_ROWS - this.kept);
     if (rows.length > 0) {
       this.kept += rows.length;
       const { company, id: import_id } = this.#run;
-      const json = JSON.stringify(rows.map((row) => ({ company, import_id, ...row })));
-      await keepRejected(primarySender(this.#ctx), { rows: json });
+      await keepRejected(this.#ctx, { rows: JSON.stringify(rows.map((row) => ({ company, import_id, ...row }))) });
     }
     this.#timer ??= setTimeout(() => void this.#show('RUNNING').catch(() => {}), PROGRESS_EVERY_MS);
   }
@@ -68,13 +66,7 @@ export class ImportStaging {
   async #show(state: 'RUNNING' | 'STORING', storingSince: Date | null = null): Promise<boolean> {
     this.#timer = undefined;
     const { received, rejected } = this;
-    const [shown] = await showProgress(primarySender(this.#ctx), {
-      ...this.#run,
-      state,
-      storingSince,
-      received,
-      rejected,
-    });
+    const [shown] = await showProgress(this.#ctx, { ...this.#run, state, storingSince, received, rejected });
     if (shown) this.#ctx.services.changes.announce('import', this.#run.id);
     return shown !== undefined;
   }

@@ -4,7 +4,7 @@ import { violatedConstraint } from '../database-errors.ts';
 import { callerOrigin, recordEvents } from '../events/record-events.ts';
 import { hasFleetsInDeletion, shareLockFleet } from '../fleets/fleets.ts';
 import { scheduleNow } from '../schedule.ts';
-import { countWrittenRows, primarySender, runInTransaction } from '../sql/send.ts';
+import { countWrittenRows, runInTransaction } from '../sql/send.ts';
 import { db, newId, prepare } from '../sql/sql.ts';
 import { refreshStatistics } from '../statistics.ts';
 import { deleteLeftoverVehicles } from '../vehicles/delete-vehicles.ts';
@@ -15,7 +15,6 @@ import { deleteStagedBatches, importEndedError, prepareImportUpdate } from './ru
 import {
   countInsertedVehicles,
   countNewVehicles,
-  countStagedRows,
   findDuplicateRows,
   findStagedBatches,
   findVinsInDeletion,
@@ -31,10 +30,7 @@ type StoreMode = 'insert' | 'beside' | 'count' | 'refuse';
 
 class AtomicRejection extends Error {}
 
-/**
- * Stores what was set aside, in one transaction, and ends the import; in mode atomic with a rejected row it stores none. Throws
- * Unavailable if the database has lost some of it.
- */
+/** Stores the staged rows and ends the import, in one transaction. Throws Unavailable if the database has lost some of them. */
 export async function storeImport(ctx: Context, run: ImportRow, staging: ImportStaging): Promise<ImportRow> {
   let mode: StoreMode = run.dryRun ? 'count' : run.mode === 'atomic' && staging.rejected > 0 ? 'refuse' : 'insert';
   for (;;) {
@@ -84,27 +80,28 @@ async function store(ctx: Context, run: ImportRow, staging: ImportStaging, mode:
     // The statements below are about the whole file: they may take long, sort in memory, and gain nothing from a compiler.
     // Each VIN is looked up in the index, even where the planner takes the table for empty, since it fills meanwhile.
     // Vehicles that other transactions have not committed are waited for.
-    await takeTime(primarySender(ctx), {});
-    await needAll(ctx, run, staging.good);
-    const ids = idsOfOneStatement();
+    await takeTime(ctx, {});
+    const staged = (await findStagedBatches(ctx, run)).reduce((sum, { count }) => sum + count, 0);
+    // An unlogged table is empty after a crash of the database: half a file must not pass for the whole.
+    if (staged !== staging.good) throw await importEndedError(ctx, run, LOST);
+    const ids = idsOfOneStatement(staging.good);
     const written = staging.good === 0 ? 0 : await createVehicles(ctx, run, ids, mode);
     const stays = written > 0 && mode !== 'count';
-    // Analysed in this transaction, which alone sees the new vehicles: the next statements, and the first after the commit,
-    // look them up.
+    // Analysed here, since only this transaction sees the new vehicles, and the next statements look them up.
     if (stays) await refreshStatistics(ctx, written);
-    const created = stays ? await countCreated(ctx, run, ids, staging.good) : written;
+    const created = stays ? await countCreated(ctx, run, ids) : written;
     // New vehicles hold their fleet as well; without any, the events below must not follow the fleet's deletion.
     await shareLockFleet(ctx, run.company, run.fleetId);
     // Vehicles that were not created are there already, in this fleet or in another.
     const elsewhere = created < staging.good ? await rejectElsewhere(ctx, run, staging) : 0;
     const existing = staging.good - created - elsewhere;
-    const duplicates = existing > 0 ? await findDuplicateRows(primarySender(ctx), stagedBy(run)) : [];
+    const duplicates = existing > 0 ? await findDuplicateRows(ctx, run) : [];
     const rejected = staging.rejected + elsewhere;
     if ((mode === 'insert' || mode === 'beside') && run.mode === 'atomic' && rejected > 0) throw new AtomicRejection();
-    await deleteStagedBatches(primarySender(ctx), run);
+    await deleteStagedBatches(ctx, run);
     const failure = mode === 'count' ? null : failureOf(mode, staging.received, rejected);
     const succeeds = failure === null;
-    const [ended] = await endImport(primarySender(ctx), {
+    const [ended] = await endImport(ctx, {
       ...run,
       state: succeeds ? 'COMPLETED' : 'FAILED',
       received: staging.received,
@@ -115,9 +112,9 @@ async function store(ctx: Context, run: ImportRow, staging: ImportStaging, mode:
       failure,
       now: ctx.now(),
     });
-    const [done] = ended ? await readImport(primarySender(ctx), run) : [];
+    const [done] = ended ? await readImport(ctx, run) : [];
     if (!done) throw await importEndedError(ctx, run);
-    if (mode !== 'count' && succeeds) await recordImport(ctx, done, ids, staging.good);
+    if (mode !== 'count' && succeeds) await recordImport(ctx, done, ids);
     return done;
   });
 }
@@ -129,23 +126,10 @@ function failureOf(mode: StoreMode, received: number, rejected: number): string 
   return `${rejected} of ${received} rows were refused, so nothing was stored (mode atomic).`;
 }
 
-/** An unlogged table is empty after a crash of the database: half a file must not pass for the whole. */
-async function needAll(ctx: Context, run: ImportRow, good: number): Promise<void> {
-  const [staged] = await countStagedRows(primarySender(ctx), stagedBy(run));
-  if (staged?.count === good) return;
-  const lost = 'The database lost part of the file while it arrived. Nothing was stored; send it again.';
-  throw await importEndedError(ctx, run, lost);
-}
+const LOST = 'The database lost part of the file while it arrived. Nothing was stored; send it again.';
 
-const stagedBy = ({ id, company, fleetId }: ImportRow) => ({ importId: id, company, fleetId });
-
-async function countCreated(
-  ctx: Context,
-  { company, fleetId }: ImportRow,
-  ids: NewIdRange,
-  staged: number,
-): Promise<number> {
-  const counts = await countInsertedVehicles(primarySender(ctx), { ...ids, company, staged });
+async function countCreated(ctx: Context, { company, fleetId }: ImportRow, ids: NewIdRange): Promise<number> {
+  const counts = await countInsertedVehicles(ctx, { ...ids, company });
   await updateVehicleTally(
     ctx,
     counts.map((one) => ({ ...one, company, fleet_id: fleetId })),
@@ -153,24 +137,24 @@ async function countCreated(
   return counts.reduce((sum, { delta }) => sum + delta, 0);
 }
 
-function idsOfOneStatement(): NewIdRange {
+function idsOfOneStatement(most: number): NewIdRange {
   const digits = newId().replaceAll('-', '');
   // Between 2^46 and 2^47, so that it keeps its 12 digits however far it is counted on.
-  return { prefix: digits.slice(0, 20), start: 2 ** 46 + (Number.parseInt(digits.slice(20), 16) % 2 ** 46) };
+  return { prefix: digits.slice(0, 20), start: 2 ** 46 + (Number.parseInt(digits.slice(20), 16) % 2 ** 46), most };
 }
 
 /** Rejects the rows whose vehicle another fleet of the company has; gives how many there are. */
 async function rejectElsewhere(ctx: Context, run: ImportRow, staging: ImportStaging): Promise<number> {
   const room = Math.max(0, ctx.services.config.LIMIT_REJECTED_ROWS - staging.kept);
-  const [row] = await rejectStagedRows(primarySender(ctx), { ...stagedBy(run), room });
+  const [row] = await rejectStagedRows(ctx, { ...run, room });
   return row?.count ?? 0;
 }
 
-async function recordImport(ctx: Context, run: ImportRow, ids: NewIdRange, staged: number): Promise<void> {
+async function recordImport(ctx: Context, run: ImportRow, ids: NewIdRange): Promise<void> {
   const { id: importId, company, fleetId, received, created, existing, rejected } = run;
   if (created > 0) {
-    const added = { company, fleetId, staged, data: JSON.stringify({ importId }) };
-    await recordAddedVehicles(primarySender(ctx), { ...callerOrigin(ctx), ...ids, ...added });
+    const added = { company, fleetId, data: JSON.stringify({ importId }) };
+    await recordAddedVehicles(ctx, { ...callerOrigin(ctx), ...ids, ...added });
     await scheduleNow(ctx, 'vehicle', company);
   }
   const data = { importId, received, created, existing, rejected };
@@ -184,18 +168,18 @@ const anyVehicle = prepare((p: { company: string }) =>
 /** Creates the vehicles as the mode says; gives how many are new, or at most so many. */
 async function createVehicles(ctx: Context, run: ImportRow, ids: NewIdRange, mode: StoreMode): Promise<number> {
   if (mode === 'refuse') return 0;
-  if (mode === 'count') return (await countNewVehicles(primarySender(ctx), stagedBy(run)))[0]?.count ?? 0;
-  const { id: importId, company } = run;
-  const [any] = await anyVehicle(primarySender(ctx), { company });
+  if (mode === 'count') return (await countNewVehicles(ctx, run))[0]?.count ?? 0;
+  const { id, company } = run;
+  const [any] = await anyVehicle(ctx, { company });
   const known = any ? true : null;
   if (known && (await hasFleetsInDeletion(ctx, company))) {
     // Some at a time: a fleet that is uploaded again as soon as it was deleted may have millions.
-    for (const batch of await findStagedBatches(primarySender(ctx), { importId, company })) {
-      const deleted = await findVinsInDeletion(primarySender(ctx), { importId, company, ...batch });
+    for (const batch of await findStagedBatches(ctx, run)) {
+      const deleted = await findVinsInDeletion(ctx, { id, company, ...batch });
       const vins = deleted.map(({ vin }) => vin);
       if (vins.length > 0) await deleteLeftoverVehicles(ctx, company, vins);
     }
   }
   const all = { ...newVehicleParams(ctx, company, run.fleetId), beside: mode === 'beside' || null };
-  return countWrittenRows(ctx, insertStagedVehicles, { ...all, ...ids, importId, known });
+  return countWrittenRows(ctx, insertStagedVehicles, { ...all, ...ids, id, known });
 }
