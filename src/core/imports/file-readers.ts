@@ -10,6 +10,7 @@ import { type FileSource, openFileSource, TemporaryDisk } from './temporary-file
 
 /** Many, since a file that arrives slowly has a thread that hardly works. */
 const MOST_THREADS = 32;
+const CORES = availableParallelism();
 /** An idle thread waits this long for the next file, since starting one takes longer than reading a small file. */
 const KEPT_MS = 10_000;
 /** LIMIT_FILE_SECONDS is for a file of this size; a small one has SMALLEST_PART of it. */
@@ -38,10 +39,7 @@ export class FileReaders {
   readonly #settings: Settings;
   readonly #supported: readonly string[];
   readonly #threads = new SharedPlaces({ capacity: MOST_THREADS, reserve: MOST_THREADS / 4 });
-  readonly #cores = new SharedPlaces({
-    capacity: availableParallelism(),
-    reserve: Math.floor(availableParallelism() / 2),
-  });
+  readonly #cores = new SharedPlaces({ capacity: CORES, reserve: Math.floor(CORES / 2) });
   #idle: FileThread | undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -62,21 +60,30 @@ export class FileReaders {
     }
   }
 
-  async #readApart(source: FileSource, reading: FileReadOptions): Promise<void> {
+  async #readApart(source: FileSource, { company, signal, onLayout, onBatch }: FileReadOptions): Promise<void> {
     let bytes = 'workbook' in source ? source.workbook.bytes : 0;
     const mostSeconds = () => Math.max(SMALLEST_PART, bytes / MEASURED_BYTES) * this.#settings.LIMIT_FILE_SECONDS;
-    const piece = async () => {
-      const { value } = 'text' in source ? await source.text.next() : {};
-      bytes += value?.length ?? 0;
-      // A copy, since the buffer of which it is a part goes to the thread as a whole.
-      return { piece: value ? new Uint8Array(value) : null };
-    };
     const limits = { ...shape, bytes: this.#settings.LIMIT_FILE_BYTES };
-    const first: FileWorkerRequest = { file: 'workbook' in source ? source.workbook.fd : 'text', limits };
     const thread = this.#take();
-    const refusal = await thread.use(reading.signal, mostSeconds, (ask) =>
-      readAll(first, piece, reading, (request) => this.#cores.run(reading.company, () => ask(request))),
-    );
+    const refusal = await thread.use(signal, mostSeconds, async (send) => {
+      const ask = (request: FileWorkerRequest) => this.#cores.run(company, () => send(request));
+      let reply = await ask({ file: 'workbook' in source ? source.workbook.fd : 'text', limits });
+      for (;;) {
+        if (reply === 'needs a piece') {
+          const { value } = 'text' in source ? await source.text.next() : {};
+          bytes += value?.length ?? 0;
+          // A copy, since the buffer of which it is a part goes to the thread as a whole.
+          reply = await ask({ piece: value ? new Uint8Array(value) : null });
+        } else if ('refusal' in reply) return reply.refusal;
+        else {
+          const next = ask('next');
+          // Awaited below, unless the batch fails.
+          next.catch(() => {});
+          await ('batch' in reply ? onBatch(reply.batch) : onLayout(reply.layout));
+          reply = await next;
+        }
+      }
+    });
     this.#keep(thread);
     if (refusal) throw errorOf(refusal);
   }
@@ -93,25 +100,6 @@ export class FileReaders {
     this.#idle = thread;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#take().terminate(), KEPT_MS).unref();
-  }
-}
-
-async function readAll(
-  first: FileWorkerRequest,
-  piece: () => Promise<FileWorkerRequest>,
-  { onLayout, onBatch }: FileReadOptions,
-  ask: (request: FileWorkerRequest) => Promise<FileWorkerReply>,
-): Promise<SerializedError | null> {
-  for (let reply = await ask(first); ; ) {
-    if (reply === 'needs a piece') reply = await ask(await piece());
-    else if ('refusal' in reply) return reply.refusal;
-    else {
-      const next = ask('next');
-      // Awaited below, unless the batch fails.
-      next.catch(() => {});
-      await ('batch' in reply ? onBatch(reply.batch) : onLayout(reply.layout));
-      reply = await next;
-    }
   }
 }
 
@@ -150,9 +138,9 @@ class FileThread {
     const over = new AbortController();
     const ending = AbortSignal.any([signal, over.signal]);
     ending.addEventListener('abort', this.terminate);
-    const before = this.#usage().catch(() => undefined);
+    const before = this.#worker.cpuUsage().catch(() => undefined);
     const look = async () => {
-      const { user, system } = await this.#usage(await before);
+      const { user, system } = await this.#worker.cpuUsage(await before);
       const most = mostSeconds();
       if ((user + system) / 1e6 > most) over.abort(tooExpensive(`${Math.ceil(most)} s of processor time`));
     };
@@ -173,10 +161,6 @@ class FileThread {
   }
 
   terminate = (): Promise<unknown> => this.#worker.terminate();
-
-  async #usage(before?: NodeJS.CpuUsage): Promise<NodeJS.CpuUsage> {
-    return this.#worker.cpuUsage(before);
-  }
 
   async #ask(request: FileWorkerRequest, signal: AbortSignal): Promise<FileWorkerReply> {
     signal.throwIfAborted();

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, open, unlink } from 'node:fs/promises';
+import { open, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RateLimited } from '../errors.ts';
 import { limitPieces } from './csv/limits.ts';
-import { isZipArchive } from './spreadsheet/workbook.ts';
 
 const PIECE_BYTES = 64 * 1024;
 /** The room for all waiting files of a process, in files of the largest size. */
@@ -26,40 +25,35 @@ export class TemporaryDisk {
 
   /** Writes the input to a temporary file. Throws PayloadTooLarge, and RateLimited without room for the company. */
   async keep(input: AsyncIterable<Buffer>, company: string) {
+    const path = join(tmpdir(), `fleet-gateway-upload-${randomUUID()}`);
+    const file = await open(path, 'wx+', 0o600);
     let bytes = 0;
-    const free = () => {
-      this.#add(company, -bytes);
-      bytes = 0;
-    };
     const take = (more: number) => {
       if (!this.#hasRoom(company, more)) throw new RateLimited(RETRY_SECONDS, TOO_MUCH);
       this.#add(company, more);
       bytes += more;
     };
     async function* counted() {
-      let isWhole = false;
-      try {
-        for await (const piece of input) {
-          take(piece.length);
-          yield piece;
-        }
-        isWhole = true;
-      } finally {
-        // Before the file is closed: until then the next pieces of all others would be refused, too.
-        if (!isWhole) free();
+      for await (const piece of input) {
+        take(piece.length);
+        yield piece;
       }
     }
-    const file = await written(limitPieces(counted(), this.#largest));
-    return {
-      /** Good until the file is discarded. */
-      fd: file.fd,
-      bytes,
-      content: () => contentOf(file),
-      async discard(): Promise<void> {
-        free();
-        await file.close();
-      },
+    const discard = async () => {
+      // Before the file is closed: until then the next pieces of all others would be refused, too.
+      this.#add(company, -bytes);
+      bytes = 0;
+      await file.close();
     };
+    try {
+      await unlink(path);
+      await file.writeFile(limitPieces(counted(), this.#largest));
+    } catch (error) {
+      await discard();
+      throw error;
+    }
+    /** The descriptor is good until the file is discarded. */
+    return { fd: file.fd, bytes, content: () => contentOf(file), discard };
   }
 
   #hasRoom(company: string, more: number): boolean {
@@ -79,21 +73,8 @@ export class TemporaryDisk {
 
 const TOO_MUCH = 'The files that wait to be read are too large together. Try again when one has been stored.';
 
-async function written(pieces: AsyncIterable<Buffer>): Promise<FileHandle> {
-  const path = join(tmpdir(), `fleet-gateway-upload-${randomUUID()}`);
-  const file = await open(path, 'wx+', 0o600);
-  try {
-    await unlink(path);
-    await file.writeFile(pieces);
-    return file;
-  } catch (error) {
-    await file.close();
-    throw error;
-  }
-}
-
 /** Not as a stream, which would open and close by itself, and fail without a listener. */
-async function* contentOf(file: FileHandle): AsyncGenerator<Buffer> {
+async function* contentOf(file: Awaited<ReturnType<typeof open>>): AsyncGenerator<Buffer> {
   for (let position = 0; ; ) {
     const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(PIECE_BYTES), { position });
     if (bytesRead === 0) return;
@@ -102,7 +83,8 @@ async function* contentOf(file: FileHandle): AsyncGenerator<Buffer> {
   }
 }
 
-const SIGNATURE_BYTES = 4;
+/** The first bytes of a ZIP archive, as workbooks are. */
+const ZIP = 'PK\x03\x04';
 
 /** A file to be read: text as it arrives, or a workbook, which has arrived. */
 export type FileSource = { text: AsyncGenerator<Buffer> } | { workbook: TemporaryFile };
@@ -114,21 +96,20 @@ export async function openFileSource(
   company: string,
 ): Promise<FileSource> {
   const pieces = input[Symbol.asyncIterator]();
-  const read: Buffer[] = [];
   let start: Buffer = Buffer.alloc(0);
-  while (start.length < SIGNATURE_BYTES) {
+  while (start.length < ZIP.length) {
     const { done, value } = await pieces.next();
     if (done) break;
-    read.push(value);
-    start = Buffer.concat(read);
+    start = Buffer.concat([start, value]);
   }
-  const text = joined(read, pieces);
-  return isZipArchive(start) ? { workbook: await disk.keep(text, company) } : { text };
+  const text = joined(start, pieces);
+  const isZip = start.toString('latin1', 0, ZIP.length) === ZIP;
+  return isZip ? { workbook: await disk.keep(text, company) } : { text };
 }
 
-async function* joined(read: readonly Buffer[], pieces: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+async function* joined(start: Buffer, pieces: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
   try {
-    yield* read;
+    yield start;
     yield* { [Symbol.asyncIterator]: () => pieces };
   } finally {
     await pieces.return?.();
