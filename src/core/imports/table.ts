@@ -4,7 +4,7 @@ import { decodeText } from './csv/decode.ts';
 import { isPlainCsv, parseCsvRecords, scanCsvRecords } from './csv/head.ts';
 import { type CsvLayout, type CsvStart, readCsvStart, stripTextMarks } from './csv/layout.ts';
 import { type CsvLimits, tooManyRowsError, unreadableFileError, unreadableRowError } from './csv/limits.ts';
-import { openVinSheet } from './spreadsheet/vin-sheet.ts';
+import { openVinSheet } from './spreadsheet/workbook.ts';
 
 /** `sheet` is the one that is read of a workbook. */
 export type TableLayout = CsvLayout & { sheet: string | null };

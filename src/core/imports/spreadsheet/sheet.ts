@@ -43,10 +43,8 @@ function dateText(days: number, from1904: boolean): string | null {
   if (!(days >= 0 && days < LAST_DAY + 1)) return null;
   const since1899 = from1904 ? days + DAYS_TO_1904 : days;
   // Their calendar has a 29 February 1900, so that the days before it have a number less.
-  const real = since1899 < 60 && !from1904 ? since1899 + 1 : since1899;
-  const [date = '', time = ''] = new Date(EPOCH + Math.round((real * DAY_MS) / 1000) * 1000)
-    .toISOString()
-    .split(/[T.]/);
+  const day = since1899 < 60 && !from1904 ? since1899 + 1 : since1899;
+  const [date = '', time = ''] = new Date(EPOCH + Math.round((day * DAY_MS) / 1000) * 1000).toISOString().split(/[T.]/);
   if (days < 1) return time;
   return Number.isInteger(days) ? date : `${date} ${time}`;
 }
@@ -59,7 +57,7 @@ const PARTS_OF_CELLS: ReadonlySet<string> = new Set(['f', 'v', 't', 'rPh']);
 const SHOWN_OF_FORMULA = 200;
 
 interface Meanings {
-  strings: { at(index: number): string | undefined };
+  strings: readonly string[];
   dateStyles: ReadonlySet<number>;
   from1904: boolean;
 }
@@ -157,7 +155,7 @@ class SheetReader implements XmlHandler {
     const text = this.#text;
     if (text === '') return this.#formula === null ? text : plain(`=${this.#formula}`);
     if (this.#type === 's') {
-      const shared = this.#meanings.strings.at(Number(text));
+      const shared = this.#meanings.strings[Number(text)];
       if (shared === undefined) throw damagedWorkbookError(new Error(`shared string ${text}`));
       return plain(shared);
     }

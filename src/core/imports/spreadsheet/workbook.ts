@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
-import { UnsupportedMediaType } from '../../errors.ts';
-import { type CsvLimits, limitPieces } from '../csv/limits.ts';
+import { DomainError, PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../../errors.ts';
+import { readCsvStart } from '../csv/layout.ts';
+import { type CsvLimits, limitPieces, quotedList, unreadableFileError, vinColumnMissingError } from '../csv/limits.ts';
 import { type Archive, damagedWorkbookError, openArchive, readWholeXml, workbookTooLargeError } from './archive.ts';
-import { readSharedStrings } from './shared-strings.ts';
 import { readDateStyles, streamSheetText } from './sheet.ts';
 
 const WORKBOOK = 'xl/workbook.xml';
@@ -13,8 +13,12 @@ const NAME_LENGTH = 100;
 /** Sheets in which VINs are looked for. */
 const MOST_SHEETS = 100;
 
-export type Workbook = Awaited<ReturnType<typeof openWorkbook>>;
-export type Sheet = Workbook['sheets'][number];
+/** Memory for the texts of a workbook, in UTF-8 with some bytes more for each. */
+const MOST_TEXT_BYTES = 48 * 1024 * 1024;
+const BYTES_BESIDE = 6;
+
+type Workbook = Awaited<ReturnType<typeof openWorkbook>>;
+type Sheet = Workbook['sheets'][number];
 
 /** Throws UnsupportedMediaType for an archive that is no workbook, and ValidationFailed. */
 async function listSheets(archive: Archive) {
@@ -52,14 +56,42 @@ async function readParts(archive: Archive, ids: ReadonlySet<string>): Promise<Ma
   return parts;
 }
 
+/** Reads the part with the texts that cells refer to; of each, `longest` characters and one more. Throws PayloadTooLarge. */
+async function readSharedStrings(pieces: AsyncIterable<Buffer>, longest: number): Promise<string[]> {
+  const strings: string[] = [];
+  let bytes = 0;
+  let text = '';
+  let within = '';
+  await readWholeXml(pieces, {
+    open(name) {
+      if (name === 'si') text = '';
+      if (name === 't' || name === 'rPh') within = within === 'rPh' ? within : name;
+    },
+    text(more) {
+      // The pronunciation of a text is no part of it.
+      if (within === 't' && text.length <= longest) text += more;
+    },
+    close(name) {
+      if (name === within) within = '';
+      if (name !== 'si') return;
+      // A copy, since the parser's texts are parts of larger ones, which they would keep in memory.
+      const copy = Buffer.from(text.slice(0, longest + 1));
+      bytes += copy.length + BYTES_BESIDE;
+      if (bytes > MOST_TEXT_BYTES) throw tooManyTexts();
+      strings.push(copy.toString());
+    },
+  });
+  return strings;
+}
+
+const tooManyTexts = () =>
+  new PayloadTooLarge('The workbook has too many different texts. Save its sheet as "CSV UTF-8" and send that.');
+
 /** A sheet takes more room when it is unpacked than its file, but not without end. */
 const UNPACKED = 4;
 
-/** Whether a file that begins with these bytes is a ZIP archive, as workbooks are. */
-export const isZipArchive = (start: Buffer): boolean => start.toString('latin1', 0, 4) === 'PK\x03\x04';
-
 /** Opens an Excel workbook (.xlsx), whose sheets are read in constant memory but for the texts that they share. */
-export async function openWorkbook(fd: number, limits: CsvLimits) {
+async function openWorkbook(fd: number, limits: CsvLimits) {
   const archive = await openArchive(fd, limits.bytes * UNPACKED);
   const { sheets, from1904 } = await listSheets(archive);
   const parts = await readParts(archive, new Set(sheets.map(({ id }) => id)));
@@ -73,12 +105,10 @@ export async function openWorkbook(fd: number, limits: CsvLimits) {
   const opened = shown.slice(0, MOST_SHEETS).map(({ id, name }) => ({
     name,
     /** The sheet as CSV text with commas, piece by piece: bounded, since a text that many cells share is in the file once. */
-    text: () =>
-      limitPieces(
-        streamSheetText(archive.read(parts.get(id) ?? ''), meanings, limits),
-        limits.bytes,
-        workbookTooLargeError,
-      ),
+    text: () => {
+      const text = streamSheetText(archive.read(parts.get(id) ?? ''), meanings, limits);
+      return limitPieces(text, limits.bytes, workbookTooLargeError);
+    },
   }));
   return {
     /** The first sheets of cells, in the order of the workbook: those that are not hidden, or all if every one is. */
@@ -87,4 +117,67 @@ export async function openWorkbook(fd: number, limits: CsvLimits) {
     /** Whether it has hidden sheets beside them. */
     hides: shown.length < ofCells.length,
   };
+}
+
+/** Finds the first sheet with a column of VINs, else the one that looks most like a list of wrong ones. */
+export async function openVinSheet(fd: number, limits: CsvLimits) {
+  const workbook = await openWorkbook(fd, limits);
+  const failures: DomainError[] = [];
+  let likeliest: { sheet: Sheet; doubt: number } | undefined;
+  const errorOf = workbook.sheets.length > 1 ? inSheet : (_: string, error: unknown) => error;
+  for (const sheet of workbook.sheets) {
+    const opened = await open(sheet, limits, errorOf);
+    if (opened instanceof DomainError) failures.push(opened);
+    else if (opened.start.doubt === 0) return opened;
+    else {
+      // Opened again below: what is open takes memory.
+      await opened.text.return();
+      if (!likeliest || opened.start.doubt < likeliest.doubt) likeliest = { sheet, doubt: opened.start.doubt };
+    }
+  }
+  const alone = failures.every(isEmpty) && failures.length === workbook.sheets.length - 1;
+  if (likeliest && (likeliest.doubt === 1 || alone)) {
+    const opened = await open(likeliest.sheet, limits, errorOf);
+    if (!(opened instanceof DomainError)) return opened;
+  }
+  throw noVinSheet(workbook, failures);
+}
+
+/** Reads a sheet's beginning; gives the error of one without rows, or without VINs. `errorOf` names the sheet in errors. */
+async function open({ name, text: read }: Sheet, limits: CsvLimits, errorOf: typeof inSheet) {
+  const text = read();
+  try {
+    const start = await readCsvStart(text, limits, ',');
+    return { name, text, errorOf: (error: unknown) => errorOf(name, error), start };
+  } catch (error) {
+    await text.return();
+    if (isEmpty(error) || codeOf(error) === 'VIN_COLUMN_MISSING') return error as DomainError;
+    throw errorOf(name, error);
+  }
+}
+
+function inSheet(sheet: string, error: unknown): unknown {
+  if (!(error instanceof ValidationFailed)) return error;
+  const named = (message: string) => `Sheet "${sheet}": ${message}`;
+  const errors = error.errors.map((one) => ({ ...one, message: named(one.message) }));
+  return new ValidationFailed(errors, named(error.message), { ...error.details, sheet });
+}
+
+const codeOf = (error: unknown) => (error instanceof DomainError ? error.errors?.[0]?.code : undefined);
+const isEmpty = (error: unknown): boolean => codeOf(error) === 'NO_ROWS';
+
+function noVinSheet({ sheets, hasMore, hides }: Workbook, failures: readonly DomainError[]): Error {
+  const [first] = failures;
+  if (first && sheets.length === 1 && !hides) return first;
+  const names = sheets.map(({ name }) => name);
+  const shown = quotedList(names);
+  if (failures.length === sheets.length && failures.every(isEmpty)) {
+    return unreadableFileError('NO_ROWS', `The sheets of the workbook hold no rows: ${shown}.`, { sheets: names });
+  }
+  const sentences = [
+    `${hasMore ? `None of the first ${names.length} sheets` : 'No sheet of the workbook'} has a column of VINs: ${shown}.`,
+    ...(hasMore ? ['Move the sheet that has one to the front.'] : []),
+    ...(hides ? ['Hidden sheets are not read.'] : []),
+  ];
+  return vinColumnMissingError(sentences.join(' '), { sheets: names });
 }
