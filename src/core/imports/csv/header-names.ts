@@ -15,42 +15,38 @@ export const VIN_COLUMN_NAMES: readonly string[] = [
   'chassis',
 ];
 
+/** The words of one part of each list. */
+const combined = (...lists: readonly (readonly string[])[]): readonly string[] =>
+  lists.reduce((starts, parts) => starts.flatMap((start) => parts.map((part) => start + part)));
 /** "Number of" as some languages write it: in full, shortened, or as a sign. */
-const numberOf = (parts: readonly string[], things: readonly string[]): string[] =>
-  ['numero', 'num', 'nr', 'no', 'n'].flatMap((number) =>
-    parts.flatMap((part) => things.map((thing) => number + part + thing)),
-  );
-const numbered = (things: readonly string[], endings: readonly string[]): string[] =>
-  things.flatMap((thing) => endings.map((ending) => thing + ending));
+const NUMBER = ['numero', 'num', 'nr', 'no', 'n'];
+const NUMMER = ['nr', 'nummer'];
 
 /** Other words, and the languages of most fleets, as bareName leaves them. */
 const OTHER_NAMES: readonly string[] = [
   // English
-  ...numbered(['vin', 'vehicleidentification', 'vehicleid', 'chassis'], ['no', 'nr', 'number', 'code', 'n']),
+  ...combined(['vin', 'vehicleidentification', 'vehicleid', 'chassis'], ['no', 'nr', 'number', 'code', 'n']),
   ...['vehiclevin', 'finvin', 'vinfin', 'vincode'],
   // German
-  ...numbered(
-    ['fahrgestell', 'fahrzeugident', 'fahrzeugidentifizierungs', 'fahrzeugidentifikations'],
-    ['nr', 'nummer'],
-  ),
-  ...numbered(['fgst', 'fzident', 'fzgident', 'fin', 'vin'], ['nr', 'nummer']),
+  ...combined(['fahrgestell', 'fahrzeugident', 'fahrzeugidentifizierungs', 'fahrzeugidentifikations'], NUMMER),
+  ...combined(['fgst', 'fzident', 'fzgident', 'fin', 'vin'], NUMMER),
   // French
-  ...numberOf(['', 'de', 'du'], ['chassis', 'vin']),
-  ...numberOf(['didentification', 'identification'], ['duvehicule', 'vehicule']),
+  ...combined(NUMBER, ['', 'de', 'du'], ['chassis', 'vin']),
+  ...combined(NUMBER, ['didentification', 'identification'], ['duvehicule', 'vehicule']),
   // Italian
-  ...['telaio', 'codicetelaio', ...numberOf(['', 'di'], ['telaio'])],
-  ...numberOf(['di', ''], ['identificazionedelveicolo', 'identificazioneveicolo']),
+  ...['telaio', 'codicetelaio', ...combined(NUMBER, ['', 'di'], ['telaio'])],
+  ...combined(NUMBER, ['di', ''], ['identificazionedelveicolo', 'identificazioneveicolo']),
   // Spanish
-  ...['bastidor', 'chasis', ...numberOf(['', 'de'], ['bastidor', 'chasis'])],
-  ...numberOf(['de', ''], ['identificaciondelvehiculo', 'identificacionvehiculo', 'identificacionvehicular']),
+  ...['bastidor', 'chasis', ...combined(NUMBER, ['', 'de'], ['bastidor', 'chasis'])],
+  ...combined(NUMBER, ['de', ''], ['identificaciondelvehiculo', 'identificacionvehiculo', 'identificacionvehicular']),
   // Dutch
-  ...numbered(['chassis', 'voertuigidentificatie', 'voertuigident'], ['nr', 'nummer']),
+  ...combined(['chassis', 'voertuigidentificatie', 'voertuigident'], NUMMER),
 ];
 
 /** A vehicle's equipment has serial numbers, too, and `niv` may be a level: the rows below have to confirm these names. */
 const AMBIGUOUS_NAMES: readonly string[] = [
-  ...['niv', ...numberOf(['', 'de', 'du'], ['niv'])],
-  ...numberOf(['', 'de'], ['serieduvehicule', 'serievehicule', 'serieduchassis', 'seriedelvehiculo', 'serie']),
+  ...['niv', ...combined(NUMBER, ['', 'de', 'du'], ['niv'])],
+  ...combined(NUMBER, ['', 'de'], ['serieduvehicule', 'serievehicule', 'serieduchassis', 'seriedelvehiculo', 'serie']),
 ];
 
 /** A name without what does not count: case, accents, spaces, and signs of every kind. */

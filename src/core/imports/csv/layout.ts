@@ -116,9 +116,8 @@ function wrongVins(lines: readonly CsvHeadLine[], first: CsvHeadLine): Match & {
   const readings = lines.flatMap((line) => line.readings);
   const alone = readings.every(({ cells }) => cells.length <= 1) && findCell(first, isMeantAsVin);
   if (alone) return { ...alone, doubt: 2 };
-  throw noVinColumnError(
-    readings.reduce((widest, one) => (one.cells.length > widest.cells.length ? one : widest)).cells,
-  );
+  const widest = readings.reduce((most, one) => (one.cells.length > most.cells.length ? one : most));
+  throw noVinColumnError(widest.cells);
 }
 
 /** The table without a header whose first VIN is in the last of these rows. */

@@ -44,13 +44,8 @@ export type RowErrorCode = keyof typeof ROW_ERRORS;
 export const unreadableRowError = (row: number, code: RowErrorCode, limit = 0): ValidationFailed =>
   unreadableFileError(code, `Row ${row} ${ROW_ERRORS[code](limit)}`, { row });
 
-export function unreadableFileError(
-  code: string,
-  message: string,
-  details: Record<string, unknown> = {},
-): ValidationFailed {
-  return new ValidationFailed([{ path: '', code, message }], message, details);
-}
+export const unreadableFileError = (code: string, message: string, details: Record<string, unknown> = {}) =>
+  new ValidationFailed([{ path: '', code, message }], message, details);
 
 /** The error of a table whose columns are not known; `cells` are those of its header, or of its widest row. */
 export const noVinColumnError = (cells: readonly string[]): Error =>
