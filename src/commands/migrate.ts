@@ -8,18 +8,13 @@ npm run migrate -- status    names what is pending; exit code 1 if anything is
 On the database of DATABASE_URL, or else on the embedded one in DATA_DIR.`;
 
 /** Not all: a migration may run where the rest of the settings is not at hand. */
-const needed = settings.pick({
-  DATABASE_URL: true,
-  DATABASE_DIRECT_URL: true,
-  DATABASE_READ_URLS: true,
-  DATA_DIR: true,
-});
+const used = settings.pick({ DATABASE_URL: true, DATABASE_DIRECT_URL: true, DATABASE_READ_URLS: true, DATA_DIR: true });
 
 async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { positionals } = parseArgs({ args, allowPositionals: true });
   const [command = 'up', ...others] = positionals;
   if (!['up', 'status'].includes(command) || others.length > 0) throw new Error(usage);
-  const database = await connectDatabase(readSettings(env, needed));
+  const database = await connectDatabase(readSettings(env, used));
   try {
     if (command === 'up') {
       const applied = await database.migrate(console.error);

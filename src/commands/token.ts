@@ -8,11 +8,9 @@ const options = { company: text, scope: text, 'expires-in': text };
 
 /** A token of the gateway's own, made without a running gateway; throws with a message for the terminal. */
 export async function tokenCommand(args: string[], env: NodeJS.ProcessEnv): Promise<string> {
-  const elsewhere = ['AUTH_ISSUER', 'DATABASE_URL'].find((name) => env[name]);
-  if (elsewhere) {
-    throw new Error(
-      `${elsewhere} is set: tokens come from your own issuer. The gateway makes some in development only.`,
-    );
+  const setting = ['AUTH_ISSUER', 'DATABASE_URL'].find((name) => env[name]);
+  if (setting) {
+    throw new Error(`${setting} is set: tokens come from your own issuer. The gateway makes some in development only.`);
   }
   const { company, scope, 'expires-in': expiresIn } = readOptions(args, options, usage);
   const { issue, authenticate } = await openAuthenticator(readConfig(env));

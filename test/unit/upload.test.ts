@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Gateway } from '../../src/commands/gateway.ts';
-import { uploadFile } from '../../src/commands/upload.ts';
+import { uploadFile } from '../../src/commands/import.ts';
 
 test('an upload whose connection breaks is retried, at any byte', async () => {
   const server = createServer((req) => void req.once('data', () => req.destroy())).listen(0, '127.0.0.1');
