@@ -5,12 +5,9 @@ import { NotFound } from '../core/errors.ts';
 import { sendText } from './body.ts';
 
 /** The files of a page. `version`, a hash of all, is in each address. */
-export interface Assets {
-  version: string;
-  files: ReadonlyMap<string, Buffer>;
-}
+export type Assets = ReturnType<typeof assetsOf>;
 
-export function assetsOf(files: readonly (readonly [path: string, content: Buffer])[]): Assets {
+export function assetsOf(files: readonly (readonly [path: string, content: Buffer])[]) {
   const hash = createHash('sha256');
   for (const [path, content] of files) hash.update(`${path}\n${content.length}\n`).update(content);
   return { version: hash.digest('base64url').slice(0, 16), files: new Map(files) };

@@ -37,10 +37,7 @@ const MOST_FAILURES = 3;
 
 type CompanyStep = (ctx: Context, company: string) => Promise<unknown>;
 
-/**
- * Does a step for each company in turn; one whose step fails holds up no other. Gives how many steps were done, and
- * whether a company has more to do.
- */
+/** Does a step for each company, whichever fail. Gives how many steps were done, and whether a company has more to do. */
 export function stepOfEach({ withBackoff, onError }: Omit<Tools, 'open'>, step: CompanyStep) {
   const heldUntil = new Map<string, number>();
   async function round(ctx: Context, companies: readonly string[], signal: AbortSignal) {
@@ -64,10 +61,7 @@ export function stepOfEach({ withBackoff, onError }: Omit<Tools, 'open'>, step: 
     companies.length > 0 ? withBackoff(() => round(ctx, companies, signal)) : { done: 0, more: false };
 }
 
-/**
- * Does `work` for batches, one after another: items that come during a batch, or its `pause`, are the next one. Each call
- * resolves or fails with the batch of its item.
- */
+/** Does `work` for one batch of items after another: those that come meanwhile are the next. A call ends as its batch does. */
 export function batched<T>(
   work: (items: readonly T[]) => Promise<void>,
   { most = Number.POSITIVE_INFINITY, pause = (_: readonly T[]): Promise<unknown> | undefined => undefined } = {},

@@ -66,10 +66,7 @@ const isOwn = (column: string): boolean => !ERROR_COLUMNS.includes(column);
 export const rejectedCsvHeader = (names: readonly string[], delimiter: string): string =>
   BYTE_ORDER_MARK + csvLine([...names.filter(isOwn), ...ERROR_COLUMNS], delimiter);
 
-/**
- * Writes rejected rows in the layout of their file, to be mended and uploaded again: with error columns in place of those of an
- * earlier report, and behind these the cells that have no column.
- */
+/** Writes rejected rows in the layout of their file, but for an earlier report's error columns; cells without a column are last. */
 export function rejectedCsvWriter(names: readonly string[], delimiter: string): RowWriter {
   const own = names.flatMap((name, at) => (isOwn(name) ? [at] : []));
   return {

@@ -41,10 +41,7 @@ const isEventStream = (res: ServerResponse): boolean =>
 /** Idle connections are closed this often, and not at once, since a request may be on its way. */
 const IDLE_GRACE_MS = 1_000;
 
-/**
- * Serves for `graceMs`, so that load balancers see /readyz; then accepts no connections, sends `Connection: close`, and closes idle
- * connections. Cuts the rest after `longestMs`.
- */
+/** Serves for `graceMs`, so that load balancers see /readyz; then closes idle connections, and the rest after `longestMs`. */
 export async function drain(server: Server, graceMs: number, longestMs: number): Promise<void> {
   const end = performance.now() + longestMs;
   const underWay = new Set<ServerResponse>();

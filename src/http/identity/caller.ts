@@ -136,11 +136,6 @@ function isCompany(value: unknown): value is string {
   return value === value.trim() && value.isWellFormed() && !/\p{Cc}/u.test(value);
 }
 
-export interface VerifiedToken<T> {
-  value: T;
-  expiresAt: number;
-}
-
 const LONGEST = 60_000;
 /** The size of all kept tokens: 40,000 of 700 characters. */
 const MOST_BYTES = 40 * 1024 * 1024;
@@ -156,7 +151,7 @@ export class VerifiedTokens<T> {
   });
 
   /** The kept or new result of `verify`. Concurrent first uses verify once; errors are not kept. */
-  get(token: string, verify: () => Promise<VerifiedToken<T>>): Promise<T> {
+  get(token: string, verify: () => Promise<{ value: T; expiresAt: number }>): Promise<T> {
     const known = this.#entries.get(token);
     if (known && Date.now() < known.until) return known.value;
     const verification = verify();

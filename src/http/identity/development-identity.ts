@@ -78,6 +78,4 @@ async function readKey(path: string): Promise<PrivateKey | null> {
   }
 }
 
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
-}
+const hasCode = (error: unknown, code: string) => error instanceof Error && 'code' in error && error.code === code;

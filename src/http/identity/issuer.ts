@@ -19,10 +19,7 @@ interface KeySet {
   readAt: number;
 }
 
-/**
- * Finds keys at `jwksUri` or by OpenID discovery; throws Unavailable. Known keys work
- * during an outage, unlike in jose's remote set. Calls `onRotated` when the keys have changed.
- */
+/** Finds keys at `jwksUri` or by discovery. Unlike in jose's remote set, known keys work in an outage. Throws Unavailable. */
 export class IssuerKeys {
   readonly #issuer: string;
   readonly #jwksUri: string | undefined;

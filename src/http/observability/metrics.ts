@@ -149,16 +149,18 @@ function openGauges(services: HttpServices, registry: Registry): () => Promise<v
 
 async function showDatabase(services: HttpServices, gauges: Gauges): Promise<void> {
   // Two reads: a database that counts its backlog slowly is still up.
-  const answering = services.database.ping().then(() => true);
-  const counting = readBacklog(contextOf(services, 'metrics', null));
-  const ready = services.database.unready().then((fault) => fault === null && !services.ending.aborted);
-  const [answers, isReady, backlog] = await Promise.all([
-    inTime(answering, false),
-    inTime(ready, false),
-    inTime(counting, []),
-  ]);
-  gauges.database_up.set(Number(answers));
-  gauges.ready.set(Number(isReady));
+  const { database, ending } = services;
+  const answers = inTime(
+    database.ping().then(() => true),
+    false,
+  );
+  const ready = inTime(
+    database.unready().then((fault) => fault === null && !ending.aborted),
+    false,
+  );
+  const backlog = await inTime(readBacklog(contextOf(services, 'metrics', null)), []);
+  gauges.database_up.set(Number(await answers));
+  gauges.ready.set(Number(await ready));
   // An unknown value is left out instead of showing its last state.
   gauges.due_rows.reset();
   gauges.due_oldest_seconds.reset();

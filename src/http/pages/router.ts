@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, extname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type Request, type Response, Router } from 'express';
 import { loadedOnce } from '../assets.ts';
 import { sendText } from '../body.ts';
@@ -11,16 +10,15 @@ import { home, homePolicy } from './home.ts';
 import { html } from './html.ts';
 
 const swagger = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
-const pages = fileURLToPath(new URL('.', import.meta.url));
 
 const assets: Readonly<Record<string, string>> = {
   'swagger-ui.css': join(swagger, 'swagger-ui.css'),
   'swagger-ui-bundle.js': join(swagger, 'swagger-ui-bundle.js'),
-  'reference.css': join(pages, 'reference.css'),
-  'reference.js': join(pages, 'reference.js'),
+  'reference.css': join(import.meta.dirname, 'reference.css'),
+  'reference.js': join(import.meta.dirname, 'reference.js'),
 };
 
-const schemaFile = fileURLToPath(new URL('../../../schema.graphql', import.meta.url));
+const schemaFile = join(import.meta.dirname, '../../../schema.graphql');
 
 const referencePolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
