@@ -109,7 +109,7 @@ function errorOf({ code, message, errors, details }: SerializedError): Error {
   return new ValidationFailed(errors ?? [], message, details);
 }
 
-/** Heap of a thread; the texts of a workbook lie outside of it. */
+/** Heap of a thread, also for the texts of a workbook. */
 const HEAP_MB = 256;
 const LOOK_MS = 250;
 
