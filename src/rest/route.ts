@@ -148,10 +148,7 @@ export function readListQuery({ path, query }: RestRequest, { filter, orders = {
   const { limit, after } = readInput(listQuery, query);
   const orderBy = readSort(query, orders);
   const paged = limit !== undefined || after !== undefined;
-  const page = readPageArguments(
-    { first: paged ? (limit ?? DEFAULT_PAGE_SIZE) : MAX_PAGE_SIZE, after, orderBy },
-    orders,
-  );
+  const page = readPageArguments({ first: paged ? (limit ?? DEFAULT_PAGE_SIZE) : STREAM_PAGE, after, orderBy }, orders);
   const linkTo = (last: ListPosition): Record<string, string> => {
     const kept = [...Object.keys(filter?.shape ?? {}), ...(orderBy ? ['sort'] : [])];
     const given = kept.flatMap((name) => (typeof query[name] === 'string' ? [[name, query[name]]] : []));
@@ -170,7 +167,8 @@ function readSort({ sort }: RestRequest['query'], orders: SortOrders) {
   throw new ValidationFailed([{ path: 'sort', code: 'INVALID_VALUE', message: `is one of ${names}` }]);
 }
 
-export const STREAM_PAGE = 500;
+/** Rows of a page of a whole list: few, since others' requests wait while Node writes a page. */
+const STREAM_PAGE = 250;
 
 async function* wholeList(first: TextPage, order: SortOrder, read: PageReader): AsyncGenerator<string> {
   let before = '[';
