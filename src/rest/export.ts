@@ -97,10 +97,7 @@ export async function vehiclesAnswer(
   return { headers, stream: { type, pieces } };
 }
 
-async function* fileOf(
-  head: string,
-  pages: Iterable<TextPage> | AsyncIterable<TextPage>,
-): AsyncGenerator<string, void> {
+async function* fileOf(head: string, pages: Iterable<TextPage> | AsyncIterable<TextPage>) {
   if (head) yield head;
   for await (const { text } of pages) if (text) yield text;
 }

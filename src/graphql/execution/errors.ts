@@ -1,7 +1,7 @@
 import { type ExecutionResult, GraphQLError } from 'graphql';
 import { domainErrorOf } from '../../core/database-errors.ts';
-import { MalformedJson } from '../../core/errors.ts';
-import { headersOf, statusOf } from '../../http/body.ts';
+import { MalformedJson, statusOf } from '../../core/errors.ts';
+import { headersOf } from '../../http/body.ts';
 import { type AnswerHead, type HttpServices, localsOf } from '../../http/request-context.ts';
 
 /** Status and headers that Yoga takes from an error. With `spec` the status stays 200 for `application/json`. */
