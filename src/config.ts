@@ -1,8 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { highMobilityBrands } from './manufacturers/brands.ts';
-import { trustedDocuments } from './trusted-documents.ts';
 
 const oneOf = <const Values extends readonly string[]>(values: Values) =>
   z.enum(values, `must be ${new Intl.ListFormat('en', { type: 'disjunction' }).format(values)}`);
@@ -27,6 +27,33 @@ const proxy = z
 const origin = z
   .string()
   .refine((value) => URL.parse(value)?.origin === value, 'must have origins such as https://app.example.com');
+/** The manifest of Relay's compiler and of graphql-codegen's client preset: texts by hash or id. */
+const texts = z.record(z.string(), z.string());
+/** The manifest of Apollo's generate-persisted-query-manifest. */
+const apollo = z.object({
+  format: z.literal('apollo-persisted-query-manifest'),
+  version: z.literal(1),
+  operations: z.array(z.object({ id: z.string(), body: z.string() })),
+});
+const manifest = z.union([
+  apollo.transform(({ operations }) => operations.map(({ id, body }): [string, string] => [id, body])),
+  texts.transform((byId) => Object.entries(byId)),
+]);
+
+/** The path of a manifest becomes the texts of its documents by their ids. */
+const trustedDocuments = z.string().transform((path, context): ReadonlyMap<string, string> => {
+  try {
+    return new Map(manifest.parse(JSON.parse(readFileSync(path, 'utf8'))));
+  } catch (error) {
+    const why =
+      error instanceof z.ZodError
+        ? 'is neither a manifest of Apollo nor an object with texts by their ids'
+        : (error as Error).message;
+    context.addIssue(`must be the path of a manifest (${why})`);
+    return z.NEVER;
+  }
+});
+
 function whole(min: number, max = Number.MAX_SAFE_INTEGER) {
   const most = max === Number.MAX_SAFE_INTEGER ? 'or more' : `to ${max}`;
   const error = `must be a whole number: ${min} ${most}`;

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -23,8 +24,7 @@ import { startRunner } from './jobs/runner.ts';
 import { openManufacturers } from './manufacturers/open.ts';
 import { openTelemetry, telemetry } from './telemetry/telemetry.ts';
 
-// The time at the process' end for questions to manufacturers, for requests, and for everything together. Ending in the middle
-// loses nothing, as kill -9 loses nothing.
+// The time at the end for questions to manufacturers, for requests, and for everything. Even kill -9 loses nothing.
 const LONGEST_QUESTION_MS = 3_000;
 const LONGEST_REQUEST_MS = 8_000;
 const LONGEST_STOP_MS = 9_500;
@@ -61,9 +61,7 @@ async function main(): Promise<void> {
   const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending: ending.signal };
 
   const server = openServer(createApp(services), graphqlWebSockets(services), config, log);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(config.PORT, config.HOST, resolve);
-  });
+  await once(server.listen(config.PORT, config.HOST), 'listening');
   const open = () => contextOf(services, 'job', null);
   const runner = config.WORKERS ? startRunner({ open, changes, log, activity: activityOf(server) }) : null;
   for (const warning of [...authenticator.warnings, ...warningsOf(config)]) log.warn(warning);
@@ -96,10 +94,7 @@ const STARTED_MS = 5_000;
 /** The utilisation above which the process has work already. */
 const BUSY = 0.2;
 
-/**
- * Gives memory that only the start needed back, a quarter of an idle process, which V8 would keep. It takes some 50 ms; later it
- * would drop compiled code that is needed soon. Node offers it with `--expose-gc`.
- */
+/** Gives the start's memory back (`--expose-gc`), a quarter of an idle process; later, it would drop compiled code. */
 function giveBackAfterStart(): void {
   const start = performance.eventLoopUtilization();
   setTimeout(() => {

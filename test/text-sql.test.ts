@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { TextSqlWriter } from '../src/core/sql/text-sql.ts';
+import { TextSqlWriter } from '../src/core/sql/selection.ts';
 import { startGateway } from './support/gateway.ts';
 
 // The database's text must equal the concatenated pieces.

@@ -5,11 +5,8 @@ import { z } from 'zod';
 import type { Database } from '../database/database.ts';
 
 /** Vehicles of a company with a new answer, or deleted ones; null: any vehicle may be deleted. */
-const eligibilityNews = z.object({
-  company: z.string(),
-  vehicles: z.array(z.tuple([z.string(), z.string()])).nullable(),
-});
-export type EligibilityNews = z.output<typeof eligibilityNews>;
+const vehicleNews = z.object({ company: z.string(), vehicles: z.array(z.tuple([z.string(), z.string()])).nullable() });
+export type EligibilityNews = z.output<typeof vehicleNews>;
 
 /** The state of the providers in one process, at a time in ms since 1970; other times are ISO 8601. */
 const providerReport = z.object({
@@ -72,9 +69,7 @@ export class ChangeFeed extends EventEmitter<Events> {
     // One listener per open request or subscription; their number is bounded elsewhere.
     changes.setMaxListeners(0);
     const listen = async (channel: string, tell: (payload: string) => void) => {
-      changes.stops.push(
-        await database.listen(channel, (payload) => (payload === '' ? changes.emit('missed') : tell(payload))),
-      );
+      changes.stops.push(await database.listen(channel, (text) => (text === '' ? changes.emit('missed') : tell(text))));
     };
     await listen('due', (kind) => {
       // A process of another version may know other kinds.
@@ -83,7 +78,7 @@ export class ChangeFeed extends EventEmitter<Events> {
     });
     await listen('event', (company) => changes.emit('event', company));
     await listen('import', (id) => changes.emit('import', id));
-    await listen('eligibility', (payload) => changes.emit('eligibility', eligibilityNews.parse(JSON.parse(payload))));
+    await listen('eligibility', (payload) => changes.emit('eligibility', vehicleNews.parse(JSON.parse(payload))));
     await listen('provider', (payload) => {
       const report = providerReport.parse(JSON.parse(payload));
       changes.providerReports.set(report.process, report);

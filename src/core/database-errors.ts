@@ -17,6 +17,8 @@ const noRoom = unavailable(
   'There is no room for the file at the moment. With fleetId before the file none is needed; or try again.',
 );
 const exhausted = unavailable('The service cannot open another connection or file right now. Try again.');
+const held = () =>
+  new RateLimited(2, 'Another change holds what this one needs. Nothing was changed; try again in 2 s.');
 
 const byCode: readonly [codes: RegExp, error: () => DomainError][] = [
   // Connection exceptions; no connection, memory or disk left; shut down, crashed or starting; failed operating system.
@@ -24,10 +26,7 @@ const byCode: readonly [codes: RegExp, error: () => DomainError][] = [
   // Read-only, as a standby that is being promoted; serialisation failure; deadlock.
   [/^(25006|40001|40P01)$/, unreachable],
   // Lock not available: a retry succeeds. Companies share no locked rows.
-  [
-    /^55P03$/,
-    () => new RateLimited(2, 'Another change holds what this one needs. Nothing was changed; try again in 2 s.'),
-  ],
+  [/^55P03$/, held],
   [/^(EAI_AGAIN|ECONNABORTED|ECONNREFUSED|ECONNRESET|EHOSTDOWN|EHOSTUNREACH)$/, unreachable],
   [/^(ENETDOWN|ENETUNREACH|ENOTFOUND|EPIPE|ETIMEDOUT)$/, unreachable],
   [/^57014$/, unavailable('The database took too long. Nothing was changed; try again.')],

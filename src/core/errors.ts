@@ -1,31 +1,33 @@
-/** Every error code. Wire names: clients branch on them, so they never change. */
-export type ErrorCode =
-  | 'VALIDATION_FAILED'
-  | 'MALFORMED_JSON'
-  | 'FLEET_ID_MISSING'
-  | 'NOTHING_TO_DELETE'
-  | 'NOTHING_TO_MOVE'
-  | 'MANUFACTURER_NOT_SUPPORTED'
-  | 'UNAUTHENTICATED'
-  | 'FORBIDDEN'
-  | 'FLEET_NOT_FOUND'
-  | 'VEHICLE_NOT_FOUND'
-  | 'CONTRACT_NOT_FOUND'
-  | 'IMPORT_NOT_FOUND'
-  | 'WEBHOOK_NOT_FOUND'
-  | 'NOT_FOUND'
-  | 'METHOD_NOT_ALLOWED'
-  | 'ELIGIBILITY_IN_PROGRESS'
-  | 'CONTRACT_OVERLAP'
-  | 'PRECONDITION_FAILED'
-  | 'PAYLOAD_TOO_LARGE'
-  | 'UNSUPPORTED_MEDIA_TYPE'
-  | 'IDEMPOTENCY_KEY_REUSED'
-  | 'IDEMPOTENCY_IN_PROGRESS'
-  | 'RATE_LIMITED'
-  | 'COST_EXCEEDED'
-  | 'UNAVAILABLE'
-  | 'INTERNAL';
+/** Every error code with its HTTP status. Wire names: clients branch on them, so they never change. */
+export const statusOf = {
+  VALIDATION_FAILED: 400,
+  MALFORMED_JSON: 400,
+  FLEET_ID_MISSING: 400,
+  NOTHING_TO_DELETE: 400,
+  NOTHING_TO_MOVE: 400,
+  MANUFACTURER_NOT_SUPPORTED: 400,
+  COST_EXCEEDED: 400,
+  UNAUTHENTICATED: 401,
+  FORBIDDEN: 403,
+  FLEET_NOT_FOUND: 404,
+  VEHICLE_NOT_FOUND: 404,
+  CONTRACT_NOT_FOUND: 404,
+  IMPORT_NOT_FOUND: 404,
+  WEBHOOK_NOT_FOUND: 404,
+  NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  ELIGIBILITY_IN_PROGRESS: 409,
+  CONTRACT_OVERLAP: 409,
+  IDEMPOTENCY_IN_PROGRESS: 409,
+  PRECONDITION_FAILED: 412,
+  PAYLOAD_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  IDEMPOTENCY_KEY_REUSED: 422,
+  RATE_LIMITED: 429,
+  INTERNAL: 500,
+  UNAVAILABLE: 503,
+} as const;
+export type ErrorCode = keyof typeof statusOf;
 
 /** One error of an input; `path` is dotted, as in `vins.3` or `email`. */
 export type InputError = { path: string; code: string; message: string };

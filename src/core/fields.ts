@@ -23,8 +23,7 @@ export const describeInputFields = <Fields extends Record<string, z.ZodType>>(
   resource: { shape: { [Name in keyof Fields]: z.ZodType } },
   fields: Fields,
 ): Fields => {
-  const meaningOf = (name: string) => resource.shape[name]?.meta() ?? {};
-  const described = Object.entries(fields).map(([name, schema]) => [name, schema.meta(meaningOf(name))]);
+  const described = Object.entries(fields).map(([name, one]) => [name, one.meta(resource.shape[name]?.meta() ?? {})]);
   return Object.fromEntries(described);
 };
 

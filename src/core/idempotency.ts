@@ -31,12 +31,7 @@ export const IDEMPOTENCY_HOURS = 24;
  * hours gets that outcome. `request` is a digest. Throws IdempotencyKeyReused, IdempotencyInProgress, and errors that
  * may pass (mayPass), which undo everything.
  */
-export async function runOncePerKey(
-  ctx: Context,
-  key: string,
-  request: string,
-  work: Work,
-): Promise<IdempotentOutcome> {
+export async function runOncePerKey(ctx: Context, key: string, request: string, work: Work) {
   const answerKey = answerKeyOf(ctx, key, request);
   return runInTransaction(ctx, async () => {
     // Held until the transaction ends; a killed process leaves no lock.

@@ -4,13 +4,13 @@ import { isoTimeExpression } from './sql/selection.ts';
 import { anyOf, asTimestamptz, db, prepare } from './sql/sql.ts';
 import type { Tables } from './sql/tables.ts';
 
-// A company has an entry in the schedule no later than the `due_at` of any of its rows of a kind, so that background work
-// looks at these companies alone. A transaction that makes a row due adds an entry. Entries are never changed, so writers do not
-// wait for each other.
+// A company has an entry no later than the `due_at` of any row of a kind: background work looks at such companies only.
+// A transaction that makes a row due adds an entry. Entries are never changed, so writers do not wait for each other.
 
 export type ScheduleKind = Selectable<Tables['schedule']>['kind'];
 
-type DueRows = AliasedExpression<{ company: string; due_at: string | null }, 'r'>;
+type DueRow = { company: string; due_at: string | null };
+type DueRows = { as<A extends string>(alias: A): AliasedExpression<DueRow, A> };
 
 /** A `with` clause that schedules the due rows of another clause. */
 export const scheduleClause = (q: QueryCreator<Tables>, kind: ScheduleKind, rows: DueRows) =>
@@ -19,7 +19,7 @@ export const scheduleClause = (q: QueryCreator<Tables>, kind: ScheduleKind, rows
     .columns(['company', 'kind', 'due_at'])
     .expression(
       db
-        .selectFrom(rows)
+        .selectFrom(rows.as('r'))
         .select(({ fn }) => ['r.company', fieldKind(kind), fn.min<string>('r.due_at').as('due_at')])
         .where('r.due_at', 'is not', null)
         .groupBy('r.company'),

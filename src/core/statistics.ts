@@ -14,9 +14,8 @@ const FEW_ROWS = 1000;
 /** `relpages` (8 kB each) and `reltuples` are what the planner last saw, which is nothing of an open transaction. */
 const findGrown = prepare(
   (p: { names: readonly string[]; vehicles: number }) =>
-    sql<{
-      name: string;
-    }>`select c.relname::text as name from pg_class c left join pg_stat_user_tables s on s.relid = c.oid
+    sql<{ name: string }>`select c.relname::text as name
+    from pg_class c left join pg_stat_user_tables s on s.relid = c.oid
     where c.relnamespace = 'public'::regnamespace and c.relname = any(${p.names}::text[]) and c.relkind = 'r'
     and pg_relation_size(c.oid) / 8192 > ${FEW_PAGES}
     and (pg_relation_size(c.oid) / 8192 > 2 * c.relpages

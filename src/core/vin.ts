@@ -152,6 +152,4 @@ function named(character: string): string {
   return /[\p{L}\p{N}\p{P}\p{S}]/u.test(character) ? `${character} (${number})` : number;
 }
 
-function shortened(value: string): string {
-  return value.length > 40 ? `${value.slice(0, 40)}…` : value;
-}
+const shortened = (value: string) => (value.length > 40 ? `${value.slice(0, 40)}…` : value);

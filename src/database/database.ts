@@ -63,5 +63,4 @@ export interface Database {
   close(): Promise<void>;
 }
 
-export type DatabaseConfig = Pick<Config, 'DATABASE_URL' | 'DATABASE_READ_URLS' | 'DATA_DIR'> &
-  Partial<Pick<Config, 'DATABASE_DIRECT_URL'>>;
+export type DatabaseConfig = Pick<Config, 'DATABASE_URL' | 'DATABASE_DIRECT_URL' | 'DATABASE_READ_URLS' | 'DATA_DIR'>;

@@ -6,36 +6,25 @@ import type { ServerWatch } from './server-watch.ts';
 /** A statement that takes longer is not short, or waits for a lock. */
 const SHORT_MS = 500;
 
-/** `connections`: at most. `repeatable`: doing a statement twice does no harm. */
-type PipelineOptions = { connections: number; repeatable: boolean };
+/** `most` connections. `repeatable`: doing a statement twice does no harm. */
+type PipelineOptions = { most: number; repeatable: boolean };
 
 /** Short statements that share connections in pipeline mode: those of one moment go in one packet. */
-export class StatementPipelines {
-  readonly #watch: ServerWatch;
-  readonly #config: pg.ClientConfig;
-  readonly #most: number;
-  readonly #repeatable: boolean;
-  readonly #connections = new Set<PostgresConnection>();
-
-  constructor(watch: ServerWatch, config: pg.ClientConfig, { connections, repeatable }: PipelineOptions) {
-    this.#watch = watch;
-    this.#config = { ...config, statement_timeout: SHORT_MS, pipeline: true };
-    this.#most = connections;
-    this.#repeatable = repeatable;
-  }
+export function openPipelines(watch: ServerWatch, config: pg.ClientConfig, { most, repeatable }: PipelineOptions) {
+  const connections = new Set<PostgresConnection>();
 
   /** The rows; null where the statement needs its own connection: it is slow, or repeatable and this one was lost. */
-  async send(statement: string, values: readonly unknown[], asTexts = false): Promise<unknown[] | null> {
-    if (this.#watch.isSilent) return null;
-    const connection = this.#leastBusy();
+  async function send(statement: string, values: readonly unknown[], asTexts = false): Promise<unknown[] | null> {
+    if (watch.isSilent) return null;
+    const connection = leastBusy();
     cork(connection.socket);
     try {
       return (await connection.send(statement, values, asTexts)).rows;
     } catch (error) {
       const isUnsent = !connection.isConnected;
-      if (isUnsent || (this.#repeatable && !isOfStatement(error))) {
+      if (isUnsent || (repeatable && !isOfStatement(error))) {
         // Statements behind a slow one would wait as long for each other slow one: they fail at once, and go elsewhere.
-        this.#cut(connection);
+        cut(connection);
         return null;
       }
       if (wasCancelled(error)) return null;
@@ -45,39 +34,37 @@ export class StatementPipelines {
     }
   }
 
-  close(): void {
-    for (const connection of this.#connections) this.#cut(connection);
-  }
-
-  #leastBusy(): PostgresConnection {
+  function leastBusy(): PostgresConnection {
     let least: PostgresConnection | undefined;
-    for (const connection of this.#connections) {
-      if (connection.isSpent) this.#retire(connection);
+    for (const connection of connections) {
+      if (connection.isSpent) retire(connection);
       else if (!least || connection.waiting < least.waiting) least = connection;
     }
-    return least && (least.waiting === 0 || this.#connections.size >= this.#most) ? least : this.#open();
+    return least && (least.waiting === 0 || connections.size >= most) ? least : open();
   }
 
   /** Statements wait in it until it is connected. */
-  #open(): PostgresConnection {
-    const connection = new this.#watch.Client(this.#config);
-    const lost = () => this.#connections.delete(connection);
+  function open(): PostgresConnection {
+    const connection = new watch.Client({ ...config, statement_timeout: SHORT_MS, pipeline: true });
+    const lost = () => connections.delete(connection);
     connection.on('error', lost).once('end', lost);
     connection.connect().catch(() => {});
-    this.#connections.add(connection);
+    connections.add(connection);
     return connection;
   }
 
   /** Ends a connection when its last statement has its answer. */
-  #retire(connection: PostgresConnection): void {
-    this.#connections.delete(connection);
+  function retire(connection: PostgresConnection): void {
+    connections.delete(connection);
     void connection.end();
   }
 
-  #cut(connection: PostgresConnection): void {
-    this.#connections.delete(connection);
+  function cut(connection: PostgresConnection): void {
+    connections.delete(connection);
     connection.socket.destroy();
   }
+
+  return { send, close: () => connections.forEach(cut) };
 }
 
 const codeOf = (error: unknown): string => (error instanceof pg.DatabaseError && error.code) || '';

@@ -14,9 +14,7 @@ const BEGIN = `begin; set local ${GENERIC_PLAN_OPTION}`;
 
 function beginReading(seconds: number): string {
   const bounds = [`statement_timeout=${seconds * 1000}`, `client_connection_check_interval=${LEFT_MS}`];
-  return ['begin read only', ...[...bounds, ...READ_SESSION_OPTIONS].map((setting) => `set local ${setting}`)].join(
-    '; ',
-  );
+  return ['begin read only', ...[...bounds, ...READ_SESSION_OPTIONS].map((one) => `set local ${one}`)].join('; ');
 }
 
 export class ServerPool {

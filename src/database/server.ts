@@ -13,38 +13,31 @@ import {
 } from './database.ts';
 import { ListeningConnection } from './listening-connection.ts';
 import { afterCommit, applyMigrations, commonDatabaseMembers, MIGRATION_LOCK_TIMEOUT, ormOptions } from './orm.ts';
-import { StatementPipelines } from './pipelines.ts';
+import { openPipelines } from './pipelines.ts';
 import { ServerPool } from './server-pool.ts';
 import { ServerWatch } from './server-watch.ts';
 
-class Server {
-  readonly url: string;
-  readonly watch: ServerWatch;
-  readonly pool: ServerPool;
-  readonly shortReads: StatementPipelines;
-
-  constructor(url: string, tell: TellOperator = () => {}) {
-    this.url = url;
-    const name = nameOf(url);
-    this.watch = new ServerWatch(session(url), (isLost) =>
-      tell(isLost ? `The database at ${name} cannot be reached.` : `The database at ${name} can be reached again.`),
-    );
-    this.pool = new ServerPool(this.watch, pooled(url));
-    const config = { ...session(url, READ_SESSION_OPTIONS), ...bounds };
-    this.shortReads = new StatementPipelines(this.watch, config, { connections: MOST_READING, repeatable: true });
-  }
-
-  async close(): Promise<void> {
-    this.shortReads.close();
-    await this.pool.end();
-    this.watch.close();
-  }
+/** The connections to one server. */
+function openServer(url: string, tell: TellOperator = () => {}) {
+  const name = nameOf(url);
+  const watch = new ServerWatch(session(url), (isLost) =>
+    tell(isLost ? `The database at ${name} cannot be reached.` : `The database at ${name} can be reached again.`),
+  );
+  const pool = new ServerPool(watch, pooled(url));
+  const reading = { ...session(url, READ_SESSION_OPTIONS), ...bounds };
+  const shortReads = openPipelines(watch, reading, { most: MOST_READING, repeatable: true });
+  const close = async () => {
+    shortReads.close();
+    await pool.end();
+    watch.close();
+  };
+  return { url, watch, pool, shortReads, close };
 }
 
 export async function connectServer(url: string, config: DatabaseConfig, tell?: TellOperator): Promise<Database> {
-  const primary = new Server(url, tell);
-  const replicas = config.DATABASE_READ_URLS.map((replica) => new Server(replica, tell));
-  const direct = config.DATABASE_DIRECT_URL ? new Server(config.DATABASE_DIRECT_URL, tell) : primary;
+  const primary = openServer(url, tell);
+  const replicas = config.DATABASE_READ_URLS.map((replica) => openServer(replica, tell));
+  const direct = config.DATABASE_DIRECT_URL ? openServer(config.DATABASE_DIRECT_URL, tell) : primary;
   const closeServers = () => Promise.all([primary, ...replicas, direct].map((server) => server.close()));
   const listening = new ListeningConnection(session(direct.url), direct.watch.Client);
   try {
@@ -57,7 +50,7 @@ export async function connectServer(url: string, config: DatabaseConfig, tell?: 
   const probing = new ServerPool(primary.watch, { ...pooled(url), max: 1 });
   // A statement that waits for a lock must not delay the next ones for long.
   const addition = { ...session(url, [GENERIC_PLAN_OPTION]), ...bounds, lock_timeout: 50 };
-  const additions = new StatementPipelines(primary.watch, addition, { connections: MOST_ADDING, repeatable: false });
+  const additions = openPipelines(primary.watch, addition, { most: MOST_ADDING, repeatable: false });
   const orm = await MikroORM.init({ ...ormOptions, clientUrl: url, driverOptions: () => primary.pool.dialect });
   let turn = 0;
   /** A replica, or the primary where none can be reached. */
@@ -82,10 +75,7 @@ export async function connectServer(url: string, config: DatabaseConfig, tell?: 
       }
     },
     add: (statement, values) => additions.send(statement, values),
-    connections: () => ({
-      ...primary.pool.usage,
-      lostReplicas: replicas.filter(({ watch }) => watch.isLost).length,
-    }),
+    connections: () => ({ ...primary.pool.usage, lostReplicas: replicas.filter(({ watch }) => watch.isLost).length }),
     listen: (channel, onNotify) => listening.listen(channel, onNotify),
     notify: (channel, payload) => afterCommit(() => listening.notify(channel, payload)),
     migrate: (tell = () => {}) => migrateServer(direct.url, tell),
@@ -100,8 +90,7 @@ export async function connectServer(url: string, config: DatabaseConfig, tell?: 
 }
 
 /** Whether the server was not reached. */
-const isUnreached = (error: unknown): boolean =>
-  !(error instanceof pg.DatabaseError) || /^(?:08|57P)/.test(error.code ?? '');
+const isUnreached = (error: unknown) => !(error instanceof pg.DatabaseError) || /^(?:08|57P)/.test(error.code ?? '');
 
 function nameOf(url: string): string {
   const { host, pathname } = new URL(url);
@@ -119,7 +108,7 @@ const MOST_READING = 2;
 const MOST_ADDING = 8;
 
 /** Any number will do, as long as every process of the service has the same. */
-const migrationLock = 4_071_928;
+const lockKey = 4_071_928;
 
 /** Several processes may start at once: one migrates, the others wait. */
 async function migrateServer(url: string, tell: TellOperator): Promise<string[]> {
@@ -141,8 +130,7 @@ async function migrateServer(url: string, tell: TellOperator): Promise<string[]>
       .connection()
       .execute(async (holder) => {
         // Polled: an index that is built concurrently waits for every running statement.
-        const held = () =>
-          sql<{ held: boolean }>`select pg_try_advisory_lock(${migrationLock}) as held`.execute(holder);
+        const held = () => sql<{ held: boolean }>`select pg_try_advisory_lock(${lockKey}) as held`.execute(holder);
         for (let waits = 0; !(await held()).rows[0]?.held; waits++) {
           if (waits === 4) tell('Another process migrates the database. This one waits for it.');
           await delay(250);

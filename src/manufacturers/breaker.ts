@@ -74,76 +74,69 @@ export class Breaker {
 }
 
 /** The circuits of a provider and of each brand at it: each brand that fails is held back, and probed, by itself. */
-export class Breakers {
-  readonly #options: BreakerOptions;
-  readonly #provider: Breaker;
-  readonly #brands = new Map<string, Breaker>();
+export function openBreakers(options: BreakerOptions) {
+  const own = new Breaker(options);
+  const byBrand = new Map<string, Breaker>();
 
-  constructor(options: BreakerOptions) {
-    this.#options = options;
-    this.#provider = new Breaker(options);
+  function breakerOf(brand: string): Breaker {
+    const breaker = byBrand.get(brand) ?? new Breaker(options);
+    byBrand.set(brand, breaker);
+    return breaker;
   }
 
   /** For how many seconds nothing is sent about a brand, and why; null where a call may go through now. */
-  hold(brand: string): { seconds: number; kind: ProviderErrorKind } | null {
-    const hold = this.#provider.hold() ?? this.#brands.get(brand)?.hold();
-    return hold ? { seconds: secondsUntil(hold.until, this.#options.clock()), kind: hold.kind } : null;
+  function hold(brand: string): { seconds: number; kind: ProviderErrorKind } | null {
+    const held = own.hold() ?? byBrand.get(brand)?.hold();
+    return held ? { seconds: secondsUntil(held.until, options.clock()), kind: held.kind } : null;
   }
 
   /** Does `work` unless the brand is held back, and learns from the outcome. Throws the error that opened the circuit. */
-  async watch<T>(brand: string, work: () => Promise<T>): Promise<T> {
-    const hold = this.hold(brand);
-    if (hold) throw new ProviderError(hold.kind, { retryAfter: hold.seconds, asked: false });
-    const probes = { provider: this.#provider.enter(), brand: this.#of(brand).enter() };
+  async function watch<T>(brand: string, work: () => Promise<T>): Promise<T> {
+    const held = hold(brand);
+    if (held) throw new ProviderError(held.kind, { retryAfter: held.seconds, asked: false });
+    const probes = { provider: own.enter(), brand: breakerOf(brand).enter() };
     try {
       const reply = await work();
-      this.#provider.answered();
-      this.#of(brand).answered();
+      own.answered();
+      breakerOf(brand).answered();
       return reply;
     } catch (error) {
-      this.#failed(brand, error, probes);
+      noteFailure(brand, error, probes);
       throw error;
     }
   }
 
+  function noteFailure(brand: string, error: unknown, probes: { provider: boolean; brand: boolean }): void {
+    const { concerns, kind } = error instanceof ProviderError ? error : UNKNOWN;
+    if (concerns === 'BRAND') breakerOf(brand).failed(kind, probes.brand);
+    else breakerOf(brand).inconclusive(probes.brand);
+    const failsProvider = concerns === 'PROVIDER' || (concerns === 'BRAND' && probes.provider);
+    if (failsProvider) own.failed(kind, probes.provider);
+    else own.inconclusive(probes.provider);
+    // The provider's faults are not held against a brand.
+    if (own.state.breaker !== 'CLOSED') byBrand.clear();
+  }
+
   /** The provider's state; where every brand that is asked about is held back, that of the first to be probed. */
-  get provider(): CircuitState {
-    const { state } = this.#provider;
-    const { brands } = this;
-    if (state.breaker !== 'CLOSED' || brands.length === 0 || brands.length < this.#brands.size) return state;
+  function providerState(brands: ProviderState['brands']): CircuitState {
+    const { state } = own;
+    if (state.breaker !== 'CLOSED' || brands.length === 0 || brands.length < byBrand.size) return state;
     const { id: _, ...first } = brands.reduce((a, b) => (Number(a.probeAt) <= Number(b.probeAt) ? a : b));
     return first;
   }
 
-  /** The brands whose calls do not go through, though the provider's may. */
-  get brands(): ProviderState['brands'] {
-    return [...this.#brands].map(([id, one]) => ({ id, ...one.state })).filter(({ breaker }) => breaker !== 'CLOSED');
-  }
-
-  get holds(): ProviderState['holds'] {
-    const brands = this.#provider.hold() ? [null] : [...this.#brands.keys()];
-    return brands.flatMap((brand) => {
-      const hold = this.hold(brand ?? '');
-      return hold ? [{ brand, seconds: hold.seconds, reason: reasonOf(hold.kind) }] : [];
+  function state() {
+    const all = [...byBrand].map(([id, one]) => ({ id, ...one.state }));
+    const brands = all.filter(({ breaker }) => breaker !== 'CLOSED');
+    const held = own.hold() ? [null] : [...byBrand.keys()];
+    const holds = held.flatMap((brand) => {
+      const found = hold(brand ?? '');
+      return found ? [{ brand, seconds: found.seconds, reason: reasonOf(found.kind) }] : [];
     });
+    return { provider: providerState(brands), brands, holds };
   }
 
-  #of(brand: string): Breaker {
-    const breaker = this.#brands.get(brand) ?? new Breaker(this.#options);
-    this.#brands.set(brand, breaker);
-    return breaker;
-  }
-
-  #failed(brand: string, error: unknown, probes: { provider: boolean; brand: boolean }): void {
-    const { concerns, kind } = error instanceof ProviderError ? error : UNKNOWN;
-    if (concerns === 'BRAND') this.#of(brand).failed(kind, probes.brand);
-    else this.#of(brand).inconclusive(probes.brand);
-    const failsProvider = concerns === 'PROVIDER' || (concerns === 'BRAND' && probes.provider);
-    if (failsProvider) this.#provider.failed(kind, probes.provider);
-    else this.#provider.inconclusive(probes.provider);
-    // The provider's faults are not held against a brand.
-    if (this.#provider.state.breaker !== 'CLOSED') this.#brands.clear();
-  }
+  return { hold, watch, state };
 }
 
 const UNKNOWN = { concerns: 'CALL', kind: 'UNREACHABLE' } as const;

@@ -8,11 +8,7 @@ import { openSandbox, sandboxBrands } from './sandbox.ts';
 
 /** The providers that the settings name; without any, the sandbox, on a port of its own of this machine. */
 export async function openManufacturers(config: Config, clock = () => Date.now()): Promise<Manufacturers> {
-  const options = {
-    concurrency: config.PROVIDER_CONCURRENCY,
-    timeoutMs: config.PROVIDER_TIMEOUT_SECONDS * 1000,
-    clock,
-  };
+  const common = { concurrency: config.PROVIDER_CONCURRENCY, timeoutMs: config.PROVIDER_TIMEOUT_SECONDS * 1000, clock };
   const providers: Provider[] = [];
   if (config.HIGH_MOBILITY_URL && config.HIGH_MOBILITY_CLIENT_ID && config.HIGH_MOBILITY_CLIENT_SECRET) {
     providers.push(
@@ -21,7 +17,7 @@ export async function openManufacturers(config: Config, clock = () => Date.now()
         clientId: config.HIGH_MOBILITY_CLIENT_ID,
         clientSecret: config.HIGH_MOBILITY_CLIENT_SECRET,
         brands: config.HIGH_MOBILITY_BRANDS ?? highMobilityBrands,
-        ...options,
+        ...common,
       }),
     );
   }
@@ -32,13 +28,13 @@ export async function openManufacturers(config: Config, clock = () => Date.now()
         tokenUrl: config.MERCEDES_TOKEN_URL,
         clientId: config.MERCEDES_CLIENT_ID,
         clientSecret: config.MERCEDES_CLIENT_SECRET,
-        ...options,
+        ...common,
       }),
     );
   }
   if (providers.length > 0) return manufacturersOf(providers);
   const sandbox = await openSandbox();
   // Slow answers take 10 s of a place each: there are enough places for the others not to notice.
-  const client = new HighMobility({ ...options, ...sandbox, id: 'sandbox', brands: sandboxBrands, concurrency: 256 });
+  const client = new HighMobility({ ...common, ...sandbox, id: 'sandbox', brands: sandboxBrands, concurrency: 256 });
   return manufacturersOf([client], () => sandbox.close());
 }

@@ -162,9 +162,7 @@ function channelsOf(providers: readonly Provider[], byBrand: ReadonlyMap<BrandId
     holds: () =>
       provider.state().holds.map(({ brand, ...hold }) => ({
         ...hold,
-        brands: brandIds.filter(
-          (id) => providerOf(id) === provider && (brand === null || askedFirst.get(id) === brand),
-        ),
+        brands: brandIds.filter((id) => providerOf(id) === provider && (!brand || askedFirst.get(id) === brand)),
       })),
   }));
 }

@@ -22,9 +22,7 @@ export type Sandbox = Awaited<ReturnType<typeof openSandbox>>;
 const SLOW_MS = 10_000;
 
 /** A local server with High Mobility's protocol. By the VIN's end, a vehicle is ineligible (7), slow (8) or fails twice (9). */
-export async function openSandbox(
-  beSlow = (signal: AbortSignal): Promise<unknown> => sleep(SLOW_MS, null, { signal }),
-) {
+export async function openSandbox(wait = (signal: AbortSignal): Promise<unknown> => sleep(SLOW_MS, null, { signal })) {
   const stop = new AbortController();
   const token = randomUUID();
   const failed = new Map<string, number>();
@@ -44,7 +42,7 @@ export async function openSandbox(
   }
 
   async function eligibility(vin: string): Promise<Answer> {
-    if (vin.endsWith('8')) await beSlow(stop.signal);
+    if (vin.endsWith('8')) await wait(stop.signal);
     const times = failed.get(vin) ?? 0;
     const status = vin.endsWith('9') ? failures[times] : undefined;
     if (status) {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'undici';
-import { Breakers, breakerDefaults, secondsUntil } from './breaker.ts';
+import { breakerDefaults, openBreakers, secondsUntil } from './breaker.ts';
 import { exchange, type IssuedToken, issuedToken, type Reply, sharedToken, type UpstreamRequest } from './exchange.ts';
 import { type Asker, type NoAnswer, ProviderError, type ProviderState, reasonOf } from './provider.ts';
 import { Slots } from './slots.ts';
@@ -30,7 +30,7 @@ const anyone: Asker = { company: '', deadline: Number.POSITIVE_INFINITY };
 export abstract class Upstream {
   readonly capacity: Slots;
   readonly #agent: Agent;
-  readonly #breakers: Breakers;
+  readonly #breakers: ReturnType<typeof openBreakers>;
   readonly #token: ReturnType<typeof sharedToken>;
   readonly #options: typeof defaults;
   #pausedSince = 0;
@@ -43,16 +43,12 @@ export abstract class Upstream {
     const { concurrency, clock } = this.#options;
     this.#agent = new Agent({ connections: concurrency, maxResponseSize: LARGEST_BODY });
     this.capacity = new Slots(concurrency);
-    this.#breakers = new Breakers(this.#options);
+    this.#breakers = openBreakers(this.#options);
     this.#token = sharedToken(() => this.#issue(token), clock);
   }
 
   /** Sends the request with the token, unless too little time is left for a whole call. Never throws: it answers. */
-  protected async ask(
-    brand: string,
-    request: UpstreamRequest,
-    { company, deadline }: Asker = anyone,
-  ): Promise<Reply | NoAnswer> {
+  protected async ask(brand: string, request: UpstreamRequest, { company, deadline }: Asker = anyone) {
     try {
       return await this.capacity.run(company, async () => {
         if (this.#closed || deadline - this.#options.clock() < this.#options.timeoutMs) return notReached;
@@ -72,7 +68,7 @@ export abstract class Upstream {
   }
 
   state(): ProviderState {
-    const { provider, brands, holds } = this.#breakers;
+    const { provider, brands, holds } = this.#breakers.state();
     const now = this.#options.clock();
     const pauseMs = this.#pausedUntil - now;
     const pause = { brand: null, seconds: secondsUntil(this.#pausedUntil, now), reason: reasonOf('BUSY') };

@@ -26,9 +26,7 @@ export const companyRoutes = [
       '1,000 hours or days. Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.',
     query: ['activityFrom', 'activityTo', 'activityBy', 'eventFleetId'],
     answers: { 200: { description: 'The numbers.', schema: z.array(activityCountSchema) } },
-    answer: async (ctx, { query }) => ({
-      body: await getCompanyActivity(ctx, readInput(activityQuery, query)),
-    }),
+    answer: async (ctx, { query }) => ({ body: await getCompanyActivity(ctx, readInput(activityQuery, query)) }),
   }),
   get('/history', 'listHistory', {
     summary: 'List what happened',

@@ -3,7 +3,7 @@ import { fieldCopier } from '../core/sql/selection.ts';
 import { getEligibilityText, requestVerification, waitForEligibility } from '../core/vehicles/eligibility.ts';
 import { eligibilitySchema } from '../core/vehicles/vehicle.ts';
 import { eligibilityResource } from '../core/vehicles/vehicles.ts';
-import { operations } from './route.ts';
+import { type Answer, operations } from './route.ts';
 
 const asJson = jsonRowWriter(eligibilityResource.members, eligibilitySchema);
 const shape = fieldCopier(eligibilitySchema);
@@ -38,9 +38,9 @@ export const eligibilityRoutes = [
     async answer(ctx, { params, header, closed }) {
       const { vin } = params;
       const wait = preferredWait(header('Prefer'));
-      if (wait === undefined) return { text: await getEligibilityText(ctx, asJson, { vin }) };
-      const answer = await waitForEligibility(ctx, { vin, ...(wait > 0 && { wait, signal: closed() }) });
-      return { headers: { 'Preference-Applied': `wait=${wait}` }, body: shape(answer) };
+      const headers: Answer['headers'] = wait === undefined ? {} : { 'Preference-Applied': `wait=${wait}` };
+      if (!wait) return { headers, text: await getEligibilityText(ctx, asJson, { vin }) };
+      return { headers, body: shape(await waitForEligibility(ctx, { vin, wait, signal: closed() })) };
     },
   }),
   post('/vehicles/eligibility/:vin/refresh', 'refreshEligibility', {

@@ -12,8 +12,7 @@ import { field } from '../core/fields.ts';
 import { followEvents } from '../core/following/follow-events.ts';
 import { readInput } from '../core/input.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
-import { eventStream } from './event-stream.ts';
-import { commaList, inSteps, jsonPageOf, listAnswer, once, onceEach, operations, type RestRequest } from './route.ts';
+import { commaList, inSteps, listAnswer, once, onceEach, operations, type RestRequest } from './route.ts';
 
 const scope = 'Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.';
 const filters = ['eventType', 'eventFleetId', 'eventHistory', 'eventVin', 'since', 'until'] as const;
@@ -54,7 +53,7 @@ export const eventRoutes = [
     errors: ['PAYLOAD_TOO_LARGE'],
     answer(ctx, request) {
       const filter = readFilter(request);
-      const read = inSteps(async (page) => jsonPageOf(await listEvents(ctx, { page, filter }), shape));
+      const read = inSteps((page) => listEvents(ctx, { page, filter }), shape);
       return listAnswer(withCursor(request), read, { filter: eventQuery });
     },
   }),
@@ -90,3 +89,35 @@ export const eventRoutes = [
     answer: async (ctx, { params }) => ({ body: shape(await getEvent(ctx, params)) }),
   }),
 ];
+
+/** The interval of comments, which keep the connection open and show when the reader has disconnected. */
+const BEAT_MS = 15_000;
+
+/** Server-sent events: each item as `frame` writes it, until their end or that of `signal`. */
+export function eventStream<T>(
+  { incoming }: RestRequest,
+  items: AsyncGenerator<T>,
+  signal: AbortSignal,
+  frame: (item: T) => string,
+) {
+  async function* framed(): AsyncGenerator<string> {
+    yield 'retry: 2000\n\n';
+    let next = items.next();
+    try {
+      while (!signal.aborted) {
+        const beat = Promise.withResolvers<'beat'>();
+        const timer = setTimeout(() => beat.resolve('beat'), BEAT_MS);
+        const result = await Promise.race([next, beat.promise]).finally(() => clearTimeout(timer));
+        if (result !== 'beat' && result.done) return;
+        yield result === 'beat' ? ':\n\n' : frame(result.value);
+        if (result !== 'beat') next = items.next();
+      }
+    } finally {
+      // The remaining items are not awaited, so that they may release what they hold.
+      next.catch(() => {});
+      items.return(undefined).catch(() => {});
+    }
+  }
+  const pieces = incoming.method === 'HEAD' ? [] : framed();
+  return { headers: { 'X-Accel-Buffering': 'no' }, stream: { type: 'text/event-stream', pieces } };
+}

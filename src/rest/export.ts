@@ -7,15 +7,7 @@ import { eligibilitySchema, vehicleSchema, vehicleSortOrders } from '../core/veh
 import { vehicleCsvHeader, vehicleCsvWriter } from '../core/vehicles/vehicle-csv.ts';
 import { vehicleResource } from '../core/vehicles/vehicles.ts';
 import { mapValues } from './openapi/json-schema.ts';
-import {
-  type Answer,
-  type AnswerDocs,
-  listAnswer,
-  pagesFrom,
-  type RestRequest,
-  readListQuery,
-  STREAM_PAGE,
-} from './route.ts';
+import { type Answer, type AnswerDocs, listAnswer, pagesFrom, type RestRequest, readListQuery } from './route.ts';
 
 export const vehicleJson = vehicleSchema
   .extend({
@@ -98,17 +90,14 @@ export async function vehiclesAnswer(
   const { writer, name, head } = files[type];
   const { page, paged, linkTo } = readListQuery(request, list);
   const readPage = (one: PageArguments) => read(writer, one);
-  const first = await readPage(paged ? page : { ...page, limit: STREAM_PAGE });
+  const first = await readPage(page);
   const link = paged && first.hasNext && first.last !== null ? linkTo(first.last) : {};
   const pieces = fileOf(head, paged ? [first] : pagesFrom(first, page.order, readPage));
   const headers = { Vary: 'Accept', 'Content-Disposition': `attachment; filename="${name}"`, ...link };
   return { headers, stream: { type, pieces } };
 }
 
-async function* fileOf(
-  head: string,
-  pages: Iterable<TextPage> | AsyncIterable<TextPage>,
-): AsyncGenerator<string, void> {
+async function* fileOf(head: string, pages: Iterable<TextPage> | AsyncIterable<TextPage>) {
   if (head) yield head;
   for await (const { text } of pages) if (text) yield text;
 }

@@ -10,7 +10,7 @@ import { isImportUnderWay } from '../core/imports/run.ts';
 import { readInput } from '../core/input.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/body.ts';
-import { eventStream } from './event-stream.ts';
+import { eventStream } from './events.ts';
 import { type Answer, operations, type RestRequest, readAddQuery } from './route.ts';
 import { readUpload } from './upload.ts';
 
@@ -127,9 +127,7 @@ export const importRoutes = [
         ),
         type: 'text/event-stream',
       },
-      204: {
-        description: 'It has ended, and `Last-Event-ID` says that this was told: a browser does not come back.',
-      },
+      204: { description: 'It has ended, and `Last-Event-ID` says that this was told: a browser does not come back.' },
     },
     errors: ['IMPORT_NOT_FOUND'],
     answer: followImport,

@@ -23,8 +23,6 @@ export const manufacturerRoutes = [
     summary: 'List providers',
     description: 'Who answers about eligibility, and whether it does: for those who wonder why no answer comes.',
     answers: { 200: { description: 'The providers.', schema: z.array(providerSchema) } },
-    answer: async (ctx) => ({
-      body: (await listProviders(ctx)).map(providerShape),
-    }),
+    answer: async (ctx) => ({ body: (await listProviders(ctx)).map(providerShape) }),
   }),
 ];

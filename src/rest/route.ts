@@ -86,8 +86,7 @@ export interface AnswerDocs {
   headers?: readonly HeaderName[];
 }
 
-type GroupDefault = 'tag' | 'scope' | 'token';
-type Operation = Omit<Route, 'method' | 'path' | 'operationId' | GroupDefault> & Partial<Pick<Route, GroupDefault>>;
+type Operation = Omit<Route, 'method' | 'path' | 'operationId' | 'scope' | 'tag' | 'token'> & { tag?: Tag };
 
 /** Makes the routes of one group by method: GET needs the scope to read, the others need the scope to write. */
 export function operations(tag: Tag, group: { scopes?: 'contracts'; token?: 'optional' } = {}) {
@@ -119,12 +118,6 @@ export const digits = z
 
 const listQuery = z.object({ limit: digits.pipe(pageSizeSchema).optional(), after: once });
 
-/** A page of items as listAnswer takes it. */
-export const jsonPageOf = <T>({ items, ...page }: ItemsPage<T>, shape: (item: T) => unknown): TextPage => ({
-  ...page,
-  text: JSON.stringify(items.map(shape)),
-});
-
 type PageReader = (page: PageArguments) => Promise<TextPage>;
 
 /** Parameters of a list beside `limit` and `after`. */
@@ -148,10 +141,8 @@ export function readListQuery({ path, query }: RestRequest, { filter, orders = {
   const { limit, after } = readInput(listQuery, query);
   const orderBy = readSort(query, orders);
   const paged = limit !== undefined || after !== undefined;
-  const page = readPageArguments(
-    { first: paged ? (limit ?? DEFAULT_PAGE_SIZE) : MAX_PAGE_SIZE, after, orderBy },
-    orders,
-  );
+  const first = paged ? (limit ?? DEFAULT_PAGE_SIZE) : STREAM_PAGE;
+  const page = readPageArguments({ first, after, orderBy }, orders);
   const linkTo = (last: ListPosition): Record<string, string> => {
     const kept = [...Object.keys(filter?.shape ?? {}), ...(orderBy ? ['sort'] : [])];
     const given = kept.flatMap((name) => (typeof query[name] === 'string' ? [[name, query[name]]] : []));
@@ -170,7 +161,8 @@ function readSort({ sort }: RestRequest['query'], orders: SortOrders) {
   throw new ValidationFailed([{ path: 'sort', code: 'INVALID_VALUE', message: `is one of ${names}` }]);
 }
 
-export const STREAM_PAGE = 500;
+/** Rows of a page of a whole list: few, since others' requests wait while Node writes a page. */
+const STREAM_PAGE = 250;
 
 async function* wholeList(first: TextPage, order: SortOrder, read: PageReader): AsyncGenerator<string> {
   let before = '[';
@@ -204,9 +196,9 @@ const STEP_LENGTH = 1024 * 1024;
 /** A page ends early at this length of text. */
 const PAGE_LENGTH = 8 * 1024 * 1024;
 
-/** Reads pages of items that may be large in steps; pages of large items have fewer. */
+/** Reads pages of items that may be large in steps, and writes them as JSON; pages of large items have fewer. */
 export const inSteps =
-  (read: PageReader): PageReader =>
+  <T>(read: (page: PageArguments) => Promise<ItemsPage<T>>, shape: (item: T) => unknown): PageReader =>
   async (page) => {
     const texts: string[] = [];
     let last: ListPosition | null = null;
@@ -215,15 +207,16 @@ export const inSteps =
     for (let size = FIRST_STEP; ; ) {
       const limit = Math.min(size, left);
       const step = await read({ ...page, limit, after: last ?? page.after });
-      length += step.text.length;
+      const text = JSON.stringify(step.items.map(shape));
+      length += text.length;
       left -= limit;
       if (step.last !== null) {
-        texts.push(inner(step.text));
+        texts.push(inner(text));
         last = step.last;
       }
       const full = left === 0 || length >= PAGE_LENGTH;
       if (full || !step.hasNext) return { text: `[${texts.join()}]`, last, hasNext: step.hasNext };
-      size = Math.max(1, Math.ceil(STEP_LENGTH / (step.text.length / limit)));
+      size = Math.max(1, Math.ceil(STEP_LENGTH / (text.length / limit)));
     }
   };
 

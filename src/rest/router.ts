@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { type Context, requireScope } from '../core/context.ts';
 import { domainErrorOf } from '../core/database-errors.ts';
-import { DomainError, MethodNotAllowed, NotFound, Unauthenticated } from '../core/errors.ts';
+import { DomainError, type ErrorCode, MethodNotAllowed, NotFound, statusOf, Unauthenticated } from '../core/errors.ts';
 import { runOncePerKey } from '../core/idempotency.ts';
 import { countInputItems } from '../core/input.ts';
 import { runChangeInTurn } from '../core/sql/send.ts';
@@ -17,7 +17,6 @@ import { eventRoutes } from './events.ts';
 import { fleetRoutes } from './fleets.ts';
 import { importRoutes } from './imports.ts';
 import { manufacturerRoutes } from './manufacturers.ts';
-import { problemOf } from './problem.ts';
 import type { Answer, RestRequest, Route } from './route.ts';
 import { searchRoutes } from './search.ts';
 import { vehicleRoutes } from './vehicles.ts';
@@ -150,5 +149,35 @@ export function problems({ log }: HttpServices): ErrorRequestHandler {
     const problem = problemOf(domainError, requestId);
     if (domainError) res.set(headersOf(domainError));
     res.status(problem.status).type('application/problem+json').send(JSON.stringify(problem));
+  };
+}
+
+/** Titles for codes that read badly as words. */
+const titles: Partial<Record<ErrorCode, string>> = {
+  MALFORMED_JSON: 'The body is not JSON',
+  INTERNAL: 'Something went wrong on our side',
+};
+
+const internal = {
+  code: 'INTERNAL',
+  message: 'The fault has been logged with this request id. Nothing of your request was lost that was answered before.',
+  errors: undefined,
+  errorsOmitted: 0,
+  details: {},
+} as const;
+
+/** An error as RFC 9457 wants it; null is a fault of the service. */
+export function problemOf(error: DomainError | null, requestId: string) {
+  const { code, message, errors, errorsOmitted, details } = error ?? internal;
+  return {
+    type: 'about:blank',
+    title: titles[code] ?? code[0] + code.slice(1).toLowerCase().replaceAll('_', ' '),
+    status: statusOf[code],
+    detail: message,
+    code,
+    requestId,
+    ...(errors?.length && { errors }),
+    ...(errorsOmitted > 0 && { errorsOmitted }),
+    ...details,
   };
 }

@@ -66,9 +66,7 @@ export const vehicleRoutes = [
     answer(ctx, request) {
       const { fleetId } = request.params;
       const { fleetIds: _, ...filter } = readFilter(request);
-      return vehiclesAnswer(request, filterQuery, (writer, page) =>
-        listVehicles(ctx, writer, { fleetId, page, filter }),
-      );
+      return vehiclesAnswer(request, filterQuery, (write, page) => listVehicles(ctx, write, { fleetId, page, filter }));
     },
   }),
   get('/vehicles', 'listAllVehicles', {

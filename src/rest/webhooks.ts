@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { readInput } from '../core/input.ts';
+import { jsonRowWriter } from '../core/sql/read.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
 import {
   deliverySchema,
@@ -22,9 +23,10 @@ import {
   listWebhooks,
   rotateWebhookSecret,
   updateWebhook,
+  webhookResource,
 } from '../core/webhooks/webhooks.ts';
 import { expectedBy } from './etag.ts';
-import { inSteps, jsonPageOf, listAnswer, membersOf, operations } from './route.ts';
+import { inSteps, listAnswer, membersOf, operations } from './route.ts';
 
 const secretJson = webhookSchema
   .extend({ secret: webhookWithSecretSchema.shape.secret })
@@ -35,6 +37,7 @@ const scope =
 const errors = ['WEBHOOK_NOT_FOUND'] as const;
 const one = { 200: { description: 'The webhook.', schema: webhookSchema } };
 
+const asJson = jsonRowWriter(webhookResource.members, webhookSchema);
 const shape = fieldCopier(webhookSchema);
 const withSecret = ({ webhook: made, secret }: WebhookWithSecret) => ({ ...shape(made), secret });
 
@@ -51,9 +54,7 @@ export const webhookRoutes = [
     summary: 'Create a webhook',
     description: `Posts the company’s events to an address from now on, at least once each, signed as Standard Webhooks says. Only 2xx is success; what fails is tried ten times in three and a half days. ${scope}`,
     body: createWebhookInput,
-    answers: {
-      201: { description: 'The webhook, with its secret.', schema: secretJson, headers: ['Location'] },
-    },
+    answers: { 201: { description: 'The webhook, with its secret.', schema: secretJson, headers: ['Location'] } },
     errors,
     async answer(ctx, { body }) {
       const created = await createWebhook(ctx, body);
@@ -65,7 +66,7 @@ export const webhookRoutes = [
     description: 'The webhooks of the company, oldest first.',
     query: ['limit', 'after'],
     answers: { 200: { description: 'The webhooks.', schema: z.array(webhookSchema), headers: ['Link'] } },
-    answer: (ctx, request) => listAnswer(request, async (page) => jsonPageOf(await listWebhooks(ctx, { page }), shape)),
+    answer: (ctx, request) => listAnswer(request, (page) => listWebhooks(ctx, asJson, { page })),
   }),
   get('/webhooks/:id', 'getWebhook', {
     etag: true,
@@ -122,9 +123,7 @@ export const webhookRoutes = [
     answer(ctx, request) {
       const webhookId = request.params.id;
       const { state } = readInput(deliveryQuery, request.query);
-      const read = inSteps(async (page) =>
-        jsonPageOf(await listDeliveries(ctx, { webhookId, page, state }), deliveryShape),
-      );
+      const read = inSteps((page) => listDeliveries(ctx, { webhookId, page, state }), deliveryShape);
       return listAnswer(request, read, { filter: deliveryQuery });
     },
   }),

@@ -67,31 +67,26 @@ export function startOpenTelemetry(
     const logger = { error: warn, warn, info: quiet, debug: quiet, verbose: quiet };
     diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   }
-  return new Telemetry(mask, () => sdk.shutdown());
+  return telemetryOf(mask, () => sdk.shutdown());
 }
 
+export type Telemetry = ReturnType<typeof telemetryOf>;
+
 /** Sends traces and measurements. Attributes are masked for VINs, tokens and e-mail addresses. */
-export class Telemetry {
-  readonly #mask: (text: string) => string;
-  readonly #shutdown: () => Promise<void>;
-  readonly #tracer = trace.getTracer(NAME, packageJson.version);
-  readonly #meter = metrics.getMeter(NAME, packageJson.version);
-  readonly #histograms = new Map<string, Histogram>();
+function telemetryOf(mask: (text: string) => string, shutdown: () => Promise<void>) {
+  const tracer = trace.getTracer(NAME, packageJson.version);
+  const meter = metrics.getMeter(NAME, packageJson.version);
+  const histograms = new Map<string, Histogram>();
 
-  constructor(mask: (text: string) => string, shutdown: () => Promise<void>) {
-    this.#mask = mask;
-    this.#shutdown = shutdown;
-  }
-
-  async run<T>(step: Step, work: () => T | Promise<T>, outcome?: (result: T) => Attributes): Promise<T> {
+  async function run<T>(step: Step, work: () => T | Promise<T>, outcome?: (result: T) => Attributes): Promise<T> {
     const from = trace.getActiveSpan();
     if (step.place === 'inside' && !from) return work();
     const options = {
       kind: step.kind === 'client' ? SpanKind.CLIENT : SpanKind.INTERNAL,
-      attributes: this.#masked(step.attributes),
+      attributes: masked(step.attributes),
       ...(step.place === 'apart' && { root: true, links: from ? [{ context: from.spanContext() }] : [] }),
     };
-    return this.#tracer.startActiveSpan(step.name, options, async (span) => {
+    return tracer.startActiveSpan(step.name, options, async (span) => {
       const start = performance.now();
       let known: Attributes = {};
       try {
@@ -104,32 +99,32 @@ export class Telemetry {
         span.setStatus({ code: SpanStatusCode.ERROR });
         throw error;
       } finally {
-        span.setAttributes(this.#masked(known)).end();
-        if (step.measured) this.#measure(step.measured.metric, start, { ...step.measured.labels, ...known });
+        span.setAttributes(masked(known)).end();
+        if (step.measured) measure(step.measured.metric, start, { ...step.measured.labels, ...known });
       }
     });
   }
 
   /** Runs `work` as part of the trace its caller names in `headers`, until `work` calls back. */
-  serve(headers: IncomingHttpHeaders, work: (end: (answered: Answered) => void) => void): void {
+  function serve(headers: IncomingHttpHeaders, work: (end: (answered: Answered) => void) => void): void {
     const caller = propagation.extract(context.active(), headers);
     const start = performance.now();
-    const serve = (span: Span) =>
+    const answer = (span: Span) =>
       work(({ name, attributes, labels }) => {
         if (labels['error.type']) span.setStatus({ code: SpanStatusCode.ERROR });
-        span.updateName(name).setAttributes(this.#masked({ ...attributes, ...labels }));
+        span.updateName(name).setAttributes(masked({ ...attributes, ...labels }));
         span.end();
-        this.#measure('http.server.request.duration', start, labels);
+        measure('http.server.request.duration', start, labels);
       });
-    this.#tracer.startActiveSpan('request', { kind: SpanKind.SERVER }, caller, serve);
+    tracer.startActiveSpan('request', { kind: SpanKind.SERVER }, caller, answer);
   }
 
   /** Gauges of these names, read whenever they are sent. */
-  watch(gauges: readonly Pick<Gauge, 'name' | 'help'>[], read: () => Promise<readonly Gauge[]>): void {
+  function watch(gauges: readonly Pick<Gauge, 'name' | 'help'>[], read: () => Promise<readonly Gauge[]>): void {
     const instruments = new Map(
-      gauges.map(({ name, help }) => [name, this.#meter.createObservableGauge(name, { description: help })]),
+      gauges.map(({ name, help }) => [name, meter.createObservableGauge(name, { description: help })]),
     );
-    this.#meter.addBatchObservableCallback(
+    meter.addBatchObservableCallback(
       async (observer) => {
         for (const { name, values } of await read()) {
           const instrument = instruments.get(name);
@@ -141,22 +136,23 @@ export class Telemetry {
   }
 
   /** Sends what has not been sent yet, within a few seconds. */
-  async close(): Promise<void> {
-    await Promise.race([this.#shutdown().catch(() => {}), delay(LONGEST_CLOSE_MS, undefined, { ref: false })]);
+  async function close(): Promise<void> {
+    await Promise.race([shutdown().catch(() => {}), delay(LONGEST_CLOSE_MS, undefined, { ref: false })]);
   }
 
-  #measure(name: string, start: number, labels: Attributes): void {
+  function measure(name: string, start: number, labels: Attributes): void {
     const options = { unit: 's', advice: { explicitBucketBoundaries: BUCKETS } };
-    const histogram = this.#histograms.get(name) ?? this.#meter.createHistogram(name, options);
-    this.#histograms.set(name, histogram);
+    const histogram = histograms.get(name) ?? meter.createHistogram(name, options);
+    histograms.set(name, histogram);
     histogram.record((performance.now() - start) / 1000, labels);
   }
 
-  #masked(attributes: Attributes = {}): Attributes {
+  function masked(attributes: Attributes = {}): Attributes {
     return Object.fromEntries(
-      Object.entries(attributes).map(([name, value]) => [name, typeof value === 'string' ? this.#mask(value) : value]),
+      Object.entries(attributes).map(([name, value]) => [name, typeof value === 'string' ? mask(value) : value]),
     );
   }
+  return { run, serve, watch, close };
 }
 
 /** The kind of an error: SQLSTATE, a code of ours, or its class. */

@@ -14,11 +14,7 @@ export function wantedSignals(env: NodeJS.ProcessEnv): Signal[] {
 }
 
 /** Begins to send traces and metrics if the environment names a collector. `mask` is for texts that leave the process. */
-export async function openTelemetry(
-  env: NodeJS.ProcessEnv,
-  log: Logger,
-  mask: (text: string) => string,
-): Promise<void> {
+export async function openTelemetry(env: NodeJS.ProcessEnv, log: Logger, mask: (text: string) => string) {
   const signals = wantedSignals(env);
   if (signals.length === 0) return;
   const { startOpenTelemetry } = await import('./opentelemetry.ts');

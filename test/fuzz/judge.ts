@@ -1,4 +1,4 @@
-import { statusOf } from '../../src/http/body.ts';
+import { statusOf } from '../../src/core/errors.ts';
 import type { Json } from '../support/client.ts';
 import { inputErrorsOf as documentFaults } from '../support/openapi.ts';
 import type { FuzzRequest } from './request.ts';

@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readConfig, settings } from '../../src/config.ts';
-import { statusOf } from '../../src/http/body.ts';
+import { statusOf } from '../../src/core/errors.ts';
 
 const root = join(import.meta.dirname, '../..');
 const reference = readFileSync(join(root, 'docs/reference.md'), 'utf8');

@@ -118,8 +118,7 @@ const allowed: Record<string, readonly string[]> = {
   database: ['entities'],
   entities: [],
   migrations: [],
-  config: ['manufacturers', 'trusted-documents'],
-  'trusted-documents': [],
+  config: ['manufacturers'],
   telemetry: [],
   fairness: [],
 };

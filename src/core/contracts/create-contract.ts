@@ -18,9 +18,8 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
   const { fleetId, vin: vinAsGiven, from, to, ...terms } = readInput(createContractInput, input);
   const { PACKS } = ctx.services.config;
   if (PACKS.length > 0 && !PACKS.includes(terms.pack)) {
-    throw new ValidationFailed([
-      { path: 'pack', code: 'INVALID_VALUE', message: `is none of the packs ${PACKS.join(', ')}` },
-    ]);
+    const message = `is none of the packs ${PACKS.join(', ')}`;
+    throw new ValidationFailed([{ path: 'pack', code: 'INVALID_VALUE', message }]);
   }
   const vin = vinOrNull(vinAsGiven);
   const company = caller ?? (await companyOfFleet(ctx, fleetId));
@@ -85,7 +84,7 @@ const insert = prepare((p: NewContract) =>
         )
         .returningAll(),
     )
-    .with('scheduled', (q) => scheduleClause(q, 'contract', q.selectFrom('c').select(['company', 'due_at']).as('r')))
+    .with('scheduled', (q) => scheduleClause(q, 'contract', q.selectFrom('c').select(['company', 'due_at'])))
     .with('recorded', (q) => {
       const vin = sql<string>`${p.vin}::text`.as('vin');
       const vehicles = q.selectFrom('c').select(['company', 'vehicle_id as id', vin]).as('v');

@@ -155,9 +155,7 @@ export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
         members: { field: jsonSql.text('c.field'), from: changed('from'), to: changed('to') },
       },
     },
-    show: ({ data }) => ({
-      changes: Object.entries(data.changes ?? {}).map(([field, change]) => ({ field, ...change })),
-    }),
+    show: ({ data }) => ({ changes: Object.entries(data.changes ?? {}).map(([field, one]) => ({ field, ...one })) }),
   },
   FleetDeletedData: dataOf(['fleet.deleted']),
   VehicleAddedData: dataOf(['vehicle.added'], { importId: 'fromImportId' }),

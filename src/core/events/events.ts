@@ -38,12 +38,7 @@ export const eventSchema = z
     data: field(
       z.union([...new Set(Object.values(eventDataSchemas))]),
       'What changed; its members follow from the type.',
-      {
-        from: 'PENDING',
-        to: 'ELIGIBLE',
-        manufacturer: 'bmw',
-        reason: null,
-      },
+      { from: 'PENDING', to: 'ELIGIBLE', manufacturer: 'bmw', reason: null },
     ),
   })
   .meta({ id: 'Event', description: 'A fact, as it was when it became true.' });
@@ -68,9 +63,7 @@ export const eventFilterSchema = z
   })
   .describe('Which events: those that fit everything that is given.');
 /** An unparsed filter. */
-export type EventFilter = Omit<z.input<typeof eventFilterSchema>, 'types'> & {
-  types?: readonly string[] | null | undefined;
-};
+export type EventFilter = Omit<z.input<typeof eventFilterSchema>, 'types'> & { types?: readonly string[] | null };
 
 // Events are read from the primary: the log must not be shorter on one page than it was on the last.
 
@@ -111,8 +104,7 @@ const findPosition = prepare((p: { company: string; id: string }) =>
 );
 
 /** The cursor for `after` or `before`, which may be the id of an event: receivers of webhooks know ids. */
-export const eventCursor = (value: string): string =>
-  isId(value) ? cursorOf({ id: value, text: null }, CREATION_ORDER) : value;
+export const eventCursor = (id: string): string => (isId(id) ? cursorOf({ id, text: null }, CREATION_ORDER) : id);
 
 const readEventPage = ({ after, before, ...sizes }: EventPageInput): PageArguments =>
   readPageArguments({ ...sizes, after: after && eventCursor(after), before: before && eventCursor(before) });
@@ -140,8 +132,7 @@ export const eventTextSql = (most: number): string =>
   });
 
 /** Whether a list of an event has this element: written twice, so that the planner prefers the inverted index. */
-export const listContainsSql = (list: string, one: string): string =>
-  `${list} @> array[${one}] and ${list} @> array[${one}]`;
+export const listContainsSql = (list: string, one: string) => `${list} @> array[${one}] and ${list} @> array[${one}]`;
 
 /** Only callers with this scope see events of contracts. */
 export const CONTRACT_EVENTS_ACCESS = { scope: 'contracts:read', where: `e.type not like 'contract.%'` } as const;
@@ -159,11 +150,7 @@ const logOrder: FixedSortOrder = {
 export const unindexedEventOrder: FixedSortOrder = { ...logOrder, columns: ['(e.position + 0)'], range: undefined };
 
 /** A bound of the positions of events since (or before) a time: events are written at their time or within an hour. */
-const positionAt = (
-  sign: '-' | '+',
-  compared: '<' | '>=',
-  direction: 'asc' | 'desc',
-) => `(select near.position from event near
+const positionAt = (sign: string, compared: string, direction: string) => `(select near.position from event near
   where near.company = $company and near.position is not null and near.id ${compared} (lpad(to_hex(greatest(0,
     extract(epoch from ?::timestamptz ${sign} interval '1 hour') * 1000)::bigint), 12, '0') || '70008000000000000000')::uuid
   order by near.id ${direction} limit 1)`;
@@ -190,11 +177,7 @@ export const eventResource: Resource = {
     until: [`e.at < ?::timestamptz and e.position <= coalesce(${positionAt('+', '>=', 'asc')}, ${2n ** 63n - 1n})`],
   },
   order: logOrder,
-  leading: {
-    fleetId: 'e.fleet_id',
-    contractId: 'e.contract_id',
-    historyId: 'e.history_id',
-  },
+  leading: { fleetId: 'e.fleet_id', contractId: 'e.contract_id', historyId: 'e.history_id' },
   sparse: { names: ['vehicleId', 'vin'], order: unindexedEventOrder },
   readPage: readEventPage,
   lacking: CONTRACT_EVENTS_ACCESS,

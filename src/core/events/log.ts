@@ -40,10 +40,7 @@ const lockLog = prepare((p: { company: string }) =>
   db.selectFrom('company').select('company').where('company', '=', p.company).forNoKeyUpdate(),
 );
 
-/**
- * Holds publishing until the transaction ends: positions become visible in order. A transaction that holds several companies holds
- * them in the order of their names, against deadlocks.
- */
+/** Holds publishing until the transaction ends, for positions in order. Companies go by name, against deadlocks. */
 export async function holdPublishing(ctx: Context, company: string): Promise<void> {
   await addCompany(ctx, { company });
   await lockLog(ctx, { company });
@@ -122,15 +119,13 @@ const PART_OF = sql.raw(
   `case type when 'vehicle.added' then 'import.completed' when 'vehicle.removed' then 'fleet.deleted' else type end`,
 );
 
+type DueEvent = Record<'id' | 'position' | 'key', string>;
+
 /**
  * The next events of a company, with their positions. Events with one `key` are an item of the history: of one type, actor,
  * fleet, hour and request, whose id clients may give to several requests.
  */
-const dueEvents = (p: { company: string; end: string }, most: number) => sql<{
-  id: string;
-  position: string;
-  key: string;
-}>`(
+const dueEvents = (p: { company: string; end: string }, most: number) => sql<DueEvent>`(
   select *, encode(substr(sha256(convert_to(concat_ws(' ', fleet_id, extract(epoch from hour),
     coalesce(import_id::text, request_id), ${PART_OF}, actor), 'UTF8')), 1, 16), 'hex')::uuid as key
   from (
@@ -145,8 +140,7 @@ const dueEvents = (p: { company: string; end: string }, most: number) => sql<{
 const counts = ['events', 'vehicles', ...eligibilityStatuses.map((status) => status.toLowerCase())].map(sql.ref);
 const grown = counts.map((column) => sql`${column} = history.${column} + excluded.${column}`);
 
-const countOf = (status: string) =>
-  sql`count(*) filter (where type = 'eligibility.changed' and status = ${sql.lit(status)})`;
+const countOf = (one: string) => sql`count(*) filter (where type = 'eligibility.changed' and status = ${sql.lit(one)})`;
 
 /** Types whose single event represents all others of the same moment. */
 const TELLING = sql.raw(`('import.completed', 'fleet.deleted')`);
@@ -202,15 +196,11 @@ const publishing = (most: number) =>
           .where('company', '=', p.company)
           .where(({ exists, selectFrom }) => exists(selectFrom('due').select('id'))),
       )
-      .with('delivered', (q) =>
-        deliveriesClause(q, p, q.selectFrom('published').selectAll().as('e'), isSentTo).returning([
-          'company',
-          'due_at',
-        ]),
-      )
-      .with('scheduled', (q) =>
-        scheduleClause(q, 'delivery', q.selectFrom('delivered').select(['company', 'due_at']).as('r')),
-      )
+      .with('delivered', (q) => {
+        const events = q.selectFrom('published').selectAll().as('e');
+        return deliveriesClause(q, p, events, isSentTo).returning(['company', 'due_at']);
+      })
+      .with('scheduled', (q) => scheduleClause(q, 'delivery', q.selectFrom('delivered').select(['company', 'due_at'])))
       .selectFrom('published')
       .select(({ exists, selectFrom }) => exists(selectFrom('delivered').select('company')).as('isDelivered')),
   );
@@ -220,12 +210,11 @@ const publishFew = publishing(FEW_EVENTS);
 /** Publishes a company's next events in one transaction, with their deliveries, unless another process does. */
 export async function publishEventsOf(ctx: Context, company: string) {
   return runInTransaction(ctx, async () => {
-    const [free] = await lockFreeLog(ctx, { company });
-    if (!free) return { events: 0, more: false };
-    const [publish, most] =
-      (free.webhooks ?? 0) > MANY_WEBHOOKS ? [publishFew, FEW_EVENTS] : [publishMany, MANY_EVENTS];
+    const [log] = await lockFreeLog(ctx, { company });
+    if (!log) return { events: 0, more: false };
+    const [publish, most] = (log.webhooks ?? 0) > MANY_WEBHOOKS ? [publishFew, FEW_EVENTS] : [publishMany, MANY_EVENTS];
     // A later statement than the lock sees all that was published before.
-    const events = await publish(ctx, { company, end: free.position, now: ctx.now() });
+    const events = await publish(ctx, { company, end: log.position, now: ctx.now() });
     const { changes } = ctx.services;
     if (events.length > 0) changes.announce('event', company);
     if (events[0]?.isDelivered) changes.announce('due', 'delivery');

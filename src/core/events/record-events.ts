@@ -33,18 +33,10 @@ export const callerOrigin = (ctx: Context): EventOrigin => ({
   at: ctx.now().toISOString(),
 });
 
-export const systemOrigin = (ctx: Context): EventOrigin => ({
-  actor: 'system',
-  request_id: null,
-  at: ctx.now().toISOString(),
-});
+export const systemOrigin = (ctx: Context) => ({ actor: 'system', request_id: null, at: ctx.now().toISOString() });
 
 /** Records facts of the open transaction in one statement, and gives the events' ids. */
-export async function recordEvents(
-  ctx: Context,
-  facts: readonly EventFact[],
-  by = callerOrigin(ctx),
-): Promise<string[]> {
+export async function recordEvents(ctx: Context, facts: readonly EventFact[], by = callerOrigin(ctx)) {
   if (facts.length === 0) return [];
   const rows = facts.flatMap(({ type, data = {}, company, fleetId: fleet_id, vehicles = [] }) =>
     batchesOf(vehicles).map((batch) => ({
@@ -58,11 +50,9 @@ export async function recordEvents(
   return events.map(({ id }) => id);
 }
 
-function batchesOf<T>(vehicles: readonly T[]): (readonly T[])[] {
-  const count = Math.max(1, Math.ceil(vehicles.length / MOST_EVENT_VEHICLES));
-  return Array.from({ length: count }, (_, n) =>
-    vehicles.slice(n * MOST_EVENT_VEHICLES, (n + 1) * MOST_EVENT_VEHICLES),
-  );
+function batchesOf<T>(all: readonly T[]): (readonly T[])[] {
+  const count = Math.max(1, Math.ceil(all.length / MOST_EVENT_VEHICLES));
+  return Array.from({ length: count }, (_, n) => all.slice(n * MOST_EVENT_VEHICLES, (n + 1) * MOST_EVENT_VEHICLES));
 }
 
 const factColumns = ['company', 'fleet_id', 'contract_id', 'vehicle_ids', 'vins', 'data'] as const;

@@ -65,10 +65,7 @@ export const requireFleet = needing(prepare(oneFleet));
 /** A `with` clause that holds a fleet; gives its company and id, or nothing. */
 export const lockedFleetClause = (p: RowKey) => oneFleet(p).forKeyShare();
 
-/**
- * Like requireFleet, and keeps the fleet until the transaction ends. Callers hold a fleet before they lock its vehicles, against
- * deadlocks.
- */
+/** Like requireFleet, and keeps the fleet until the transaction ends: held before its vehicles, against deadlocks. */
 export const shareLockFleet = needing(prepare(lockedFleetClause));
 
 /** Like requireFleet, and locks the fleet until the transaction ends. */
@@ -172,9 +169,8 @@ type FleetText = keyof z.output<typeof createFleetInput>;
 
 /** Locks a fleet against other changes, but not against new vehicles, which hold its id until their commit. */
 const lockToChange = prepare((p: RowKey) => {
-  const count =
-    '(select coalesce(sum(delta), 0) from vehicle_tally t where t.company = f.company and t.fleet_id = f.id)';
-  const members = jsonMembersOf('fleet', 'f', fleetSchema, { vehicleCount: jsonSql.number(count) });
+  const sum = '(select coalesce(sum(delta), 0) from vehicle_tally t where t.company = f.company and t.fleet_id = f.id)';
+  const members = jsonMembersOf('fleet', 'f', fleetSchema, { vehicleCount: jsonSql.number(sum) });
   return db
     .selectFrom('fleet as f')
     .select(jsonObjectExpression<Fleet>(members).as('json'))

@@ -141,9 +141,7 @@ class CompanyAnswers implements FollowedSource {
     read.catch(() => {
       for (const id of unread) this.#vehicles.delete(id);
     });
-    const vehicles = ids.map((id) =>
-      getOrCreate(this.#vehicles, id, () => read.then((found) => found.get(id) ?? null)),
-    );
+    const vehicles = ids.map((id) => getOrCreate(this.#vehicles, id, () => read.then((all) => all.get(id) ?? null)));
     for (const oldest of this.#vehicles.keys()) if (this.#vehicles.size > KEPT) this.#vehicles.delete(oldest);
     return vehicles;
   }

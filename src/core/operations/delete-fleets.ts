@@ -16,11 +16,7 @@ const VEHICLES_AT_ONCE = 5000;
 const DEPENDENTS_AT_ONCE = 20_000;
 
 /** Deletes a fleet and gives it back; throws FleetNotFound and PreconditionFailed. deleteFleetStep deletes a large one. */
-export async function deleteFleet(
-  caller: Context,
-  input: { id: string },
-  expected?: Precondition<Fleet>,
-): Promise<Fleet> {
+export async function deleteFleet(caller: Context, input: { id: string }, expected?: Precondition<Fleet>) {
   const company = authorize(caller, 'fleets:write');
   // Writers lock a fleet before its vehicles; after a deadlock nevertheless, the deletion begins again.
   return retryOnDeadlock(caller, async (ctx) => {
@@ -59,9 +55,7 @@ const countDependents = prepare((p: RowKey) => {
 /** Deletes the tallies, while the vehicles remain. */
 const markDeleted = prepare((p: RowKey & { deletion: string }) =>
   db
-    .with('uncounted', (q) =>
-      q.deleteFrom('vehicle_tally').where('company', '=', p.company).where('fleet_id', '=', p.id),
-    )
+    .with('tallies', (q) => q.deleteFrom('vehicle_tally').where('company', '=', p.company).where('fleet_id', '=', p.id))
     .updateTable('fleet')
     .set({ deletion: p.deletion })
     .where('company', '=', p.company)

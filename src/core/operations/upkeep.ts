@@ -12,20 +12,20 @@ const TALLY_ROWS = 16;
 const ACTIVE_MINUTES = 1;
 const ACTIVE_EVENTS = 10_000;
 
-const grown = (rows: number) =>
+const grown = () =>
   db
     .selectFrom('vehicle_tally')
     .select(['company', 'fleet_id'])
     .groupBy(['company', 'fleet_id'])
-    .having((t) => t.fn.countAll(), '>', rows)
+    .having((t) => t.fn.countAll(), '>', TALLY_ROWS)
     .limit(1000);
 
-const findGrown = prepare((p: { rows: number }) => grown(p.rows));
+const findGrown = prepare(grown);
 
-const findGrownOfActive = prepare((p: { since: string; rows: number }) => {
+const findGrownOfActive = prepare((p: { since: string }) => {
   const latest = db.selectFrom('event').select('company').where('id', '>=', p.since).orderBy('id', 'desc');
   const active = db.selectFrom(latest.limit(ACTIVE_EVENTS).as('latest')).select('company').distinct();
-  return grown(p.rows).where('company', '=', anyOf(active));
+  return grown().where('company', '=', anyOf(active));
 });
 
 const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
@@ -66,8 +66,7 @@ const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
 /** Sums up tallies of companies with new events, or of all. Fleets are held before their rows, in the order of their deletion. */
 export async function sumUpTallies(ctx: Context, { all = false } = {}): Promise<void> {
   const since = lowestIdAtTime(ctx.now().getTime() - ACTIVE_MINUTES * 60_000);
-  const rows = TALLY_ROWS;
-  const grown = await (all ? findGrown(ctx, { rows }) : findGrownOfActive(ctx, { since, rows }));
+  const grown = await (all ? findGrown(ctx, {}) : findGrownOfActive(ctx, { since }));
   for (const [company, fleets] of Map.groupBy(grown, (one) => one.company)) {
     await runInTransaction(ctx, async () => {
       const sums = await takeAway(ctx, { company, fleets: fleets.map((one) => one.fleet_id) });

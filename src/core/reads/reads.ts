@@ -3,14 +3,7 @@ import { EVENT_PUBLISHED_SQL, eventResource, listContainsSql, unindexedEventOrde
 import { fleetExistsSql } from '../fleets/fleet.ts';
 import { eligibilitySummaryJson, FLEET_TALLY_SQL, fleetResource } from '../fleets/fleets.ts';
 import { importResource, rejectionResource } from '../imports/imports.ts';
-import type {
-  ListField,
-  ParentColumn,
-  Resource,
-  ResourceField,
-  ResourceFields,
-  SingleRowField,
-} from '../sql/resource.ts';
+import type { ListField, ParentColumn, Resource, ResourceFields, SingleRowField } from '../sql/resource.ts';
 import { jsonSql } from '../sql/selection.ts';
 import { eligibilityResource, tallyConditions, vehicleResource } from '../vehicles/vehicles.ts';
 import { deliveryResource } from '../webhooks/deliveries.ts';
@@ -26,10 +19,7 @@ const timeline = (under: ParentColumn, options: Partial<ListField> = {}) =>
   list(() => eventResource, { under, on: `${EVENT_PUBLISHED_SQL} and ${under[0]} is not null`, ...options });
 const fewEvents: Resource = { ...eventResource, order: unindexedEventOrder };
 
-const withFields = (rows: Resource, fields: ResourceFields): Resource => ({
-  ...rows,
-  fields: { ...rows.fields, ...fields },
-});
+const withFields = (of: Resource, fields: ResourceFields): Resource => ({ ...of, fields: { ...of.fields, ...fields } });
 
 const fleet: Resource = withFields(fleetResource, {
   vehicles: list(() => vehicle, {
@@ -44,15 +34,12 @@ const fleet: Resource = withFields(fleetResource, {
   timeline: timeline(['e.fleet_id', 'f.id']),
 });
 
-const vehicleFields: ResourceFields = {
+const ofVehicle = `${EVENT_PUBLISHED_SQL} and ${listContainsSql('e.vehicle_ids', 'v.id')}`;
+const vehicle: Resource = withFields(vehicleResource, {
   fleet: one(() => fleet, 'f.id = v.fleet_id'),
   contracts: list(() => contract, { under: ['c.vehicle_id', 'v.id'], few: true }),
-  timeline: list(() => fewEvents, {
-    on: `${EVENT_PUBLISHED_SQL} and ${listContainsSql('e.vehicle_ids', 'v.id')}`,
-    few: true,
-  }),
-};
-const vehicle: Resource = withFields(vehicleResource, vehicleFields);
+  timeline: list(() => fewEvents, { on: ofVehicle, few: true }),
+});
 
 const contract: Resource = withFields(contractResource, {
   fleet: one(() => fleet, 'f.id = c.fleet_id'),
@@ -97,7 +84,7 @@ export const nodeField = (of: Resource): SingleRowField => ({
   by: () => ({}),
 });
 
-export const rootQueryFields: Readonly<Record<string, ResourceField>> = {
+export const rootQueryFields: ResourceFields = {
   fleets: list(() => fleet),
   fleet: one(() => fleet),
   vehicles: list(() => vehicle, {

@@ -4,14 +4,7 @@ import { AnswerSqlWriter, type CursorCheck, objectJson } from './json-answer.ts'
 import type { AnswerMembers, AnswerPart, ArgumentList, FieldArguments } from './json-parts.ts';
 import { hidesRows } from './list-rows.ts';
 import { MAX_PAGE_SIZE, pageBoundValues, plannedPageSize, readPageArguments } from './page.ts';
-import {
-  givenConditionsOf,
-  joinsOf,
-  type ListField,
-  type Resource,
-  readFilterConditions,
-  type SingleRowField,
-} from './resource.ts';
+import { givenConditionsOf, mentionedJoins, type ReadField, type Resource, readFilterConditions } from './resource.ts';
 import { readRows } from './send.ts';
 import { keepNewest, numberParameters } from './sql.ts';
 import { estimateRowsRead } from './work.ts';
@@ -20,7 +13,7 @@ import { estimateRowsRead } from './work.ts';
 export interface ReadPlan {
   parts: AnswerMembers;
   /** The fields that take arguments, in the order of `given`. */
-  fields: readonly (SingleRowField | ListField)[];
+  fields: readonly ReadField[];
   /** Statements by the shapes of their arguments; the least recently used are dropped. */
   statements: Map<string, Statement>;
   /** Called after a statement was written. */
@@ -52,11 +45,11 @@ export interface ParentRows extends Pick<Resource, 'lookups'> {
   alias: string;
   columns: Readonly<Record<string, readonly unknown[]>>;
   /** A single object that followers may share. */
-  object?: object | undefined;
+  object?: object;
 }
 
 /** Reads the arguments of a field; throws ValidationFailed. */
-export function readFieldArguments(field: SingleRowField | ListField, args: object): FieldArguments {
+export function readFieldArguments(field: ReadField, args: object): FieldArguments {
   const of = field.of();
   if (field.kind === 'one') {
     const given = givenConditionsOf(of.conditions, field.by ? field.by(args as never) : args);
@@ -96,7 +89,8 @@ export async function readPlanAnswers(
   const newest = rows !== null || plan.fields.some((field) => field.of().primary);
   const isShared = ctx.services.followers.isShared(rows?.object);
   const read = () => readRows(ctx, text, taken, { long: isLong, rows: looked, newest, isShared });
-  const asked = values.map((value, at) => (isNow(value) ? null : taken[at]));
+  // Without `now`: followers that read the same object at different times share the answer.
+  const asked = values.map((value, at) => (typeof value === 'object' && value.name === 'now' ? null : taken[at]));
   const found = text === '' ? [[]] : await ctx.services.followers.readOf(rows?.object, [text, asked], read);
   if (found.length < count) {
     const most = MOST_BYTES.toLocaleString('en');
@@ -120,9 +114,6 @@ export function rowlessPartJson({ services }: Context, part: AnswerPart): string
   if (part.kind !== 'manufacturer' || part.field.slug !== undefined) return null;
   return `[${services.manufacturers.list().map((one) => objectJson(part.members, one))}]`;
 }
-
-/** `now` is no part of the key: followers that read the same object at different times share the answer. */
-const isNow = (value: Statement['values'][number]) => typeof value === 'object' && value.name === 'now';
 
 function statementOf(ctx: Context, plan: ReadPlan, given: ArgumentList, rows: ParentRows | null): Statement {
   const hidden = plan.fields.map((field) => hidesRows(ctx, field.of()));
@@ -162,10 +153,10 @@ function boundedRows(selected: readonly string[], rows: ParentRows | null): stri
   const bytes = columns.map((column) => `coalesce(octet_length(${column}), 0)`).join(' + ');
   // `offset` has each column computed once.
   if (!rows) return `select * from (select ${selected.join(', ')} offset 0) t where ${bytes} <= ${MOST_BYTES}`;
-  const { alias, columns: parents, ...of } = rows;
+  const { alias, columns: parents, lookups } = rows;
   const names = Object.keys(parents);
   const unnested = `unnest(${names.map((name) => `$${name}::uuid[]`).join(', ')})`;
-  const from = `${unnested} with ordinality ${alias}(${names.join(', ')}, n) ${joinsOf(of, `${selected}`).join(' ')}`;
+  const from = `${unnested} with ordinality ${alias}(${names.join(', ')}, n) ${mentionedJoins(lookups, `${selected}`).join(' ')}`;
   const read = `select ${alias}.n, ${selected.join(', ')} from ${from} offset 0`;
   const summed = `select *, sum(${bytes}) over (order by n) as bytes from (${read}) t`;
   return `select ${columns.join(', ')} from (${summed}) t where bytes <= ${MOST_BYTES} order by n`;

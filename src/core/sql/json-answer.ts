@@ -3,8 +3,8 @@ import type { Context } from '../context.ts';
 import { ListSqlWriter } from './json-list.ts';
 import type { AnswerMembers, AnswerPart, FieldArguments, ListAnswerPart } from './json-parts.ts';
 import { hidesRows, listSelectionOf, rowSelectionOf, rowsSql } from './list-rows.ts';
-import type { NestedRowsField, Resource } from './resource.ts';
-import { TextSqlWriter } from './text-sql.ts';
+import type { Resource } from './resource.ts';
+import { TextSqlWriter } from './selection.ts';
 
 /** A column with whether the row of a cursor, the argument at `path` of a field, still exists. */
 export type CursorCheck = { read: number; path: 'after' | 'before'; sql: string };
@@ -34,14 +34,17 @@ export class AnswerSqlWriter {
         return this.#one(part);
       case 'list':
         return this.#list(part);
-      case 'rows':
-        return this.#rows(part.field, part.members);
+      case 'rows': {
+        const { from, order } = part.field;
+        const objects = `string_agg(${this.object(part.members)}, ',' order by ${order})`;
+        return `(select '[' || coalesce(${objects}, '') || ']' from ${from})`;
+      }
       case 'manufacturer':
         return this.#manufacturer(part.field.slug ?? '', part.members);
-      case 'object':
-        return part.unless
-          ? `case when ${part.unless} then 'null' else ${this.object(part.members)} end`
-          : this.object(part.members);
+      case 'object': {
+        const object = this.object(part.members);
+        return part.unless ? `case when ${part.unless} then 'null' else ${object} end` : object;
+      }
       case 'union': {
         const cases = part.types.map(({ when, members }) => `when ${when} then ${this.object(members)}`);
         return `case ${cases.join(' ')} end`;
@@ -88,10 +91,6 @@ export class AnswerSqlWriter {
     return `$n${this.names.indexOf(name)}::text`;
   }
 
-  #rows({ from, order }: NestedRowsField, members: AnswerMembers): string {
-    return `(select '[' || coalesce(string_agg(${this.object(members)}, ',' order by ${order}), '') || ']' from ${from})`;
-  }
-
   #one({ field, read, members }: Extract<AnswerPart, { kind: 'one' }>): string {
     const given = this.#given[read];
     if (!given) return `'null'`;
@@ -109,8 +108,7 @@ export class AnswerSqlWriter {
     if (!given?.page) return `'null'`;
     const { page } = given;
     const of = field.of();
-    const { under, on, few, within } = field;
-    const wanted = { ...this.#wanted(of, given, read), under, on, few, within: within && !this.#ofRows };
+    const wanted = { ...field, ...this.#wanted(of, given, read), within: field.within && !this.#ofRows };
     const list = new ListSqlWriter(listSelectionOf(of, page.order, wanted), page, field, given);
     const object = this.object(part.members, list);
     for (const path of ['after', 'before'] as const) {

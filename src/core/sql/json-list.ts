@@ -11,7 +11,7 @@ export class ListSqlWriter {
   readonly #items: string[] = [];
   /** The names of the order's columns in the rows of the page. */
   readonly #keys: readonly string[];
-  #aggregates = new Set<string>();
+  readonly #aggregates = new Set<string>();
   #total: string | null = null;
 
   constructor(list: ListSelection, page: PageArguments, { kept }: ListField, { names }: FieldArguments) {
@@ -28,30 +28,15 @@ export class ListSqlWriter {
   /** The number of rows of the list, or whether it is exact. */
   count(of?: 'isExact'): string {
     if (this.#kept) return of ? `'true'` : this.#kept;
-    this.#total = this.#rowsCounted();
+    this.#total = countSql(this.list);
     return of ? `(total.n <= ${MOST_COUNTED_ROWS})::text` : `least(total.n, ${MOST_COUNTED_ROWS})`;
-  }
-
-  #rowsCounted(): string {
-    const { of, conditions } = this.list;
-    const those = countedSql(this.list);
-    const wherever = conditions.filter((one) => one !== of.where);
-    if (wherever.length === conditions.length || !of.whereForAll) return those;
-    return `(case when ${of.whereForAll} then ${countedSql({ ...this.list, conditions: wherever })} else ${those} end)`;
   }
 
   fact(fact: PageFact): string {
     this.#aggregates.add('id');
-    switch (fact) {
-      case 'first':
-        return this.#cursor('1');
-      case 'last':
-        return this.#cursor('cardinality(p.id)');
-      case 'hasNext':
-        return this.#beyond('>', 'cardinality(p.id)', 'before');
-      default:
-        return this.#beyond('<', '1', 'after');
-    }
+    if (fact === 'first') return this.#cursor('1');
+    if (fact === 'last') return this.#cursor('cardinality(p.id)');
+    return fact === 'hasNext' ? this.#beyond('>', 'cardinality(p.id)', 'before') : this.#beyond('<', '1', 'after');
   }
 
   rowCursor(): string {
@@ -136,5 +121,10 @@ function keptCount(kept: ListField['kept'], names: readonly string[], param: Lis
   return `(select coalesce(sum(${kept.sum}), 0) from ${kept.from}${where.join('')})`;
 }
 
-const countedSql = (list: ListSelection): string =>
-  `(select count(*) from (${rowsToCountSql(list, MOST_COUNTED_ROWS + 1)}) n)`;
+function countSql(list: ListSelection): string {
+  const count = (rows: ListSelection) => `(select count(*) from (${rowsToCountSql(rows, MOST_COUNTED_ROWS + 1)}) n)`;
+  const { where, whereForAll } = list.of;
+  const conditions = list.conditions.filter((one) => one !== where);
+  if (!whereForAll || conditions.length === list.conditions.length) return count(list);
+  return `(case when ${whereForAll} then ${count({ ...list, conditions })} else ${count(list)} end)`;
+}

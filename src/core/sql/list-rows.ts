@@ -13,67 +13,48 @@ import {
   fromClause,
   type IndexColumn,
   type IndexKey,
+  type ListField,
   mentionedJoins,
   type ParentColumn,
   type Resource,
 } from './resource.ts';
 
-/** Rows of a resource, as the SQL of a statement names them. */
-export interface RowSelection {
-  of: Resource;
-  prefix: EqualColumns;
-  /** Conditions beside the prefix and the filter. */
-  conditions: readonly string[];
-  /** The filter's conditions that are not in the prefix, and the names of their values in a statement. */
-  names: readonly string[];
-  param(name: string): string;
-}
-
-export interface ListSelection extends RowSelection {
-  sort: SortSql;
-}
-
-interface RowsSpec {
+interface RowsSpec extends Pick<ListField, 'under' | 'on' | 'few'> {
   /** The names of the conditions on the rows; by default statements call their values so. */
   names: readonly string[];
   param?(name: string): string;
-  under?: ParentColumn | undefined;
-  on?: string | undefined;
   /** The caller's scopes hide some rows. */
   hidden: boolean;
   /** All rows meet the resource's `where`. */
-  within?: boolean | undefined;
+  within?: boolean;
 }
 
-/** The rows of the company that a request or field reads. */
-export function rowSelectionOf(of: Resource, spec: RowsSpec): RowSelection {
+/** The rows of the company that a request or field reads, as the SQL of a statement names them. */
+export function rowSelectionOf(of: Resource, spec: RowsSpec) {
   const { names, param = (name) => `$${name}`, under, on, hidden, within } = spec;
   const { id, leading = {}, where, lacking } = of;
   const led = under ? '' : (names.find((name) => name in leading) ?? '');
   const column = leading[led];
   const parent: ParentColumn | undefined = column === undefined ? under : [column, `${param(led)}::uuid`];
   const owner = [`${id.split('.')[0]}.company`, '$company'] as const;
-  const conditions = [within ? undefined : where, on, hidden ? lacking?.where : undefined];
-  return {
-    of,
-    prefix: parent ? [owner, parent] : [owner],
-    conditions: conditions.filter((one) => one !== undefined),
-    names: names.filter((name) => name !== led),
-    param,
-  };
+  const prefix: EqualColumns = parent ? [owner, parent] : [owner];
+  const others = [within ? undefined : where, on, hidden ? lacking?.where : undefined];
+  const conditions = others.filter((one) => one !== undefined);
+  return { of, prefix, conditions, names: names.filter((name) => name !== led), param };
 }
 
+/** `conditions` are those beside the prefix and the filter, `names` the filter's that are not in the prefix. */
+type RowSelection = ReturnType<typeof rowSelectionOf>;
+
 /** Rows as a list in this order; `few`: all are read and sorted. */
-export function listSelectionOf(
-  of: Resource,
-  order: SortOrder,
-  spec: RowsSpec & { few?: boolean | undefined },
-): ListSelection {
+export function listSelectionOf(of: Resource, order: SortOrder, spec: RowsSpec): ListSelection {
   const { id, order: fixed, sparse } = of;
   const isSparse = sparse && spec.names.some((name) => sparse.names.includes(name));
   const sort = sortSqlOf(order, id, isSparse ? sparse.order : fixed);
   return { ...rowSelectionOf(of, spec), sort: spec.few && spec.under ? { ...sort, range: undefined } : sort };
 }
+
+export type ListSelection = RowSelection & { sort: SortSql };
 
 export const hidesRows = (ctx: Context, { lacking }: Resource): boolean =>
   lacking !== undefined && !hasScope(ctx, lacking.scope);
@@ -98,16 +79,11 @@ export function rowsSql(rows: RowSelection, values: string): string {
   return `select ${values} from ${fromClause(rows.of, values + where)} where ${where}`;
 }
 
-interface RowSlice {
-  bounds: readonly RangeEnd[];
-  backward: boolean;
-  limit: string | number;
-}
+type RowSlice = { bounds: readonly RangeEnd[]; backward: boolean; limit: string | number };
 
 /** SQL for the first rows between two cursors (`backward`: the last ones). */
-export function firstRowsSql(list: ListSelection, values: string, slice: RowSlice): string {
+export function firstRowsSql(list: ListSelection, values: string, { bounds, backward, limit }: RowSlice): string {
   const { of, prefix } = list;
-  const { bounds, backward, limit } = slice;
   const sort = narrowed(list);
   const range = rangeSql(sort, prefix, bounds);
   const order = orderBySql(sort, sort.columns, backward, prefix);
@@ -158,8 +134,8 @@ function endsOf(column: IndexColumn, { names, param }: ListSelection, alias = ''
   const { is, isOneOf, among } = column;
   if (is && names.includes(is)) return { least: param(is), most: param(is) };
   const set = isOneOf && names.includes(isOneOf) ? param(isOneOf) : among && `'{${among}}'`;
-  if (set)
-    return { least: `${alias}.of`, most: `${alias}.of`, each: `(select distinct unnest(${set}::text[])) ${alias}(of)` };
+  const one = `${alias}.of`;
+  if (set) return { least: one, most: one, each: `(select distinct unnest(${set}::text[])) ${alias}(of)` };
   const given = ([name, sql]: readonly string[] = []) =>
     name && names.includes(name) ? sql?.replaceAll('?', param(name)) : undefined;
   const [least, most] = [given(column.least), given(column.below)];

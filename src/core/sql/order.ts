@@ -181,12 +181,8 @@ export function rangeSql(sort: SortSql, prefix: EqualColumns, bounds: readonly R
 }
 
 /** The `order by` clause for these columns, after the prefix where the index has it. */
-export const orderBySql = (
-  sort: SortSql,
-  columns: readonly string[],
-  backward: boolean,
-  prefix: EqualColumns = [],
-): string =>
-  [...(sort.range ? prefix.map(([column]) => column) : []), ...columns]
-    .map((column) => (sort.descending === backward ? column : `${column} desc`))
-    .join(', ');
+export function orderBySql(sort: SortSql, columns: readonly string[], backward: boolean, prefix: EqualColumns = []) {
+  const before = sort.range ? prefix.map(([column]) => column) : [];
+  const direction = sort.descending === backward ? '' : ' desc';
+  return [...before, ...columns].map((column) => column + direction).join(', ');
+}

@@ -23,13 +23,9 @@ const PLANNED = [10, 100, MAX_PAGE_SIZE];
 /** The size that a page's statement is planned for: sorting all rows can pay for 1,000 rows, but not for one. */
 export const plannedPageSize = (limit: number): number => PLANNED.find((size) => limit <= size) ?? MAX_PAGE_SIZE;
 
-export const pageSizeSchema = z
-  .number()
-  .int()
-  .min(1, 'is at least 1')
-  .max(MAX_PAGE_SIZE, `is at most ${MAX_PAGE_SIZE}`);
+export const pageSizeSchema = z.int().min(1, 'is at least 1').max(MAX_PAGE_SIZE, `is at most ${MAX_PAGE_SIZE}`);
 
-export const pageInput = z.object({
+const pageInput = z.object({
   first: pageSizeSchema.nullish(),
   after: z.string().nullish(),
   last: pageSizeSchema.nullish(),
@@ -53,9 +49,8 @@ export function readPageArguments(input: unknown, orders?: SortOrders): PageArgu
   const { first, after, last, before, orderBy } = readInput(pageInput, input);
   const order = orders && orderBy != null ? readSortOrder(orderBy, orders) : CREATION_ORDER;
   if (first != null && last != null) {
-    throw new ValidationFailed([
-      { path: 'last', code: 'INVALID', message: 'goes without first: ask for one end of the list' },
-    ]);
+    const message = 'goes without first: ask for one end of the list';
+    throw new ValidationFailed([{ path: 'last', code: 'INVALID', message }]);
   }
   return {
     limit: first ?? last ?? DEFAULT_PAGE_SIZE,
@@ -91,9 +86,7 @@ function readCursor(cursor: string, order: SortOrder, path: string): ListPositio
   const text = sorted.startsWith(`${order.name}=`) ? sorted.slice(order.name.length + 1) : null;
   const isText = order.by ? isCursorText(order.by, text) : text === null;
   // A cursor that this list would write differently is malformed, or belongs to another order.
-  if (!isId(id) || !isText || cursorOf({ id, text }, order) !== cursor)
-    throw new ValidationFailed([
-      { path, code: 'INVALID_CURSOR', message: 'is not a cursor of this list in this order' },
-    ]);
-  return { id, text };
+  if (isId(id) && isText && cursorOf({ id, text }, order) === cursor) return { id, text };
+  const message = 'is not a cursor of this list in this order';
+  throw new ValidationFailed([{ path, code: 'INVALID_CURSOR', message }]);
 }

@@ -1,69 +1,53 @@
 import type { z } from 'zod';
 import type { TextRow } from '../../database/database.ts';
 import type { Context } from '../context.ts';
-import { firstRowsSql, hidesRows, listSelectionOf, rowSelectionOf, rowsSql } from './list-rows.ts';
-import type { ListPosition } from './order.ts';
+import { firstRowsSql, hidesRows, type ListSelection, listSelectionOf, rowSelectionOf, rowsSql } from './list-rows.ts';
 import { type PageArguments, pageBoundValues } from './page.ts';
 import { givenConditionsOf, type Resource, readFilterConditions } from './resource.ts';
 import { type JsonColumn, type JsonMembers, jsonObjectSql, type ValueSql, writeJsonObject } from './selection.ts';
 import { readRows } from './send.ts';
-import { getOrCreate, type NumberedSql, numberParameters } from './sql.ts';
+import { getOrCreate, numberParameters } from './sql.ts';
 
 export interface PageRequest {
   company: string;
   page: PageArguments;
-  filter?: object | null | undefined;
+  filter?: object | null;
   on?: string;
 }
 
 interface RowRequest {
   company: string;
   /** Not from a replica, which may lag. */
-  newest?: boolean | undefined;
+  newest?: boolean;
   long?: boolean;
 }
 
 /** Reads a page. `writer` writes its JSON, in half the time that PostgreSQL would take; in a transaction see readOneRowText. */
-export async function readTextPage(
-  ctx: Context,
-  of: Resource,
-  writer: RowWriter,
-  request: PageRequest,
-): Promise<TextPage> {
+export async function readTextPage(ctx: Context, of: Resource, writer: RowWriter, request: PageRequest) {
   const { company, page, filter, on } = request;
   const { after, order, limit } = page;
   const given = readFilterConditions(of, filter);
   const hidden = hidesRows(ctx, of);
   const shape = `${order.name} ${after !== null} ${hidden} ${given.names} ${on}`;
-  const { text, idAt, textAt, ...statement } = keptText(of, writer.select, shape, () => {
-    const spec = { names: given.names, on, hidden, few: false };
-    return listText(listSelectionOf(of, order, spec), writer, after !== null);
-  });
+  const { text, idAt, textAt, isLong, ...statement } = keptText(of, writer.select, shape, () =>
+    listText(listSelectionOf(of, order, { names: given.names, on, hidden }), writer, after !== null),
+  );
   const values = statement.values({ ...pageBoundValues(page), ...given.values, company, now: ctx.now() });
   // The limit is written out: the planner takes a parameter for a tenth of the table.
   const limited = text.replaceAll(LIMIT, String(limit + 1));
-  const options = { long: statement.isLong, rows: limit, newest: of.primary };
-  const written = writeRows(await readRows(ctx, limited, values, options), writer, limit);
+  const rows = await readRows(ctx, limited, values, { long: isLong, rows: limit, newest: of.primary });
+  const written = writeRows(rows, writer, limit);
+  /** The position of the last item; null for an empty page. */
   const last = written.last && { id: written.last[idAt] ?? '', text: written.last[textAt] ?? null };
   return { text: written.text, last, hasNext: written.more };
 }
 
+export type TextPage = Awaited<ReturnType<typeof readTextPage>>;
+
 const LIMIT = '#limit#';
 
-interface ListText extends NumberedSql {
-  /** Positions in a row of its id and of its cursor's text (-1 where the id is the cursor). */
-  idAt: number;
-  textAt: number;
-  /** A filter may look at more rows than it gives. */
-  isLong: boolean;
-}
-
-/** The statement for a page from the beginning of the list or after a cursor. It reads one row more than the page. */
-function listText(
-  list: ReturnType<typeof listSelectionOf>,
-  { columns, select }: RowWriter,
-  isAfter: boolean,
-): ListText {
+/** The statement for a page and one row more, with the columns of a row's id and of its cursor's text (-1: the id suffices). */
+function listText(list: ListSelection, { columns, select }: RowWriter, isAfter: boolean) {
   const { of, sort, names } = list;
   const bounds = isAfter ? [{ operator: '>' as const, place: sort.placeOf('$after', '$after_text') }] : [];
   const known = columns.indexOf(of.id);
@@ -71,6 +55,7 @@ function listText(
   const textAt = sort.text === null ? -1 : columns.length + (known < 0 ? 1 : 0);
   const own = `${select}${known < 0 ? `, ${of.id} as id` : ''}${sort.text === null ? '' : `, (${sort.text})::text as text`}`;
   const statement = numberParameters(firstRowsSql(list, own, { bounds, backward: false, limit: LIMIT }));
+  // A filter may look at more rows than it gives.
   return { ...statement, idAt, textAt, isLong: names.length > 0 };
 }
 
@@ -116,16 +101,7 @@ const wholeOf = (of: Resource): RowWriter =>
 
 export type { TextRow };
 
-export interface TextPage {
-  text: string;
-  /** The position of the last item; null for an empty page. */
-  last: ListPosition | null;
-  hasNext: boolean;
-}
-
-export interface ItemsPage<T> extends Omit<TextPage, 'text'> {
-  items: T[];
-}
+export type ItemsPage<T> = Omit<TextPage, 'text'> & { items: T[] };
 
 /** Columns to select, with their SQL, and how a row of them becomes text. */
 export interface RowWriter {
@@ -169,18 +145,14 @@ export function pieceRowWriter(pieces: readonly RowTextPiece[], end: string, isA
   // Several values can be made of one column.
   const columns = [...new Set(pieces.map(([, { sql }]) => sql))];
   const values = pieces.map(([before, { sql, write }]) => ({ before, column: columns.indexOf(sql), write }));
-  return {
-    columns,
-    select: columns.join(', '),
-    isArray,
-    write(row) {
-      let text = '';
-      for (const { before, column, write } of values) {
-        const value = row[column] ?? null;
-        text += before;
-        text += write ? write(value) : value;
-      }
-      return text + end;
-    },
+  const writeRow = (row: TextRow) => {
+    let text = '';
+    for (const { before, column, write } of values) {
+      const value = row[column] ?? null;
+      text += before;
+      text += write ? write(value) : value;
+    }
+    return text + end;
   };
+  return { columns, select: columns.join(', '), isArray, write: writeRow };
 }

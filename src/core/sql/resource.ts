@@ -51,14 +51,9 @@ export interface Resource {
 }
 
 export type ResourceFields = Readonly<Record<string, ResourceField>>;
-export type ResourceField =
-  | ValueField
-  | ObjectField
-  | UnionField
-  | NestedRowsField
-  | ManufacturerField
-  | SingleRowField
-  | ListField;
+export type ResourceField = ValueField | ObjectField | UnionField | NestedRowsField | ManufacturerField | ReadField;
+/** A field that reads other rows, by its arguments. */
+export type ReadField = SingleRowField | ListField;
 
 /** A value that `make` finishes; with `isText` only for graphql-js, since PostgreSQL writes the text itself. */
 export interface ValueField {
@@ -147,31 +142,24 @@ export const idOrNull = (id: string): string | null => (isId(id) ? id : null);
 export const mentionedJoins = (joins: Resource['joins'] = {}, text: string): string[] =>
   Object.entries(joins).flatMap(([alias, join]) => (new RegExp(`\\b${alias}\\.`).test(text) ? join : []));
 
-export const joinsOf = ({ joins, lookups }: Pick<Resource, 'joins' | 'lookups'>, text: string): string[] => [
-  ...mentionedJoins(joins, text),
-  ...mentionedJoins(lookups, text),
-];
-
-export const fromClause = (of: Resource, text: string): string => [of.table, ...joinsOf(of, text)].join(' ');
-
-export type GivenConditions = { names: string[]; values: Record<string, unknown> };
+export const fromClause = ({ table, joins, lookups }: Resource, text: string): string =>
+  [table, ...mentionedJoins({ ...joins, ...lookups }, text)].join(' ');
 
 /** The conditions of a filter; throws ValidationFailed. */
-export const readFilterConditions = (
-  { conditions, filter: schema }: Resource,
-  filter: object | null | undefined,
-): GivenConditions => givenConditionsOf(conditions, schema && filter ? readInput(schema, filter) : {});
+export const readFilterConditions = ({ conditions, filter: schema }: Resource, filter?: object | null) =>
+  givenConditionsOf(conditions, schema && filter ? readInput(schema, filter) : {});
+
+export type GivenConditions = ReturnType<typeof givenConditionsOf>;
 
 /** The conditions for these values; a list of one may have its own condition. */
-export function givenConditionsOf(conditions: FilterConditions, given: object): GivenConditions {
+export function givenConditionsOf(conditions: FilterConditions, given: object) {
   const names: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(given)) {
     if (value == null) continue;
     const alone = `${name}Alone`;
     const isAlone = Array.isArray(value) && value.length === 1 && alone in conditions;
-    const own = isAlone ? alone : name;
-    const one = isAlone ? value[0] : value;
+    const [own, one] = isAlone ? [alone, value[0]] : [name, value];
     const [, readAs] = conditions[own] ?? [];
     names.push(own);
     values[own] = readAs ? readAs(one as never) : one;

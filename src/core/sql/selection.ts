@@ -3,7 +3,6 @@ import { type Expression, type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { schemaKind, unwrapSchema } from '../fields.ts';
 import type { Tables } from './tables.ts';
-import { TextSqlWriter } from './text-sql.ts';
 
 /** SQL for a member: its text is JSON, never null. `bare` text goes between quotes unescaped. */
 export interface ValueSql {
@@ -57,18 +56,15 @@ export const jsonSql = {
     row: { sql: timeJsonSql(column), write: formatTimeJson },
   }),
   /** Lists of texts, most of which are empty: to_json costs as much for an empty list as for others. */
-  texts: (column: string): ValueSql => ({
-    sql: `case ${column} when '{}' then '[]' else to_json(${column})::text end`,
-  }),
+  texts: (list: string): ValueSql => ({ sql: `case ${list} when '{}' then '[]' else to_json(${list})::text end` }),
   /** Arrays, and values that are JSON already. */
   value: (column: string): ValueSql => ({ sql: `to_json(${column})` }),
   /** JSON for each of a few codes that a column may hold, and for all others. */
-  oneOf: (column: string, texts: Readonly<Record<string, string>>, other: string): ValueSql => ({
-    sql: `case ${column} ${Object.entries(texts)
-      .map(([code, text]) => `when '${code}' then '${text}' `)
-      .join('')}else '${other}' end`,
-    row: { sql: column, write: (code) => texts[code as string] ?? other },
-  }),
+  oneOf(column: string, texts: Readonly<Record<string, string>>, other: string): ValueSql {
+    const cases = Object.entries(texts).map(([code, text]) => `when '${code}' then '${text}' `);
+    const write = (code: string | null) => texts[code as string] ?? other;
+    return { sql: `case ${column} ${cases.join('')}else '${other}' end`, row: { sql: column, write } };
+  },
   /** A code; `OTHER` for one that only another version of the gateway knows. */
   known: (column: string, codes: readonly string[]): ValueSql => ({
     sql: `case when ${column} in (${codes.map((code) => `'${code}'`)}) then ${column} else 'OTHER' end`,
@@ -87,6 +83,44 @@ export const jsonSql = {
 
 export const jsonObjectExpression = <T>(table: JsonMembersOf<T>): RawBuilder<T> =>
   sql.raw(`${jsonObjectSql(table as JsonMembers)}::json`);
+
+/** PostgreSQL's parser makes a tree as deep as a chain of `||` is long. */
+const LONGEST_CHAIN = 100;
+
+/** Concatenates texts and non-null values in SQL: `||` takes a fifth to a third less time than `format`. */
+export class TextSqlWriter {
+  readonly #operands: string[] = [];
+  #piece = '';
+
+  text(text: string): void {
+    this.#piece += text;
+  }
+
+  /** `bare`: the value needs no escaping and goes between quotes as it is. */
+  value({ sql, bare }: { sql: string; bare?: true }): void {
+    const quote = bare ? '"' : '';
+    this.#piece += quote;
+    if (this.#piece !== '') this.#endPiece();
+    this.#operands.push(`(${sql})`);
+    this.#piece = quote;
+  }
+
+  sql(): string {
+    if (this.#piece !== '' || this.#operands.length === 0) this.#endPiece();
+    const chains: string[] = [];
+    for (let at = 0; at < this.#operands.length; at += LONGEST_CHAIN) {
+      // The first is cast to text, so that all later values become text.
+      const [first, ...others] = this.#operands.slice(at, at + LONGEST_CHAIN);
+      chains.push([`${first}::text`, ...others].join(' || '));
+    }
+    return `(${chains.join(') || (')})`;
+  }
+
+  #endPiece(): void {
+    this.#operands.push(`'${this.#piece.replaceAll("'", "''")}'`);
+    this.#piece = '';
+  }
+}
 
 /** An SQL expression for the JSON object of a row as text. */
 export function jsonObjectSql(table: JsonMembers): string {

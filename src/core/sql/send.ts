@@ -19,10 +19,7 @@ const MOST_WAITING = 1000;
 /** The most rows of a short read; a read of more takes a connection of its own. */
 export const SHORT_READ_MAX_ROWS = 1000;
 
-/**
- * Runs work in its company's turn, outside requests at once. Throws RateLimited after `patience` seconds, and Unavailable without
- * a client.
- */
+/** Runs work in its company's turn, outside requests at once; throws RateLimited after `patience` seconds, or Unavailable. */
 async function inTurn<T>(ctx: Context, shares: SharedPlaces, work: () => Promise<T>, patience?: number): Promise<T> {
   const { caller, left, services } = ctx;
   if (!left) return work();
@@ -166,13 +163,9 @@ const run = (ctx: Context, text: string, values: readonly unknown[]) =>
     .executeQuery(CompiledQuery.raw(text, [...values]));
 
 /** Runs a statement that returns no rows in the open transaction, and gives how many it wrote. */
-export async function countWrittenRows<P>(
-  ctx: Context,
-  statement: (send: SendStatement, values: P) => unknown,
-  values: P,
-) {
+export async function countWrittenRows<P>(ctx: Context, write: (send: SendStatement, values: P) => unknown, values: P) {
   let written = 0n;
-  await statement(async (text, values) => {
+  await write(async (text, values) => {
     const { rows, numAffectedRows = 0n } = await run(ctx, text, values);
     written = numAffectedRows;
     return rows;

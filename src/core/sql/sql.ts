@@ -207,18 +207,12 @@ export function keepNewest<Key, Value>(map: Map<Key, Value>, key: Key, value: Va
   return value;
 }
 
-export interface NumberedSql {
-  text: string;
-  names: readonly string[];
-  values(given: Readonly<Record<string, unknown>>): unknown[];
-}
-
 /** Numbers the values that a text names: `$company` becomes `$1`, wherever it is used. */
-export function numberParameters(named: string): NumberedSql {
+export function numberParameters(named: string) {
   const names: string[] = [];
   const text = named.replaceAll(/\$([a-z]\w*)/g, (_, name: string) => {
     const at = names.indexOf(name);
     return `$${at < 0 ? names.push(name) : at + 1}`;
   });
-  return { text, names, values: (given) => names.map((name) => given[name]) };
+  return { text, names, values: (given: Readonly<Record<string, unknown>>) => names.map((name) => given[name]) };
 }

@@ -46,12 +46,7 @@ const total = ({ rows, all }: RowCounts, sizeOf: (of: Resource) => number): numb
 const LOOKS_PER_OBJECT = 20;
 
 /** The rows that the parts can be expected to look at; throws CostExceeded if they can look at too many of this company. */
-export async function estimateRowsRead(
-  ctx: Context,
-  parts: AnswerMembers,
-  given: ArgumentList,
-  count: number,
-): Promise<number> {
+export async function estimateRowsRead(ctx: Context, parts: AnswerMembers, given: ArgumentList, count: number) {
   const looks: RowCounts = { rows: 0, all: new Map() };
   addLooks(looks, parts, given, { count, repeats: 1 });
   const expected = total(looks, ({ expected = MOST_COUNTED_ROWS }) => expected);

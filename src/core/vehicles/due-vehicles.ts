@@ -157,9 +157,7 @@ const release = prepare((p: { company: string; dead: readonly string[]; now: Dat
         .where('id', '=', anyOf(held))
         .returning(['company', 'due_at']),
     )
-    .with('scheduled', (q) =>
-      scheduleClause(q, 'vehicle', q.selectFrom('released').select(['company', 'due_at']).as('r')),
-    )
+    .with('scheduled', (q) => scheduleClause(q, 'vehicle', q.selectFrom('released').select(['company', 'due_at'])))
     .selectFrom('released')
     .select('company');
 });

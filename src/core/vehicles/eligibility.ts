@@ -5,24 +5,15 @@ import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from
 import { WakeSignal } from '../followers.ts';
 import { readInput } from '../input.ts';
 import { scheduleNow } from '../schedule.ts';
-import { type RowWriter, readOneRowText } from '../sql/read.ts';
+import { type RowWriter, readOneRow, readOneRowText } from '../sql/read.ts';
 import { readSender, runInTransaction } from '../sql/send.ts';
 import { anyOf, anyOfTexts, asTimestamptz, db, hashFraction, prepare } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import type { Eligibility, EligibilityStatus } from './vehicle.ts';
-import { eligibilityResource, existingVehiclesQuery, getEligibility, vehicleJsonExpression } from './vehicles.ts';
+import { eligibilityResource, existingVehiclesQuery, vehicleJsonExpression } from './vehicles.ts';
 import { requestVerificationInput } from './vin-lists.ts';
 
-type AnswerInput = { vin: string; wait?: number; signal?: AbortSignal };
-
-/** Waits up to `wait` seconds. Throws VehicleNotFound, ManufacturerNotSupported and EligibilityInProgress. */
-export async function waitForEligibility(ctx: Context, input: AnswerInput): Promise<Eligibility> {
-  const eligibility = await waitForAnswer(ctx, input);
-  await needAnswer(ctx, eligibility);
-  return eligibility;
-}
-
-/** Like waitForEligibility without a wait, as `writer` writes it: a JSON object with all members. */
+/** Throws VehicleNotFound, ManufacturerNotSupported and EligibilityInProgress. `writer` writes all members. */
 export async function getEligibilityText(ctx: Context, writer: RowWriter, { vin }: { vin: string }): Promise<string> {
   const company = authorize(ctx, 'fleets:read');
   const text = await readOneRowText(ctx, eligibilityResource, writer, { vin }, { company });
@@ -43,25 +34,28 @@ async function needAnswer(ctx: Context, eligibility: Eligibility): Promise<void>
   }
 }
 
-async function waitForAnswer(ctx: Context, input: AnswerInput): Promise<Eligibility> {
+type WaitInput = { vin: string; wait: number; signal: AbortSignal };
+
+/** Like getEligibilityText, but waits up to `wait` seconds for an answer, or until the signal aborts. */
+export async function waitForEligibility(ctx: Context, { vin, wait, signal }: WaitInput): Promise<Eligibility> {
   const company = authorize(ctx, 'fleets:read');
-  if (!input.wait) return getEligibility(ctx, input);
   const end = new AbortController();
-  const signal = input.signal ? AbortSignal.any([end.signal, input.signal]) : end.signal;
+  const ended = AbortSignal.any([end.signal, signal]);
   const answered = new WakeSignal();
-  const vin = vinOrNull(input.vin) ?? '';
+  const wanted = vinOrNull(vin) ?? '';
   const hear = ({ company: changed, vehicles }: EligibilityNews) => {
-    if (changed === company && (vehicles?.some(([, one]) => one === vin) ?? true)) answered.ring();
+    if (changed === company && (vehicles?.some(([, one]) => one === wanted) ?? true)) answered.ring();
   };
   // Listening begins before the first look, so that an answer in between is not missed.
-  ctx.services.changes.follow({ eligibility: hear, missed: () => answered.ring() }, signal);
-  const until = performance.now() + input.wait * 1000;
+  ctx.services.changes.follow({ eligibility: hear, missed: () => answered.ring() }, ended);
+  const until = performance.now() + wait * 1000;
   try {
     for (;;) {
       // The news is ahead of replicas.
-      const eligibility = await getEligibility(ctx, input, { newest: true });
-      if (eligibility.status !== 'PENDING') return eligibility;
-      if (!(await answered.wait({ ms: until - performance.now(), signal }))) return eligibility;
+      const found = await readOneRow<Eligibility>(ctx, eligibilityResource, { vin }, { company, newest: true });
+      if (found.status === 'PENDING' && (await answered.wait({ ms: until - performance.now(), signal }))) continue;
+      await needAnswer(ctx, found);
+      return found;
     }
   } finally {
     end.abort();

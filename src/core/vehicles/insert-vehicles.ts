@@ -31,7 +31,7 @@ const insertNew = prepare((p: NewVehicleParams & EventOrigin & { rows: string })
         .onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing())
         .returning(['company', 'fleet_id', 'id', 'vin', 'status', 'due_at']),
     )
-    .with('scheduled', (q) => scheduleClause(q, 'vehicle', q.selectFrom('made').select(['company', 'due_at']).as('r')))
+    .with('scheduled', (q) => scheduleClause(q, 'vehicle', q.selectFrom('made').select(['company', 'due_at'])))
     .with('counted', (q) => tallyClause(q, 1, q.selectFrom('made').select(['company', 'fleet_id', 'status']).as('w')))
     .with('recorded', (q) => {
       const facts = vehicleFactsQuery(q.selectFrom('made').select(['company', 'fleet_id', 'id', 'vin']).as('v'));
@@ -115,11 +115,7 @@ export function newVehicleValues(p: NewVehicleParams) {
 type NewVehicle = Omit<VinRow, 'warnings'> & Pick<Vehicle, 'id' | 'warnings'>;
 
 /** A new vehicle as clients see it; `due` is the time of its verification in ISO 8601. */
-function shownNew(
-  ctx: Context,
-  vehicle: NewVehicle,
-  { fleetId, at, due }: Record<'fleetId' | 'at' | 'due', string>,
-): Vehicle {
+function shownNew(ctx: Context, vehicle: NewVehicle, { fleetId, at, due }: Record<'fleetId' | 'at' | 'due', string>) {
   const { id, vin, manufacturer, supported, warnings } = vehicle;
   const eligibility: Vehicle['eligibility'] = {
     vin,

@@ -53,13 +53,11 @@ function ownReport(ctx: Context): ProviderReport {
   const providers = ctx.services.manufacturers.state().map(({ id, asked, since, brands }) => ({
     id,
     asked,
-    heldSince: isoOrNull(since),
-    brands: brands.map((brand) => ({ id: brand.id, heldSince: isoOrNull(brand.since) })),
+    heldSince: since?.toISOString() ?? null,
+    brands: brands.map((brand) => ({ id: brand.id, heldSince: brand.since?.toISOString() ?? null })),
   }));
   return { process: ctx.services.changes.process, at: ctx.now().getTime(), providers };
 }
-
-const isoOrNull = (time: Date | null): string | null => time?.toISOString() ?? null;
 
 /** Reports on providers to other processes, and once more after the last (`before`); gives whether any is in use. */
 export function reportProviders(ctx: Context, before: boolean): boolean {

@@ -18,7 +18,6 @@ import { jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.t
 import { anyOfIds, db, isId, prepare } from '../sql/sql.ts';
 import { isWholeVin, vinOrNull } from '../vin.ts';
 import {
-  type Eligibility,
   eligibilitySchema,
   type Vehicle,
   type VehicleFilter,
@@ -29,10 +28,6 @@ import {
 
 export const getVehicle = (ctx: Context, by: { id: string } | { vin: string }): Promise<Vehicle> =>
   readOneRow(ctx, vehicleResource, by, { company: authorize(ctx, 'fleets:read') });
-
-/** The eligibility of a vehicle of the caller's company, whatever its status; throws VehicleNotFound. */
-export const getEligibility = (ctx: Context, { vin }: { vin: string }, { newest = false } = {}) =>
-  readOneRow<Eligibility>(ctx, eligibilityResource, { vin }, { company: authorize(ctx, 'fleets:read'), newest });
 
 /** A page of one fleet's vehicles, as `writer` writes them; throws FleetNotFound. */
 export async function listVehicles(ctx: Context, writer: RowWriter, input: VehiclesInput & { fleetId: string }) {
@@ -129,13 +124,7 @@ const seek: IndexSeek = {
       { column: 'v.manufacturer', is: 'manufacturer' },
     ],
     partOfVin('vinPart'),
-    [
-      {
-        column: VERIFIED,
-        least: ['verifiedAfter', '?::timestamptz'],
-        below: ['verifiedBefore', '?::timestamptz'],
-      },
-    ],
+    [{ column: VERIFIED, least: ['verifiedAfter', '?::timestamptz'], below: ['verifiedBefore', '?::timestamptz'] }],
   ],
 };
 

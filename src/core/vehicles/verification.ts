@@ -198,9 +198,7 @@ export const storeVehicleFacts = prepare((p: Facts) =>
   heldClaims(p)
     .with('answered', (q) => answered(q, p))
     .with('unanswered', (q) => unanswered(q, p))
-    .with('scheduled', (q) =>
-      scheduleClause(q, 'vehicle', q.selectFrom('unanswered').select(['company', 'due_at']).as('r')),
-    )
+    .with('scheduled', (q) => scheduleClause(q, 'vehicle', q.selectFrom('unanswered').select(['company', 'due_at'])))
     .selectFrom('answered')
     .selectAll()
     .unionAll((q) => q.selectFrom('unanswered').selectAll()),

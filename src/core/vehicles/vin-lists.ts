@@ -160,10 +160,7 @@ export const namedVehiclesQuery = ({ company, ids, vins }: VehicleKeys, q: Query
     .where('v.company', '=', company)
     .where(({ eb, or }) => or([eb('v.id', '=', anyOfIds(ids)), eb('v.vin', '=', anyOfTexts(vins))]));
 
-/**
- * Whether a vehicle `v` is in one of these fleets, as a condition that no index serves: the planner expects few vehicles in
- * a fleet of one company, and would read the whole fleet instead of looking up ids and VINs.
- */
+/** Whether a vehicle `v` is in these fleets, by no index: the planner would read whole fleets for few ids or VINs. */
 export const isInFleets = (fleets: RawBuilder<unknown>) => sql<boolean>`(v.fleet_id = ${fleets}) is true`;
 
 /** The ids and VINs without a vehicle, as the caller wrote them. */

@@ -179,9 +179,6 @@ const bringForward = prepare((p: DeliveryKey & { now: Date }) =>
     .where('webhook_id', '=', p.webhook_id),
 );
 
-function toDelivery({ url, headers, event, ...others }: Row): Delivery {
-  return {
-    ...others,
-    request: url !== null && headers !== null ? { url, headers, body: webhookPayload(event) } : null,
-  };
+function toDelivery({ url, headers, event, ...rest }: Row): Delivery {
+  return { ...rest, request: url !== null && headers !== null ? { url, headers, body: webhookPayload(event) } : null };
 }

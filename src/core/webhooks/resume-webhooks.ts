@@ -9,13 +9,12 @@ import { anyOf, db, prepare, type RowKey } from '../sql/sql.ts';
 /** Rows of a step: few, since pausing the webhook waits for a step, and publishing for the last one. */
 const ROWS_AT_ONCE = 1000;
 
-const findToResume = prepare((p: { now: string }) =>
+const findDue = prepare((p: { now: string }) =>
   db.selectFrom('webhook').select(['company', 'id']).where('due_at', '<=', p.now).orderBy('due_at').limit(100),
 );
 
 /** Webhooks that were activated and have waiting deliveries or events, the longest waiting first. */
-export const findWebhooksToResume = (ctx: Context): Promise<RowKey[]> =>
-  findToResume(ctx, { now: ctx.now().toISOString() });
+export const findWebhooksToResume = (ctx: Context) => findDue(ctx, { now: ctx.now().toISOString() });
 
 /** Makes failed attempts, then waiting events due, step by step; gives whether there may be more. */
 export async function resumeWebhookStep(ctx: Context, webhook: RowKey): Promise<boolean> {

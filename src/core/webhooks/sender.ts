@@ -64,10 +64,7 @@ export function openWebhookSender({
   };
 }
 
-/**
- * Asks name servers without the system's resolver: that has two threads, for which the database's name would wait behind names
- * whose servers do not answer.
- */
+/** Without the system's resolver, whose two threads would let the database's name wait behind names of dead servers. */
 const askNameServers: Lookup = async (hostname, _options, callback) => {
   const resolver = new promises.Resolver({ timeout: 2_000, tries: 2 });
   const none = (): string[] => [];

@@ -20,11 +20,7 @@ export type DeliveryAttempt = { claimed: ClaimedDelivery; sent: DeliveryResult }
  * Stores a company's attempts. 2xx alone is success; a failure comes due again by the schedule or `Retry-After`; the
  * last one pauses the webhook, 410 disables it. Skips deleted deliveries and lost claims.
  */
-export async function storeDeliveryAttempts(
-  ctx: Context,
-  company: string,
-  attempted: readonly DeliveryAttempt[],
-): Promise<void> {
+export async function storeDeliveryAttempts(ctx: Context, company: string, attempted: readonly DeliveryAttempt[]) {
   const outcomes = attempted.map(outcomeOf);
   const storeAndHalt = async () => {
     // Halting a webhook locks publishing first and the webhook second, everywhere in this order.
@@ -99,9 +95,7 @@ const storeAll = prepare((p: { company: string; outcomes: string }) =>
           .forNoKeyUpdate(),
     )
     .with('stored', (q) => storeEach(q, p.company))
-    .with('scheduled', (q) =>
-      scheduleClause(q, 'delivery', q.selectFrom('stored').select(['company', 'due_at']).as('r')),
-    )
+    .with('scheduled', (q) => scheduleClause(q, 'delivery', q.selectFrom('stored').select(['company', 'due_at'])))
     .with('judged', (q) =>
       q
         .updateTable('webhook as w')

@@ -9,7 +9,7 @@ import { holdPublishing } from '../events/log.ts';
 import { readInput } from '../input.ts';
 import { scheduleNow } from '../schedule.ts';
 import type { PageArguments } from '../sql/page.ts';
-import { type ItemsPage, readItemsPage, readOneRow } from '../sql/read.ts';
+import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeSql, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
 import { runInTransaction } from '../sql/send.ts';
@@ -114,8 +114,8 @@ export async function rotateWebhookSecret(ctx: Context, input: { id: string }): 
 export const getWebhook = (ctx: Context, input: { id: string }): Promise<Webhook> =>
   readOneRow(ctx, webhookResource, input, { company: authorize(ctx, 'fleets:read') });
 
-export const listWebhooks = (ctx: Context, { page }: { page: PageArguments }): Promise<ItemsPage<Webhook>> =>
-  readItemsPage(ctx, webhookResource, { company: authorize(ctx, 'fleets:read'), page });
+export const listWebhooks = (ctx: Context, writer: RowWriter, { page }: { page: PageArguments }) =>
+  readTextPage(ctx, webhookResource, writer, { company: authorize(ctx, 'fleets:read'), page });
 
 /** A webhook of the company, locked until the transaction ends; throws WebhookNotFound. */
 export async function lockWebhook(ctx: Context, company: string, id: string): Promise<Webhook> {

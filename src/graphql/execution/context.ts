@@ -55,17 +55,15 @@ export class AnswerBudget {
   spend(objects: number, bytes: number): DomainError | null {
     this.#objects += objects;
     this.#bytes += bytes;
-    if (this.#objects > this.#most) this.stop(answerTooLargeError(`${this.#most.toLocaleString('en')} objects`));
-    if (this.#bytes > MOST_ANSWER_BYTES)
-      this.stop(answerTooLargeError(`${MOST_ANSWER_BYTES.toLocaleString('en')} bytes`));
+    if (this.#objects > this.#most) this.stop(answerTooLarge(this.#most, 'objects'));
+    if (this.#bytes > MOST_ANSWER_BYTES) this.stop(answerTooLarge(MOST_ANSWER_BYTES, 'bytes'));
     return this.domainError;
   }
 
   /** Counts texts that statements gave, which are held until the answer is made; throws CostExceeded. */
   hold(characters: number): void {
     this.#held += characters;
-    if (this.#held > MOST_ANSWER_BYTES)
-      this.stop(answerTooLargeError(`${MOST_ANSWER_BYTES.toLocaleString('en')} bytes`));
+    if (this.#held > MOST_ANSWER_BYTES) this.stop(answerTooLarge(MOST_ANSWER_BYTES, 'bytes'));
     if (this.domainError) throw this.domainError;
   }
 
@@ -75,8 +73,10 @@ export class AnswerBudget {
   }
 }
 
-const answerTooLargeError = (what: string): CostExceeded =>
-  new CostExceeded(`The answer holds more than ${what}: ask for less at a time. A change that it tells of is made.`);
+function answerTooLarge(most: number, unit: string): CostExceeded {
+  const text = `The answer holds more than ${most.toLocaleString('en')} ${unit}: ask for less at a time.`;
+  return new CostExceeded(`${text} A change that it tells of is made.`);
+}
 
 export type MaybePromise<T> = T | Promise<T>;
 export type Resolver = GraphQLFieldResolver<unknown, GraphqlContext>;

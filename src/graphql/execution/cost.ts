@@ -1,10 +1,8 @@
 import {
-  type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
   type GraphQLField,
   type GraphQLNamedType,
-  type GraphQLSchema,
   getArgumentValues,
   getNamedType,
   getNullableType,
@@ -15,11 +13,11 @@ import {
   Kind,
   type OperationDefinitionNode,
   type SelectionSetNode,
-  typeFromAST,
   type ValueNode,
 } from 'graphql';
+import { countInputItems } from '../../core/input.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../core/sql/page.ts';
-import { findFragment } from './guards.ts';
+import type { SelectionContext } from './selected.ts';
 
 /** The cost of a field, in its `extensions`. */
 export type CostExtension = {
@@ -29,13 +27,6 @@ export type CostExtension = {
   weight?: number;
 };
 
-interface CostInput {
-  schema: GraphQLSchema;
-  document: DocumentNode;
-  operation: OperationDefinitionNode;
-  variables: Readonly<Record<string, unknown>>;
-}
-
 /** The page size around a selection, and its root field, whose arguments may be lists. */
 interface Surroundings {
   page: number;
@@ -43,21 +34,19 @@ interface Surroundings {
 }
 
 /** The most objects in the answer to a valid operation; `isFixed` if it does not depend on the variables. */
-export function operationCost(input: CostInput): { cost: number; isFixed: boolean } {
-  const { schema, operation } = input;
-  const costs = new Costs(input);
-  const root = schema.getRootType(operation.operation) as GraphQLNamedType;
-  const cost = costs.ofSet(root, operation.selectionSet, null);
+export function operationCost({ operation, selectionSet }: OperationDefinitionNode, context: SelectionContext) {
+  const costs = new Costs(context);
+  const cost = costs.ofSet(context.schema.getRootType(operation) as GraphQLNamedType, selectionSet, null);
   return { cost, isFixed: !costs.byVariables };
 }
 
 class Costs {
   byVariables = false;
-  readonly #input: CostInput;
+  readonly #context: SelectionContext;
   readonly #fragments = new Map<string, number>();
 
-  constructor(input: CostInput) {
-    this.#input = input;
+  constructor(context: SelectionContext) {
+    this.#context = context;
   }
 
   ofSet(type: GraphQLNamedType, set: SelectionSetNode | undefined, around: Surroundings | null): number {
@@ -75,7 +64,7 @@ class Costs {
     const key = `${name} ${around?.page} ${around?.root.loc?.start}`;
     const before = this.#fragments.get(key);
     if (before !== undefined) return before;
-    const fragment = findFragment(this.#input.document, name);
+    const fragment = this.#context.fragment(name);
     const type = fragment && this.#typeOf(fragment);
     const cost = type ? this.ofSet(type, fragment.selectionSet, around) : 0;
     this.#fragments.set(key, cost);
@@ -83,7 +72,7 @@ class Costs {
   }
 
   #typeOf({ typeCondition }: InlineFragmentNode | FragmentDefinitionNode): GraphQLNamedType | undefined {
-    return typeCondition && typeFromAST(this.#input.schema, typeCondition);
+    return typeCondition && this.#context.schema.getType(typeCondition.name.value);
   }
 
   /** `around` are null for a field of the operation itself. */
@@ -103,21 +92,14 @@ class Costs {
     if (!isListType(getNullableType(field.type))) return 1;
     const { size = MAX_PAGE_SIZE } = field.extensions as CostExtension;
     if (typeof size === 'number') return size;
-    if (typeof size === 'function') {
-      this.byVariables = true;
-      const given = this.#argumentsOf(field, node);
-      return given ? size(given) : 0;
-    }
     if (size === 'page') return page;
-    return sum((root.arguments ?? []).map(({ value }) => this.#itemsOfValue(value)));
-  }
-
-  /** Null for wrong arguments, which execution rejects. */
-  #argumentsOf(field: GraphQLField<unknown, unknown>, node: FieldNode) {
+    if (size === 'input') return this.#itemsOfAll((root.arguments ?? []).map(({ value }) => value));
+    this.byVariables = true;
     try {
-      return getArgumentValues(field, node, this.#input.variables);
+      return size(getArgumentValues(field, node, this.#context.variables));
     } catch {
-      return null;
+      // Execution rejects wrong arguments.
+      return 0;
     }
   }
 
@@ -132,28 +114,20 @@ class Costs {
   #variableIn(value: ValueNode): unknown {
     if (value.kind !== Kind.VARIABLE) return undefined;
     this.byVariables = true;
-    const { variables } = this.#input;
+    const { variables } = this.#context;
     // A variable may be called `toString`.
-    return Object.hasOwn(variables, value.name.value) ? variables[value.name.value] : undefined;
+    return variables && Object.hasOwn(variables, value.name.value) ? variables[value.name.value] : undefined;
   }
 
-  /** At least one: a single value may stand for a list. */
-  #itemsOfValue(value: ValueNode): number {
-    return Math.max(1, this.#itemsOfNode(value));
+  /** Items of the lists in values; of each at least one: a single value may stand for a list. */
+  #itemsOfAll(values: readonly ValueNode[]): number {
+    return values.reduce((sum, value) => sum + Math.max(1, this.#itemsOf(value)), 0);
   }
 
   /** Items of the lists in a value, as written in the document. */
-  #itemsOfNode(value: ValueNode): number {
-    if (value.kind === Kind.LIST) return value.values.length + sum(value.values.map((one) => this.#itemsOfNode(one)));
-    if (value.kind === Kind.OBJECT) return sum(value.fields.map((field) => this.#itemsOfValue(field.value)));
-    return itemsOf(this.#variableIn(value));
+  #itemsOf(value: ValueNode): number {
+    if (value.kind === Kind.OBJECT) return this.#itemsOfAll(value.fields.map((field) => field.value));
+    if (value.kind !== Kind.LIST) return countInputItems(this.#variableIn(value));
+    return value.values.reduce((sum, one) => sum + this.#itemsOf(one), value.values.length);
   }
 }
-
-/** Items of the lists in the value of a variable. */
-function itemsOf(value: unknown): number {
-  if (Array.isArray(value)) return value.length;
-  return typeof value === 'object' && value !== null ? sum(Object.values(value).map(itemsOf)) : 0;
-}
-
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);

@@ -25,7 +25,7 @@ import { type GraphqlVariables, type SelectionContext, selectedFields } from './
 const BYTES_PER_CHARACTER = 100;
 const BYTES_PER_FIELD = 500;
 
-export class PreparedDocument {
+class PreparedDocument {
   readonly tree: DocumentNode;
   /** The first errors, of which the last may say that there are more; none when it is valid. */
   readonly errors: readonly GraphQLError[];
@@ -66,11 +66,9 @@ const MOST_PLANS = 100;
 
 export class PreparedOperation implements OperationPlans {
   readonly node: OperationDefinitionNode;
-  readonly tree: DocumentNode;
+  readonly document: ParsedDocument;
   /** The label in log and metrics: type and first field, since clients choose the operation's name freely. */
   readonly label: string;
-  readonly asksForSchema: boolean;
-  readonly listItems: number;
   readonly asksOnlyForSchema: boolean;
   /** Variables by which `@skip` and `@include` decide. */
   readonly #deciding: readonly string[];
@@ -80,45 +78,34 @@ export class PreparedOperation implements OperationPlans {
   #schemaText: string | undefined;
 
   /** Throws GraphQLError for a query that one statement cannot hold. */
-  constructor(
-    { tree, asksForSchema, directives, listItems }: ParsedDocument,
-    node: OperationDefinitionNode,
-    onResize: () => void,
-  ) {
+  constructor(document: ParsedDocument, node: OperationDefinitionNode, onResize: () => void) {
     this.node = node;
-    this.tree = tree;
-    this.asksForSchema = asksForSchema;
-    this.listItems = listItems;
+    this.document = document;
+    this.#onResize = onResize;
     const root = graphqlSchema.getRootType(node.operation) as GraphQLObjectType;
     const { fields } = selectedFields(root, [node.selectionSet], this.#around(null));
     this.asksOnlyForSchema = fields.values().every(([first]) => first?.name.value.startsWith('__'));
-    this.#onResize = onResize;
-    const field = node.selectionSet.selections.find(({ kind }) => kind === Kind.FIELD);
-    this.label = `${node.operation} ${field?.kind === Kind.FIELD ? field.name.value : '(fragments)'}`;
-    const values = directives.flatMap(({ arguments: given = [] }) => given.map(({ value }) => value));
+    const field = node.selectionSet.selections.find((one) => one.kind === Kind.FIELD);
+    this.label = `${node.operation} ${field?.name.value ?? '(fragments)'}`;
+    const values = document.directives.flatMap(({ arguments: given = [] }) => given.map(({ value }) => value));
     this.#deciding = values.flatMap((value) => (value.kind === Kind.VARIABLE ? value.name.value : []));
     // The plan of all fields bounds the query; without directives it is the only one.
-    if (this.node.operation === OperationTypeNode.QUERY) {
+    if (node.operation === OperationTypeNode.QUERY) {
       const whole = this.#plan(null, this.#query);
-      if (directives.length === 0) this.#plans.set('', whole);
+      if (document.directives.length === 0) this.#plans.set('', whole);
     }
   }
 
   costFor(variables: GraphqlVariables): number {
     if (this.#cost !== undefined) return this.#cost;
-    const { cost, isFixed } = operationCost({
-      schema: graphqlSchema,
-      document: this.tree,
-      operation: this.node,
-      variables,
-    });
+    const { cost, isFixed } = operationCost(this.node, this.#around(variables));
     if (isFixed) this.#cost = cost;
     return cost;
   }
 
   /** Whether its answer is a part of the schema, the same for all callers. */
   get isOfSchema(): boolean {
-    return this.asksForSchema && this.asksOnlyForSchema && !this.node.variableDefinitions?.length;
+    return this.document.asksForSchema && this.asksOnlyForSchema && !this.node.variableDefinitions?.length;
   }
 
   /** The data of such an answer, made once: the whole schema takes some 15 ms. */
@@ -154,7 +141,7 @@ export class PreparedOperation implements OperationPlans {
     planner.query(graphqlSchema.getQueryType() as GraphQLObjectType, this.node.selectionSet);
 
   #around(variables: GraphqlVariables | null): SelectionContext {
-    return { schema: graphqlSchema, fragment: (name) => findFragment(this.tree, name), variables };
+    return { schema: graphqlSchema, fragment: (name) => findFragment(this.document.tree, name), variables };
   }
 
   #plan(variables: GraphqlVariables | null, make: PlanFactory): DocumentPlan {
@@ -166,13 +153,8 @@ export class PreparedOperation implements OperationPlans {
 const documents = new LRUCache<string, PreparedDocument>({
   maxSize: 32 * 1024 * 1024,
   sizeCalculation: ({ bytes }) => bytes,
+  memoMethod: (text) => new PreparedDocument(text),
 });
 
 /** Prepares a document once for all clients; throws GraphQLError for one that is malformed or out of bounds. */
-export function prepareDocument(text: string): PreparedDocument {
-  const known = documents.get(text);
-  if (known) return known;
-  const document = new PreparedDocument(text);
-  documents.set(text, document);
-  return document;
-}
+export const prepareDocument = (text: string): PreparedDocument => documents.memo(text);

@@ -1,7 +1,7 @@
 import { type ExecutionResult, GraphQLError } from 'graphql';
 import { domainErrorOf } from '../../core/database-errors.ts';
-import { MalformedJson } from '../../core/errors.ts';
-import { headersOf, statusOf } from '../../http/body.ts';
+import { MalformedJson, statusOf } from '../../core/errors.ts';
+import { headersOf } from '../../http/body.ts';
 import { type AnswerHead, type HttpServices, localsOf } from '../../http/request-context.ts';
 
 /** Status and headers that Yoga takes from an error. With `spec` the status stays 200 for `application/json`. */
@@ -31,18 +31,13 @@ export function publicResult(result: ExecutionResult, shown: ErrorContext): Exec
   const code = errors[0]?.extensions.code;
   if (code !== undefined) localsOf(shown.res).code ??= String(code);
   const errorsOmitted = result.errors.length - MOST_ANSWER_ERRORS;
-  return {
-    ...result,
-    ...(errorsOmitted > 0 && { extensions: { ...result.extensions, errorsOmitted } }),
-    errors,
-  };
+  return { ...result, ...(errorsOmitted > 0 && { extensions: { ...result.extensions, errorsOmitted } }), errors };
 }
 
-export const errorResult = (error: Error, shown: ErrorContext): ExecutionResult =>
-  publicResult(
-    { errors: [error instanceof GraphQLError ? error : new GraphQLError(error.message, { originalError: error })] },
-    shown,
-  );
+export function errorResult(error: Error, shown: ErrorContext): ExecutionResult {
+  const own = error instanceof GraphQLError ? error : new GraphQLError(error.message, { originalError: error });
+  return publicResult({ errors: [own] }, shown);
+}
 
 /** The result as it is sent, without `http` of its errors. */
 export function resultWithoutHttp({ errors, ...result }: ExecutionResult): ExecutionResult {

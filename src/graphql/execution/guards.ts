@@ -1,4 +1,5 @@
 import {
+  type ASTNode,
   type DirectiveNode,
   type DocumentNode,
   type ExecutableDefinitionNode,
@@ -45,9 +46,9 @@ export interface ParsedDocument {
 export function parseGraphqlDocument(text: string): ParsedDocument {
   if (text.length > documentBounds.characters) throw outOfBoundsError('characters', documentBounds.characters);
   const tree = parseBounded(text);
-  const { count, ...facts } = measure(tree);
-  for (const what of Object.keys(count) as (keyof typeof count)[]) {
-    if (count[what] > documentBounds[what]) throw outOfBoundsError(what, documentBounds[what]);
+  const { counts, ...facts } = measure(tree);
+  for (const [what, bound] of Object.entries(documentBounds)) {
+    if ((counts[what] ?? 0) > bound) throw outOfBoundsError(what, bound);
   }
   return { tree, ...facts };
 }
@@ -67,82 +68,68 @@ function parseBounded(text: string): DocumentNode {
 /** Counts in operations and fragments; validation rejects other definitions. */
 function measure(document: DocumentNode) {
   const definitions = document.definitions.filter((one) => 'selectionSet' in one);
-  const zeros = Object.keys(documentBounds).map((what) => [what, 0]);
-  const count: Record<keyof typeof documentBounds, number> = Object.fromEntries(zeros);
-  const directives: DirectiveNode[] = [];
-  let asksForSchema = false;
+  const nodes: ASTNode[] = [];
   let level = 0;
-  let listItems = 0;
-  const countFragment = () => {
-    count.fragments += 1;
-  };
-  const countLevel = {
-    enter() {
-      level += 1;
-      count['levels of values'] = Math.max(count['levels of values'], level);
-    },
-    leave() {
-      level -= 1;
-    },
-  };
+  let levelsOfValues = 0;
   visit(
     { ...document, definitions },
     {
-      FragmentDefinition: countFragment,
-      InlineFragment: countFragment,
-      VariableDefinition() {
-        count.variables += 1;
+      enter(node) {
+        nodes.push(node);
+        if (nested.has(node.kind)) level += 1;
+        levelsOfValues = Math.max(levelsOfValues, level);
       },
-      ListType: countLevel,
-      ListValue: {
-        enter({ values }) {
-          listItems += values.length;
-          countLevel.enter();
-        },
-        leave: countLevel.leave,
-      },
-      ObjectValue: countLevel,
-      Directive(node) {
-        directives.push(node);
-      },
-      SelectionSet({ selections }) {
-        const names = selections.filter((node) => node.kind === Kind.FIELD).map(responseName);
-        count['repeated fields'] += names.length - new Set(names).size;
-      },
-      Field({ name, alias }) {
-        if (name.value === '__schema' || name.value === '__type') asksForSchema = true;
-        if (!alias) return;
-        count.aliases += 1;
-        count['characters in one name'] = Math.max(count['characters in one name'], alias.value.length);
-        if (name.value === '__typename') count['aliases of __typename'] += 1;
+      leave({ kind }) {
+        if (nested.has(kind)) level -= 1;
       },
     },
   );
-  count.directives = directives.length;
-  count['levels of fields'] = levelsOfFields(document, definitions);
-  if (asksForSchema) count['aliases where it asks for the schema'] = count.aliases;
-  return { count, asksForSchema, directives, listItems };
+  const countOf = (...kinds: Kind[]) => nodes.filter(({ kind }) => kinds.includes(kind)).length;
+  const directives = nodes.filter((node) => node.kind === Kind.DIRECTIVE);
+  const lists = nodes.filter((node) => node.kind === Kind.LIST);
+  const fields = nodes.filter((node) => node.kind === Kind.FIELD);
+  const aliased = fields.filter(({ alias }) => alias);
+  const asksForSchema = fields.some(({ name }) => name.value === '__schema' || name.value === '__type');
+  const repeated = nodes.filter((node) => node.kind === Kind.SELECTION_SET).map(repeatedFields);
+  const counts: Readonly<Record<string, number>> = {
+    aliases: aliased.length,
+    directives: directives.length,
+    fragments: countOf(Kind.FRAGMENT_DEFINITION, Kind.INLINE_FRAGMENT),
+    variables: countOf(Kind.VARIABLE_DEFINITION),
+    'repeated fields': repeated.reduce((sum, one) => sum + one, 0),
+    'levels of values': levelsOfValues,
+    'characters in one name': Math.max(0, ...aliased.map((node) => responseName(node).length)),
+    'aliases of __typename': aliased.filter(({ name }) => name.value === '__typename').length,
+    'levels of fields': levelsOfFields(document, definitions),
+    'aliases where it asks for the schema': asksForSchema ? aliased.length : 0,
+  };
+  return { counts, asksForSchema, directives, listItems: lists.reduce((sum, { values }) => sum + values.length, 0) };
+}
+
+const nested = new Set<Kind>([Kind.LIST_TYPE, Kind.LIST, Kind.OBJECT]);
+
+function repeatedFields({ selections }: SelectionSetNode): number {
+  const names = selections.filter((node) => node.kind === Kind.FIELD).map(responseName);
+  return names.length - new Set(names).size;
 }
 
 /** The most levels, through fragments. Validation rejects fragments that spread themselves. */
 function levelsOfFields(document: DocumentNode, definitions: readonly ExecutableDefinitionNode[]): number {
   const known = new Map<string, number>();
-  const levelsOf = ({ selections }: SelectionSetNode): number =>
-    Math.max(
-      0,
-      ...selections.map((node) => {
-        if (node.kind === Kind.FRAGMENT_SPREAD) return levelsOfFragment(node.name.value);
-        const below = node.selectionSet ? levelsOf(node.selectionSet) : 0;
-        return node.kind === Kind.FIELD ? below + 1 : below;
-      }),
-    );
+  const levelsOf = (set?: SelectionSetNode): number => {
+    const levels = set?.selections.map((node) => {
+      if (node.kind === Kind.FRAGMENT_SPREAD) return levelsOfFragment(node.name.value);
+      return levelsOf(node.selectionSet) + (node.kind === Kind.FIELD ? 1 : 0);
+    });
+    return Math.max(0, ...(levels ?? []));
+  };
   const levelsOfFragment = (name: string): number => {
     const before = known.get(name);
     if (before !== undefined) return before;
     known.set(name, 0);
-    const fragment = findFragment(document, name);
-    if (fragment) known.set(name, levelsOf(fragment.selectionSet));
-    return known.get(name) ?? 0;
+    const levels = levelsOf(findFragment(document, name)?.selectionSet);
+    known.set(name, levels);
+    return levels;
   };
   const levels = definitions.map((one) =>
     one.kind === Kind.FRAGMENT_DEFINITION ? levelsOfFragment(one.name.value) : levelsOf(one.selectionSet),

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type ExecutionResult, type FieldNode, GraphQLError, Kind, type OperationDefinitionNode } from 'graphql';
+import { type ExecutionResult, GraphQLError, Kind, type OperationDefinitionNode } from 'graphql';
 import { hasScope } from '../../core/context.ts';
 import { DomainError, ValidationFailed } from '../../core/errors.ts';
 import { runOncePerKey } from '../../core/idempotency.ts';
@@ -46,17 +46,12 @@ export async function executeOnce(
       return { status: 200, headers: {}, body: JSON.stringify(result) };
     });
     if (repeated) res.setHeader(REPLAYED, 'true');
-    return outcome instanceof DomainError ? rejected(field, outcome) : JSON.parse(outcome.body);
+    if (!(outcome instanceof DomainError)) return JSON.parse(outcome.body);
+    const name = responseName(field);
+    const error = new GraphQLError(outcome.message, { nodes: field, path: [name], originalError: outcome });
+    return { data: { [name]: null }, errors: [error] };
   } catch (error) {
     if (error instanceof FailedResult) return error.result;
     throw error;
   }
 }
-
-const rejected = (field: FieldNode, domainError: DomainError): ExecutionResult => {
-  const key = responseName(field);
-  return {
-    data: { [key]: null },
-    errors: [new GraphQLError(domainError.message, { nodes: field, path: [key], originalError: domainError })],
-  };
-};

@@ -6,10 +6,11 @@ import { ValidationFailed } from '../../core/errors.ts';
 import { documentBounds } from './guards.ts';
 
 /** Documents of companies by their hash. A client sends the text again when it was dropped. */
-const kept = new LRUCache<string, LRUCache<string, string>>({ max: 64 });
-/** A cache for each of the last 64 companies, so that a busy company evicts only its own documents. */
-const ofCompany = () =>
-  new LRUCache<string, string>({ max: 1000, maxSize: 256 * 1024, sizeCalculation: ({ length }) => length + 1 });
+const kept = new LRUCache<string, LRUCache<string, string>>({
+  max: 64,
+  // A cache for each company, so that a busy company evicts only its own documents.
+  memoMethod: () => new LRUCache({ max: 1000, maxSize: 256 * 1024, sizeCalculation: ({ length }) => length + 1 }),
+});
 
 /** The text of a document, sent or kept by its hash (Apollo's way). Throws GraphQLError and ValidationFailed. */
 export function documentText(
@@ -25,11 +26,7 @@ export function documentText(
   if (query.length > documentBounds.characters) return query;
   if (hash('sha256', query) !== id) throw new ValidationFailed([], 'provided sha does not match query');
   // Only documents of callers with a token are kept.
-  if (caller) {
-    const own = kept.get(caller.company) ?? ofCompany();
-    kept.set(caller.company, own);
-    own.set(id, query);
-  }
+  if (caller) kept.memo(caller.company).set(id, query);
   return query;
 }
 
@@ -41,10 +38,8 @@ function hashIn(persistedQuery: unknown): string | undefined {
 }
 
 function knownText(id: string): string {
-  const text = kept
-    .values()
-    .find((own) => own.has(id))
-    ?.get(id);
+  const texts = kept.values().map((own) => own.get(id));
+  const text = texts.find((one) => one !== undefined);
   if (text === undefined) throw refused('PersistedQueryNotFound', 'PERSISTED_QUERY_NOT_FOUND');
   return text;
 }

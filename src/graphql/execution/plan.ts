@@ -9,7 +9,7 @@ import {
 import { nodeField, nodeResources as nodeTypes, rootQueryFields } from '../../core/reads/reads.ts';
 import type { ReadPlan } from '../../core/sql/answer.ts';
 import type { AnswerMembers, AnswerPart } from '../../core/sql/json-parts.ts';
-import type { ListField, ResourceField, ResourceFields, SingleRowField } from '../../core/sql/resource.ts';
+import type { ListField, ReadField, Resource, ResourceField, SingleRowField } from '../../core/sql/resource.ts';
 import { isValueSql, type JsonMembers, type ValueSql } from '../../core/sql/selection.ts';
 import { outOfBoundsError } from './guards.ts';
 import { type GraphqlVariables, type SelectionContext, selectedFields } from './selected.ts';
@@ -37,17 +37,14 @@ export interface OperationPlans {
 const MOST_RELATIONS = 100;
 const MOST_FIELDS = 2000;
 
+/** Selections of a type. */
+type Selected = { type: unknown; sets: readonly SelectionSetNode[] };
 /** The nodes of one field under one name, their selections and its type. */
-interface Nodes {
-  field: GraphqlField;
-  nodes: readonly FieldNode[];
-  sets: readonly SelectionSetNode[];
-  type: unknown;
-}
+type Nodes = Selected & { field: GraphqlField; nodes: readonly FieldNode[] };
 
 export class DocumentPlanner {
   readonly #around: SelectionContext;
-  readonly #fields: (SingleRowField | ListField)[] = [];
+  readonly #fields: ReadField[] = [];
   readonly #given: ArgumentReader[] = [];
   #isWhole = true;
   #relations = 0;
@@ -59,7 +56,7 @@ export class DocumentPlanner {
 
   /** Plans the selection of Query; throws GraphQLError if it is out of bounds. */
   query(type: GraphQLObjectType, set: SelectionSetNode): DocumentPlan {
-    return this.#plan(this.#members(type, [set], (nodes) => this.#root(rootQueryFields[nodes.field.name], nodes)));
+    return this.#plan(this.#members({ type, sets: [set] }, (nodes) => this.#root(nodes)));
   }
 
   field(field: ResourceField, type: GraphQLObjectType, nodes: readonly FieldNode[]): DocumentPlan {
@@ -85,14 +82,15 @@ export class DocumentPlanner {
   }
 
   /** `members` and `fields` are those of the object's resource. */
-  #object(of: { members: JsonMembers; fields?: ResourceFields | undefined }, { type, sets }: Nodes): AnswerMembers {
-    return this.#members(type, sets, (nodes) => {
+  #object({ members, fields }: Pick<Resource, 'members' | 'fields'>, selected: Selected): AnswerMembers {
+    return this.#members(selected, (nodes) => {
       const { name } = nodes.field;
-      return this.#part(of.fields?.[name] ?? of.members[name], nodes);
+      return this.#part(fields?.[name] ?? members[name], nodes);
     });
   }
 
-  #root(field: ResourceField | undefined, nodes: Nodes): AnswerPart {
+  #root(nodes: Nodes): AnswerPart {
+    const field = rootQueryFields[nodes.field.name];
     if (field) return this.#part(field, nodes);
     // The field has a resolver. Its selection of nodes is planned to check the bounds; its own plan has its arguments.
     this.#isWhole = false;
@@ -120,7 +118,7 @@ export class DocumentPlanner {
           kind: 'union',
           types: Object.entries(made.types).map(([name, { when, ...own }]) => {
             const type = this.#around.schema.getType(name);
-            return { name, when, members: this.#object(own, { ...nodes, type }) };
+            return { name, when, members: this.#object(own, { type, sets: nodes.sets }) };
           }),
         };
       case 'rows':
@@ -128,7 +126,7 @@ export class DocumentPlanner {
         return { kind: 'rows', field: made, members: this.#object(made, nodes) };
       case 'manufacturer': {
         this.#relate();
-        const members = this.#members(nodes.type, nodes.sets, ({ field: { name } }) => ({ kind: 'member', name }));
+        const members = this.#members(nodes, ({ field: { name } }) => ({ kind: 'member', name }));
         return { kind: 'manufacturer', field: made, members };
       }
       case 'one':
@@ -144,31 +142,21 @@ export class DocumentPlanner {
     return { kind: 'one', field, read: this.#read(field, nodes), members: this.#object(field.of(), nodes) };
   }
 
-  #connection(list: ListField, { type, sets }: Nodes): AnswerMembers {
+  #connection(list: ListField, connection: Nodes): AnswerMembers {
     const of = list.of();
-    return this.#members(type, sets, (nodes) => {
-      switch (nodes.field.name) {
-        case 'nodes':
-          return { kind: 'items', members: this.#object(of, nodes) };
-        case 'edges':
-          return {
-            kind: 'items',
-            members: this.#members(nodes.type, nodes.sets, (below) =>
-              below.field.name === 'cursor' ? { kind: 'cursor' } : { kind: 'object', members: this.#object(of, below) },
-            ),
-          };
-        case 'totalCount':
-        case 'totalCountIsExact':
-          this.#relate();
-          return nodes.field.name === 'totalCount' ? { kind: 'count' } : { kind: 'count', of: 'isExact' };
-        default:
-          this.#relate();
-          return { kind: 'object', members: this.#members(nodes.type, nodes.sets, factOf) };
-      }
+    const edge = (nodes: Nodes): AnswerPart =>
+      nodes.field.name === 'cursor' ? { kind: 'cursor' } : { kind: 'object', members: this.#object(of, nodes) };
+    const pageFact = ({ field }: Nodes) => pageParts[field.name] as AnswerPart;
+    return this.#members(connection, (nodes) => {
+      const { name } = nodes.field;
+      if (name === 'nodes') return { kind: 'items', members: this.#object(of, nodes) };
+      if (name === 'edges') return { kind: 'items', members: this.#members(nodes, edge) };
+      this.#relate();
+      return pageParts[name] ?? { kind: 'object', members: this.#members(nodes, pageFact) };
     });
   }
 
-  #read(field: SingleRowField | ListField, { field: own, nodes: [node] }: Nodes): number {
+  #read(field: ReadField, { field: own, nodes: [node] }: Nodes): number {
     if (node) this.#given.push(argumentReaderOf(field, own, node));
     return this.#fields.push(field) - 1;
   }
@@ -180,7 +168,7 @@ export class DocumentPlanner {
   }
 
   /** The parts under each name that the sets select of this type. */
-  #members(type: unknown, sets: readonly SelectionSetNode[], make: (nodes: Nodes) => AnswerPart): AnswerMembers {
+  #members({ type, sets }: Selected, make: (nodes: Nodes) => AnswerPart): AnswerMembers {
     if (!(type instanceof GraphQLObjectType)) throw new Error('only objects have members');
     const { fields: found, isWhole } = selectedFields(type, sets, this.#around);
     if (!isWhole) this.#isWhole = false;
@@ -198,26 +186,20 @@ export class DocumentPlanner {
 
   #nodesOf(type: GraphQLObjectType, nodes: readonly FieldNode[]): Nodes {
     const field = type.getFields()[nodes[0]?.name.value ?? ''] as GraphqlField;
-    return {
-      field,
-      nodes,
-      sets: nodes.flatMap(({ selectionSet }) => selectionSet ?? []),
-      type: getNamedType(field.type),
-    };
+    const sets = nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
+    return { field, nodes, sets, type: getNamedType(field.type) };
   }
 }
 
 const isField = (made: ResourceField | ValueSql | JsonMembers): made is ResourceField =>
   'kind' in made && typeof made.kind === 'string';
 
-const pageFacts = {
-  hasNextPage: 'hasNext',
-  hasPreviousPage: 'hasPrevious',
-  startCursor: 'first',
-  endCursor: 'last',
-} as const;
-
-const factOf = ({ field }: Nodes): AnswerPart => ({
-  kind: 'fact',
-  fact: pageFacts[field.name as keyof typeof pageFacts],
-});
+/** The parts of a page beside its items, by their names in connections and in PageInfo. */
+const pageParts: Readonly<Record<string, AnswerPart>> = {
+  totalCount: { kind: 'count' },
+  totalCountIsExact: { kind: 'count', of: 'isExact' },
+  hasNextPage: { kind: 'fact', fact: 'hasNext' },
+  hasPreviousPage: { kind: 'fact', fact: 'hasPrevious' },
+  startCursor: { kind: 'fact', fact: 'first' },
+  endCursor: { kind: 'fact', fact: 'last' },
+};

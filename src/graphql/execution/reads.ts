@@ -148,9 +148,8 @@ export class OperationReads {
 
   /** The company's nodes with these ids, in their order; null for an unknown id. */
   async nodes(ids: readonly string[], info: GraphQLResolveInfo): Promise<(PlannedObject | null)[]> {
-    const plan = this.#plans.planAt(placeOf(info), this.#variables, (planner) =>
-      planner.node(info.parentType, info.fieldNodes),
-    );
+    const { parentType, fieldNodes } = info;
+    const plan = this.#plans.planAt(placeOf(info), this.#variables, (planner) => planner.node(parentType, fieldNodes));
     const answers = await this.#read(plan, { alias: NODE_ALIAS, columns: { id: ids.map(idOrNull) } });
     return answers.map(({ texts, reads }) => {
       for (const [at, [type, part]] of plan.parts.entries()) {
@@ -208,12 +207,10 @@ const MOST_LOADERS = 100;
 const TOO_MANY = `At most ${MOST_LOADERS} lists and related objects are read of what an operation gives back.`;
 
 const columns = { id: 'id', fleetId: 'fleet_id', vehicleId: 'vehicle_id' };
-const columnsOf = (sources: readonly object[]): Record<string, unknown[]> =>
-  Object.fromEntries(
-    Object.entries(columns)
-      .filter(([name]) => name in (sources[0] ?? {}))
-      .map(([name, column]) => [column, sources.map((source) => source[name as never])]),
-  );
+function columnsOf(sources: readonly object[]): Record<string, unknown[]> {
+  const known = Object.entries(columns).filter(([name]) => name in (sources[0] ?? {}));
+  return Object.fromEntries(known.map(([name, column]) => [column, sources.map((source) => source[name as never])]));
+}
 
 /** Resolves fields of Query, of objects that a plan has read, and relations of objects from core. */
 export function resolvePlannedField(

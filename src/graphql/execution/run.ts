@@ -80,7 +80,7 @@ async function begin(sent: unknown, request: OperationRequest): Promise<Operatio
     return (await context.reads.text()) ?? byGraphql();
   };
   const mutation = () => {
-    const items = countInputItems(variableValues) + operation.listItems;
+    const items = countInputItems(variableValues) + operation.document.listItems;
     const change = () => executeOnce(context, operation.node, { ...params, query: text }, byGraphql);
     // The time of an operation does not include the wait for its turn.
     return runChangeInTurn(request.ctx, items, () => withTimeLimit(context, change()));
@@ -102,16 +102,17 @@ function guard(operation: PreparedOperation, given: GraphqlVariables, request: O
   // GraphQL needs a token even where contracts are open without one.
   if (!ctx.caller && !operation.asksOnlyForSchema) throw new Unauthenticated('This needs a bearer token.', null);
   const { INTROSPECTION, LIMIT_GRAPHQL_COST } = services.config;
-  if (!INTROSPECTION && operation.asksForSchema) throw rejectedDocumentError('The schema cannot be asked for here.');
+  if (!INTROSPECTION && operation.document.asksForSchema)
+    throw rejectedDocumentError('The schema cannot be asked for here.');
   const variables = readVariables(graphqlSchema, operation.node, given, services.config);
   const cost = operation.costFor(variables);
-  if (cost > LIMIT_GRAPHQL_COST) throw new CostExceeded(tooCostly(cost, LIMIT_GRAPHQL_COST));
+  if (cost > LIMIT_GRAPHQL_COST) {
+    const [most, own] = [LIMIT_GRAPHQL_COST, cost].map((one) => one.toLocaleString('en'));
+    throw new CostExceeded(`An operation has at most ${most} objects in its answer; this one may have ${own}.`);
+  }
   chargeCost(request, cost);
   return { variables, cost };
 }
-
-const tooCostly = (cost: number, limit: number): string =>
-  `An operation has at most ${limit.toLocaleString('en')} objects in its answer; this one may have ${cost.toLocaleString('en')}.`;
 
 const LONGEST_NAME = 100;
 

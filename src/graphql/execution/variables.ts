@@ -13,7 +13,7 @@ import type { Context } from '../../core/context.ts';
 import { type InputError, MOST_INPUT_ERRORS, PayloadTooLarge, ValidationFailed } from '../../core/errors.ts';
 import { readFieldArguments } from '../../core/sql/answer.ts';
 import type { FieldArguments } from '../../core/sql/json-parts.ts';
-import type { ListField, SingleRowField } from '../../core/sql/resource.ts';
+import type { ReadField } from '../../core/sql/resource.ts';
 import { documentBounds, outOfBoundsError } from './guards.ts';
 import type { GraphqlVariables } from './selected.ts';
 
@@ -39,8 +39,8 @@ export function readVariables(
 /** Checks sizes first: reading a value costs many times as much as sending it. */
 function bounded(value: unknown, longest: number, level: number): void {
   if (typeof value !== 'object' || value === null) return;
-  if (level > documentBounds['levels of values'])
-    throw outOfBoundsError('levels of values', documentBounds['levels of values']);
+  const levels = documentBounds['levels of values'];
+  if (level > levels) throw outOfBoundsError('levels of values', levels);
   const isList = Array.isArray(value);
   if (isList && value.length > longest) {
     throw new PayloadTooLarge(`At most ${longest} items in one list; this one has ${value.length}.`);
@@ -68,10 +68,7 @@ function inputErrorOf({ message, nodes }: GraphQLError): InputError {
   const [, place = ''] = / at "([\w.[\]]+)"; [^;]*$/.exec(message) ?? [];
   const missing = /^Field "(\w+)" of required type/.exec(text)?.[1];
   const name = nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION ? nodes[0].variable.name.value : '';
-  const inside = place
-    .replaceAll(/\[(\d+)\]/g, '.$1')
-    .split('.')
-    .slice(1);
+  const [, ...inside] = place.replaceAll(/\[(\d+)\]/g, '.$1').split('.');
   const path = [...inside, ...(missing ? [missing] : [])].join('.') || name;
   const code = / does not exist in "\w+" enum/.test(text) ? 'INVALID_VALUE' : 'INVALID_TYPE';
   return { path, code, message: missing ? 'is required' : text };
@@ -80,16 +77,12 @@ function inputErrorOf({ message, nodes }: GraphQLError): InputError {
 export type ArgumentReader = (variables: GraphqlVariables) => FieldArguments;
 
 /** Makes the reader of a field's arguments; arguments without variables are read once. */
-export function argumentReaderOf(
-  field: SingleRowField | ListField,
-  own: GraphQLField<unknown, unknown>,
-  node: FieldNode,
-): ArgumentReader {
+export function argumentReaderOf(field: ReadField, own: GraphQLField<unknown, unknown>, node: FieldNode) {
   const read: ArgumentReader = (variables) => readFieldArguments(field, getArgumentValues(own, node, variables));
   if (node.arguments?.some(({ value }) => hasVariable(value))) return read;
   let known: FieldArguments | undefined;
-  return (variables) => {
-    if (!known) known = read(variables);
+  return (variables: GraphqlVariables) => {
+    known ??= read(variables);
     return known;
   };
 }

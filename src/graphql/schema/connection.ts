@@ -115,13 +115,10 @@ export function addListField<Parent>(
   name: string,
   type: ReturnType<typeof connectionType>,
   description: string,
-  {
-    of,
-    args = pageArgs,
-    ...options
-  }: { of?: ObjectRef<Parent>; args?: InputFieldMap; extensions?: ScopeExtension } = {},
+  options: { of?: ObjectRef<Parent>; args?: InputFieldMap; extensions?: ScopeExtension } = {},
 ): void {
-  const field = { type, description, args, ...options, resolve: resolvePlannedField };
+  const { of, ...others } = options;
+  const field = { type, description, args: pageArgs, ...others, resolve: resolvePlannedField };
   if (of) schemaBuilder.objectField(of, name, (t) => t.field(field));
   else schemaBuilder.queryField(name, (t) => t.field(field));
 }
@@ -133,7 +130,6 @@ export function addByIdField<Item>(
   options: { extensions?: ScopeExtension } = {},
 ): void {
   const args = schemaBuilder.args((t) => ({ id: t.id({ required: true, description: 'Its id.' }) }));
-  schemaBuilder.queryField(name, (t) =>
-    t.field({ type, nullable: true, description, args, ...options, resolve: resolvePlannedField }),
-  );
+  const field = { type, nullable: true, description, args, ...options, resolve: resolvePlannedField } as const;
+  schemaBuilder.queryField(name, (t) => t.field(field));
 }

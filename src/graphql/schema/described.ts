@@ -40,12 +40,9 @@ type FieldOptions =
       extensions?: object;
       resolve?: object;
     };
-export type FieldOverrides<Schema extends z.ZodObject> = { readonly [Name in Members<Schema>]?: FieldOptions };
+export type Overrides<Schema extends z.ZodObject> = { readonly [Name in Members<Schema>]?: FieldOptions };
 
-function optionsOf(
-  { shape }: z.ZodObject,
-  except: Readonly<Record<string, FieldOptions | undefined>>,
-): { member: string; name: string; schema: z.ZodType; options: object }[] {
+function optionsOf({ shape }: z.ZodObject, except: Readonly<Record<string, FieldOptions | undefined>>) {
   return Object.entries(shape as Record<string, z.ZodType>).flatMap(([member, schema]) => {
     const own = except[member];
     if (own === false) return [];
@@ -54,11 +51,7 @@ function optionsOf(
   });
 }
 
-export function objectTypeOf<Schema extends z.ZodObject>(
-  name: string,
-  schema: Schema,
-  except: FieldOverrides<Schema> = {},
-) {
+export function objectTypeOf<Schema extends z.ZodObject>(name: string, schema: Schema, except: Overrides<Schema> = {}) {
   const ref = schemaBuilder.objectRef<z.output<Schema>>(name);
   known.set(schema.def, ref);
   schemaBuilder.objectType(ref, {
@@ -86,11 +79,7 @@ type InputFields<Schema extends z.ZodObject> = {
 };
 
 /** The input type of a schema of core's, which validates it as an argument. */
-export const inputTypeOf = <Schema extends z.ZodObject>(
-  name: string,
-  schema: Schema,
-  except: FieldOverrides<Schema> = {},
-) =>
+export const inputTypeOf = <Schema extends z.ZodObject>(name: string, schema: Schema, except: Overrides<Schema> = {}) =>
   schemaBuilder.inputType(name, {
     description: schema.description ?? '',
     validate: standardSchemaOf(schema),

@@ -3,7 +3,7 @@ import { type Context, renewContext } from '../../core/context.ts';
 import { idSchema } from '../../core/input.ts';
 import type { GraphqlContext, ScopeExtension } from '../execution/context.ts';
 import { schemaBuilder } from './builder.ts';
-import { type FieldOverrides, type GraphqlInput, inputTypeOf, objectTypeOf } from './described.ts';
+import { type GraphqlInput, inputTypeOf, type Overrides, objectTypeOf } from './described.ts';
 
 interface Mutation<Read extends z.ZodObject, Payload extends z.ZodObject> {
   description: string;
@@ -19,7 +19,7 @@ interface Mutation<Read extends z.ZodObject, Payload extends z.ZodObject> {
 export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObject>(
   name: string,
   { input, inputMeaning = input.description, payload, change, ...options }: Mutation<Read, Payload>,
-  except: { input?: FieldOverrides<Read>; payload?: FieldOverrides<Payload> } = {},
+  except: { input?: Overrides<Read>; payload?: Overrides<Payload> } = {},
 ): void {
   const type = name.replace(/^./, (letter) => letter.toUpperCase());
   const Payload = objectTypeOf(`${type}Payload`, payload, except.payload);

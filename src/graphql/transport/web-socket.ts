@@ -79,7 +79,8 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, W
   return {
     async onConnect({ connectionParams, extra: peer }) {
       try {
-        const token = [connectionParams?.Authorization, connectionParams?.authorization].find(isString);
+        const { Authorization, authorization } = connectionParams ?? {};
+        const token = [Authorization, authorization].find((one) => typeof one === 'string');
         const caller = await services.authenticator.authenticate(token);
         if (!caller) throw new Unauthenticated(NO_TOKEN, null);
         await countRequest(services, payerOf(caller), NO_HEAD);
@@ -154,7 +155,5 @@ function operations(services: HttpServices) {
     }
   };
 }
-
-const isString = (value: unknown): value is string => typeof value === 'string';
 
 const NO_HEAD = { setHeader: () => NO_HEAD as never };

@@ -32,7 +32,7 @@ async function openYoga({ config }: HttpServices) {
   const { createYoga } = await import('graphql-yoga');
   return createYoga<{ exchange: GraphqlExchange }>({
     graphqlEndpoint: '/graphql',
-    plugins: [running, streaming, refusals],
+    plugins: [running],
     maxRequestBodySize: config.LIMIT_JSON_BYTES,
     parserAndValidationCache: false,
     maskedErrors: false,
@@ -45,7 +45,12 @@ async function openYoga({ config }: HttpServices) {
   });
 }
 
-/** `runOperation` gives the result in place of Yoga's own steps. */
+/** Yoga parses this in place of a document that has been run. */
+const NOTHING = parse('subscription { nothing }');
+
+const FORMS = 'application/graphql-response+json, application/json, multipart/mixed, text/event-stream';
+
+/** `runOperation` gives the result in place of Yoga's own steps, which a subscription passes to be written as events. */
 const running: YogaPlugin = {
   onParams({ params, setParams, paramsHandler, setParamsHandler, context: { exchange } }) {
     // Yoga demands a text, which a hash may replace.
@@ -57,22 +62,10 @@ const running: YogaPlugin = {
       return typeof outcome === 'string' ? ({ stringify: () => outcome } as ExecutionResult) : outcome;
     });
   },
-};
-
-/** Yoga parses this in place of a document that has been run. */
-const NOTHING = parse('subscription { nothing }');
-
-/** Yoga's steps for a subscription, so that it writes a stream as events. */
-const streaming: YogaPlugin = {
   onParse: ({ setParsedDocument }) => setParsedDocument(NOTHING),
   onValidate: ({ setResult }) => setResult([]),
   onSubscribe: ({ args, setSubscribeFn }) => setSubscribeFn(() => args.contextValue.exchange.outcome as ResultStream),
-};
-
-const FORMS = 'application/graphql-response+json, application/json, multipart/mixed, text/event-stream';
-
-/** Errors that Yoga makes have our codes, and its 406 names each form of answer once. */
-const refusals: YogaPlugin = {
+  // Errors that Yoga makes have our codes, and its 406 names each form of answer once.
   onResultProcess({ result, setResult, serverContext: { exchange } }) {
     if (exchange.outcome === undefined) setResult(publicResult(result as ExecutionResult, exchange.request));
   },

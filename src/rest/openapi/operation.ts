@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import type { ErrorCode } from '../../core/errors.ts';
-import { statusOf } from '../../http/body.ts';
+import { type ErrorCode, statusOf } from '../../core/errors.ts';
 import type { AnswerDocs, Route } from '../route.ts';
 import { everyAnswer, type HeaderName, headersNamed, type Json, mapValues, type Schemas } from './json-schema.ts';
 import { type PathParameter, pathParameter } from './parameters.ts';

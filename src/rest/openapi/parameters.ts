@@ -10,7 +10,7 @@ import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../core/sql/page.ts';
 import { eligibilityStatusSchema, vehicleFilterSchema, vehicleSortOrders } from '../../core/vehicles/vehicle.ts';
 import { addModeSchema } from '../../core/vehicles/vin-lists.ts';
 import { deliveryStateSchema } from '../../core/webhooks/deliveries.ts';
-import type { Json } from './json-schema.ts';
+import { type Json, mapValues } from './json-schema.ts';
 
 /** The groups of operations, in the order of the OpenAPI document. */
 export const tags = {
@@ -38,19 +38,14 @@ const oneOf = (values: readonly string[], usual?: string): Json => ({
   ...(usual && { default: usual }),
 });
 
-// Optional parameters have no example: the reference page would send it.
-const query = (name: string, description: string, schema = text): Json => ({
+// Only required parameters have an example: the reference page would send those of others.
+const query = (name: string, description: string, schema = text, example?: string): Json => ({
   name,
   in: 'query',
-  required: false,
+  required: example !== undefined,
   description,
   schema,
-});
-
-const requiredQuery = (name: string, description: string, schema: Json, example: string): Json => ({
-  ...query(name, description, schema),
-  required: true,
-  example,
+  ...(example && { example }),
 });
 
 const sort = (orders: SortOrders): Json => {
@@ -99,7 +94,7 @@ export const queryParameters = {
     'An id of your choice for the import: it can be followed before the upload, and makes sending the file again safe.',
     { type: 'string', format: 'uuid' },
   ),
-  conditions: requiredQuery(
+  conditions: query(
     'conditions',
     'A JSON object, URL-encoded, with the company whose contracts are wanted.',
     { type: 'string', contentMediaType: 'application/json' },
@@ -107,12 +102,7 @@ export const queryParameters = {
   ),
   fleetName: filter('fleets', 'name', fleetFilterSchema, line),
   fleetVat: filter('fleets', 'vat', fleetFilterSchema, line),
-  searchText: requiredQuery(
-    'q',
-    meaningOf(searchInput, 'text'),
-    { type: 'string', minLength: 1, maxLength: 255 },
-    'berlin',
-  ),
+  searchText: query('q', meaningOf(searchInput, 'text'), { type: 'string', minLength: 1, maxLength: 255 }, 'berlin'),
   searchLimit: query('limit', 'How many at most.', {
     type: 'integer',
     minimum: 1,
@@ -134,7 +124,7 @@ export const queryParameters = {
   reasonActor: filter('vehicles', 'actor', vehicleFilterSchema, oneOf(actorSchema.options)),
   verifiedBefore: filter('vehicles', 'verifiedBefore', vehicleFilterSchema, time),
   verifiedAfter: filter('vehicles', 'verifiedAfter', vehicleFilterSchema, time),
-  activityFrom: requiredQuery('from', meaningOf(activityInput, 'from'), time, '2026-11-01T00:00:00Z'),
+  activityFrom: query('from', meaningOf(activityInput, 'from'), time, '2026-11-01T00:00:00Z'),
   activityTo: query('to', meaningOf(activityInput, 'to'), time),
   activityBy: query('by', meaningOf(activityInput, 'by'), oneOf(activityUnitSchema.options, 'DAY')),
   eventHistory: query('historyId', 'Only events of this item of the history.'),
@@ -168,13 +158,10 @@ export const pathParameter = (name: PathParameter): Json => ({
   example: name === 'vin' ? 'WBA3A5C50CF256985' : '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b',
 });
 
-const tag = (name: string, description: string): Json => ({
-  name,
-  in: 'header',
-  required: false,
-  description,
-  schema: { type: 'string', maxLength: 4096 },
-});
+const tagHeaders = {
+  'If-Match': 'Rejects the change with 412 unless the `ETag` is this one; a comma list of several, or `*`.',
+  'If-None-Match': 'Answers 304 if the `ETag` is still this one; a comma list of several, or `*`.',
+};
 
 export const headerParameters: Readonly<Record<string, Json>> = {
   'Idempotency-Key': {
@@ -192,12 +179,7 @@ export const headerParameters: Readonly<Record<string, Json>> = {
     description: '`wait=N` waits up to N seconds, at most 30, for an answer before 409 is sent (RFC 7240): `wait=10`.',
     schema: text,
   },
-  'If-Match': tag(
-    'If-Match',
-    'Rejects the change with 412 unless the `ETag` is this one; a comma list of several, or `*`.',
-  ),
-  'If-None-Match': tag(
-    'If-None-Match',
-    'Answers 304 if the `ETag` is still this one; a comma list of several, or `*`.',
-  ),
+  ...mapValues(tagHeaders, (description, name) => {
+    return { name, in: 'header', required: false, description, schema: { type: 'string', maxLength: 4096 } };
+  }),
 };

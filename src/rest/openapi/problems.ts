@@ -5,8 +5,8 @@ import { duplicateRowSchema, rejectedRowSchema } from '../../core/imports/import
 import { reasonSchema } from '../../core/reason.ts';
 import { eligibilityStatusSchema } from '../../core/vehicles/vehicle.ts';
 import { addSummarySchema, rejectedVinSchema } from '../../core/vehicles/vin-lists.ts';
-import { headersOf, statusOf } from '../../http/body.ts';
-import { problemOf } from '../problem.ts';
+import { headersOf } from '../../http/body.ts';
+import { problemOf } from '../router.ts';
 import { type HeaderName, headers, type Json, mapValues } from './json-schema.ts';
 
 const REQUEST_ID = '7b0c1c58-6f0e-4e06-9f7c-1d1f5d9f6f3e';
@@ -58,7 +58,7 @@ export const problemExamples: Readonly<Record<string, { summary: string; value: 
 export const errorHeaders = (code: errors.ErrorCode): HeaderName[] =>
   code === 'INTERNAL' ? [] : (Object.keys(headersOf(samples[code])) as HeaderName[]).filter((name) => name in headers);
 
-const codes = Object.keys(statusOf) as [errors.ErrorCode, ...errors.ErrorCode[]];
+const codes = Object.keys(errors.statusOf) as [errors.ErrorCode, ...errors.ErrorCode[]];
 
 const inputErrorJson = z.object({
   path: field(z.string(), 'Where the value stands, dotted: `email`, `vins.3`.', 'email'),
