@@ -1,16 +1,14 @@
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import { finished } from 'node:stream/promises';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import fc from 'fast-check';
-import { parseString } from 'fast-csv';
 import { describe, expect, test } from 'vitest';
 import { PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../../src/core/errors.ts';
 import { type CsvDelimiter, mayBeTableFile, parseCsvRecords } from '../../src/core/imports/csv/head.ts';
 import type { CsvLimits } from '../../src/core/imports/csv/limits.ts';
 import { rejectedCsvHeader, rejectedCsvWriter, reportColumns } from '../../src/core/imports/rejected-csv.ts';
-import { type CsvRow, openVinCsv } from '../../src/core/imports/table.ts';
+import { type CsvRow, openVinCsv, parseCsvRows, readPlainCsvBlock } from '../../src/core/imports/table.ts';
 import { writeRows } from '../../src/core/sql/read.ts';
 import { readVin } from '../../src/core/vin.ts';
 import { takeTurns } from '../support/deadlines.ts';
@@ -658,23 +656,23 @@ describe('for any file', () => {
     );
   });
 
-  test('records are those that fast-csv reads', async () => {
-    const lines = fc.array(crumb, { maxLength: 40 }).map((parts) => `${parts.join('').replaceAll('\r', '')}\n`);
+  test('lines without quotes and delimiters: the direct way and the parser agree', async () => {
+    const character = fc.constantFrom(' ', 'x', '1', 'ä', '😀', "'", '=', ';', '\u00a0', '\u2028', '\v', '', A);
+    const lines = fc.array(
+      fc.array(character, { maxLength: 30 }).map((parts) => parts.join('')),
+      { minLength: 1 },
+    );
+    const start = { layout: { columns: null, delimiter: ',' as const }, vinAt: 0, doubt: 0 as const, text: '', row: 1 };
     await fc.assert(
-      fc.asyncProperty(lines, fc.constantFrom(',', ';', '\t', '|'), async (text, delimiter) => {
-        const { records, end, fault } = parseCsvRecords(text, delimiter, text.length);
-        const expected: string[][] = [];
-        await finished(parseString(text.slice(0, end), { delimiter }).on('data', (cells) => expected.push(cells)));
-        // A blank line has one blank cell here, and none for fast-csv.
-        const shown = (cells: string[]) => (cells.join('').trim() === '' && cells.length < 2 ? [] : cells);
-        expect(records.map(shown)).toEqual(expected.map(shown));
-        const whole = await finished(parseString(text, { delimiter }).resume()).then(
-          () => true,
-          () => false,
-        );
-        expect(fault === null && end === text.length).toBe(whole);
+      fc.asyncProperty(lines, fc.integer({ min: 10, max: 80 }), async (all, fieldLength) => {
+        const text = `${all.join('\n')}\n`;
+        const limits = { ...LIMITS, fieldLength };
+        const settled = (rows: () => CsvRow[] | Promise<CsvRow[]>) =>
+          new Promise((resolve) => resolve(rows())).catch((error: Error) => error.message);
+        const direct = await settled(() => readPlainCsvBlock(text, 7, limits).rows);
+        expect(direct).toEqual(await settled(() => parseCsvRows(text, 7, start, limits)));
       }),
-      { numRuns: 2_000 },
+      { numRuns: 300 },
     );
   });
 
@@ -820,7 +818,7 @@ describe('rejected rows', () => {
         const text = rejected({ columns, delimiter: by }, [{ value: '', cells, code: 'X', message: `=1;${name}` }]);
         for (const separator of [',', ';', '\t', '|']) {
           const bare = text.split('\n').flatMap((line) => line.split(separator));
-          const quoted = parseCsvRecords(text, separator, text.length).records;
+          const quoted = await parseCsvRecords(text, separator).catch(() => []);
           for (const seen of [...bare, ...quoted.flat()]) expect(seen).not.toMatch(/^[\s"]*[=+\-@＝＋－＠]/);
         }
       }),

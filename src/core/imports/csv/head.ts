@@ -1,53 +1,53 @@
+import { once } from 'node:events';
+import { parse } from 'fast-csv';
 import { type CsvLimits, type RowErrorCode, unreadableRowError } from './limits.ts';
+
+/** The whole records at the beginning of a text: `end` is the index after the last one. */
+interface Scan {
+  end: number;
+  records: number;
+  fault: RowErrorCode | null;
+}
 
 const WITHIN = -1;
 const MISPLACED = -2;
 const SPACE = /[^\S\n]/;
 
-/**
- * Reads the whole records at the beginning of a text: `end` is the index after them, `fault` says why the next cannot be read.
- * Spaces around quotes and before a first delimiter belong to no cell. Several delimiters suffice for `end` and `fault`.
- */
-export function parseCsvRecords(text: string, delimiters: string, rowLength: number, atMost = Infinity) {
-  const records: string[][] = [];
+/** Finds whole records by the rules of fast-csv, which reads a record that comes in parts anew with every part. */
+export function scanCsvRecords(text: string, delimiters: string, rowLength: number, atMost = Infinity): Scan {
   let end = 0;
+  let records = 0;
   let quote = text.indexOf('"');
-  const upTo = (fault: RowErrorCode | null) => ({ records, end, fault });
-  while (records.length < atMost) {
+  while (records < atMost) {
     if (quote !== -1 && quote < end) quote = text.indexOf('"', end);
     const lineEnd = text.indexOf('\n', end);
-    const isQuoted = quote !== -1 && (lineEnd === -1 || quote < lineEnd);
-    const cells = isQuoted ? [] : text.slice(end, lineEnd).split(delimiters);
-    if (cells.length > 1 && cells[0]?.trim() === '') cells[0] = '';
-    const recordEnd = isQuoted ? readQuotedRecord(text, end, delimiters, cells) : lineEnd;
-    if (recordEnd === MISPLACED) return upTo('QUOTE_MISPLACED');
-    if ((recordEnd === WITHIN ? text.length : recordEnd) - end > rowLength) return upTo('ROW_TOO_LONG');
-    if (recordEnd === WITHIN) return upTo(null);
-    records.push(cells);
+    const quoted = quote !== -1 && (lineEnd === -1 || quote < lineEnd);
+    const recordEnd = quoted ? quotedRecordEnd(text, end, delimiters) : lineEnd;
+    if (recordEnd === MISPLACED) return { end, records, fault: 'QUOTE_MISPLACED' };
+    const length = (recordEnd === WITHIN ? text.length : recordEnd) - end;
+    if (length > rowLength) return { end, records, fault: 'ROW_TOO_LONG' };
+    if (recordEnd === WITHIN) return { end, records, fault: null };
     end = recordEnd + 1;
+    records++;
   }
-  return upTo(null);
+  return { end, records, fault: null };
 }
 
-/** Reads cells; gives the index of the line break that ends them, WITHIN if there is none, MISPLACED for text after a quote. */
-function readQuotedRecord(text: string, start: number, delimiters: string, cells: string[]): number {
+/** Index of the line break that ends the record, WITHIN when the text ends before it, MISPLACED for text after a quote. */
+function quotedRecordEnd(text: string, start: number, delimiters: string): number {
   const ends = (at: number) => text[at] === '\n' || delimiters.includes(text.charAt(at));
-  for (let from = start; ; from++) {
-    let at = afterSpaces(text, from, delimiters);
+  for (let at = start; ; at++) {
+    at = afterSpaces(text, at, delimiters);
     if (text[at] === '"') {
-      const closed = closingQuote(text, at + 1);
-      if (closed === WITHIN) return WITHIN;
-      cells.push(text.slice(at + 1, closed).replaceAll('""', '"'));
-      at = afterSpaces(text, closed + 1, delimiters);
+      at = closingQuote(text, at + 1);
+      if (at === WITHIN) return WITHIN;
+      at = afterSpaces(text, at + 1, delimiters);
       if (at < text.length && !ends(at)) return MISPLACED;
     } else {
       while (at < text.length && !ends(at)) at++;
-      const cell = text.slice(from, at);
-      cells.push(from === start && cell.trim() === '' ? '' : cell);
     }
     if (at >= text.length) return WITHIN;
     if (text[at] === '\n') return at;
-    from = at;
   }
 }
 
@@ -63,6 +63,21 @@ function closingQuote(text: string, start: number): number {
     if (at === -1 || text[at + 1] !== '"') return at;
   }
 }
+
+/** The cells of whole records, read by fast-csv. A blank line has no cells. */
+export async function parseCsvRecords(text: string, delimiter: string): Promise<string[][]> {
+  if (text === '') return [];
+  const records: string[][] = [];
+  const parser = parse<string[], string[]>({ delimiter });
+  parser.on('data', (record: string[]) => records.push(record));
+  const ended = once(parser, 'end');
+  parser.end(text);
+  await ended;
+  return records;
+}
+
+export const isPlainCsv = (text: string, delimiter: string): boolean =>
+  !text.includes('"') && !text.includes(delimiter);
 
 export type CsvDelimiter = ',' | ';' | '\t' | '|';
 
@@ -111,7 +126,7 @@ export class CsvHead {
     for (;;) {
       if (this.#next === 0) this.#skipBlankLines();
       const delimiters = this.#known ?? ANY_DELIMITER;
-      const { end, fault } = parseCsvRecords(this.#text.slice(this.#next), delimiters, this.#limits.rowLength, 1);
+      const { end, fault } = scanCsvRecords(this.#text.slice(this.#next), delimiters, this.#limits.rowLength, 1);
       if (fault) throw unreadableRowError(this.#row, fault, this.#limits.rowLength);
       if (end === 0) {
         if (!this.#ended) await this.#readOn();
@@ -119,7 +134,7 @@ export class CsvHead {
         else throw unreadableRowError(this.#row, 'QUOTE_NOT_CLOSED');
         continue;
       }
-      const line = this.#take(end);
+      const line = await this.#take(end);
       if (line) return line;
     }
   }
@@ -142,7 +157,7 @@ export class CsvHead {
   }
 
   /** Undefined for what is dropped: a separator line, and what is blank before all other rows. */
-  #take(length: number): CsvHeadLine | undefined {
+  async #take(length: number): Promise<CsvHeadLine | undefined> {
     const from = this.#next;
     const to = from + length;
     const record = this.#text.slice(from, to);
@@ -157,15 +172,17 @@ export class CsvHead {
       return undefined;
     }
     this.#next = to;
-    return { row, from, to, readings: readingsOf(record, this.#delimiters, row) };
+    return { row, from, to, readings: await readingsOf(record, this.#delimiters, row) };
   }
 }
 
-function readingsOf(record: string, delimiters: readonly CsvDelimiter[], row: number): CsvLineReading[] {
-  const readings = delimiters.flatMap((delimiter) => {
-    const { records, end } = parseCsvRecords(record, delimiter, record.length);
-    return records[0] && end === record.length ? [{ cells: records[0], delimiter }] : [];
-  });
+async function readingsOf(record: string, delimiters: readonly CsvDelimiter[], row: number): Promise<CsvLineReading[]> {
+  const readings: CsvLineReading[] = [];
+  for (const delimiter of delimiters) {
+    if (scanCsvRecords(record, delimiter, record.length).end !== record.length) continue;
+    const [cells = []] = await parseCsvRecords(record, delimiter);
+    readings.push({ cells, delimiter });
+  }
   if (readings.length === 0) throw unreadableRowError(row, 'QUOTE_MISPLACED');
   return readings;
 }
