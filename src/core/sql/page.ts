@@ -10,14 +10,12 @@ import {
   type SortOrder,
   type SortOrders,
 } from './order.ts';
-import { SHORT_READ_MAX_ROWS } from './send.ts';
 import { isId } from './sql.ts';
 
 /** Counting stops here where no count is stored. */
 export const MOST_COUNTED_ROWS = 100_000;
 export const DEFAULT_PAGE_SIZE = 50;
-/** Pages are short reads. */
-export const MAX_PAGE_SIZE = SHORT_READ_MAX_ROWS;
+export const MAX_PAGE_SIZE = 1000;
 
 const PLANNED = [10, 100, MAX_PAGE_SIZE];
 /** The size that a page's statement is planned for: sorting all rows can pay for 1,000 rows, but not for one. */

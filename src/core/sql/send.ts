@@ -16,8 +16,6 @@ const PLACES = { capacity: 8, reserve: 2 };
 export const openConnectionPlaces = (): SharedPlaces => new SharedPlaces(PLACES);
 
 const MOST_WAITING = 1000;
-/** The most rows of a short read; a read of more takes a connection of its own. */
-export const SHORT_READ_MAX_ROWS = 1000;
 
 /** Runs work in its company's turn, outside requests at once; throws RateLimited after `patience` seconds, or Unavailable. */
 async function inTurn<T>(ctx: Context, shares: SharedPlaces, work: () => Promise<T>, patience?: number): Promise<T> {
@@ -82,9 +80,9 @@ export const primarySender = (ctx: Context): SendStatement => inTransaction(ctx)
 export const appendSender = (ctx: Context): SendStatement =>
   inTransaction(ctx) ?? shared(ctx, ctx.services.database.add);
 
-/** The primary; for at most a page, its shared connections of reads, if there is no replica. */
+/** The primary; for few rows its shared connections of reads, if there is no replica: others' reads wait behind them there. */
 export const newestReadSender = (ctx: Context, rows = 1): SendStatement =>
-  hasReplicas(ctx) || rows > SHORT_READ_MAX_ROWS ? primarySender(ctx) : readSender(ctx);
+  hasReplicas(ctx) || rows > LARGE_ROWS ? primarySender(ctx) : readSender(ctx);
 
 /** A replica if there is one, else the primary; for short reads. */
 export const readSender = (ctx: Context): SendStatement =>
