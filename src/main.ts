@@ -130,5 +130,5 @@ function fail(error: unknown): never {
   process.exit(1);
 }
 
-// The image's build imports it all, to have it compiled, and starts nothing. A Node that cannot tell (before 24.2) starts it.
-if (import.meta.main !== false) main().catch(fail);
+// The image's build imports it all, to have it compiled, and starts nothing.
+if (import.meta.main) main().catch(fail);

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 // Loaded before everything else, by `node --import`. In JavaScript: before the cache is on, Node would load its compiler of
 // TypeScript to read this file, 20 MB which stay.
 
-// An older Node still reads this file, and ends with a syntax error at the next one.
-if (Number.parseInt(process.versions.node, 10) < 24) {
+// An older Node still reads this file, and cannot read or run the next ones.
+if (process.versions.node.localeCompare('24.6', 'en', { numeric: true }) < 0) {
   console.error(
-    `Fleet Gateway needs Node 24 or newer; this is ${process.version}. Run npm ci without --omit=optional, which installs the right Node, or install Node 24 or newer yourself.`,
+    `Fleet Gateway needs Node 24.6 or newer; this is ${process.version}. Run npm ci without --omit=optional, which installs the right Node, or install Node 24.6 or newer yourself.`,
   );
   process.exit(1);
 }

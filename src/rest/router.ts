@@ -127,7 +127,8 @@ async function send(res: Response, { status, headers, text, stream }: SentAnswer
   }
   if (stream) {
     res.type(stream.type);
-    return sendPieces(res, stream.pieces);
+    // The other pages of a list are read as they are sent.
+    return sendPieces(res, res.req.method === 'HEAD' ? [] : stream.pieces);
   }
   if (text === undefined) return void res.end();
   if (!res.hasHeader('Content-Type')) res.setHeader('Content-Type', 'application/json; charset=utf-8');

@@ -38,7 +38,7 @@ test.skipIf((await version(npmNode)) >= 24).each(['start', 'token', 'migrate'])(
   'on an older Node, npm run %s names the required version',
   async (script) => {
     const { code, output } = await failure(await clone(), ['run', script]);
-    expect([code, output]).toEqual([1, expect.stringMatching(/Fleet Gateway needs Node 24 or newer; this is v\d+/)]);
+    expect([code, output]).toEqual([1, expect.stringMatching(/Fleet Gateway needs Node 24\.6 or newer; this is v\d+/)]);
     expect(output).not.toMatch(/SyntaxError|at .*:\d+:\d+/);
   },
 );

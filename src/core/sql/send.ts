@@ -80,9 +80,16 @@ export const primarySender = (ctx: Context): SendStatement => inTransaction(ctx)
 export const appendSender = (ctx: Context): SendStatement =>
   inTransaction(ctx) ?? shared(ctx, ctx.services.database.add);
 
-/** The primary; for few rows its shared connections of reads, if there is no replica: others' reads wait behind them there. */
-export const newestReadSender = (ctx: Context, rows = 1): SendStatement =>
-  hasReplicas(ctx) || rows > LARGE_ROWS ? primarySender(ctx) : readSender(ctx);
+/** The primary; for short reads its shared connections of reads, if there is no replica. */
+export const newestReadSender = (ctx: Context): SendStatement =>
+  hasReplicas(ctx) ? primarySender(ctx) : readSender(ctx);
+
+/** Reads the rows of many keys by short statements, between which statements of others have their turn. */
+export async function readInSteps<Key, Row>(keys: readonly Key[], read: (keys: readonly Key[]) => Promise<Row[]>) {
+  const rows: Row[] = [];
+  for (let at = 0; at < keys.length; at += LARGE_ROWS) rows.push(...(await read(keys.slice(at, at + LARGE_ROWS))));
+  return rows;
+}
 
 /** A replica if there is one, else the primary; for short reads. */
 export const readSender = (ctx: Context): SendStatement =>

@@ -3,7 +3,7 @@ import { NothingToMove } from '../errors.ts';
 import { type EventFact, recordEvents } from '../events/record-events.ts';
 import { existingFleetsQuery, shareLockFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { newestReadSender, runInTransaction } from '../sql/send.ts';
+import { newestReadSender, readInSteps, runInTransaction } from '../sql/send.ts';
 import { anyOf, anyOfIds, db, holdAdvisoryLock, prepare } from '../sql/sql.ts';
 import { updateVehicleTally } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
@@ -91,6 +91,7 @@ async function move(ctx: Context, company: string, to: string, found: readonly L
 /** The moved vehicles, in the order of their ids, unless they were deleted since. */
 export async function readMovedVehicles(ctx: Context, { moved }: MovedVehicles): Promise<Vehicle[]> {
   const company = authorize(ctx, 'fleets:write');
-  const rows = await findVehicles(newestReadSender(ctx, moved.length), { company, ids: moved.map(({ id }) => id) });
+  const ids = moved.map(({ id }) => id).toSorted();
+  const rows = await readInSteps(ids, (ids) => findVehicles(newestReadSender(ctx), { company, ids }));
   return rows.map(({ json }) => json);
 }

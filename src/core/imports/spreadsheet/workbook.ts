@@ -13,9 +13,10 @@ const NAME_LENGTH = 100;
 /** Sheets in which VINs are looked for. */
 const MOST_SHEETS = 100;
 
-/** Memory for the texts of a workbook, in UTF-8 with some bytes more for each. */
-const MOST_TEXT_BYTES = 48 * 1024 * 1024;
-const BYTES_BESIDE = 6;
+/** Memory for the texts of a workbook, of which V8 takes up to two bytes a character, and some more for each text. */
+const MOST_TEXT_BYTES = 128 * 1024 * 1024;
+const BYTES_OF_CHARACTER = 2;
+const BYTES_BESIDE = 32;
 
 type Workbook = Awaited<ReturnType<typeof openWorkbook>>;
 type Sheet = Workbook['sheets'][number];
@@ -75,10 +76,10 @@ async function readSharedStrings(pieces: AsyncIterable<Buffer>, longest: number)
       if (name === within) within = '';
       if (name !== 'si') return;
       // A copy, since the parser's texts are parts of larger ones, which they would keep in memory.
-      const copy = Buffer.from(text.slice(0, longest + 1));
-      bytes += copy.length + BYTES_BESIDE;
+      const copy = Buffer.from(text.slice(0, longest + 1)).toString();
+      bytes += copy.length * BYTES_OF_CHARACTER + BYTES_BESIDE;
       if (bytes > MOST_TEXT_BYTES) throw tooManyTexts();
-      strings.push(copy.toString());
+      strings.push(copy);
     },
   });
   return strings;
