@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Client, type Json, nextOf } from './support/client.ts';
 import { addVehicle, addVehicles, createContract, createFleet, newVins, recount } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
@@ -181,4 +181,22 @@ test('a cursor is opaque, and valid for its company only', async () => {
   await createFleet(await gateway.as('theirs'));
   const theirs = (await (await gateway.as('theirs')).get(next)).body;
   expect(theirs.every((fleet: Json) => fleet.company === 'theirs')).toBe(true);
+});
+
+test('HEAD of a long list reads one page of it', async () => {
+  const client = await gateway.as('head of a long list');
+  const fleet = await createFleet(client);
+  await addVehicles(client, newVins(600), fleet);
+  const path = `/fleets/${fleet.id}/vehicles`;
+  const { rows } = gateway.database;
+  let reads = 0;
+  gateway.database.rows = (...statement) => {
+    reads += 1;
+    return rows(...statement);
+  };
+  onTestFinished(() => void Object.assign(gateway.database, { rows }));
+  const { status, headers } = await client.send('HEAD', path);
+  expect([status, headers.get('content-type'), reads]).toEqual([200, expect.stringContaining('application/json'), 1]);
+  expect((await client.get(path)).body).toHaveLength(600);
+  expect(reads).toBe(4);
 });
