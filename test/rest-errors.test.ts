@@ -143,6 +143,11 @@ describe('HEAD and OPTIONS', () => {
     expect(await acme.send('HEAD', `/fleets/${unknownId}`)).toMatchObject({ status: 404, body: null });
   });
 
+  test('HEAD of a stream of events ends', async () => {
+    const { status, headers, body } = await acme.send('HEAD', '/events/stream');
+    expect([status, headers.get('content-type'), body]).toEqual([200, 'text/event-stream; charset=utf-8', null]);
+  });
+
   test('OPTIONS names the methods, to anyone', async () => {
     const { status, headers, body } = await gateway.anyone.send('OPTIONS', '/fleets');
     expect({ status, body, allow: headers.get('allow') }).toEqual({

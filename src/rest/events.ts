@@ -78,7 +78,7 @@ export const eventRoutes = [
       const { after } = readInput(z.object({ after: once }), request.query);
       const from = request.header('Last-Event-ID') || after;
       const events = await followEvents(ctx, { after: from, filter: readFilter(request) }, signal);
-      return eventStream(request, events, signal, frame);
+      return eventStream(events, signal, frame);
     },
   }),
   get('/events/:id', 'getEvent', {
@@ -94,12 +94,7 @@ export const eventRoutes = [
 const BEAT_MS = 15_000;
 
 /** Server-sent events: each item as `frame` writes it, until their end or that of `signal`. */
-export function eventStream<T>(
-  { incoming }: RestRequest,
-  items: AsyncGenerator<T>,
-  signal: AbortSignal,
-  frame: (item: T) => string,
-) {
+export function eventStream<T>(items: AsyncGenerator<T>, signal: AbortSignal, frame: (item: T) => string) {
   async function* framed(): AsyncGenerator<string> {
     yield 'retry: 2000\n\n';
     let next = items.next();
@@ -118,6 +113,5 @@ export function eventStream<T>(
       items.return(undefined).catch(() => {});
     }
   }
-  const pieces = incoming.method === 'HEAD' ? [] : framed();
-  return { headers: { 'X-Accel-Buffering': 'no' }, stream: { type: 'text/event-stream', pieces } };
+  return { headers: { 'X-Accel-Buffering': 'no' }, stream: { type: 'text/event-stream', pieces: framed() } };
 }

@@ -127,7 +127,7 @@ async function send(res: Response, { status, headers, text, stream }: SentAnswer
   }
   if (stream) {
     res.type(stream.type);
-    // The other pages of a list are read as they are sent.
+    // The other pages of a list, and events, are read as they are sent.
     return sendPieces(res, res.req.method === 'HEAD' ? [] : stream.pieces);
   }
   if (text === undefined) return void res.end();

@@ -17,7 +17,10 @@ export const openConnectionPlaces = (): SharedPlaces => new SharedPlaces(PLACES)
 
 const MOST_WAITING = 1000;
 
-/** Runs work in its company's turn, outside requests at once; throws RateLimited after `patience` seconds, or Unavailable. */
+/**
+ * Runs work in its company's turn, outside requests at once. Throws RateLimited after `patience` seconds, and Unavailable when
+ * the client has left.
+ */
 async function inTurn<T>(ctx: Context, shares: SharedPlaces, work: () => Promise<T>, patience?: number): Promise<T> {
   const { caller, left, services } = ctx;
   if (!left) return work();
@@ -85,7 +88,7 @@ export const newestReadSender = (ctx: Context): SendStatement =>
   hasReplicas(ctx) ? primarySender(ctx) : readSender(ctx);
 
 /** Reads the rows of many keys by short statements, between which statements of others have their turn. */
-export async function readInSteps<Key, Row>(keys: readonly Key[], read: (keys: readonly Key[]) => Promise<Row[]>) {
+export async function readByKeys<Key, Row>(keys: readonly Key[], read: (keys: readonly Key[]) => Promise<Row[]>) {
   const rows: Row[] = [];
   for (let at = 0; at < keys.length; at += LARGE_ROWS) rows.push(...(await read(keys.slice(at, at + LARGE_ROWS))));
   return rows;

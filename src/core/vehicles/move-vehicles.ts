@@ -3,7 +3,7 @@ import { NothingToMove } from '../errors.ts';
 import { type EventFact, recordEvents } from '../events/record-events.ts';
 import { existingFleetsQuery, shareLockFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { newestReadSender, readInSteps, runInTransaction } from '../sql/send.ts';
+import { newestReadSender, readByKeys, runInTransaction } from '../sql/send.ts';
 import { anyOf, anyOfIds, db, holdAdvisoryLock, prepare } from '../sql/sql.ts';
 import { updateVehicleTally } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
@@ -92,6 +92,6 @@ async function move(ctx: Context, company: string, to: string, found: readonly L
 export async function readMovedVehicles(ctx: Context, { moved }: MovedVehicles): Promise<Vehicle[]> {
   const company = authorize(ctx, 'fleets:write');
   const ids = moved.map(({ id }) => id).toSorted();
-  const rows = await readInSteps(ids, (ids) => findVehicles(newestReadSender(ctx), { company, ids }));
+  const rows = await readByKeys(ids, (ids) => findVehicles(newestReadSender(ctx), { company, ids }));
   return rows.map(({ json }) => json);
 }
