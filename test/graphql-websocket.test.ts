@@ -224,6 +224,8 @@ describe('a connection', () => {
     await until(() => messages[1] ?? null);
     expect(messages.slice(1)).toMatchObject([{ type: 'error', payload: [{ extensions: { code: 'RATE_LIMITED' } }] }]);
     const { id: refused } = messages[1];
+    // The others may still be opening: their number would be 49 on its way up, too.
+    await expect.poll(listeners).toBe(before + 50);
     send({ type: 'complete', id: refused === '__proto__0' ? '__proto__1' : '__proto__0' });
     await expect.poll(listeners).toBe(before + 49);
     send({ type: 'subscribe', id: 'another', payload: { query: EVENTS } });
