@@ -10,7 +10,7 @@ const known: Record<string, string> = {
   'core/sql/sql.ts registered': 'statements, for the test that has all of them planned',
   'core/sql/sql.ts ids': 'the last id of this process',
   'core/vehicles/providers.ts kept': 'what waits, by database, for 5 s',
-  'database/connection.ts names': 'names of statements, by text',
+  'database/connection.ts statements': 'named statements, by text',
   'database/orm.ts current': 'the open transaction',
   'graphql/execution/document.ts documents': 'documents, by text',
   'graphql/execution/persisted-documents.ts kept': 'texts of documents, by company and hash',
