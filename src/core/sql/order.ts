@@ -2,6 +2,7 @@ import { MAX, NIL } from 'uuid';
 import { z } from 'zod';
 import { type DomainError, ValidationFailed } from '../errors.ts';
 import { readInput, readTime } from '../input.ts';
+import { inUtcSql } from './selection.ts';
 
 /** A column that an index has next to the company (and the fleet), with the id after it unless it is unique. */
 export interface SortColumn {
@@ -78,7 +79,7 @@ const kinds = {
   // To the microsecond, whatever the session's style of dates.
   time: {
     place: (column: string, nullable?: true) => (nullable ? `coalesce(${column}, 'infinity'::timestamptz)` : column),
-    text: (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
+    text: (column: string) => `to_char(${inUtcSql(column)}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
     bound: (text: string) => `coalesce(${text}, 'infinity')::timestamptz`,
     isText: (text: string) => /^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{6}Z$/.test(text) && readTime(text) !== null,
     range: [`'-infinity'::timestamptz`, `'infinity'::timestamptz`] as Range,

@@ -23,18 +23,20 @@ export interface JsonMembers {
   readonly [name: string]: ValueSql | JsonMembers;
 }
 
+/** The time in UTC, as `at time zone 'UTC'` gives it, which looks up the name of the zone for each value. */
+export const inUtcSql = (column: string): string => `${column} at time zone interval '0'`;
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
 /** SQL for ISO 8601 UTC with milliseconds and Z. */
-export const isoTimeSql = (column: string): string => `to_char(${column} at time zone 'UTC', '${ISO}')`;
+export const isoTimeSql = (column: string): string => `to_char(${inUtcSql(column)}, '${ISO}')`;
 export const isoTimeExpression = <T extends string | null>(time: Expression<T>): RawBuilder<T> =>
-  sql`to_char(${time} at time zone 'UTC', ${sql.lit(ISO)})`;
+  sql`to_char(${time} at time zone interval '0', ${sql.lit(ISO)})`;
 
 const plain = (value: string | null): string => `${value}`;
 const quoted = (value: string | null): string => `"${value}"`;
 const textJson = (value: string | null): string => JSON.stringify(value);
 
 /** A time as a row value: `to_json` writes it alike in every session, with the digits that it has. */
-export const timeJsonSql = (column: string): string => `to_json(${column} at time zone 'UTC')`;
+export const timeJsonSql = (column: string): string => `to_json(${inUtcSql(column)})`;
 /** The text of a `timeJsonSql` as JSON of ISO 8601 UTC with milliseconds; smaller digits are cut off, as isoTimeSql does. */
 export const formatTimeJson = (json: string | null): string => {
   const digits = '"2026-11-23T06:38:44.123'.length;
