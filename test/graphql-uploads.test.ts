@@ -233,6 +233,36 @@ test('a torn or invalid form is refused', async () => {
   expect(await countOf(fleet)).toBe(0);
 });
 
+test('a file has a place among the members of its operation, and nowhere else', async () => {
+  const fleet = await createFleet(acme);
+  const places = [
+    'variables.hasOwnProperty.set',
+    'variables.input.fleetId.at.set',
+    'variables.list.push.set',
+    'query.at.set',
+    'toString.set',
+    // Lists are read from their beginning to their end.
+    'variables.list.4294967294',
+    'variables.list.length',
+    'variables.input.other',
+    'variables..file',
+    '',
+  ];
+  for (const place of places) {
+    const form = new FormData();
+    const variables = { input: { fleetId: fleet.id, file: null }, list: [] };
+    form.append('operations', JSON.stringify({ query, variables }));
+    form.append('map', JSON.stringify({ 0: ['variables.input.file', place] }));
+    form.append('0', csv(newVin()), 'vins.csv');
+    const answer = await acme.post('/graphql', form);
+    const codes = codesOf(answer);
+    expect({ place, status: answer.status, codes }).toEqual({ place, status: 400, codes: ['VALIDATION_FAILED'] });
+  }
+  const shared: object[] = [Object.prototype.hasOwnProperty, Object.prototype.toString, ''.at, [].push];
+  expect(shared.filter((one) => 'set' in one)).toEqual([]);
+  expect(await countOf(fleet)).toBe(0);
+});
+
 test('a client that disconnects during an upload leaves the fleet unchanged', async () => {
   const fleet = await createFleet(acme);
   const importId = randomUUID();

@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream';
 import type { Request, Response } from 'express';
 import { type FileUpload, processRequest } from 'graphql-upload-minimal';
 import type { Context } from '../../core/context.ts';
-import { MalformedJson, UnsupportedMediaType } from '../../core/errors.ts';
+import { MalformedJson, UnsupportedMediaType, ValidationFailed } from '../../core/errors.ts';
 import { mayBeTableFile, notTableMessage } from '../../core/imports/csv/head.ts';
 import type { UploadedFile } from '../../core/imports/import-vehicles.ts';
 import { REPLAYED } from '../../http/body.ts';
@@ -27,7 +27,7 @@ export async function readUpload(req: Request, res: Response, maxFieldSize: numb
   delete req.headers['content-length'];
 }
 
-/** The members of a request that processRequest uses, with two more listeners for its parser. */
+/** The members of a request that processRequest uses, with checks before its parser's fields are taken. */
 const formOf = (req: Request): Request =>
   ({
     headers: req.headers,
@@ -40,14 +40,46 @@ const formOf = (req: Request): Request =>
     pipe(parser: Writable) {
       // A torn form has a second error, which would end the process.
       parser.on('error', () => {});
-      parser.prependListener('field', (name: string, value: string) => {
-        // The parser replaces what is not UTF-8 by U+FFFD.
-        if (value.includes('\ufffd'))
-          parser.emit('error', new MalformedJson(`The field ${name} is not UTF-8, or has U+FFFD.`));
+      // Instead of listeners in front of these, which would run all the same.
+      const listeners = parser.listeners('field');
+      parser.removeAllListeners('field');
+      let operations = '';
+      parser.on('field', (name: string, value: string, info: unknown) => {
+        if (name === 'operations') operations = value;
+        const error = fieldError(name, value, operations);
+        if (error) parser.emit('error', error);
+        else for (const take of listeners) take.call(parser, name, value, info);
       });
       return req.pipe(parser);
     },
   }) as unknown as Request;
+
+function fieldError(name: string, value: string, operations: string): Error | null {
+  // The parser replaces what is not UTF-8 by U+FFFD.
+  if (value.includes('\ufffd')) return new MalformedJson(`The field ${name} is not UTF-8, or has U+FFFD.`);
+  if (name !== 'map' || namesMembers(operations, value)) return null;
+  return new ValidationFailed([], 'The field map names a place that operations has not: write null where a file goes.');
+}
+
+/**
+ * Whether each path of a map leads to a member of `operations`. The parser follows inherited members, too, and so would
+ * let a client change `hasOwnProperty.call` for the whole process.
+ */
+function namesMembers(operations: string, map: string): boolean {
+  try {
+    const paths = Object.values(JSON.parse(map) as Record<string, string[]>).flat();
+    return paths.every((path) => isMember(JSON.parse(operations), path.split('.')));
+  } catch {
+    // The parser says what is malformed.
+    return true;
+  }
+}
+
+function isMember(place: unknown, [name, ...names]: string[]): boolean {
+  if (name === undefined) return true;
+  if (typeof place !== 'object' || place === null || !Object.hasOwn(place, name)) return false;
+  return isMember(place[name as never], names);
+}
 
 /** An uploaded file as it arrives. Throws UnsupportedMediaType and ValidationFailed, also while the file is read. */
 export async function openUploadedFile(
