@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { ChangeFeed } from '../src/core/changes.ts';
 import { ListeningConnection } from '../src/database/listening-connection.ts';
 import { openDatabase } from '../src/database/open.ts';
 import { databaseConfig, databaseEnv } from './support/database.ts';
@@ -134,5 +135,24 @@ describe('of the service’s database', () => {
       await work.catch(() => {});
     }
     expect(heard).toEqual(['kept']);
+  });
+
+  test('a notification that nobody can read does no harm', async () => {
+    const database = await openDatabase(databaseConfig(env));
+    onTestFinished(() => database.close());
+    const changes = await ChangeFeed.open(database);
+    let missed = 0;
+    const heard: unknown[] = [];
+    changes.on('missed', () => {
+      missed += 1;
+    });
+    changes.on('eligibility', (news) => heard.push(news));
+    const news = { company: 'acme', vehicles: null };
+    for (const payload of ['x', '{}', 'null', JSON.stringify({ ...news, vehicles: 1 })]) {
+      for (const channel of ['due', 'provider', 'eligibility']) database.notify(channel, payload);
+    }
+    database.notify('eligibility', JSON.stringify(news));
+    await until(() => heard.length > 0);
+    expect({ heard, missed, reports: changes.providerReports.size }).toEqual({ heard: [news], missed: 4, reports: 0 });
   });
 });

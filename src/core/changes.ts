@@ -44,6 +44,15 @@ interface Events extends News {
   outcome: [of: 'verification' | 'delivery' | 'import' | 'row' | 'operation' | 'job', outcome: string, count: number];
 }
 
+/** The news of a notification; null for that of another version, or of another program in the same database. */
+function readNews<T>(schema: z.ZodType<T>, payload: string): T | null {
+  try {
+    return schema.parse(JSON.parse(payload));
+  } catch {
+    return null;
+  }
+}
+
 /** Ids and VINs of one notification (MOST_BYTES in database/listening-connection.ts). */
 const NAMED_MAX = 80;
 const MOST_REPORTS = 1000;
@@ -78,10 +87,14 @@ export class ChangeFeed extends EventEmitter<Events> {
     });
     await listen('event', (company) => changes.emit('event', company));
     await listen('import', (id) => changes.emit('import', id));
-    await listen('eligibility', (payload) => changes.emit('eligibility', vehicleNews.parse(JSON.parse(payload))));
+    await listen('eligibility', (payload) => {
+      const news = readNews(vehicleNews, payload);
+      if (news) changes.emit('eligibility', news);
+      else changes.emit('missed');
+    });
     await listen('provider', (payload) => {
-      const report = providerReport.parse(JSON.parse(payload));
-      changes.providerReports.set(report.process, report);
+      const report = readNews(providerReport, payload);
+      if (report) changes.providerReports.set(report.process, report);
     });
     return changes;
   }
