@@ -27,7 +27,7 @@ export class Breaker {
   /** Until when (ms since 1970) nothing is sent, and why; null where a call may go through now. */
   hold(): { until: number; kind: ProviderErrorKind } | null {
     const now = this.#options.clock();
-    if (!this.#open || (!this.#probing && now >= this.#open.probeAt)) return null;
+    if (!this.#open || (!this.#probing && !this.#waits(this.#open, now))) return null;
     const { probeAt, breakMs, kind } = this.#open;
     // The probe under way may lead to another break.
     return { until: this.#probing ? now + breakMs : probeAt, kind };
@@ -60,10 +60,15 @@ export class Breaker {
     if (probe) this.#probing = false;
   }
 
+  /** Whether the break lasts. A clock that was set back to before it must not lengthen it. */
+  #waits({ probeAt, breakMs }: { probeAt: number; breakMs: number }, now: number): boolean {
+    return now < probeAt && now >= probeAt - breakMs;
+  }
+
   get state(): CircuitState {
     if (!this.#open) return { breaker: 'CLOSED', since: null, probeAt: null, reason: null };
     const { since, probeAt, kind } = this.#open;
-    const waits = !this.#probing && probeAt > this.#options.clock();
+    const waits = !this.#probing && this.#waits(this.#open, this.#options.clock());
     return {
       breaker: this.#probing ? 'PROBING' : 'OPEN',
       since: new Date(since),

@@ -60,6 +60,8 @@ export abstract class Upstream {
       });
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
+      // The end of this process is no fault of the manufacturer.
+      if (this.#closed) return notReached;
       const { answer } = error;
       const hold = answer.asked ? this.#breakers.hold(brand) : null;
       if (!hold) return answer;
@@ -70,7 +72,7 @@ export abstract class Upstream {
   state(): ProviderState {
     const { provider, brands, holds } = this.#breakers.state();
     const now = this.#options.clock();
-    const pauseMs = this.#pausedUntil - now;
+    const pauseMs = this.#pauseMs();
     const pause = { brand: null, seconds: secondsUntil(this.#pausedUntil, now), reason: reasonOf('BUSY') };
     return {
       ...provider,
@@ -122,17 +124,24 @@ export abstract class Upstream {
 
   #pause(named: number | undefined): void {
     const now = this.#options.clock();
+    const leftMs = this.#pauseMs();
     // Calls that were under way when the pause began do not lengthen it.
-    if (named === undefined && now < this.#pausedUntil) return;
-    if (now >= this.#pausedUntil) this.#pausedSince = now;
+    if (named === undefined && leftMs > 0) return;
+    if (leftMs === 0) this.#pausedSince = now;
     const seconds = named ?? Math.min(LONGEST_UNNAMED_PAUSE_S, 2 ** this.#unnamedPauses++);
-    this.#pausedUntil = Math.max(this.#pausedUntil, now + seconds * 1000);
+    this.#pausedUntil = now + Math.max(leftMs, seconds * 1000);
+  }
+
+  /** What is left of a pause. A clock that was set back to before it must not lengthen it. */
+  #pauseMs(): number {
+    const now = this.#options.clock();
+    return now < this.#pausedSince ? 0 : Math.max(0, this.#pausedUntil - now);
   }
 
   async #sitOutPause(deadline: number): Promise<void> {
     for (;;) {
-      const left = this.#pausedUntil - this.#options.clock();
-      if (left <= 0) return;
+      const left = this.#pauseMs();
+      if (left === 0) return;
       const late = this.#pausedUntil > deadline - this.#options.timeoutMs;
       if (left > this.#options.patienceMs || late) {
         throw new ProviderError('BUSY', { retryAfter: Math.ceil(left / 1000), asked: false });

@@ -43,3 +43,14 @@ test('a probe without a result neither doubles the pause nor closes the breaker'
   breaker.failed('TIMEOUT', probe);
   expect(breaker.hold()).toMatchObject({ until: now + 14_000 });
 });
+
+test('a clock that is set back does not lengthen a break', () => {
+  let now = 1_000_000_000;
+  const breaker = new Breaker({ breakAfter: 1, probeAfterMs: 7_000, clock: () => now });
+  breaker.failed('TIMEOUT', breaker.enter());
+  expect(breaker.hold()).not.toBeNull();
+  now -= 3_600_000;
+  expect([breaker.hold(), breaker.state.probeAt]).toEqual([null, null]);
+  breaker.failed('TIMEOUT', breaker.enter());
+  expect(breaker.hold()).toMatchObject({ until: now + 14_000 });
+});

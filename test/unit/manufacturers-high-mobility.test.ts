@@ -355,11 +355,23 @@ describe('High Mobility: an unreliable upstream gives no answer, and is asked ag
     }
   });
 
-  test('a call that is under way when the provider closes gets an answer', async () => {
+  test('a call that is under way when the process ends is no failure of the manufacturer', async () => {
     upstream.next('eligibility', silence);
     const answer = ask();
     await until(() => upstream.count('eligibility') === 1);
     await provider.close();
-    expect(await answer).toMatchObject({ outcome: 'NO_ANSWER' });
+    expect(await answer).toMatchObject({ outcome: 'NO_ANSWER', asked: false, reason: null, retryAfter: 0 });
+  });
+
+  test('a clock that is set back does not lengthen a pause', async () => {
+    let now = Date.now();
+    const own = connect({ clock: () => now });
+    upstream.next('eligibility', json(429, {}, { 'retry-after': '600' }));
+    await own.verify(VIN, 'opel');
+    expect(own.state().pausedUntil).not.toBeNull();
+    now -= 3_600_000;
+    expect(own.state()).toMatchObject({ pausedUntil: null, holds: [] });
+    expect(await own.verify(VIN, 'opel')).toMatchObject({ outcome: 'ANSWERED' });
+    await own.close();
   });
 });
