@@ -59,6 +59,8 @@ export class WebSocketPeer {
   /** Allows operations, until the token expires. */
   begin(run: RunOperation, expiresAt: number): void {
     this.#run = run;
+    // It may have closed while its token was being verified.
+    if (this.over.aborted) return;
     const timer = setTimeout(() => this.close(FORBIDDEN, 'The token has expired.'), msLeft(expiresAt));
     this.over.addEventListener('abort', () => clearTimeout(timer));
   }
