@@ -108,6 +108,17 @@ describe.each(Object.entries(lists))('GET %s', (name, listWith) => {
     });
   });
 
+  test('a cursor of a year that PostgreSQL has not is no cursor: 400', async () => {
+    const list = await listWith('wrong cursors', 0);
+    const id = Buffer.alloc(16).toString('latin1');
+    const after = Buffer.from(`${id}VERIFIED_AT=0000-01-01T00:00:00.000000Z`).toString('base64url');
+    const { status, body } = await list.client.get(`/vehicles?sort=verifiedAt&after=${after}`);
+    expect({ status, body }).toMatchObject({
+      status: 400,
+      body: { errors: [{ path: 'after', code: 'INVALID_CURSOR' }] },
+    });
+  });
+
   test('a parameter given twice is 400', async () => {
     const list = await listWith('twice', 0);
     expect(await list.client.get(withQuery(list.path, 'limit=1&limit=2'))).toMatchObject({ status: 400 });

@@ -81,7 +81,7 @@ const kinds = {
     place: (column: string, nullable?: true) => (nullable ? `coalesce(${column}, 'infinity'::timestamptz)` : column),
     text: (column: string) => `to_char(${inUtcSql(column)}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
     bound: (text: string) => `coalesce(${text}, 'infinity')::timestamptz`,
-    isText: (text: string) => /^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{6}Z$/.test(text) && readTime(text) !== null,
+    isText: (text: string) => /^(?!0000)\d{4}-\d\d-\d\dT[\d:]{8}\.\d{6}Z$/.test(text) && readTime(text) !== null,
     range: [`'-infinity'::timestamptz`, `'infinity'::timestamptz`] as Range,
   },
 };
