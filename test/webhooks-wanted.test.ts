@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { contextOf } from '../src/core/context.ts';
+import { findWebhooksToResume } from '../src/core/webhooks/resume-webhooks.ts';
 import { subscribableEventTypes } from '../src/core/webhooks/webhook.ts';
 import type { Json } from './support/client.ts';
 import { startGateway } from './support/gateway.ts';
@@ -43,4 +45,14 @@ test('a webhook gets the same events whether it was active or paused when they h
       return sorted(body.map(({ eventId }: Json) => eventId)) === sorted(due.map((event: Json) => event.id));
     });
   }
+});
+
+test('webhooks are resumed one of each company at a time', async () => {
+  const idle = await startGateway({ settings: { WEBHOOK_LOOPBACK: 'on' } });
+  for (const company of ['many', 'many', 'many', 'one'])
+    await (await idle.as(company)).post('/webhooks', { url: receiver.url('/none') });
+  await idle.execute(`update webhook set due_at = now() - interval '1 hour' where company = 'many'`);
+  await idle.execute(`update webhook set due_at = now() - interval '1 minute' where company = 'one'`);
+  const found = await findWebhooksToResume(contextOf(idle.services, 'test', null));
+  expect(found.map(({ company }) => company)).toEqual(['many', 'one']);
 });

@@ -10,10 +10,16 @@ import { anyOf, db, prepare, type RowKey } from '../sql/sql.ts';
 const ROWS_AT_ONCE = 1000;
 
 const findDue = prepare((p: { now: string }) =>
-  db.selectFrom('webhook').select(['company', 'id']).where('due_at', '<=', p.now).orderBy('due_at').limit(100),
+  db
+    .selectFrom('webhook')
+    .distinctOn('company')
+    .select(['company', 'id'])
+    .where('due_at', '<=', p.now)
+    .orderBy('company')
+    .orderBy('due_at'),
 );
 
-/** Webhooks that were activated and have waiting deliveries or events, the longest waiting first. */
+/** Of each company the longest waiting webhook that was activated and has waiting deliveries or events. */
 export const findWebhooksToResume = (ctx: Context) => findDue(ctx, { now: ctx.now().toISOString() });
 
 /** Makes failed attempts, then waiting events due, step by step; gives whether there may be more. */
