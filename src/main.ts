@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createApp } from './app.ts';
-import { type Config, ConfigError, mistakenNames, readConfig } from './config.ts';
+import { type Config, ConfigError, databaseName, mistakenNames, readConfig } from './config.ts';
 import { ChangeFeed } from './core/changes.ts';
 import { contextOf } from './core/context.ts';
 import { Followers } from './core/followers.ts';
@@ -112,8 +112,7 @@ function warningsOf({ DATABASE_URL, AUTH_ISSUER, HIGH_MOBILITY_CLIENT_ID, MERCED
   ];
 }
 
-const starting = ({ DATABASE_URL, DATA_DIR }: Config): string =>
-  `Fleet Gateway is starting: it opens ${DATABASE_URL ? `the database at ${URL.parse(DATABASE_URL)?.host}` : `its database in ${DATA_DIR}`} …`;
+const starting = (config: Config): string => `Fleet Gateway is starting: it opens ${databaseName(config)} …`;
 
 /** npm's shell ends on SIGTERM without passing it on; the process then has another parent. */
 function whenNpmEnds(onEnd: () => void): void {

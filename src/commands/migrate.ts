@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { readSettings, settings } from '../config.ts';
+import { databaseName, mistakenNames, readSettings, settings } from '../config.ts';
 import { connectDatabase } from '../database/open.ts';
 import { runCommand } from './command.ts';
 
@@ -14,16 +14,21 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { positionals } = parseArgs({ args, allowPositionals: true });
   const [command = 'up', ...others] = positionals;
   if (!['up', 'status'].includes(command) || others.length > 0) throw new Error(usage);
-  const database = await connectDatabase(readSettings(env, used));
+  for (const mistake of mistakenNames(env)) console.error(mistake);
+  const config = readSettings(env, used);
+  const name = databaseName({ ...config, DATABASE_URL: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL });
+  const database = await connectDatabase(config);
   try {
     if (command === 'up') {
       const applied = await database.migrate(console.error);
-      console.log(applied.length > 0 ? `Applied ${applied.join(', ')}.` : 'Nothing was pending.');
+      console.log(`${applied.length > 0 ? `Applied ${applied.join(', ')} to` : 'Nothing was pending in'} ${name}.`);
       return 0;
     }
     const pending = await database.pendingMigrations();
-    console.log(pending.length > 0 ? `Pending: ${pending.join(', ')}.` : 'Nothing is pending.');
-    return pending.length > 0 ? 1 : 0;
+    console.log(`${pending.length > 0 ? `Pending: ${pending.join(', ')}` : 'Nothing is pending'} in ${name}.`);
+    const fault = pending.length > 0 ? null : await database.unready();
+    if (fault !== null) console.log(fault);
+    return pending.length > 0 || fault !== null ? 1 : 0;
   } finally {
     await database.close();
   }

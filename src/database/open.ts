@@ -1,16 +1,18 @@
 import { MikroORM } from '@mikro-orm/postgresql';
 import { PostgresDialect } from 'kysely';
-import type { Database, DatabaseConfig, TellOperator } from './database.ts';
+import { type Database, type DatabaseConfig, StartError, type TellOperator } from './database.ts';
 import { openChannelEmitter } from './listening-connection.ts';
 import { afterCommit, applyMigrations, commonDatabaseMembers, ormOptions } from './orm.ts';
 import { PGlitePool } from './pglite.ts';
 import { connectServer } from './server.ts';
 
-/** Opens the database that the settings name and brings it up to date; throws when it cannot be reached. */
+/** Opens the database that the settings name and brings it up to date; throws when it cannot be reached, or a newer version has changed its tables. */
 export async function openDatabase(config: DatabaseConfig, tell?: TellOperator): Promise<Database> {
   const database = await connectDatabase(config, tell);
   try {
     await database.migrate(tell);
+    const fault = await database.unready();
+    if (fault !== null) throw new StartError(fault);
   } catch (error) {
     await database.close();
     throw error;
