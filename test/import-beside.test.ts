@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Json } from './support/client.ts';
-import { createFleet, newVins, uploadForm } from './support/factories.ts';
+import { addVehicles, createFleet, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
 
@@ -71,6 +71,58 @@ test.skipIf(gateway.database.kind === 'embedded').each([
   const { body: list } = await acme.get(`/fleets/${fleet.id}/vehicles`);
   expect({ status, summary: body.summary, vehicles: list.length }).toEqual(expected);
 });
+
+/** How a vehicle of this fleet goes while an upload waits. */
+const removals: Record<string, (fleetId: string, vehicleId: string) => Promise<unknown>> = {
+  'vehicle is deleted': (_, id) => acme.delete(`/vehicles/${id}`),
+  'fleet is deleted': (id) => acme.delete(`/fleets/${id}`),
+  'fleet is being deleted': (id) => gateway.execute(`update fleet set deletion = '{}' where id = '${id}'`),
+};
+const removed = ['partial', 'atomic'].flatMap((mode) => [
+  ...Object.keys(removals).map((removal) => ({ mode, where: 'another', removal })),
+  { mode, where: 'its own', removal: 'vehicle is deleted' },
+]);
+
+test.skipIf(gateway.database.kind === 'embedded').each(removed)(
+  'a file of mode $mode is stored as a whole if a VIN of $where fleet is freed meanwhile: the $removal',
+  async ({ mode, where, removal }) => {
+    const [fleet, other] = [await createFleet(acme), await createFleet(acme)];
+    const [gone = '', beside = '', last = ''] = newVins(3).toSorted();
+    const holder = where === 'another' ? other : fleet;
+    const [vehicle] = await addVehicles(acme, [gone], holder);
+    // The upload knows by now which VINs the company has, and waits for one that may still be added.
+    const adding = await addingBeside(fleet.id, [beside]);
+    const uploading = acme.post(`/vehicles/file?mode=${mode}`, uploadForm(fleet.id, `${gone}\n${beside}\n${last}`));
+    await awaited(adding);
+    await removals[removal]?.(holder.id, vehicle.id);
+    await adding.query('rollback');
+    const { status, body } = await uploading;
+    const summary = { received: 3, created: 3, existing: 0, rejected: 0 };
+    expect({ status, summary: body.summary }).toEqual({ status: 201, summary });
+    const { body: list } = await acme.get(`/fleets/${fleet.id}/vehicles`);
+    expect(list.map(({ vin }: Json) => vin).toSorted()).toEqual([gone, beside, last]);
+    expect((await acme.get(`/fleets/${fleet.id}`)).body.vehicleCount).toBe(3);
+  },
+);
+
+test.skipIf(gateway.database.kind === 'embedded')(
+  'a file is stored as a whole if a VIN is freed while it is stored beside another file with some of its VINs',
+  async () => {
+    const [fleet, other] = [await createFleet(acme), await createFleet(acme)];
+    const [gone = '', first = '', second = ''] = newVins(3).toSorted();
+    const [vehicle] = await addVehicles(acme, [gone], other);
+    const adding = [await addingBeside(fleet.id, [first]), await addingBeside(fleet.id, [second])] as const;
+    const uploading = acme.post('/vehicles/file', uploadForm(fleet.id, `${gone}\n${first}\n${second}`));
+    await awaited(adding[0]);
+    await adding[0].query('commit');
+    await awaited(adding[1]);
+    await acme.delete(`/vehicles/${vehicle.id}`);
+    await adding[1].query('rollback');
+    const { body } = await uploading;
+    expect(body.summary).toEqual({ received: 3, created: 2, existing: 1, rejected: 0 });
+    expect((await acme.get(`/fleets/${fleet.id}/vehicles`)).body.length).toBe(3);
+  },
+);
 
 /** The numbers of imports and vehicles in a fleet's log, after all events are published. */
 async function toldOf(fleetId: string): Promise<{ completed: number; added: number }> {

@@ -83,6 +83,43 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
     expect(body).toMatchObject({ summary: { created: 1, rejected: 1 }, rejected: [{ value: '\ufffd1' }] });
   });
 
+  test('with an emoji where a message or a formula is cut is stored without the emoji', async () => {
+    const [long, longer] = [`${'A'.repeat(38)}🚗AAAA`, `${'B'.repeat(199)}🚗BBBB`];
+    const formulas = [long, longer].map((text) => `<row><c><f>${text}</f></c></row>`).join('');
+    const [sheet] = await upload(workbookOf(`${rowsOf([['vin'], [newVin()]])}${formulas}`), XLSX);
+    const [csv] = await upload(Buffer.from(`vin\n${newVin()}\n=${long}\n=${longer}\n`), 'text/csv');
+    for (const { status, body } of [sheet, csv]) {
+      expect(status).toBe(way === 'GraphQL' ? 200 : 201);
+      expect(body.summary).toEqual({ received: 3, created: 1, existing: 0, rejected: 2 });
+      expect(body.rejected).toMatchObject([
+        { row: 3, value: `=${long}`, message: expect.stringMatching(/^The formula =A{38}… has/) },
+        { row: 4, message: expect.stringMatching(/^The formula =B{39}… has/) },
+      ]);
+    }
+    expect([sheet, csv].map(({ body }) => body.rejected[1].value)).toEqual([`=${'B'.repeat(199)}`, `=${longer}`]);
+  });
+
+  test('whose names of columns are cut in an emoji is refused with whole characters', async () => {
+    const name = `${'x'.repeat(39)}🚗`;
+    const files = [
+      [workbookOf(rowsOf([[name, 'y']])), XLSX] as const,
+      [Buffer.from(`${name},y\n`), 'text/csv'] as const,
+    ];
+    for (const [file, type] of files) {
+      const [{ body }] = await upload(file, type);
+      expect(body.errors[0]).toMatchObject({ code: 'VIN_COLUMN_MISSING' });
+      expect(body.errors[0].message).toContain(`Found: "${'x'.repeat(39)}", "y".`);
+    }
+  });
+
+  test('with half a surrogate pair by number, or in UTF-16, is refused as a whole', async () => {
+    const numbered = workbookOf(rowsOf([['vin'], [newVin()], ['&#xD83D;A']]));
+    const utf16 = Buffer.from(`\ufeffvin,name\n${newVin()},\ud83d\n\ud83dA,x\n`, 'utf16le');
+    const [[sheet], [csv]] = [await upload(numbered, XLSX), await upload(utf16, 'text/csv')];
+    expect(sheet.body).toMatchObject({ code: 'VALIDATION_FAILED', errors: [{ code: 'WORKBOOK_DAMAGED' }] });
+    expect(csv.body).toMatchObject({ code: 'UNSUPPORTED_MEDIA_TYPE' });
+  });
+
   test('may name the column of VINs NIV, Numéro de série, VIN (17) or VIN / …, as CSV may', async () => {
     const cell = (text: string) => `<c t="inlineStr"><is><t>${text}</t></is></c>`;
     for (const name of ['NIV', 'Numéro de série', 'VIN (17)', 'VIN / Châssis']) {

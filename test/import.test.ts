@@ -359,6 +359,21 @@ describe('repeated uploads', () => {
     });
   }
 
+  test('an Idempotency-Key is refused with another importId than it was first sent with', async () => {
+    const [fleet, vin, first, other] = [await createFleet(acme), newVin(), crypto.randomUUID(), crypto.randomUUID()];
+    const headers = { 'Idempotency-Key': crypto.randomUUID() };
+    const send = (importId: string | null) =>
+      upload(fleet, vin, { headers, query: importId === null ? '' : `?importId=${importId}` });
+    const { status, body } = await send(first);
+    expect(status).toBe(201);
+    expect(await send(other)).toMatchObject({ status: 422, body: { code: 'IDEMPOTENCY_KEY_REUSED' } });
+    // Nor does the key fit another import that there is.
+    expect((await upload(fleet, vin, { query: `?importId=${other}` })).status).toBe(201);
+    expect(await send(other)).toMatchObject({ status: 422, body: { code: 'IDEMPOTENCY_KEY_REUSED' } });
+    for (const same of [first, first.toUpperCase(), null])
+      expect(await send(same)).toMatchObject({ status: 201, body });
+  });
+
   test('the importId of another company has no effect', async () => {
     const importId = crypto.randomUUID();
     const companies = [acme, await gateway.as('globex')];

@@ -1,3 +1,5 @@
+import { cutText } from './cut-text.ts';
+
 export const vinErrorCodes = [
   'VIN_INVALID_LENGTH',
   'VIN_INVALID_CHARACTER',
@@ -152,4 +154,5 @@ function named(character: string): string {
   return /[\p{L}\p{N}\p{P}\p{S}]/u.test(character) ? `${character} (${number})` : number;
 }
 
-const shortened = (value: string) => (value.length > 40 ? `${value.slice(0, 40)}…` : value);
+const SHOWN = 40;
+const shortened = (value: string) => (value.length > SHOWN ? `${cutText(value, SHOWN)}…` : value);

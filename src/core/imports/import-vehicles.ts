@@ -129,9 +129,11 @@ export async function beginImport(ctx: Context, company: string, options: Import
     // Two uploads of a company at once could both pass the limit.
     await holdAdvisoryLock(ctx, { name: JSON.stringify(['uploads', company]) });
     await forgetKey(ctx, { company, key, before: new Date(now.getTime() - IDEMPOTENCY_HOURS * 3_600_000) });
-    const [before] = await findBefore(ctx, { company, id: importId, key, now });
+    // Two, if the key is that of another import than the id.
+    const found = await findBefore(ctx, { company, id: importId, key, now });
+    if (!found.every((one) => isSame(one, options))) throw new IdempotencyKeyReused();
+    const [before] = found;
     if (before) {
-      if (!isSame(before, options)) throw new IdempotencyKeyReused();
       const refused = before.state === 'FAILED' && before.digest !== null && before.idempotencyKey === key;
       if (before.state === 'COMPLETED' || refused) return { run: before, repeated: true };
       if (isImportUnderWay(before.state) && !before.abandoned) {
@@ -204,5 +206,8 @@ const open = prepare((p: NewImport & { now: Date; lease: Date }) =>
     .returning('id'),
 );
 
-const isSame = (before: ImportRow, { fleetId, mode, dryRun }: ImportOptions) =>
-  before.fleetId === fleetId.toLowerCase() && before.mode === mode && before.dryRun === dryRun;
+const isSame = (before: ImportRow, { fleetId, importId, mode, dryRun }: ImportOptions) =>
+  before.id === (importId ?? before.id).toLowerCase() &&
+  before.fleetId === fleetId.toLowerCase() &&
+  before.mode === mode &&
+  before.dryRun === dryRun;

@@ -15,6 +15,7 @@ import { MOST_ROWS_SHOWN, rejectionColumns } from './imports.ts';
 const batch = expressionBuilder<{ b: Tables['import_batch'] }, 'b'>();
 const row = expressionBuilder<{ r: VinRow }, 'r'>();
 const count = sql<number>`count(*)::int`;
+const countWhere = (condition: Expression<unknown>) => sql<number>`(count(*) filter (where ${condition}))::int`;
 
 const stagedRows = (p: RowKey) =>
   db
@@ -146,7 +147,10 @@ const stagedCells = (p: RowKey) =>
     .where('b.company', '=', p.company)
     .where('b.import_id', '=', p.id);
 
-/** Rejects the rows whose VIN another fleet has, and counts them; at most `room` are kept for the report. */
+/**
+ * Rejects the rows whose VIN another fleet has, and counts them; at most `room` are kept for the report.
+ * `missing` counts those whose VIN no fleet has.
+ */
 export const rejectStagedRows = prepare((p: RowKey & { fleetId: string; room: number }) =>
   db
     .with('kept', (q) =>
@@ -169,9 +173,17 @@ export const rejectStagedRows = prepare((p: RowKey & { fleetId: string; room: nu
             .limit(p.room),
         ),
     )
-    .selectFrom(stagedRows(p).select(['r.vin']).as('r'))
-    .select(count.as('count'))
-    .where(({ ref }) => fleetWith(p.company, ref('r.vin')), '<>', p.fleetId),
+    .selectFrom(
+      stagedRows(p)
+        .select(({ ref }) => fleetWith(p.company, ref('r.vin')).as('fleet_id'))
+        // `offset` has each fleet looked up once.
+        .offset(sql.lit(0))
+        .as('r'),
+    )
+    .select(({ eb }) => [
+      countWhere(eb('r.fleet_id', '<>', p.fleetId)).as('count'),
+      countWhere(eb('r.fleet_id', 'is', null)).as('missing'),
+    ]),
 );
 
 export const findDuplicateRows = prepare((p: RowKey & { fleetId: string }) =>

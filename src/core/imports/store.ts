@@ -4,7 +4,7 @@ import { violatedConstraint } from '../database-errors.ts';
 import { callerOrigin, recordEvents } from '../events/record-events.ts';
 import { hasFleetsInDeletion, shareLockFleet } from '../fleets/fleets.ts';
 import { scheduleNow } from '../schedule.ts';
-import { countWrittenRows, runInTransaction } from '../sql/send.ts';
+import { ChangedMeanwhile, countWrittenRows, runInTransaction } from '../sql/send.ts';
 import { db, newId, prepare } from '../sql/sql.ts';
 import { refreshStatistics } from '../statistics.ts';
 import { deleteLeftoverVehicles } from '../vehicles/delete-vehicles.ts';
@@ -28,6 +28,8 @@ import type { ImportStaging } from './staging.ts';
 /** `beside` inserts where another upload has some of the same VINs. */
 type StoreMode = 'insert' | 'beside' | 'count' | 'refuse';
 
+const inserts = (mode: StoreMode): boolean => mode === 'insert' || mode === 'beside';
+
 class AtomicRejection extends Error {}
 
 /** Stores the staged rows and ends the import, in one transaction. Throws Unavailable if the database has lost some of them. */
@@ -45,7 +47,8 @@ export async function storeImport(ctx: Context, run: ImportRow, staging: ImportS
     } catch (error) {
       if (error instanceof AtomicRejection) mode = 'refuse';
       else if (mode === 'insert' && violatedConstraint(error) === 'vehicle_vin') mode = 'beside';
-      else throw error;
+      // Every repetition means that another transaction succeeded, so repetitions end.
+      else if (!(error instanceof ChangedMeanwhile)) throw error;
     }
   }
 }
@@ -93,11 +96,11 @@ async function store(ctx: Context, run: ImportRow, staging: ImportStaging, mode:
     // New vehicles hold their fleet as well; without any, the events below must not follow the fleet's deletion.
     await shareLockFleet(ctx, run.company, run.fleetId);
     // Vehicles that were not created are there already, in this fleet or in another.
-    const elsewhere = created < staging.good ? await rejectElsewhere(ctx, run, staging) : 0;
+    const elsewhere = created < staging.good ? await rejectElsewhere(ctx, run, staging, mode) : 0;
     const existing = staging.good - created - elsewhere;
     const duplicates = existing > 0 ? await findDuplicateRows(ctx, run) : [];
     const rejected = staging.rejected + elsewhere;
-    if ((mode === 'insert' || mode === 'beside') && run.mode === 'atomic' && rejected > 0) throw new AtomicRejection();
+    if (inserts(mode) && run.mode === 'atomic' && rejected > 0) throw new AtomicRejection();
     await deleteStagedBatches(ctx, run);
     const failure = mode === 'count' ? null : failureOf(mode, staging.received, rejected);
     const succeeds = failure === null;
@@ -143,10 +146,14 @@ function idsOfOneStatement(most: number): NewIdRange {
   return { prefix: digits.slice(0, 20), start: 2 ** 46 + (Number.parseInt(digits.slice(20), 16) % 2 ** 46), most };
 }
 
-/** Rejects the rows whose vehicle another fleet of the company has; gives how many there are. */
-async function rejectElsewhere(ctx: Context, run: ImportRow, staging: ImportStaging): Promise<number> {
+/**
+ * Rejects the rows whose vehicle another fleet of the company has; gives how many there are.
+ * Throws ChangedMeanwhile if vehicles that were not created, since they were there, are gone.
+ */
+async function rejectElsewhere(ctx: Context, run: ImportRow, staging: ImportStaging, mode: StoreMode): Promise<number> {
   const room = Math.max(0, ctx.services.config.LIMIT_REJECTED_ROWS - staging.kept);
   const [row] = await rejectStagedRows(ctx, { ...run, room });
+  if (inserts(mode) && row && row.missing > 0) throw new ChangedMeanwhile();
   return row?.count ?? 0;
 }
 

@@ -1,3 +1,4 @@
+import { cutText } from '../../cut-text.ts';
 import { PayloadTooLarge, ValidationFailed } from '../../errors.ts';
 import { VIN_COLUMN_NAMES } from './header-names.ts';
 
@@ -63,7 +64,7 @@ const MOST_SHOWN = 20;
 
 /** The first texts in quotes, and the number of the others. */
 export function quotedList(texts: readonly string[]): string {
-  const shown = texts.slice(0, MOST_SHOWN).map((text) => `"${text.slice(0, 40)}"`);
+  const shown = texts.slice(0, MOST_SHOWN).map((text) => `"${cutText(text, 40)}"`);
   if (texts.length > shown.length) shown.push(`and ${texts.length - shown.length} more`);
   return shown.join(', ');
 }

@@ -1,3 +1,4 @@
+import { cutText } from '../../cut-text.ts';
 import type { CsvLimits } from '../csv/limits.ts';
 import { damagedWorkbookError, readWholeXml, readXml, type XmlHandler } from './archive.ts';
 
@@ -118,7 +119,8 @@ class SheetReader implements XmlHandler {
 
   text(more: string): void {
     if (this.#within === 'f' && this.#formula !== null) {
-      if (this.#formula.length < SHOWN_OF_FORMULA) this.#formula += more.slice(0, SHOWN_OF_FORMULA);
+      // At least one more than is shown, so that the cut is made once, by #value.
+      if (this.#formula.length <= SHOWN_OF_FORMULA) this.#formula += more.slice(0, SHOWN_OF_FORMULA + 1);
       return;
     }
     const isValue = this.#within === 'v' || this.#within === 't';
@@ -153,7 +155,7 @@ class SheetReader implements XmlHandler {
   /** The cell's value as it is shown. A formula gives its stored result, or else itself. */
   #value(): string {
     const text = this.#text;
-    if (text === '') return this.#formula === null ? text : plain(`=${this.#formula}`);
+    if (text === '') return this.#formula === null ? text : plain(`=${cutText(this.#formula, SHOWN_OF_FORMULA)}`);
     if (this.#type === 's') {
       const shared = this.#meanings.strings[Number(text)];
       if (shared === undefined) throw damagedWorkbookError(new Error(`shared string ${text}`));

@@ -1,0 +1,5 @@
+/** The first characters of a text, at most `most` UTF-16 code units; a surrogate pair at the cut is left out. */
+export function cutText(text: string, most: number): string {
+  if (text.length <= most) return text;
+  return text.slice(0, most).replace(/[\ud800-\udbff]$/, '');
+}
