@@ -3,8 +3,7 @@ import { expect, test } from 'vitest';
 import { mendText, toMendedJson } from '../../src/core/input.ts';
 
 const unit = fc.constantFrom('\0', '\ud83d', '\ude00', '\\', 'u', '0000', 'd83d', '"', '\n', 'a', 'é');
-// No names that end with a backslash: JSON.parse of Node 26.10 then misreads later names with an escaped quote.
-const name = fc.string({ unit }).filter((one) => !one.endsWith('\\'));
+const name = fc.string({ unit });
 const { value } = fc.letrec((tie) => ({
   value: fc.oneof(
     { depthSize: 'small' },
@@ -16,19 +15,18 @@ const { value } = fc.letrec((tie) => ({
   ),
 }));
 
-/** Mends JSON value by value. */
-function slowly(one: unknown): unknown {
-  if (typeof one === 'string') return mendText(one);
-  if (Array.isArray(one)) return one.map(slowly);
-  if (one instanceof Object)
-    return Object.fromEntries(Object.entries(one).map(([key, of]) => [mendText(key), slowly(of)]));
-  return one;
+/** Mended JSON, written value by value. No text is parsed: JSON.parse of Node 26.10 misreads some names with escapes. */
+function slowly(one: unknown): string {
+  if (typeof one === 'string') return JSON.stringify(mendText(one));
+  if (Array.isArray(one)) return `[${one.map(slowly)}]`;
+  if (!(one instanceof Object)) return JSON.stringify(one);
+  return `{${Object.entries(one).map(([key, of]) => `${slowly(key)}:${slowly(of)}`)}}`;
 }
 
 test('JSON is mended in every text and every name, and nowhere else', () => {
   fc.assert(
     fc.property(value, (one) => {
-      expect(JSON.parse(toMendedJson(one))).toEqual(slowly(JSON.parse(JSON.stringify(one))));
+      expect(toMendedJson(one)).toBe(slowly(one));
     }),
     { numRuns: 3000 },
   );
