@@ -31,7 +31,7 @@ export const documentBounds = {
   'levels of fields': 20,
   /** One copy of the schema is large enough. */
   'aliases where it asks for the schema': 3,
-  /** The fields of all types, as tools ask for them. Each further level would multiply the answer, which costs nothing. */
+  /** The fields of all types, as tools ask for them. A further level would multiply the answer, which has no cost. */
   'levels of lists and aliases in the schema': 2,
 };
 
