@@ -68,6 +68,23 @@ describe.each(Object.entries(ways))('a document beyond the limits, answered %s',
       '20 levels of values',
     ],
     'the schema four times over': [`{ ${many(4, (at) => `a${at}: __schema { types { name } }`)} }`, '3 aliases where'],
+    'fields of types of fields': [
+      '{ __schema { types { fields { type { ...F } } } } } fragment F on __Type { ofType { fields { name } } }',
+      '2 levels of lists and aliases in the schema',
+    ],
+    'types of types of one type': [
+      '{ __type(name: "Fleet") { fields { type { fields { args { type { inputFields { name } } } } } } } }',
+      '2 levels of lists and aliases in the schema',
+    ],
+    'copies of the schema': [
+      `{ __schema { ...S } ${many(3, (at) => `a${at}: __schema { ...S }`)} }
+       fragment S on __Schema { types { fields { name } } }`,
+      '2 levels of lists and aliases in the schema',
+    ],
+    'copies of the fields of all types': [
+      '{ __schema { types { fields { name } a: fields { name } b: fields { name } } } }',
+      '2 levels of lists and aliases in the schema',
+    ],
   };
   test.each(Object.entries(beyond))('%s: 400, for anyone, and no SQL', async (_name, [query, bound]) => {
     const ways = [
@@ -87,6 +104,48 @@ describe.each(Object.entries(ways))('a document beyond the limits, answered %s',
       expect(answer.body.errors[0].message).toContain(bound);
     }
     for (const way of ways) expect(way).not.toHaveBeenCalled();
+  });
+});
+
+describe('the schema', () => {
+  const whole = getIntrospectionQuery({
+    ...{ specifiedByUrl: true, directiveIsRepeatable: true, schemaDescription: true },
+    ...{ inputValueDeprecation: true, oneOf: true },
+  });
+
+  const allowed: Record<string, string> = {
+    'as tools ask for it': whole,
+    'without options': getIntrospectionQuery({ descriptions: false }),
+    'one type with the fields of its fields': `{ __type(name: "Fleet") {
+      fields { name args { name type { name } } type { name ofType { name fields { name type { name } } } } } } }`,
+    'some types under aliases': `{ a: __type(name: "Fleet") { fields { name args { a: name } } }
+      b: __type(name: "FleetStatus") { enumValues { name } } }`,
+    'the names of root fields': '{ __schema { queryType { fields { name } } mutationType { fields { name } } } }',
+  };
+
+  test.each(Object.entries(allowed))('%s', async (_name, query) => {
+    const { status, body } = await gateway.anyone.post('/graphql', { query });
+    expect({ status, errors: body.errors }).toEqual({ status: 200, errors: undefined });
+  });
+
+  test('the largest answer has few times the bytes of what tools ask for', async () => {
+    const sizeOf = async (query: string) => {
+      const { body } = await gateway.anyone.post('/graphql', { query });
+      expect(body).toMatchObject({ data: expect.anything() });
+      return JSON.stringify(body).length;
+    };
+    const leaves = 'name description kind specifiedByURL isOneOf';
+    const ref = `${leaves} ${'ofType { '.repeat(3)} ${leaves} ${'}'.repeat(3)}`;
+    const input = `name description defaultValue isDeprecated deprecationReason type { ${ref} }`;
+    const type = (inside: string) => `${ref} enumValues(includeDeprecated: true) { name description }
+      fields(includeDeprecated: true) { name description isDeprecated
+        args(includeDeprecated: true) { ${input} ${inside} } type { ${ref} } ${inside} }
+      inputFields(includeDeprecated: true) { ${input} ${inside} } interfaces { ${ref} } possibleTypes { ${ref} }`;
+    const largest = `{ __schema { types { ...T } queryType { ...R } mutationType { ...R } subscriptionType { ...R }
+        directives { description args { ${input} } } } }
+      fragment T on __Type { ${type('')} } fragment R on __Type { ${type('type { ...U ofType { ...U } }')} }
+      fragment U on __Type { ${type('')} }`;
+    expect(await sizeOf(largest)).toBeLessThan(5 * (await sizeOf(whole)));
   });
 });
 

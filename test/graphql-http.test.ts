@@ -250,6 +250,40 @@ describe('statuses', () => {
     },
   );
 
+  test.each(['application/xml', 'application/json;q=0', 'text/html;charset=utf-8, image/*'])(
+    'nothing is done for a request that accepts only %s',
+    async (accept) => {
+      const name = `Fleet for ${accept}`;
+      const create = `mutation { createFleet(input: { name: "${name}" }) { fleet { id } } }`;
+      const statements = vi.spyOn(gateway.database, 'rows');
+      const answers = [
+        await ask('{ fleets { totalCount } }', { accept }),
+        await acme.post('/graphql', `query=${encodeURIComponent(create)}`, {
+          accept,
+          'content-type': 'application/x-www-form-urlencoded',
+        }),
+        await ask(create, { accept }),
+        ...(accept.includes('html') ? [] : [await acme.get('/graphql?query={fleets{totalCount}}', { accept })]),
+      ];
+      expect(statements).not.toHaveBeenCalled();
+      statements.mockRestore();
+      for (const { status, body } of answers) expect({ status, body }).toEqual({ status: 406, body: null });
+      const { body } = await ask('{ fleets { nodes { name } } }');
+      expect(body.data.fleets.nodes).not.toContainEqual({ name });
+    },
+  );
+
+  test.each([
+    ...['*/*', 'application/*', 'image/png, */*;q=0.1', 'Application/JSON;charset="utf-8"'],
+    ...['multipart/mixed;deferSpec=20220824', 'text/event-stream; charset=iso-8859-1', 'application/json;v=1;q=0.5'],
+  ])('a request that accepts %s is answered', async (accept) => {
+    const answer = await ask('{ __typename }', { accept });
+    expect({ status: answer.status, said: JSON.stringify(answer.body) }).toEqual({
+      status: 200,
+      said: expect.stringContaining('__typename'),
+    });
+  });
+
   test('a body over the limit is 413', async () => {
     const answer = await ask(`{ __typename } # ${'x'.repeat(1024 * 1024)}`);
     expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 413, codes: ['PAYLOAD_TOO_LARGE'] });

@@ -92,6 +92,10 @@ export const renewContext = (ctx: Context): Context => new CallContext(ctx);
 export const contextWithoutClient = ({ services, requestId, caller, disclosure }: Context): Context =>
   new CallContext({ services, requestId, caller, disclosure });
 
+/** The context of a read for several clients: it waits in its company's turn, and none of them ends it by leaving. */
+export const contextOfSharedRead = ({ services, requestId, caller, disclosure }: Context): Context =>
+  new CallContext({ services, requestId, caller, disclosure, left: () => new AbortController().signal });
+
 /** The tenant; throws Unauthenticated or Forbidden. A core function that a request calls begins with an authorize function. */
 export function authorize(ctx: Context, scope: Scope): string {
   const { company } = requireCaller(ctx);

@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { MethodNotAllowed, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
+import { preferredOf } from '../http/accept.ts';
 import { isJson, jsonReader, readIdempotencyKey } from '../http/body.ts';
 import { closedOf } from '../http/connections/closed.ts';
 import { type HttpServices, localsOf, openContext, payerOf } from '../http/request-context.ts';
@@ -8,7 +9,7 @@ import { errorResult } from './execution/errors.ts';
 import { GRAPHIQL_ASSETS_PATH, sendGraphiql, sendGraphiqlAsset } from './transport/graphiql.ts';
 import { answerPlainJson, GRAPHQL_RESPONSE_TYPE, sendGraphqlResult } from './transport/plain-json.ts';
 import { readUpload } from './transport/upload.ts';
-import { yogaHandler } from './transport/yoga.ts';
+import { ANSWER_TYPES, yogaHandler } from './transport/yoga.ts';
 
 const PATH = '/graphql';
 
@@ -32,6 +33,8 @@ export function graphqlApi(services: HttpServices): RequestHandler {
       requireMethod(req);
       if (req.method === 'POST') await readBody(req, res);
       if (await answerPlainJson(req, res, exchange)) return;
+      // Before the operation: Yoga would execute it and only then find no form for the answer.
+      if (!preferredOf(req, ANSWER_TYPES)) return sendNotAcceptable(res);
       await answerByYoga(req, res, exchange);
     } catch (error) {
       if (res.headersSent) return void res.destroy();
@@ -69,6 +72,10 @@ async function openRequest(services: HttpServices, req: Request, res: Response):
     idempotencyKey: readIdempotencyKey(req.get('Idempotency-Key')),
     mayChange: req.method === 'POST',
   };
+}
+
+function sendNotAcceptable(res: Response): void {
+  res.status(406).set('Accept', ANSWER_TYPES.join(', ')).end();
 }
 
 /** graphql-sse begins its single connection mode by PUT. */

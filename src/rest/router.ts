@@ -6,6 +6,7 @@ import { DomainError, type ErrorCode, MethodNotAllowed, NotFound, statusOf, Unau
 import { runOncePerKey } from '../core/idempotency.ts';
 import { countInputItems } from '../core/input.ts';
 import { runChangeInTurn } from '../core/sql/send.ts';
+import { preferredOf } from '../http/accept.ts';
 import { headersOf, jsonReader, REPLAYED, readIdempotencyKey, sendPieces, sendText } from '../http/body.ts';
 import { closedOf, leftOf } from '../http/connections/closed.ts';
 import { type HttpServices, localsOf, openContext } from '../http/request-context.ts';
@@ -57,7 +58,7 @@ export function restApi(services: HttpServices): RequestHandler {
       closed: (longestMs) => closedOf(res, services.ending, ctx.caller, longestMs),
       incoming: req,
       header: (name) => req.get(name),
-      accepts: (types) => preferredOf(req, types),
+      accepts: (types) => preferredOf(req, types) ?? types[0],
     };
     await services.turns.next(ctx.caller?.company ?? '');
     const work = () => answerOnce(ctx, route, request, res);
@@ -77,15 +78,6 @@ export function restApi(services: HttpServices): RequestHandler {
     });
   }
   return router;
-}
-
-/** Parameters such as `charset`, which Express would take for a part of the type. */
-const PARAMETERS = /;(?!\s*q\s*=)[^;,]*/gi;
-
-function preferredOf<Type extends string>(req: Request, types: readonly [Type, ...Type[]]): Type {
-  if (req.headers.accept) req.headers.accept = req.headers.accept.replaceAll(PARAMETERS, '');
-  const found = req.accepts([...types]);
-  return types.find((type) => type === found) ?? types[0];
 }
 
 interface SentAnswer extends Omit<Answer, 'body'> {

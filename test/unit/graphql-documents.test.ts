@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { prepareDocument } from '../../src/graphql/execution/document.ts';
 
 test('an invalid document is validated once', () => {
@@ -21,4 +21,17 @@ test('plans that were dropped no longer count', () => {
     return document.bytes;
   });
   expect(sizes[1]).toBe(sizes[0]);
+});
+
+test.each([
+  ['some of the schema', 1_000, 1],
+  ['more than 1 MB of it', 1024 * 1024, 2],
+])('the text of %s of %i characters is made %i times for two requests', (_what, length, times) => {
+  const document = prepareDocument(`{ __schema { description } } # ${length}`);
+  const before = document.bytes;
+  const execute = vi.fn(() => ({ data: { __schema: { description: 'x'.repeat(length) } } }));
+  const answers = [1, 2].map(() => document.operation()?.schemaText(execute));
+  expect(answers).toEqual([JSON.stringify(execute().data), JSON.stringify(execute().data)]);
+  expect(execute).toHaveBeenCalledTimes(times + 2);
+  expect(document.bytes - before < length).toBe(times === 2);
 });

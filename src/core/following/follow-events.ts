@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
-import { authorize, type Context, renewContext } from '../context.ts';
+import { authorize, type Context, contextOfSharedRead, renewContext } from '../context.ts';
 import { type Event, type EventFilter, eventResource, positionOfEvent } from '../events/events.ts';
 import { endOfLogExpression, readEndOfLog } from '../events/log.ts';
 import { requireFleet } from '../fleets/fleets.ts';
@@ -123,7 +123,9 @@ export async function followEvents(ctx: Context, input: FollowInput, signal: Abo
   async function* events(): AsyncGenerator<Event> {
     try {
       while (!signal.aborted) {
-        const page = atEnd ? await log.after(renewContext(ctx), position) : await past(renewContext(ctx), position);
+        const page = atEnd
+          ? await log.after(contextOfSharedRead(ctx), position)
+          : await past(renewContext(ctx), position);
         for (const { position: place, event } of page.events) {
           if (atEnd && !isWanted(event, values, hidden)) continue;
           yield event;

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { EligibilityNews } from '../changes.ts';
-import { authorize, type Context, renewContext, type Services } from '../context.ts';
+import { authorize, type Context, contextOfSharedRead, type Services } from '../context.ts';
 import { ImportNotFound, Unavailable } from '../errors.ts';
 import { requireFleet } from '../fleets/fleets.ts';
 import type { FollowedSource, Follower } from '../followers.ts';
@@ -24,7 +24,7 @@ export async function followEligibilityChanges(ctx: Context, input: { fleetId?: 
     try {
       while (await follower.wait({ signal })) {
         do {
-          for (const vehicle of await readNext(renewContext(ctx))) {
+          for (const vehicle of await readNext(contextOfSharedRead(ctx))) {
             if (fleetId === null || vehicle.fleetId === fleetId) yield vehicle;
           }
         } while (follower.heard < source.last && !signal.aborted);
@@ -175,7 +175,7 @@ export async function followImportChanges(ctx: Context, { importId }: { importId
   const id = importId.toLowerCase();
   const { followers } = ctx.services;
   const { source, follower, leave } = followers.join(['import', company, id], () => new ImportState(id), signal);
-  const read = async () => followers.share(await getImport(renewContext(ctx), { id }));
+  const read = async () => followers.share(await getImport(contextOfSharedRead(ctx), { id }));
   follower.ring();
 
   async function* states(): AsyncGenerator<Import> {

@@ -3,7 +3,7 @@ import type { EntityManager } from '@mikro-orm/sql';
 import { CompiledQuery } from 'kysely';
 import type { TextRow } from '../../database/database.ts';
 import { SharedPlaces } from '../../fairness/shares.ts';
-import { type Context, renewContext } from '../context.ts';
+import { type Context, contextOfSharedRead, renewContext } from '../context.ts';
 import { CostExceeded, RateLimited, Unavailable } from '../errors.ts';
 
 // Chooses the connection of a statement; in an open transaction always the transaction's.
@@ -104,7 +104,7 @@ interface ReadOptions {
   /** The most rows of its answer. */
   rows?: number;
   newest?: boolean | undefined;
-  /** Several clients wait for it, so it does not wait for the turn of one of them. */
+  /** Several clients wait for it: it does not wait for the turn of one of them, nor end when one leaves. */
   isShared?: boolean;
 }
 
@@ -122,7 +122,7 @@ export async function readRows(ctx: Context, text: string, values: readonly unkn
   // A transaction holds a connection, which large work may wait for: it takes no turn.
   if (send)
     return (await send(text, values)).map((row): TextRow => Object.values(row as Record<string, string | null>));
-  const slowly = () => readSlowly(ctx, text, values, newest);
+  const slowly = () => readSlowly(isShared ? contextOfSharedRead(ctx) : ctx, text, values, newest);
   const search = () => (isShared ? slowly() : inLargeTurn(ctx, 'search', slowly));
   if (long) return search();
   const read = async () =>

@@ -25,6 +25,9 @@ import { type GraphqlVariables, type SelectionContext, selectedFields } from './
 const BYTES_PER_CHARACTER = 100;
 const BYTES_PER_FIELD = 500;
 
+/** Characters of an answer of the schema that is kept: longer ones would displace many documents. */
+const MOST_SCHEMA_TEXT = 1024 * 1024;
+
 class PreparedDocument {
   readonly tree: DocumentNode;
   /** The first errors, of which the last may say that there are more; none when it is valid. */
@@ -108,14 +111,16 @@ export class PreparedOperation implements OperationPlans {
     return this.document.asksForSchema && this.asksOnlyForSchema && !this.node.variableDefinitions?.length;
   }
 
-  /** The data of such an answer, made once: the whole schema takes some 15 ms. */
+  /** The data of such an answer, made once unless it is long: the whole schema takes some 15 ms. */
   schemaText(execute: () => MaybePromise<ExecutionResult>): MaybePromise<ExecutionResult | string> {
     if (this.#schemaText !== undefined) return this.#schemaText;
     const result = execute();
     if (result instanceof Promise || result.errors) return result;
-    this.#schemaText = JSON.stringify(result.data);
+    const text = JSON.stringify(result.data);
+    if (text.length > MOST_SCHEMA_TEXT) return text;
+    this.#schemaText = text;
     this.#onResize();
-    return this.#schemaText;
+    return text;
   }
 
   queryPlan(variables: GraphqlVariables): DocumentPlan {

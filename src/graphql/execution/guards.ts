@@ -8,6 +8,7 @@ import {
   GraphQLError,
   Kind,
   parse,
+  type SelectionNode,
   type SelectionSetNode,
   visit,
 } from 'graphql';
@@ -30,6 +31,8 @@ export const documentBounds = {
   'levels of fields': 20,
   /** One copy of the schema is large enough. */
   'aliases where it asks for the schema': 3,
+  /** The fields of all types, as tools ask for them. A further level would multiply the answer, which has no cost. */
+  'levels of lists and aliases in the schema': 2,
 };
 
 /** A document within its bounds, and facts from the one walk over it. */
@@ -89,7 +92,8 @@ function measure(document: DocumentNode) {
   const lists = nodes.filter((node) => node.kind === Kind.LIST);
   const fields = nodes.filter((node) => node.kind === Kind.FIELD);
   const aliased = fields.filter(({ alias }) => alias);
-  const asksForSchema = fields.some(({ name }) => name.value === '__schema' || name.value === '__type');
+  const ofSchema = fields.filter(({ name }) => name.value === '__schema' || name.value === '__type');
+  const asksForSchema = ofSchema.length > 0;
   const repeated = nodes.filter((node) => node.kind === Kind.SELECTION_SET).map(repeatedFields);
   const counts = {
     aliases: aliased.length,
@@ -100,8 +104,9 @@ function measure(document: DocumentNode) {
     'levels of values': levelsOfValues,
     'characters in one name': Math.max(0, ...aliased.map((node) => responseName(node).length)),
     'aliases of __typename': aliased.filter(({ name }) => name.value === '__typename').length,
-    'levels of fields': levelsOfFields(document, definitions),
+    'levels of fields': levelsOf(document, definitions, () => 1),
     'aliases where it asks for the schema': asksForSchema ? aliased.length : 0,
+    'levels of lists and aliases in the schema': levelsOf(document, ofSchema, schemaLevels),
   } satisfies Record<Exclude<keyof typeof documentBounds, 'characters' | 'tokens'>, number>;
   return { counts, asksForSchema, directives, listItems: lists.reduce((sum, { values }) => sum + values.length, 0) };
 }
@@ -113,28 +118,38 @@ function repeatedFields({ selections }: SelectionSetNode): number {
   return names.length - new Set(names).size;
 }
 
-/** The most levels, through fragments. Validation rejects fragments that spread themselves. */
-function levelsOfFields(document: DocumentNode, definitions: readonly ExecutableDefinitionNode[]): number {
+const schemaLists = new Set([
+  ...['types', 'directives', 'fields', 'inputFields', 'interfaces', 'possibleTypes', 'enumValues'],
+]);
+
+/** By lists and by aliases. `args` do not count: there are few of each field. */
+function schemaLevels({ alias, name, selectionSet }: FieldNode): number {
+  if (!selectionSet) return 0;
+  return (alias ? 1 : 0) + (schemaLists.has(name.value) ? 1 : 0);
+}
+
+/** The most levels of nested fields, through fragments. Validation rejects fragments that spread themselves. */
+function levelsOf(
+  document: DocumentNode,
+  nodes: readonly (ExecutableDefinitionNode | FieldNode)[],
+  levelsOfField: (field: FieldNode) => number,
+): number {
   const known = new Map<string, number>();
-  const levelsOf = (set?: SelectionSetNode): number => {
-    const levels = set?.selections.map((node) => {
-      if (node.kind === Kind.FRAGMENT_SPREAD) return levelsOfFragment(node.name.value);
-      return levelsOf(node.selectionSet) + (node.kind === Kind.FIELD ? 1 : 0);
-    });
-    return Math.max(0, ...(levels ?? []));
+  const levelsOfNode = (node: SelectionNode | ExecutableDefinitionNode): number => {
+    if (node.kind === Kind.FRAGMENT_SPREAD) return levelsOfFragment(node.name.value);
+    const below = node.selectionSet?.selections.map(levelsOfNode) ?? [];
+    return Math.max(0, ...below) + (node.kind === Kind.FIELD ? levelsOfField(node) : 0);
   };
   const levelsOfFragment = (name: string): number => {
     const before = known.get(name);
     if (before !== undefined) return before;
     known.set(name, 0);
-    const levels = levelsOf(findFragment(document, name)?.selectionSet);
+    const fragment = findFragment(document, name);
+    const levels = fragment ? levelsOfNode(fragment) : 0;
     known.set(name, levels);
     return levels;
   };
-  const levels = definitions.map((one) =>
-    one.kind === Kind.FRAGMENT_DEFINITION ? levelsOfFragment(one.name.value) : levelsOf(one.selectionSet),
-  );
-  return Math.max(0, ...levels);
+  return Math.max(0, ...nodes.map(levelsOfNode));
 }
 
 export const findFragment = ({ definitions }: DocumentNode, name: string) =>

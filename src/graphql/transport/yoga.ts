@@ -48,7 +48,13 @@ async function openYoga({ config }: HttpServices) {
 /** Yoga parses this in place of a document that has been run. */
 const NOTHING = parse('subscription { nothing }');
 
-const FORMS = 'application/graphql-response+json, application/json, multipart/mixed, text/event-stream';
+/** The media types of answers. */
+export const ANSWER_TYPES = [
+  'application/graphql-response+json',
+  'application/json',
+  'multipart/mixed',
+  'text/event-stream',
+] as const;
 
 /** `runOperation` gives the result in place of Yoga's own steps, which a subscription passes to be written as events. */
 const running: YogaPlugin = {
@@ -70,6 +76,6 @@ const running: YogaPlugin = {
     if (exchange.outcome === undefined) setResult(publicResult(result as ExecutionResult, exchange.request));
   },
   onResponse({ response }) {
-    if (response.status === 406) response.headers.set('Accept', FORMS);
+    if (response.status === 406) response.headers.set('Accept', ANSWER_TYPES.join(', '));
   },
 };

@@ -1,0 +1,108 @@
+import { describe, expect, test, vi } from 'vitest';
+import type { ChangeFeed } from '../../src/core/changes.ts';
+import { type Context, contextOf, type Services } from '../../src/core/context.ts';
+import { Followers } from '../../src/core/followers.ts';
+import { followEvents } from '../../src/core/following/follow-events.ts';
+import { openConnectionPlaces, openLargeWorkPlaces, readRows } from '../../src/core/sql/send.ts';
+import type { SlowReadOptions } from '../../src/database/database.ts';
+
+const caller = { company: 'acme', subject: 'someone', scopes: null, expiresAt: Number.POSITIVE_INFINITY };
+
+/** Services whose database answers when it is told to, and ends a read when its signal aborts. */
+function openServices() {
+  const answered = Promise.withResolvers<string[][]>();
+  const slowRows = vi.fn((_text: string, _values: readonly unknown[], { signal }: SlowReadOptions) => {
+    const ended = Promise.withResolvers<never>();
+    signal?.addEventListener('abort', () => ended.reject(new Error('Connection terminated')));
+    return Promise.race([answered.promise, ended.promise]);
+  });
+  const changes = { follow: vi.fn() };
+  const services = {
+    config: { DATABASE_READ_URLS: ['replica'], LIMIT_STATEMENT_SECONDS: 5 },
+    places: openConnectionPlaces(),
+    large: openLargeWorkPlaces(),
+    turns: { isAlone: () => false },
+    followers: new Followers(changes as unknown as ChangeFeed, 100),
+    clock: Date.now,
+    database: { slowRows, send: vi.fn() },
+  };
+  return { services: services as unknown as Services & typeof services, answered, changes };
+}
+
+function connect(services: Services) {
+  const client = new AbortController();
+  return { ctx: contextOf(services, 'request', caller, () => client.signal), leave: () => client.abort() };
+}
+
+/** Takes all places that the company may have; gives their release. */
+async function takePlaces({ places }: Services): Promise<() => void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  for (let at = 0; at < places.capacity; at++) void places.run(caller.company, () => promise);
+  await vi.waitFor(() => expect(places.waiting).toBeGreaterThan(0));
+  return resolve;
+}
+
+describe('a read that followers share goes on when the client of the first leaves', () => {
+  const readBy = (ctx: Context, object: object) =>
+    ctx.services.followers.readOf(object, ['select'], () =>
+      readRows(ctx, 'select', [], { newest: true, isShared: ctx.services.followers.isShared(object) }),
+    );
+
+  test('while the database reads', async () => {
+    const { services, answered } = openServices();
+    const event = services.followers.share({});
+    const [first, second] = [connect(services), connect(services)];
+    const reads = [readBy(first.ctx, event), readBy(second.ctx, event)];
+    await vi.waitFor(() => expect(services.database.slowRows).toHaveBeenCalledOnce());
+    first.leave();
+    answered.resolve([['1']]);
+    expect(await Promise.all(reads)).toEqual([[['1']], [['1']]]);
+  });
+
+  test("while it waits among the company's connections", async () => {
+    const { services, answered } = openServices();
+    const event = services.followers.share({});
+    const release = await takePlaces(services);
+    const [first, second] = [connect(services), connect(services)];
+    const reads = [readBy(first.ctx, event), readBy(second.ctx, event)];
+    first.leave();
+    answered.resolve([['1']]);
+    await new Promise(setImmediate);
+    expect(services.database.slowRows).not.toHaveBeenCalled();
+    release();
+    expect(await Promise.all(reads)).toEqual([[['1']], [['1']]]);
+  });
+
+  test('of the end of the log', async () => {
+    const { services, changes } = openServices();
+    services.database.send.mockResolvedValue([{ end: '1', position: null, json: null }]);
+    const [first, second] = [connect(services), connect(services)];
+    const over = new AbortController();
+    const streams = [
+      await followEvents(first.ctx, {}, over.signal),
+      await followEvents(second.ctx, {}, over.signal),
+    ] as const;
+    const release = await takePlaces(services);
+    const waiting = services.places.waiting;
+    const nexts = streams.map((stream) => stream.next());
+    await vi.waitFor(() => expect(services.places.waiting).toBe(waiting + 1));
+    first.leave();
+    release();
+    await vi.waitFor(() => expect(services.places.waiting).toBe(0));
+    expect(changes.follow).toHaveBeenCalledOnce();
+    over.abort();
+    expect(await Promise.all(nexts)).toEqual([
+      { done: true, value: undefined },
+      { done: true, value: undefined },
+    ]);
+  });
+});
+
+test('a read of one client ends when the client leaves', async () => {
+  const { services } = openServices();
+  const { ctx, leave } = connect(services);
+  const read = readRows(ctx, 'select', [], { newest: true });
+  await vi.waitFor(() => expect(services.database.slowRows).toHaveBeenCalledOnce());
+  leave();
+  await expect(read).rejects.toMatchObject({ code: 'UNAVAILABLE', message: 'The client has left.' });
+});
