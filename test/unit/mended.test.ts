@@ -19,7 +19,7 @@ const { value } = fc.letrec((tie) => ({
 function slowly(one: unknown): string {
   if (typeof one === 'string') return JSON.stringify(mendText(one));
   if (Array.isArray(one)) return `[${one.map(slowly)}]`;
-  if (!(one instanceof Object)) return JSON.stringify(one);
+  if (typeof one !== 'object' || one === null) return JSON.stringify(one);
   return `{${Object.entries(one).map(([key, of]) => `${slowly(key)}:${slowly(of)}`)}}`;
 }
 
