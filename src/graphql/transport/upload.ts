@@ -57,28 +57,34 @@ const formOf = (req: Request): Request =>
 function fieldError(name: string, value: string, operations: string): Error | null {
   // The parser replaces what is not UTF-8 by U+FFFD.
   if (value.includes('\ufffd')) return new MalformedJson(`The field ${name} is not UTF-8, or has U+FFFD.`);
-  if (name !== 'map' || namesMembers(operations, value)) return null;
+  if (name !== 'map' || namesPlaces(operations, value)) return null;
   return new ValidationFailed([], 'The field map names a place that operations has not: write null where a file goes.');
 }
 
 /**
- * Whether each path of a map leads to a member of `operations`. The parser follows inherited members, too, and so would
+ * Whether each path of a map leads to a place in `operations`. The parser follows inherited members, too, and so would
  * let a client change `hasOwnProperty.call` for the whole process.
  */
-function namesMembers(operations: string, map: string): boolean {
+function namesPlaces(operations: string, map: string): boolean {
+  const paths: unknown[] = Object.values(parsed(map) ?? {}).flat();
+  const root = parsed(operations);
+  return paths.every((path) => typeof path === 'string' && isPlaceIn(root, path.split('.')));
+}
+
+/** The value of a JSON text; null for another, of which the parser says what is malformed. */
+function parsed(text: string): object | null {
   try {
-    const paths = Object.values(JSON.parse(map) as Record<string, string[]>).flat();
-    return paths.every((path) => isMember(JSON.parse(operations), path.split('.')));
+    return JSON.parse(text);
   } catch {
-    // The parser says what is malformed.
-    return true;
+    return null;
   }
 }
 
-function isMember(place: unknown, [name, ...names]: string[]): boolean {
-  if (name === undefined) return true;
-  if (typeof place !== 'object' || place === null || !Object.hasOwn(place, name)) return false;
-  return isMember(place[name as never], names);
+function isPlaceIn(place: unknown, [name = '', ...names]: string[]): boolean {
+  if (typeof place !== 'object' || place === null) return false;
+  // A member for the file may be missing, an item may not: a list would become as long as its number says.
+  if (names.length === 0) return !Array.isArray(place) || Object.hasOwn(place, name);
+  return Object.hasOwn(place, name) && isPlaceIn(place[name as never], names);
 }
 
 /** An uploaded file as it arrives. Throws UnsupportedMediaType and ValidationFailed, also while the file is read. */
