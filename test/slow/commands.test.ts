@@ -69,7 +69,7 @@ describe('npm run import', () => {
 
   test('Ctrl-C stores nothing, and the command says how to continue', async () => {
     const fleet = await createFleet(client);
-    const file = fileOf('stopped.csv', ['vin', ...newVins(400_000)]);
+    const file = fileOf('stopped.csv', ['vin', ...newVins(1_500_000)]);
     const { PATH } = process.env;
     const args = ['src/commands/import.ts', '--fleet', fleet.id, '--file', file];
     const env = { PATH, FLEET_GATEWAY_URL: gateway.url, FLEET_GATEWAY_TOKEN: token };
