@@ -263,6 +263,16 @@ test('a file has a place among the members of its operation, and nowhere else', 
   expect(await countOf(fleet)).toBe(0);
 });
 
+test('a path as deep as operations may be is followed to its end', async () => {
+  const levels = 100_000;
+  const form = new FormData();
+  form.append('operations', `{"query":"{ __typename }","variables":${'{"a":'.repeat(levels)}{}${'}'.repeat(levels)}}`);
+  form.append('map', JSON.stringify({ 0: [`variables${'.a'.repeat(levels)}.b.c`] }));
+  form.append('0', csv(newVin()), 'vins.csv');
+  const answer = await acme.post('/graphql', form);
+  expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 400, codes: ['VALIDATION_FAILED'] });
+});
+
 test('a client that disconnects during an upload leaves the fleet unchanged', async () => {
   const fleet = await createFleet(acme);
   const importId = randomUUID();

@@ -68,7 +68,7 @@ function fieldError(name: string, value: string, operations: string): Error | nu
 function namesPlaces(operations: string, map: string): boolean {
   const paths: unknown[] = Object.values(parsed(map) ?? {}).flat();
   const root = parsed(operations);
-  return paths.every((path) => typeof path === 'string' && isPlaceIn(root, path.split('.')));
+  return paths.every((path) => typeof path === 'string' && isPlaceIn(root, path));
 }
 
 /** The value of a JSON text; null for another, of which the parser says what is malformed. */
@@ -80,12 +80,19 @@ function parsed(text: string): object | null {
   }
 }
 
-function isPlaceIn(place: unknown, [name = '', ...names]: string[]): boolean {
-  if (typeof place !== 'object' || place === null) return false;
+/** In a loop: a path may be as deep as its form is long. */
+function isPlaceIn(root: unknown, path: string): boolean {
+  const [last = '', ...names] = path.split('.').reverse();
+  let place = root;
+  for (const name of names.reverse()) {
+    if (!isObject(place) || !Object.hasOwn(place, name)) return false;
+    place = place[name as never];
+  }
   // A member for the file may be missing, an item may not: a list would become as long as its number says.
-  if (names.length === 0) return !Array.isArray(place) || Object.hasOwn(place, name);
-  return Object.hasOwn(place, name) && isPlaceIn(place[name as never], names);
+  return isObject(place) && (!Array.isArray(place) || Object.hasOwn(place, last));
 }
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 /** An uploaded file as it arrives. Throws UnsupportedMediaType and ValidationFailed, also while the file is read. */
 export async function openUploadedFile(
