@@ -211,9 +211,3 @@ export function mistakenNames(env: NodeJS.ProcessEnv): string[] {
     return distance(name.toUpperCase(), meant) <= 2 ? [`${name} is no setting: do you mean ${meant}?`] : [];
   });
 }
-
-/** The database that the settings name, without its credentials. */
-export function databaseName({ DATABASE_URL, DATA_DIR }: Pick<Config, 'DATABASE_URL' | 'DATA_DIR'>): string {
-  const url = DATABASE_URL && URL.parse(DATABASE_URL);
-  return url ? `the database at ${url.host}${url.pathname}` : `the embedded database in ${DATA_DIR}`;
-}

@@ -46,9 +46,9 @@ test('a process is ready, and starts, on tables of a compatible newer version', 
       status: 'unavailable',
       detail: `A newer version has applied ${harmful} to the database: start that version.`,
     });
-    const later = openDatabase(databaseConfig(env)).then((opened) => opened.close());
-    if (env.DATABASE_URL) await expect(later).rejects.toThrow(`A newer version has applied ${harmful}`);
-    else await later.catch(() => {});
+    // The embedded database opens in one process at a time.
+    if (env.DATABASE_URL)
+      await expect(openDatabase(databaseConfig(env))).rejects.toThrow(`A newer version has applied ${harmful}`);
     await started.execute(`delete from mikro_orm_migrations where name = '${harmful}'`);
     await saying(started, 200);
   }

@@ -4,7 +4,7 @@ import { type Database, type DatabaseConfig, StartError, type TellOperator } fro
 import { openChannelEmitter } from './listening-connection.ts';
 import { afterCommit, applyMigrations, commonDatabaseMembers, ormOptions } from './orm.ts';
 import { PGlitePool } from './pglite.ts';
-import { connectServer } from './server.ts';
+import { connectServer, nameOf } from './server.ts';
 
 /** Opens the database that the settings name and brings it up to date; throws when it cannot be reached, or a newer version has changed its tables. */
 export async function openDatabase(config: DatabaseConfig, tell?: TellOperator): Promise<Database> {
@@ -19,6 +19,10 @@ export async function openDatabase(config: DatabaseConfig, tell?: TellOperator):
   }
   return database;
 }
+
+/** The database that the settings name, without its credentials. */
+export const databaseName = ({ DATABASE_URL, DATA_DIR }: Pick<DatabaseConfig, 'DATABASE_URL' | 'DATA_DIR'>): string =>
+  DATABASE_URL ? `the database at ${nameOf(DATABASE_URL)}` : `the embedded database in ${DATA_DIR}`;
 
 /** Opens the database as it is; throws when it cannot be reached, or when another process has the embedded one. */
 export async function connectDatabase(config: DatabaseConfig, tell?: TellOperator): Promise<Database> {

@@ -92,7 +92,7 @@ export async function connectServer(url: string, config: DatabaseConfig, tell?: 
 /** Whether the server was not reached. */
 const isUnreached = (error: unknown) => !(error instanceof pg.DatabaseError) || /^(?:08|57P)/.test(error.code ?? '');
 
-function nameOf(url: string): string {
+export function nameOf(url: string): string {
   const { host, pathname } = new URL(url);
   return host + pathname;
 }
