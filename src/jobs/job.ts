@@ -118,8 +118,13 @@ export class Backoff {
   steps(longest = LONGEST_PAUSE_MS): Steps {
     let took = 0;
     return async (step) => {
-      const pause = this.#pause(took, longest);
-      if (pause >= 1) await this.#wait(pause);
+      // A long pause ends early where the process was busy for a moment only.
+      let waited = 0;
+      for (let left = this.#pause(took, longest); left >= 1; left = this.#pause(took, longest) - waited) {
+        const part = Math.min(left, LONGEST_PAUSE_MS);
+        await this.#wait(part);
+        waited += part;
+      }
       const start = performance.now();
       try {
         return await step();

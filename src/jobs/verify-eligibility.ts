@@ -24,7 +24,7 @@ const STORED_AT_ONCE = 250;
 /** A company's share of the places in one turn: one by one, each vehicle would cost statements of its own. */
 const LEAST_SHARE = 16;
 const LOOK_MS = 50;
-/** Scans, and claims that find nothing, may take one part in so many of the time, beyond a credit. */
+/** Scans, beyond a credit, and a company's claims that find nothing may each take one part in so many of the time. */
 const LOOK_SHARE = 10;
 const LOOK_CREDIT_MS = 1000;
 
@@ -46,6 +46,8 @@ export class VerifyEligibility implements Job {
   #look: Look | null = null;
   /** Each scan moves this on by LOOK_SHARE times its duration; the next may start LOOK_CREDIT_MS before it. */
   #paidUntil = 0;
+  /** For each provider, until when companies rest whose last claim found nothing, in vain walking all that is due. */
+  readonly #resting = new Map<Channel, Map<string, number>>();
   /** The time of the next sign of life; null while this process has claimed nothing. */
   #heartbeatAt: number | null = null;
   /** Whether something was due for which there was no place. */
@@ -71,7 +73,9 @@ export class VerifyEligibility implements Job {
     // Companies in `done` may get vehicles later, and a kept look may be older than the row whose news woke this run.
     const again = !fresh || [...look.done.values()].some(({ size }) => size > 0);
     const next = again ? inTime(ctx, this.#goodUntil(look)) : look.next;
-    return this.#heartbeatAt === null ? next : earlier(next, inTime(ctx, this.#heartbeatAt));
+    const rests = [...this.#resting.values()].flatMap((until) => [...until.values()]);
+    const soonest = rests.reduce((a, b) => Math.min(a, b), this.#heartbeatAt ?? Number.POSITIVE_INFINITY);
+    return Number.isFinite(soonest) ? earlier(next, inTime(ctx, soonest)) : next;
   }
 
   async stop(): Promise<void> {
@@ -89,13 +93,9 @@ export class VerifyEligibility implements Job {
     const at = performance.now();
     const dead = await takeOverClaims(ctx);
     const found = await vehicleSchedule.companiesDue(ctx);
-    this.#spent(at);
-    return { companies: found.companies, next: dead ? earlier(found.next, dead) : found.next, done: new Map(), at };
-  }
-
-  #spent(since: number): void {
     const now = performance.now();
-    this.#paidUntil = Math.max(this.#paidUntil, now) + LOOK_SHARE * (now - since);
+    this.#paidUntil = Math.max(this.#paidUntil, now) + LOOK_SHARE * (now - at);
+    return { companies: found.companies, next: dead ? earlier(found.next, dead) : found.next, done: new Map(), at };
   }
 
   #goodUntil({ at }: Look): number {
@@ -106,7 +106,10 @@ export class VerifyEligibility implements Job {
   async #fill(ctx: Context, channel: Channel, found: Look, signal: AbortSignal): Promise<void> {
     const done = found.done.get(channel) ?? new Set();
     found.done.set(channel, done);
-    let turn = found.companies.filter((one) => !done.has(one));
+    const resting = this.#resting.get(channel) ?? new Map<string, number>();
+    this.#resting.set(channel, resting);
+    for (const [company, until] of resting) if (until <= performance.now()) resting.delete(company);
+    let turn = found.companies.filter((one) => !done.has(one) && !resting.has(one));
     while (turn.length > 0 && !signal.aborted)
       turn = await this.#tools.withBackoff(() => this.#take(ctx, channel, turn, done));
   }
@@ -141,7 +144,8 @@ export class VerifyEligibility implements Job {
     }
     if (claimed.length === limit) return true;
     await vehicleSchedule.reschedule(ctx, company);
-    if (claimed.length === 0) this.#spent(start);
+    const now = performance.now();
+    if (claimed.length === 0) this.#resting.get(channel)?.set(company, now + LOOK_SHARE * (now - start));
     return false;
   }
 

@@ -47,8 +47,21 @@ test('a job may wait longer than others', async () => {
   const backoff = new Backoff({ requests: () => 1, utilisation: () => 1 }, async (ms) => void waited.push(ms));
   const [usual, patient] = [backoff.steps(), backoff.steps(500)];
   await usual(async () => {});
+  expect(waited).toEqual([50]);
   await patient(async () => {});
-  expect(waited).toEqual([50, 500]);
+  expect(waited.reduce((sum, ms) => sum + ms)).toBe(50 + 500);
+});
+
+test('a long pause ends soon after a moment in which the process was busy', async () => {
+  const passTime = holdClock();
+  let waited = 0;
+  const activity = { requests: () => waited + 1, utilisation: () => (waited < 100 ? 1 : 0) };
+  const backoff = new Backoff(activity, async (ms) => {
+    waited += ms;
+    passTime(ms);
+  });
+  await backoff.steps(1000)(async () => {});
+  expect(waited).toBe(100);
 });
 
 test('beside requests, a step waits as long as the last one took', async () => {
