@@ -17,23 +17,34 @@ export interface Tools {
   withBackoff: Steps;
 }
 
-/** Does a step of each in turn, so that none waits for another, until none has more to do. */
-export async function inTurns<T>(
+/** So many failures in a round are no single company's fault. */
+const MOST_FAILURES = 3;
+
+/** Does a step of each in turn, so that none waits for another, until none has more; a company that fails is left out. */
+export async function inTurns<T extends { company: string }>(
   signal: AbortSignal,
   find: () => Promise<readonly T[]>,
   step: (one: T) => Promise<boolean>,
 ): Promise<null> {
-  for (let left = true; left && !signal.aborted; ) {
+  const failures = new Map<string, unknown>();
+  const ended = () => signal.aborted || failures.size === MOST_FAILURES;
+  for (let left = true; left && !ended(); ) {
     left = false;
-    for (const one of await find()) left = (!signal.aborted && (await step(one))) || left;
+    for (const one of await find()) {
+      if (ended() || failures.has(one.company)) continue;
+      try {
+        left = (await step(one)) || left;
+      } catch (error) {
+        failures.set(one.company, error);
+      }
+    }
   }
+  for (const error of failures.values()) throw error;
   return null;
 }
 
 /** A company whose step failed is left out for this time. */
 const HELD_MS = 10_000;
-/** So many failures in a round are no single company's fault. */
-const MOST_FAILURES = 3;
 
 type CompanyStep = (ctx: Context, company: string) => Promise<unknown>;
 

@@ -27,19 +27,17 @@ export function upkeep({ open, withBackoff, onError }: Tools): Job {
     return sumUpTallies(ctx, { all });
   }
   return {
-    run(signal) {
+    async run(signal) {
       const ctx = open();
-      const left = new Set([sumUp, ...steps]);
-      return inTurns(
-        signal,
-        async () => [...left],
-        async (step) => {
+      for (let left = [sumUp, ...steps]; left.length > 0; ) {
+        const more: typeof left = [];
+        for (const step of left) {
           // The other steps do not depend on one that fails.
-          const more = await withBackoff(() => step(ctx)).catch(onError);
-          if (!more) left.delete(step);
-          return Boolean(more);
-        },
-      );
+          if (!signal.aborted && (await withBackoff(() => step(ctx)).catch(onError))) more.push(step);
+        }
+        left = more;
+      }
+      return null;
     },
   };
 }

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import fc from 'fast-check';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Context } from '../../src/core/context.ts';
-import { type Activity, activityOf, Backoff, stepOfEach, type Tools } from '../../src/jobs/job.ts';
+import { type Activity, activityOf, Backoff, inTurns, stepOfEach, type Tools } from '../../src/jobs/job.ts';
 
 /** Stops the clock of durations; the returned function advances it. */
 function holdClock(): (ms: number) => void {
@@ -120,4 +120,25 @@ test('a company whose step fails is left out for ten seconds, and many that fail
   for (const company of ['d', 'e', 'f']) broken.add(company);
   await expect(run(['d', 'e', 'f', 'g'])).rejects.toBe('f');
   expect(await run(['d', 'e', 'f', 'g'])).toEqual({ done: 1, more: false });
+});
+
+test('a company whose step fails delays no other; the error ends the run, or that of the third company', async () => {
+  const left: Record<string, number> = { a: 2, b: 1, c: 3, d: 1, e: 1 };
+  const broken = new Set(['a']);
+  const find = async () => Object.keys(left).flatMap((company) => (left[company] ? [{ company }] : []));
+  const run = () =>
+    inTurns(new AbortController().signal, find, async ({ company }) => {
+      if (broken.has(company)) throw company;
+      left[company] = (left[company] ?? 0) - 1;
+      return left[company] > 0;
+    });
+  await expect(run()).rejects.toBe('a');
+  expect(left).toEqual({ a: 2, b: 0, c: 0, d: 0, e: 0 });
+  for (const company of 'bcde') left[company] = 1;
+  for (const company of 'bc') broken.add(company);
+  await expect(run()).rejects.toBe('a');
+  expect(left).toMatchObject({ d: 1, e: 1 });
+  broken.clear();
+  expect(await run()).toBeNull();
+  expect(Object.values(left)).toEqual([0, 0, 0, 0, 0]);
 });
