@@ -55,7 +55,8 @@ test('the imports of a fleet are a list, oldest first with any ids', async () =>
   const list = async (page: string, id = fleet.id, client: Client = acme) => {
     const document = `query ($id: ID!) { fleet(id: $id) { imports(${page}) {
       totalCount pageInfo { hasNextPage hasPreviousPage endCursor startCursor } nodes { id state created } } } }`;
-    return (await client.post('/graphql', { query: document, variables: { id } })).body.data.fleet?.imports;
+    const { data, errors } = (await client.post('/graphql', { query: document, variables: { id } })).body;
+    return errors ? errors[0].extensions : data.fleet?.imports;
   };
   const whole = await list('first: 10');
   expect(whole.totalCount).toBe(3);
@@ -71,9 +72,9 @@ test('the imports of a fleet are a list, oldest first with any ids', async () =>
   });
   const globex = await gateway.as('globex');
   const theirs = await createFleet(globex);
-  // A cursor of another company's list does not exist in the own list.
+  // A cursor of another company's list is unknown in the own list.
   const foreign = await list(`first: 5, after: "${first.pageInfo.endCursor}"`, theirs.id, globex);
-  expect(foreign).toMatchObject({ totalCount: 0, nodes: [] });
+  expect(foreign).toMatchObject({ code: 'VALIDATION_FAILED', errors: [{ path: 'after', code: 'INVALID_CURSOR' }] });
 });
 
 test('the rejected rows of an import are a list, in the order of the file', async () => {

@@ -32,6 +32,40 @@ async function historyOf(client: Client, variables: Json = {}): Promise<Json> {
   return body.data.history;
 }
 
+test('a cursor whose row is deleted is refused: an empty page would seem to be the end', async () => {
+  const client = await gateway.as('lost-cursors', { scope });
+  const fleet = await createFleet(client);
+  for (const name of ['a.csv', 'b.csv'])
+    await client.post('/vehicles/file', uploadForm(fleet.id, newVins(1).join(), name));
+  await published('lost-cursors');
+  const list = async (of: string, page: string) => {
+    const query = `{ fleet(id: "${fleet.id}") { imports${of === 'imports' ? page : ''} { ...page } }
+      history${of === 'history' ? page : ''} { totalCount edges { cursor node { id } } } }
+      fragment page on ImportConnection { totalCount edges { cursor node { id } } }`;
+    const { body } = await client.post('/graphql', { query });
+    return body.errors ? body.errors[0].extensions : of === 'imports' ? body.data.fleet.imports : body.data.history;
+  };
+  for (const [of, table] of [
+    ['imports', 'import'],
+    ['history', 'history'],
+  ] as const) {
+    const [{ cursor, node }] = (await list(of, '')).edges;
+    expect((await list(of, `(after: "${cursor}")`)).edges.length).toBeGreaterThan(0);
+    const paths = of === 'history' ? [`/history?after=${cursor}`] : [];
+    for (const path of paths) expect((await client.get(path)).status).toBe(200);
+    await gateway.execute(`delete from ${table} where id = '${node.id}'`);
+    for (const [path, size] of [
+      ['after', 'first'],
+      ['before', 'last'],
+    ]) {
+      const refused = { code: 'VALIDATION_FAILED', errors: [{ path, code: 'INVALID_CURSOR' }] };
+      expect(await list(of, `(${size}: 1, ${path}: "${cursor}")`)).toMatchObject(refused);
+    }
+    for (const path of paths)
+      expect((await client.get(path)).body.errors[0]).toMatchObject({ path: 'after', code: 'INVALID_CURSOR' });
+  }
+});
+
 test('an act is one item with its events', async () => {
   const acme = await gateway.as('acme', { scope });
   const fleet = await createFleet(acme);

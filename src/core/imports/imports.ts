@@ -6,6 +6,7 @@ import { ImportNotFound } from '../errors.ts';
 import { field } from '../fields.ts';
 import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
 import { idSchema } from '../input.ts';
+import { lostCursor } from '../sql/order.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeExpression, jsonMembersOf, jsonSql } from '../sql/selection.ts';
 import { newestReadSender } from '../sql/send.ts';
@@ -134,6 +135,7 @@ export const importResource: Resource = {
       `(select p.started_at from import p where p.company = $company and p.id = ${id}::uuid)`,
       `${id}::uuid`,
     ],
+    lost: lostCursor('is no import that is still kept; begin with the first'),
   },
   primary: true,
   missing: () => new ImportNotFound(),

@@ -6,6 +6,7 @@ import { CONTRACT_EVENTS_ACCESS, type EventFilter, eventFilterSchema, eventSchem
 import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { eligibilitySummarySchema } from '../fleets/fleet.ts';
 import { eligibilitySummaryJson } from '../fleets/fleets.ts';
+import { lostCursor } from '../sql/order.ts';
 import type { ListInput } from '../sql/page.ts';
 import { type RowWriter, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
@@ -72,6 +73,7 @@ export const historyResource: Resource = {
     descending: true,
     placeOf: (id) => [`(select p.position from history p where p.company = $company and p.id = ${id}::uuid)`],
     range: ['0', `${2n ** 63n - 1n}`],
+    lost: lostCursor('is nothing of the history that is still kept; begin with the newest'),
   },
   lacking: { ...CONTRACT_EVENTS_ACCESS, where: `h.type not like 'contract.%'` },
   primary: true,

@@ -107,6 +107,12 @@ export interface FixedSortOrder {
   lost?(path: string): DomainError;
 }
 
+/** The error for a cursor whose row is deleted, where the position is in the row. */
+export const lostCursor =
+  (message: string) =>
+  (path: string): DomainError =>
+    new ValidationFailed([{ path, code: 'INVALID_CURSOR', message }]);
+
 export interface SortSql extends Pick<FixedSortOrder, 'columns' | 'lost' | 'range'> {
   descending: boolean;
   /** The columns of the position with these parameters as its id and text. */

@@ -29,13 +29,19 @@ export async function readTextPage(ctx: Context, of: Resource, writer: RowWriter
   const given = readFilterConditions(of, filter);
   const hidden = hidesRows(ctx, of);
   const shape = `${order.name} ${after !== null} ${hidden} ${given.names} ${on}`;
-  const { text, idAt, textAt, isLong, ...statement } = keptText(of, writer.select, shape, () =>
+  const { text, idAt, textAt, isLong, lost, isThere, ...statement } = keptText(of, writer.select, shape, () =>
     listText(listSelectionOf(of, order, { names: given.names, on, hidden }), writer, after !== null),
   );
   const values = statement.values({ ...pageBoundValues(page), ...given.values, company, now: ctx.now() });
   // The limit is written out: the planner takes a parameter for a tenth of the table.
   const limited = text.replaceAll(LIMIT, String(limit + 1));
   const rows = await readRows(ctx, limited, values, { long: isLong, rows: limit, newest: of.primary });
+  if (rows.length === 0 && after && lost) {
+    const found = await readRows(ctx, isThere.text, isThere.values({ company, after: after.id }), {
+      newest: of.primary,
+    });
+    if (found[0]?.[0] === 'false') throw lost('after');
+  }
   const written = writeRows(rows, writer, limit);
   /** The position of the last item; null for an empty page. */
   const last = written.last && { id: written.last[idAt] ?? '', text: written.last[textAt] ?? null };
@@ -55,8 +61,9 @@ function listText(list: ListSelection, { columns, select }: RowWriter, isAfter: 
   const textAt = sort.text === null ? -1 : columns.length + (known < 0 ? 1 : 0);
   const own = `${select}${known < 0 ? `, ${of.id} as id` : ''}${sort.text === null ? '' : `, (${sort.text})::text as text`}`;
   const statement = numberParameters(firstRowsSql(list, own, { bounds, backward: false, limit: LIMIT }));
+  const isThere = numberParameters(`select (${sort.placeOf('$after', '$after_text')[0]} is not null)::text`);
   // A filter may look at more rows than it gives.
-  return { ...statement, idAt, textAt, isLong: names.length > 0 };
+  return { ...statement, idAt, textAt, isLong: names.length > 0, lost: sort.lost, isThere };
 }
 
 export async function readItemsPage<T>(ctx: Context, of: Resource, request: PageRequest): Promise<ItemsPage<T>> {
