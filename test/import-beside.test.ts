@@ -72,6 +72,30 @@ test.skipIf(gateway.database.kind === 'embedded').each([
   expect({ status, summary: body.summary, vehicles: list.length }).toEqual(expected);
 });
 
+test.skipIf(gateway.database.kind === 'embedded')(
+  'an atomic upload whose only obstacle goes between its refusal and the report of it is stored',
+  async () => {
+    const [fleet, other] = [await createFleet(acme), await createFleet(acme)];
+    const vins = newVins(3);
+    const [obstacle] = await addVehicles(acme, vins.slice(1, 2), other);
+    await gateway.execute(`create function dawdle() returns trigger language plpgsql as $$
+      begin perform pg_sleep(2); return null; end $$`);
+    await gateway.execute(
+      'create trigger dawdle after insert on import_rejection for each statement execute function dawdle()',
+    );
+    const uploading = acme.post('/vehicles/file?mode=atomic', uploadForm(fleet.id, vins.join('\n')));
+    const dawdles = `select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`;
+    await until(async () => (await gateway.execute(dawdles)).length > 0);
+    expect((await acme.delete(`/vehicles/${obstacle?.id}`)).status).toBe(200);
+    const { status, body } = await uploading;
+    await gateway.execute('drop trigger dawdle on import_rejection; drop function dawdle()');
+    expect({ status, summary: body.summary }).toEqual({
+      status: 201,
+      summary: { received: 3, created: 3, existing: 0, rejected: 0 },
+    });
+  },
+);
+
 /** How a vehicle of this fleet goes while an upload waits. */
 const removals: Record<string, (fleetId: string, vehicleId: string) => Promise<unknown>> = {
   'vehicle is deleted': (_, id) => acme.delete(`/vehicles/${id}`),

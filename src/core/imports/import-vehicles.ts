@@ -147,10 +147,9 @@ export async function beginImport(ctx: Context, company: string, options: Import
     }
     const { id, idempotencyKey } = before ?? { id: importId ?? newId(), idempotencyKey: key || null };
     const lease = new Date(now.getTime() + IMPORT_LEASE_SECONDS * 1000);
-    const [opened] = await open(ctx, { id, company, fleetId, mode, dryRun, idempotencyKey, now, lease });
-    const [run] = opened ? await readImport(ctx, { company, id: opened.id }) : [];
-    if (opened && !run) throw new FleetNotFound();
-    if (!run) throw new ValidationFailed([{ path: 'importId', code: 'TAKEN', message: 'is taken; choose another' }]);
+    await open(ctx, { id, company, fleetId, mode, dryRun, idempotencyKey, now, lease });
+    const [run] = await readImport(ctx, { company, id });
+    if (!run) throw new FleetNotFound();
     ctx.services.changes.announce('import', run.id);
     return { run, repeated: false };
   });
@@ -202,8 +201,7 @@ const open = prepare((p: NewImport & { now: Date; lease: Date }) =>
       conflict
         .columns(['company', 'id'])
         .doUpdateSet(({ ref }) => Object.fromEntries(restarted.map((name) => [name, ref(`excluded.${name}`)]))),
-    )
-    .returning('id'),
+    ),
 );
 
 const isSame = (before: ImportRow, { fleetId, importId, mode, dryRun }: ImportOptions) =>

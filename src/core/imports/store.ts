@@ -49,6 +49,7 @@ export async function storeImport(ctx: Context, run: ImportRow, staging: ImportS
       else if (mode === 'insert' && violatedConstraint(error) === 'vehicle_vin') mode = 'beside';
       // Every repetition means that another transaction succeeded, so repetitions end.
       else if (!(error instanceof ChangedMeanwhile)) throw error;
+      else if (mode === 'refuse') mode = 'insert';
     }
   }
 }
@@ -84,11 +85,12 @@ async function store(ctx: Context, run: ImportRow, staging: ImportStaging, mode:
     // Each VIN is looked up in the index, even where the planner takes the table for empty, since it fills meanwhile.
     // Vehicles that other transactions have not committed are waited for.
     await takeTime(ctx, {});
-    const staged = (await findStagedBatches(ctx, run)).reduce((sum, { count }) => sum + count, 0);
+    const batches = await findStagedBatches(ctx, run);
+    const staged = batches.reduce((sum, { count }) => sum + count, 0);
     // An unlogged table is empty after a crash of the database: half a file must not pass for the whole.
     if (staged !== staging.good) throw await importEndedError(ctx, run, LOST);
     const ids = idsOfOneStatement(staging.good);
-    const written = staging.good === 0 ? 0 : await createVehicles(ctx, run, ids, mode);
+    const written = staging.good === 0 ? 0 : await createVehicles(ctx, run, { ids, mode, batches });
     const stays = written > 0 && mode !== 'count';
     // Analysed here, since only this transaction sees the new vehicles, and the next statements look them up.
     if (stays) await refreshStatistics(ctx, written);
@@ -101,6 +103,8 @@ async function store(ctx: Context, run: ImportRow, staging: ImportStaging, mode:
     const duplicates = existing > 0 ? await findDuplicateRows(ctx, run) : [];
     const rejected = staging.rejected + elsewhere;
     if (inserts(mode) && run.mode === 'atomic' && rejected > 0) throw new AtomicRejection();
+    // What another fleet had, it has no longer.
+    if (mode === 'refuse' && rejected === 0) throw new ChangedMeanwhile();
     await deleteStagedBatches(ctx, run);
     const failure = mode === 'count' ? null : failureOf(mode, staging.received, rejected);
     const succeeds = failure === null;
@@ -172,8 +176,10 @@ const anyVehicle = prepare((p: { company: string }) =>
   db.selectFrom('vehicle').select('id').where('company', '=', p.company).limit(sql.lit(1)),
 );
 
+type Creation = { ids: NewIdRange; mode: StoreMode; batches: readonly { first_row: number }[] };
+
 /** Creates the vehicles as the mode says; gives how many are new, or at most so many. */
-async function createVehicles(ctx: Context, run: ImportRow, ids: NewIdRange, mode: StoreMode): Promise<number> {
+async function createVehicles(ctx: Context, run: ImportRow, { ids, mode, batches }: Creation): Promise<number> {
   if (mode === 'refuse') return 0;
   if (mode === 'count') return (await countNewVehicles(ctx, run))[0]?.count ?? 0;
   const { id, company } = run;
@@ -181,7 +187,7 @@ async function createVehicles(ctx: Context, run: ImportRow, ids: NewIdRange, mod
   const known = any ? true : null;
   if (known && (await hasFleetsInDeletion(ctx, company))) {
     // Some at a time: a fleet that is uploaded again as soon as it was deleted may have millions.
-    for (const batch of await findStagedBatches(ctx, run)) {
+    for (const batch of batches) {
       const deleted = await findVinsInDeletion(ctx, { id, company, ...batch });
       const vins = deleted.map(({ vin }) => vin);
       if (vins.length > 0) await deleteLeftoverVehicles(ctx, company, vins);

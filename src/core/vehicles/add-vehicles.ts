@@ -72,7 +72,7 @@ function refuse(report: AddedVehicles, mode: AddMode): void {
     all
       ? 'Every VIN was refused.'
       : `${rejected.length} of ${summary.received} VINs were refused, so nothing was stored (mode atomic).`,
-    { summary: { ...summary, created: 0, existing: all ? 0 : summary.existing }, rejected },
+    { summary: { ...summary, created: 0, existing: 0 }, rejected },
   );
 }
 
