@@ -4,6 +4,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { Agent, request } from 'undici';
 import { secondsToWait } from '../../manufacturers/exchange.ts';
 import type { Event } from '../events/events.ts';
+import { cutText } from '../cut-text.ts';
 import { mendText } from '../input.ts';
 import { isReachableAddress, webhookUrlFault } from './webhook.ts';
 
@@ -100,7 +101,7 @@ async function beginningOf(body: AsyncIterable<Buffer>): Promise<string> {
     bytes += chunk.length;
     if (bytes >= ANSWER_BYTES) break;
   }
-  return mendText(Buffer.concat(chunks).toString('utf8').slice(0, KEPT_CHARACTERS));
+  return mendText(cutText(Buffer.concat(chunks).toString('utf8'), KEPT_CHARACTERS));
 }
 
 const reasons: Readonly<Record<string, string>> = {

@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { cutText } from '../../cut-text.ts';
 import { DomainError, PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../../errors.ts';
 import { readCsvStart } from '../csv/layout.ts';
 import { type CsvLimits, limitPieces, quotedList, unreadableFileError, vinColumnMissingError } from '../csv/limits.ts';
@@ -42,7 +43,7 @@ async function listSheets(archive: Archive) {
   return { sheets, from1904 };
 }
 
-const nameOf = (written = ''): string => written.slice(0, NAME_LENGTH).replaceAll('\0', '').toWellFormed();
+const nameOf = (written = ''): string => cutText(written, NAME_LENGTH).replaceAll('\0', '').toWellFormed();
 
 /** The names of the parts of sheets of cells, by the ids of these sheets. */
 async function readParts(archive: Archive, ids: ReadonlySet<string>): Promise<Map<string, string>> {
