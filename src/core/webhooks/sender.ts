@@ -3,8 +3,8 @@ import { type LookupAddress, type LookupAllOptions, lookup as lookupName, promis
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent, request } from 'undici';
 import { secondsToWait } from '../../manufacturers/exchange.ts';
-import type { Event } from '../events/events.ts';
 import { cutText } from '../cut-text.ts';
+import type { Event } from '../events/events.ts';
 import { mendText } from '../input.ts';
 import { isReachableAddress, webhookUrlFault } from './webhook.ts';
 
