@@ -73,11 +73,11 @@ export function stepOfEach({ withBackoff, onError }: Omit<Tools, 'open'>, step: 
 }
 
 /** Does `work` for one batch of items after another: those that come meanwhile are the next. A call ends as its batch does. */
-export function batched<T>(
-  work: (items: readonly T[]) => Promise<void>,
+export function batched<T, R = void>(
+  work: (items: readonly T[]) => Promise<R>,
   { most = Number.POSITIVE_INFINITY, pause = (_: readonly T[]): Promise<unknown> | undefined => undefined } = {},
-): (item: T) => Promise<void> {
-  let next: { items: T[]; done: Promise<void> } | null = null;
+): (item: T) => Promise<R> {
+  let next: { items: T[]; done: Promise<R> } | null = null;
   let last: Promise<unknown> = Promise.resolve();
   return (item) => {
     if (next && next.items.length < most) {

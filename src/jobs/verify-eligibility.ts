@@ -21,12 +21,17 @@ type Channel = Context['services']['manufacturers']['channels'][number];
 const GATHERED_MS = 50;
 /** Limited, since one statement locks their fleets and writes their rows. */
 const STORED_AT_ONCE = 250;
+/** Answers that were skipped are stored again after so long, then twice as long: for 25 s, a long transaction's time. */
+const STORE_AGAIN_MS = 100;
+const STORE_TRIES = 9;
 /** A company's share of the places in one turn: one by one, each vehicle would cost statements of its own. */
 const LEAST_SHARE = 16;
 const LOOK_MS = 50;
 /** Scans, beyond a credit, and a company's claims that find nothing may each take one part in so many of the time. */
 const LOOK_SHARE = 10;
 const LOOK_CREDIT_MS = 1000;
+/** What took longer waited for something else, such as a database that stood still. */
+const MOST_CHARGED_MS = 1000;
 
 /** The companies that had work at the last look at the database. */
 interface Look extends DueCompanies {
@@ -39,12 +44,13 @@ interface Look extends DueCompanies {
 export class VerifyEligibility implements Job {
   readonly #tools: Tools;
   readonly #asking = new Set<Promise<void>>();
-  readonly #store = batched<VerifiedVehicle>((answers) => storeVerifications(this.#tools.open(), answers), {
+  readonly #store = batched((answers: readonly VerifiedVehicle[]) => this.#storeAll(answers), {
     most: STORED_AT_ONCE,
     pause: ({ length }) => (length < Math.min(this.#asking.size, STORED_AT_ONCE) ? delay(GATHERED_MS) : undefined),
   });
+  readonly #end = new AbortController();
   #look: Look | null = null;
-  /** Each scan moves this on by LOOK_SHARE times its duration; the next may start LOOK_CREDIT_MS before it. */
+  /** Each scan moves this on by LOOK_SHARE times its duration, of at most MOST_CHARGED_MS; the next may start LOOK_CREDIT_MS before it. */
   #paidUntil = 0;
   /** For each provider, until when companies rest whose last claim found nothing, in vain walking all that is due. */
   readonly #resting = new Map<Channel, Map<string, number>>();
@@ -79,6 +85,7 @@ export class VerifyEligibility implements Job {
   }
 
   async stop(): Promise<void> {
+    this.#end.abort();
     await Promise.all(this.#asking);
     if (this.#heartbeatAt !== null) await unregisterWorker(this.#tools.open()).catch(this.#tools.onError);
   }
@@ -94,7 +101,7 @@ export class VerifyEligibility implements Job {
     const dead = await takeOverClaims(ctx);
     const found = await vehicleSchedule.companiesDue(ctx);
     const now = performance.now();
-    this.#paidUntil = Math.max(this.#paidUntil, now) + LOOK_SHARE * (now - at);
+    this.#paidUntil = Math.max(this.#paidUntil, now) + charged(now - at);
     return { companies: found.companies, next: dead ? earlier(found.next, dead) : found.next, done: new Map(), at };
   }
 
@@ -137,7 +144,6 @@ export class VerifyEligibility implements Job {
     await this.#stayAlive(ctx);
     const claimed = await claimDueVehicles(ctx, { company, except, limit });
     for (const vehicle of claimed) {
-      // A vehicle that could not be stored comes due again when its claim ends.
       const one = this.#ask(ctx, vehicle).catch(this.#tools.onError);
       this.#asking.add(one);
       void one.then(() => this.#asking.delete(one));
@@ -145,7 +151,7 @@ export class VerifyEligibility implements Job {
     if (claimed.length === limit) return true;
     await vehicleSchedule.reschedule(ctx, company);
     const now = performance.now();
-    if (claimed.length === 0) this.#resting.get(channel)?.set(company, now + LOOK_SHARE * (now - start));
+    if (claimed.length === 0) this.#resting.get(channel)?.set(company, now + charged(now - start));
     return false;
   }
 
@@ -156,9 +162,25 @@ export class VerifyEligibility implements Job {
       this.#waiting = false;
       changes.emit('due', 'vehicle');
     }
-    await this.#store({ vehicle, verification });
+    const answer = { vehicle, verification };
+    for (let [tries, wait] = [0, STORE_AGAIN_MS]; (await this.#store(answer)).has(answer); wait *= 2) {
+      if (++tries === STORE_TRIES || this.#end.signal.aborted) return;
+      await delay(wait, undefined, { signal: this.#end.signal }).catch(() => {});
+    }
+  }
+
+  /** Gives the answers that were skipped. Vehicles that could not be stored come due again when their claims end. */
+  async #storeAll(answers: readonly VerifiedVehicle[]): Promise<Set<VerifiedVehicle>> {
+    try {
+      return new Set(await storeVerifications(this.#tools.open(), answers));
+    } catch (error) {
+      this.#tools.onError(error);
+      return new Set();
+    }
   }
 }
+
+const charged = (ms: number): number => LOOK_SHARE * Math.min(ms, MOST_CHARGED_MS);
 
 const earlier = (one: string | null, other: string): string => (one !== null && one < other ? one : other);
 

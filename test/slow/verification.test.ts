@@ -1,4 +1,6 @@
-import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { setTimeout } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/open.ts';
 import { highMobilityBrands } from '../../src/manufacturers/brands.ts';
 import { HighMobility } from '../../src/manufacturers/high-mobility.ts';
@@ -316,6 +318,24 @@ test('a slow answer delays no other', async () => {
   await Promise.all(others.map(async (vin) => expect(await eligibilityOf(vin, 10)).toMatchObject({ status: 200 })));
   expect(await eligibilityOf(late, 10)).toMatchObject({ status: 200 });
 });
+
+test.skipIf(gateway.database.kind === 'embedded')(
+  'a database that stands still stops verification for ten more seconds at most',
+  async () => {
+    const holder = new pg.Client(gateway.env.DATABASE_URL);
+    await holder.connect();
+    onTestFinished(() => holder.end());
+    await holder.query('begin');
+    // The table that every look for due vehicles reads.
+    await holder.query('lock table worker in access exclusive mode');
+    await addVehicles(acme, [newVin()]);
+    await setTimeout(2_500);
+    await holder.query('rollback');
+    const vin = newVin();
+    await addVehicles(acme, [vin]);
+    expect(await eligibilityOf(vin, 15)).toMatchObject({ status: 200 });
+  },
+);
 
 describe('processes', () => {
   test('a kill -9 loses no verification: claimed vehicles are asked about when the claims end', async () => {

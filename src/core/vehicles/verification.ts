@@ -23,15 +23,11 @@ export async function askManufacturer(ctx: Context, vehicle: ClaimedVehicle): Pr
 
 export type VerifiedVehicle = { vehicle: ClaimedVehicle; verification: Verification };
 
-/** Stores answers in one transaction; skips deleted vehicles and lost claims. Failures change attempts and times. */
-export async function storeVerifications(ctx: Context, done: readonly VerifiedVehicle[]): Promise<void> {
-  const left = await storeOnce(ctx, done);
-  // A vehicle that has just moved is in a fleet that was not held.
-  if (left.length > 0) await storeOnce(ctx, left);
-}
-
-/** Gives the skipped ones. */
-async function storeOnce(ctx: Context, done: readonly VerifiedVehicle[]): Promise<VerifiedVehicle[]> {
+/**
+ * Stores answers in one transaction, and gives those that it skipped: of deleted vehicles, of lost claims, and of vehicles that
+ * somebody else has locked or just moved. Failures change attempts and times.
+ */
+export async function storeVerifications<T extends VerifiedVehicle>(ctx: Context, done: readonly T[]): Promise<T[]> {
   const { changes } = ctx.services;
   const all = await runInTransaction(ctx, async () => {
     const stored = await updateVehicles(ctx, done);
@@ -126,7 +122,9 @@ const heldClaims = (p: Facts) =>
         .whereRef('v.due_at', 'is not distinct from', 'fact.until')
         .where(({ selectFrom }) => isInFleets(anyOf(selectFrom('held').select('id'))))
         .orderBy('v.vin')
-        .forUpdate('v'),
+        // Other companies' answers do not wait for a long transaction of this one.
+        .forUpdate('v')
+        .skipLocked(),
     );
 
 /** Delays grow as 1, 2, 4 … seconds, up to a quarter of an hour, each spread by half, so that retries come apart. */
