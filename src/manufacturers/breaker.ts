@@ -46,11 +46,16 @@ export class Breaker {
     this.#probing = false;
   }
 
-  /** Calls that were under way when the circuit opened say nothing new. */
-  failed(kind: ProviderErrorKind, probe: boolean): void {
-    if (this.#open ? !probe : ++this.#errors < this.#options.breakAfter) return;
+  /** Calls that were under way when the circuit opened say nothing new. One that names a break, in seconds, opens it at once. */
+  failed(kind: ProviderErrorKind, probe: boolean, named?: number): void {
+    if (named === 0) {
+      this.inconclusive(probe);
+      return;
+    }
+    if (this.#open ? !probe : ++this.#errors < this.#options.breakAfter && named === undefined) return;
     const now = this.#options.clock();
-    const breakMs = Math.min(LONGEST_BREAK_MS, this.#options.probeAfterMs * 2 ** this.#openings++);
+    const own = Math.min(LONGEST_BREAK_MS, this.#options.probeAfterMs * 2 ** this.#openings++);
+    const breakMs = named === undefined ? own : named * 1000;
     this.#open = { since: this.#open?.since ?? now, probeAt: now + breakMs, breakMs, kind };
     this.#probing = false;
   }
@@ -112,11 +117,11 @@ export function openBreakers(options: BreakerOptions) {
   }
 
   function noteFailure(brand: string, error: unknown, probes: { provider: boolean; brand: boolean }): void {
-    const { concerns, kind } = error instanceof ProviderError ? error : UNKNOWN;
-    if (concerns === 'BRAND') breakerOf(brand).failed(kind, probes.brand);
+    const { concerns, kind, answer } = error instanceof ProviderError ? error : UNKNOWN;
+    if (concerns === 'BRAND') breakerOf(brand).failed(kind, probes.brand, answer.retryAfter);
     else breakerOf(brand).inconclusive(probes.brand);
     const failsProvider = concerns === 'PROVIDER' || (concerns === 'BRAND' && probes.provider);
-    if (failsProvider) own.failed(kind, probes.provider);
+    if (failsProvider) own.failed(kind, probes.provider, answer.retryAfter);
     else own.inconclusive(probes.provider);
     // The provider's faults are not held against a brand.
     if (own.state.breaker !== 'CLOSED') byBrand.clear();
@@ -144,7 +149,7 @@ export function openBreakers(options: BreakerOptions) {
   return { hold, watch, state };
 }
 
-const UNKNOWN = { concerns: 'CALL', kind: 'UNREACHABLE' } as const;
+const UNKNOWN = new ProviderError('UNREACHABLE', { concerns: 'CALL' });
 
 /** At least 1. */
 export const secondsUntil = (time: number, now: number): number => Math.max(1, Math.ceil((time - now) / 1000));

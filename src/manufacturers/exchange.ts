@@ -60,8 +60,9 @@ async function send(dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: nu
   const raw = { status, body };
   const retryAfter = secondsToWait(headers['retry-after']);
   if (status === 429) throw new ProviderError('BUSY', { retryAfter, raw });
-  // A server that says when to come back is alive.
-  if (status >= 500) throw new ProviderError(retryAfter === undefined ? 'ERROR' : 'BUSY', { retryAfter, raw });
+  // A server that says when to come back is alive, but what it does for another brand may be, too.
+  const busy = { retryAfter, raw, concerns: 'BRAND' } as const;
+  if (status >= 500) throw new ProviderError(retryAfter === undefined ? 'ERROR' : 'BUSY', busy);
   if (status < 300 && parsed === undefined) throw new ProviderError('BAD_ANSWER', { raw });
   return { outcome: 'REPLY', status, body };
 }

@@ -117,7 +117,8 @@ export abstract class Upstream {
       this.#unnamedPauses = 0;
       return reply;
     } catch (error) {
-      if (error instanceof ProviderError && error.kind === 'BUSY') this.#pause(error.answer.retryAfter);
+      const isBusy = error instanceof ProviderError && error.kind === 'BUSY' && error.concerns === 'CALL';
+      if (isBusy) this.#pause(error.answer.retryAfter);
       throw error;
     }
   }

@@ -93,7 +93,7 @@ test('Mercedes-Benz: a validation error has failed, and the customer must act', 
 
 test('Mercedes-Benz: 503 with Retry-After holds every call off', async () => {
   upstream.next('compatibilities', json(503, {}, { 'retry-after': '3' }));
-  expect(await ask()).toMatchObject({ outcome: 'NO_ANSWER', reason: { code: 'PROVIDER_BUSY' }, retryAfter: 3 });
+  expect(await ask()).toMatchObject({ outcome: 'NO_ANSWER', reason: { code: 'PROVIDER_BUSY' }, retryAfter: 4.5 });
   expect(await ask()).toMatchObject({ outcome: 'NO_ANSWER', asked: false });
   expect(upstream.count('compatibilities')).toBe(1);
 });

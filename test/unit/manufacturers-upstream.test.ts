@@ -15,14 +15,14 @@ function connect(options: Partial<HighMobilityOptions> = {}): HighMobility {
     url: upstream.url,
     clientId: 'client',
     clientSecret: 'secret',
-    brands: ['ford'],
+    brands: ['ford', 'bmw'],
     probeAfterMs: 100,
     ...options,
   });
 }
 
-const ask = () => provider.verify(VIN, 'ford');
-const askMany = (times: number) => Promise.all(Array.from({ length: times }, ask));
+const ask = (brand = 'ford') => provider.verify(VIN, brand);
+const askMany = (times: number) => Promise.all(Array.from({ length: times }, () => ask()));
 /** Advances the clock, which is otherwise stopped. */
 const passTime = (ms: number) => vi.setSystemTime(Date.now() + ms);
 
@@ -100,14 +100,25 @@ describe('Upstream: a pause', () => {
     expect(provider.state().pausedUntil).toBeNull();
   });
 
-  test('503 with Retry-After pauses and does not count as dead', async () => {
+  test('503 with Retry-After holds back its brand until then, and no other; 0 holds back none', async () => {
     await ask();
     for (let times = 0; times < 10; times++) upstream.next('eligibility', json(503, {}, { 'retry-after': '0' }));
     await askMany(10);
-    expect(provider.state().breaker).toBe('CLOSED');
+    expect(provider.state()).toMatchObject({ breaker: 'CLOSED', brands: [] });
     upstream.next('eligibility', json(503, {}, { 'retry-after': new Date(Date.now() + 90_000).toUTCString() }));
-    expect(await ask()).toMatchObject({ reason: { code: 'PROVIDER_BUSY' } });
-    expect(await ask()).toMatchObject({ asked: false });
+    expect(await ask('bmw')).toMatchObject({ reason: { code: 'PROVIDER_BUSY' }, asked: true });
+    expect(await ask('bmw')).toMatchObject({ reason: { code: 'PROVIDER_BUSY' }, asked: false, retryAfter: 90 });
+    expect(await ask('ford')).toMatchObject({ outcome: 'ANSWERED' });
+    expect(provider.state()).toMatchObject({ pausedUntil: null, brands: [{ id: 'bmw', breaker: 'OPEN' }] });
+    passTime(90_000);
+    expect(await ask('bmw')).toMatchObject({ outcome: 'ANSWERED' });
+    expect(provider.state().brands).toEqual([]);
+  });
+
+  test('503 with Retry-After at the token endpoint holds back every brand until then', async () => {
+    upstream.next('token', json(503, {}, { 'retry-after': '90' }));
+    expect(await ask('bmw')).toMatchObject({ reason: { code: 'PROVIDER_BUSY' }, asked: true });
+    expect(await ask('ford')).toMatchObject({ asked: false, retryAfter: 90 });
   });
 
   test('429 at the token endpoint pauses as well', async () => {
