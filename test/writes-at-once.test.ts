@@ -286,3 +286,28 @@ test.runIf(kind === 'postgresql').each(['contract', 'vehicles'] as const)(
     expect((await waiting)?.status).toBe(201);
   },
 );
+
+test.runIf(kind === 'postgresql')(
+  'Many writes of a company that wait for a lock do not delay those of others',
+  async () => {
+    const globex = await gateway.as('globex');
+    const [vehicle] = await addVehicles(acme, newVins(1));
+    let waiting: Promise<Answer>[] = [];
+    await gateway.database.orm.em.fork().transactional(async (em) => {
+      await em.execute(`select from vehicle where company = 'acme' and id = '${vehicle.id}' for update`);
+      waiting = Array.from({ length: 300 }, () => acme.post('/contracts', contractFields(vehicle)));
+      const start = performance.now();
+      await until(async () => {
+        const [row] = await gateway.execute(
+          `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+        );
+        return row !== undefined;
+      });
+      for (let round = 0; round < 5; round++) await createFleet(globex);
+      // One after another for 50 ms on eight connections, they would take 2 s.
+      expect(performance.now() - start).toBeLessThan(1000);
+    });
+    const created = (await Promise.all(waiting)).filter(({ status }) => status === 201);
+    expect(created.length).toBeLessThanOrEqual(1);
+  },
+);

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
-import type { SharedPlaces } from '../fairness/shares.ts';
+import type { openPlaces } from '../fairness/places.ts';
 import type { RequestTurns } from '../fairness/turns.ts';
 import type { Manufacturers } from '../manufacturers/registry.ts';
 import type { ChangeFeed } from './changes.ts';
@@ -22,17 +22,13 @@ export interface Caller {
   expiresAt: number;
 }
 
-export interface Services {
+export interface Services extends ReturnType<typeof openPlaces> {
   config: Config;
   database: Database;
   manufacturers: Manufacturers;
   changes: ChangeFeed;
   followers: Followers;
   files: FileReaders;
-  /** The connections of the database, shared by companies. */
-  places: SharedPlaces;
-  /** Work on many rows, of which each company has few at a time. */
-  large: Record<'change' | 'search' | 'page', SharedPlaces>;
   /** The order in which requests of companies begin. */
   turns: RequestTurns;
   /** The clock, in ms since 1970, by which leases and due times go. */

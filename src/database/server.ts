@@ -49,7 +49,7 @@ export async function connectServer(url: string, config: DatabaseConfig, tell?: 
   // Readiness has a connection of its own, so that it never waits for one.
   const probing = new ServerPool(primary.watch, { ...pooled(url), max: 1 });
   // A statement that waits for a lock must not delay the next ones for long.
-  const addition = { ...session(url, [GENERIC_PLAN_OPTION]), ...bounds, lock_timeout: 50 };
+  const addition = { ...session(url, [GENERIC_PLAN_OPTION]), ...bounds, lock_timeout: 20 };
   const additions = openPipelines(primary.watch, addition, { most: MOST_ADDING, repeatable: false });
   const orm = await MikroORM.init({ ...ormOptions, clientUrl: url, driverOptions: () => primary.pool.dialect });
   let turn = 0;

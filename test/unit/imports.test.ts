@@ -39,7 +39,6 @@ const allowed: Record<string, readonly string[]> = {
       'manufacturers',
       'core',
       'core/imports',
-      'core/sql',
       'jobs',
       'http',
     ],

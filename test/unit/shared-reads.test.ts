@@ -3,8 +3,9 @@ import type { ChangeFeed } from '../../src/core/changes.ts';
 import { type Context, contextOf, type Services } from '../../src/core/context.ts';
 import { Followers } from '../../src/core/followers.ts';
 import { followEvents } from '../../src/core/following/follow-events.ts';
-import { openConnectionPlaces, openLargeWorkPlaces, readRows } from '../../src/core/sql/send.ts';
+import { readRows } from '../../src/core/sql/send.ts';
 import type { SlowReadOptions } from '../../src/database/database.ts';
+import { openPlaces } from '../../src/fairness/places.ts';
 
 const caller = { company: 'acme', subject: 'someone', scopes: null, expiresAt: Number.POSITIVE_INFINITY };
 
@@ -19,8 +20,7 @@ function openServices() {
   const changes = { follow: vi.fn() };
   const services = {
     config: { DATABASE_READ_URLS: ['replica'], LIMIT_STATEMENT_SECONDS: 5 },
-    places: openConnectionPlaces(),
-    large: openLargeWorkPlaces(),
+    ...openPlaces(),
     turns: { isAlone: () => false },
     followers: new Followers(changes as unknown as ChangeFeed, 100),
     clock: Date.now,

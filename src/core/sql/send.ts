@@ -2,7 +2,7 @@ import { TransactionContext } from '@mikro-orm/core';
 import type { EntityManager } from '@mikro-orm/sql';
 import { CompiledQuery } from 'kysely';
 import type { TextRow } from '../../database/database.ts';
-import { SharedPlaces } from '../../fairness/shares.ts';
+import type { SharedPlaces } from '../../fairness/shares.ts';
 import { type Context, contextOfSharedRead, renewContext } from '../context.ts';
 import { CostExceeded, RateLimited, Unavailable } from '../errors.ts';
 
@@ -10,10 +10,6 @@ import { CostExceeded, RateLimited, Unavailable } from '../errors.ts';
 
 /** Sends a statement with its values and gives its rows. */
 export type SendStatement = (text: string, values: readonly unknown[]) => Promise<unknown[]>;
-
-/** Connections of the pool for requests; the reserve is for companies without any. Files and jobs have the others. */
-const PLACES = { capacity: 8, reserve: 2 };
-export const openConnectionPlaces = (): SharedPlaces => new SharedPlaces(PLACES);
 
 const MOST_WAITING = 1000;
 
@@ -50,16 +46,6 @@ const LARGE_ROWS = 200;
 /** Seconds that large work waits for its turn. */
 const LARGE_PATIENCE = 30;
 
-/**
- * The large work of a company that runs at the same time while other companies send requests. A change that holds its turn may take
- * one of `search` or `page`, never another of `change`.
- */
-export const openLargeWorkPlaces = () => ({
-  change: new SharedPlaces({ most: 1 }),
-  search: new SharedPlaces({ most: 2 }),
-  page: new SharedPlaces({ most: 1 }),
-});
-
 type LargeWork = keyof Context['services']['large'];
 
 /** Runs large work: at once if its company is alone, else in the company's turn. */
@@ -79,9 +65,17 @@ const onPool =
 
 export const primarySender = (ctx: Context): SendStatement => inTransaction(ctx) ?? onPool(ctx);
 
-/** The primary on shared connections, for short statements that add rows and wait for no lock. */
+/** Additions of a company on shared connections: each may wait for a lock there for a moment, and others behind it. */
+const MOST_ADDITIONS = 32;
+
+/** The primary on shared connections, for short statements that add rows and seldom wait for a lock. */
 export const appendSender = (ctx: Context): SendStatement =>
-  inTransaction(ctx) ?? shared(ctx, ctx.services.database.add);
+  inTransaction(ctx) ??
+  shared(ctx, async (text, values) => {
+    const { additions, database } = ctx.services;
+    const leave = additions.take(ctx.caller?.company ?? '', MOST_ADDITIONS);
+    return leave && database.add(text, values).finally(leave);
+  });
 
 /** The primary; for short reads its shared connections of reads, if there is no replica. */
 export const newestReadSender = (ctx: Context): SendStatement =>

@@ -1,0 +1,21 @@
+import { SharedPlaces } from './shares.ts';
+
+/** Connections of the pool for requests; the reserve is for companies without any. Files and jobs have the others. */
+const PLACES = { capacity: 8, reserve: 2 };
+
+/** The places that companies share. */
+export const openPlaces = () => ({
+  /** The connections of the pool. */
+  places: new SharedPlaces(PLACES),
+  /** Statements on the shared connections of additions. */
+  additions: new SharedPlaces(),
+  /**
+   * The large work of a company that runs at the same time while other companies send requests. A change that holds its turn may take
+   * one of `search` or `page`, never another of `change`.
+   */
+  large: {
+    change: new SharedPlaces({ most: 1 }),
+    search: new SharedPlaces({ most: 2 }),
+    page: new SharedPlaces({ most: 1 }),
+  },
+});
