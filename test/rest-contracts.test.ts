@@ -90,6 +90,15 @@ describe('POST /contracts', () => {
     });
   });
 
+  test('the last moment of the calendar is the end of a contract without one', async () => {
+    const to = '9999-12-31T23:59:59.999Z';
+    const made = await createContract(acme, undefined, { to });
+    expect(made.to).toBe(to);
+    expect((await acme.get(`/contracts/${made.id}`)).body).toEqual(made);
+    const query = `{ contract(id: "${made.id}") { to status } }`;
+    expect((await acme.post('/graphql', { query })).body.data).toEqual({ contract: { to, status: made.status } });
+  });
+
   test('29 February of a leap year is a date', async () => {
     const contract = await createContract(acme, undefined, { from: '2028-02-29T00:00:00Z' });
     expect(contract.from).toBe('2028-02-29T00:00:00.000Z');

@@ -36,7 +36,7 @@ export const emailSchema = textSchema(254).pipe(z.email('is not an e-mail addres
 /** An id, unparsed: a malformed one is looked up like any other, and not found. */
 export const idSchema = z.string(mustBeError('a string'));
 
-/** A point in time (readTime) between the years 1900 and 9998. */
+/** A point in time (readTime) between the years 1900 and 9999. */
 export const timeSchema = z
   .string(mustBeError('a date-time'))
   .meta({ format: 'date-time' })
@@ -48,10 +48,10 @@ export const timeSchema = z
     // Later checks compare dates, so they must not see this value.
     return z.NEVER;
   })
-  .refine((date) => date >= earliest && date <= latest, 'is not a date between the years 1900 and 9998');
+  .refine((date) => date >= earliest && date <= latest, 'is not a date between the years 1900 and 9999');
 
 const earliest = new Date('1900-01-01T00:00:00Z');
-const latest = new Date('9998-12-31T23:59:59.999Z');
+const latest = new Date('9999-12-31T23:59:59.999Z');
 
 /** RFC 3339, where `T` may be small or a space, and ISO 8601 without seconds or with a shorter offset. */
 const DATE_TIME =

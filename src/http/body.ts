@@ -76,7 +76,7 @@ export function headersOf(error: DomainError): Record<string, string> {
 export const isJson = (type: string | undefined): boolean => /^application\/(?:[\w.-]+\+)?json\b/i.test(type ?? '');
 
 /** Between services JSON is UTF-8 (RFC 8259, 8.1). */
-const OTHER_CHARSET = /;\s*charset\s*=\s*"?(?!utf-?8"?\s*(?:;|$))/i;
+const OTHER_CHARSET = /;\s*charset\s*=(?!\s*"?utf-?8"?\s*(?:;|$))/i;
 const utf8 = new TextDecoder();
 /** More than any input has: each copy of a larger body takes time. */
 const MOST_MEMBERS = 1000;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { type Authenticator, openAuthenticator, VerifiedTokens } from '../../src/http/identity/caller.ts';
-import { type Issuer, makeKey, signToken, startIssuer } from '../support/identity-provider.ts';
+import { type Issuer, makeKey, type SigningKey, signToken, startIssuer } from '../support/identity-provider.ts';
 
 let issuer: Issuer;
 
@@ -26,6 +26,7 @@ const unauthenticated = { code: 'UNAUTHENTICATED' };
 /** A token with an unknown key id. */
 const stray = () => signToken({}, { alg: 'ES256', kid: randomUUID() }, strayKey);
 const strayKey = makeKey('ES256');
+const claims = () => ({ iss: issuer.issuer, aud: issuer.audience, company: 'acme', exp: Date.now() / 1000 + 300 });
 
 describe('Issuer: finding its keys', () => {
   test('concurrent first tokens discover once and read the keys once', async () => {
@@ -107,6 +108,34 @@ describe('Issuer: unknown key ids', () => {
     await expect(companyOf(authenticator, token)).rejects.toMatchObject(unavailable);
     pass(2);
     expect(await companyOf(authenticator, token)).toBe('acme');
+  });
+});
+
+describe('Issuer: a new key with an old id', () => {
+  test('is noticed at once; wrong signatures cause one reading of the keys per cool-down', async () => {
+    const authenticator = await open();
+    const old = issuer.sign();
+    await companyOf(authenticator, old);
+    const { kid } = issuer.keys[0] as SigningKey;
+    issuer.keys = [{ ...makeKey('ES256'), kid }];
+    expect(await companyOf(authenticator, issuer.sign({ sub: 'other' }))).toBe('acme');
+    const forged = () => signToken({ ...claims(), jti: randomUUID() }, { alg: 'ES256', kid }, strayKey);
+    for (const fetches of [2, 3]) {
+      for (let count = 0; count < 20; count++)
+        await expect(companyOf(authenticator, forged())).rejects.toMatchObject(unauthenticated);
+      expect(issuer.jwksFetches).toBe(fetches);
+      pass(31);
+    }
+    await expect(companyOf(authenticator, old)).rejects.toMatchObject(unauthenticated);
+  });
+
+  test('is not looked for in vain while the issuer is out of reach: the signature is wrong', async () => {
+    const authenticator = await open();
+    await companyOf(authenticator, issuer.sign());
+    await issuer.stop();
+    const { kid } = issuer.keys[0] as SigningKey;
+    const forged = signToken(claims(), { alg: 'ES256', kid }, strayKey);
+    await expect(companyOf(authenticator, forged)).rejects.toMatchObject(unauthenticated);
   });
 });
 

@@ -31,7 +31,7 @@ export async function openAuthenticator(config: Config): Promise<Authenticator> 
   const issuer = identity?.issuer ?? config.AUTH_ISSUER;
   if (!issuer) throw new Error('AUTH_ISSUER is required where the gateway is not its own issuer.');
   const audience = identity?.audience ?? config.AUTH_AUDIENCE;
-  const findKey = identity?.findKey ?? new IssuerKeys(issuer, config.AUTH_JWKS_URI, () => verified.clear()).find;
+  const keys = identity ?? new IssuerKeys(issuer, config.AUTH_JWKS_URI, () => verified.clear());
   const options: JWTVerifyOptions = {
     algorithms: ALGORITHMS,
     issuer,
@@ -44,7 +44,7 @@ export async function openAuthenticator(config: Config): Promise<Authenticator> 
     authenticate: async (authorization) => {
       if (authorization === undefined) return null;
       return verified.get(authorization, async () => {
-        const claims = await verifiedClaims(bearerToken(authorization), findKey, options);
+        const claims = await verifiedClaims(bearerToken(authorization), keys, options);
         return { value: callerOf(claims, config), expiresAt: (claims.exp ?? 0) * 1000 };
       });
     },
@@ -63,10 +63,12 @@ function bearerToken(authorization: string): string {
   return token;
 }
 
+type Keys = Pick<IssuerKeys, 'find' | 'haveChanged'>;
+
 /** The claims of a verified token; throws Unauthenticated, or Unavailable where the keys cannot be read. */
-async function verifiedClaims(token: string, findKey: JWTVerifyGetKey, options: JWTVerifyOptions): Promise<JWTPayload> {
+async function verifiedClaims(token: string, keys: Keys, options: JWTVerifyOptions): Promise<JWTPayload> {
   try {
-    const { payload, protectedHeader } = await verifyWithAnyKey(token, findKey, options);
+    const { payload, protectedHeader } = await verifyWithFreshKeys(token, keys, options);
     const { typ } = protectedHeader;
     if (!TYPES.includes(typeof typ === 'string' ? typ.toLowerCase() : typ)) {
       throw new Unauthenticated('The token is of another type than an access token.');
@@ -78,6 +80,16 @@ async function verifiedClaims(token: string, findKey: JWTVerifyGetKey, options: 
   } catch (error) {
     if (error instanceof DomainError) throw error;
     throw unauthenticated(error);
+  }
+}
+
+/** Verifies a token, again if the issuer has changed its keys without new ids. */
+async function verifyWithFreshKeys(token: string, { find, haveChanged }: Keys, options: JWTVerifyOptions) {
+  try {
+    return await verifyWithAnyKey(token, find, options);
+  } catch (error) {
+    if (!(error instanceof errors.JWSSignatureVerificationFailed) || !(await haveChanged())) throw error;
+    return verifyWithAnyKey(token, find, options);
   }
 }
 

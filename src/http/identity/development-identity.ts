@@ -29,7 +29,8 @@ export async function openDevelopmentIdentity(config: Config) {
   return {
     issuer: ISSUER,
     audience: AUDIENCE,
-    findKey: async () => verifyingKey,
+    find: async () => verifyingKey,
+    haveChanged: async () => false,
     /** A signed token; throws TypeError for a time span that cannot be read. */
     issue: async ({ company, scope, expiresIn = '30 days' }: TokenClaims) =>
       new SignJWT({ [config.AUTH_COMPANY_CLAIM]: company, ...(scope !== undefined && { scope }) })

@@ -6,7 +6,7 @@ import { type Forbidden, type Unauthenticated, Unavailable } from '../../core/er
 const TIMEOUT = 3_000;
 /** Keys are read again after this time, so that withdrawn ones stop working. */
 const MAX_AGE = 600_000;
-/** The shortest time between two reads for unknown keys. */
+/** The shortest time between two reads for unknown keys or wrong signatures. */
 const COOL_DOWN = 30_000;
 const PAUSE = 2_000;
 
@@ -45,11 +45,25 @@ export class IssuerKeys {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
       // The keys were just read for this token.
       if (keys !== before) this.#missedAt = keys.readAt;
-      if (!this.#reading && !this.#failure && Date.now() - this.#missedAt < COOL_DOWN) throw error;
-      if (!this.#reading) this.#missedAt = Date.now();
-      return (await this.#refresh()).find(header, token);
+      const fresh = await this.#readAgain();
+      if (!fresh) throw error;
+      return fresh.find(header, token);
     }
   };
+
+  /** Whether the issuer publishes other keys than before, when a signature is wrong: it may have given a new key an old id. */
+  readonly haveChanged = async (): Promise<boolean> => {
+    const before = this.#known?.text;
+    const fresh = await this.#readAgain().catch(() => null);
+    return fresh !== null && fresh.text !== before;
+  };
+
+  /** Reads the keys, or gives null if that was done for another token just now. */
+  async #readAgain(): Promise<KeySet | null> {
+    if (!this.#reading && !this.#failure && Date.now() - this.#missedAt < COOL_DOWN) return null;
+    if (!this.#reading) this.#missedAt = Date.now();
+    return this.#refresh();
+  }
 
   async #current(): Promise<KeySet> {
     const known = this.#known;
