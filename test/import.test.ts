@@ -152,10 +152,13 @@ describe('rows', () => {
     expect(bad.body.summary).toEqual({ received: 2, created: 0, existing: 0, rejected: 1 });
     const elsewhere = await upload(fleet, `${one}\n${taken}\n`, { query: '?mode=atomic' });
     expect(elsewhere).toMatchObject({ status: 400, body: { summary: { received: 2, created: 0, rejected: 1 } } });
-    expect(await acme.get(`/imports/${elsewhere.body.importId}`)).toMatchObject({ body: { state: 'FAILED' } });
+    expect(await acme.get(`/imports/${elsewhere.body.importId}`)).toMatchObject({
+      body: { state: 'FAILED', failure: elsewhere.body.detail, dryRun: false },
+    });
     expect(await countOf(fleet)).toBe(0);
     const good = await upload(fleet, `${one}\n${two}\n`, { query: '?mode=atomic' });
     expect(good).toMatchObject({ status: 201, body: { summary: { created: 2 } } });
+    expect((await acme.get(`/imports/${good.body.importId}`)).body).toMatchObject({ failure: null, dryRun: false });
   });
 
   test('dryRun reports and stores nothing', async () => {
@@ -171,6 +174,7 @@ describe('rows', () => {
       },
     });
     expect(await vinsOf(fleet)).toEqual([there]);
+    expect((await acme.get(`/imports/${dry.body.importId}`)).body).toMatchObject({ failure: null, dryRun: true });
   });
 
   test('a file of refused rows is a 400 with the report', async () => {

@@ -261,6 +261,16 @@ describe('POST /vehicles/eligibility/{vin}/refresh', () => {
       .not.toBe(first.verifiedAt);
   });
 
+  test('a vehicle that is due keeps its place', async () => {
+    const { vin } = await addVehicle(patient, newVin(1));
+    const query = { query: `{ eligibility(vin: "${vin}") { nextAttemptAt } }` };
+    const dueOf = async () => (await patient.post('/graphql', query)).body.data.eligibility.nextAttemptAt;
+    const due = await dueOf();
+    expect(due).toEqual(time);
+    await patient.post(`/vehicles/eligibility/${vin}/refresh`);
+    expect(await dueOf()).toBe(due);
+  });
+
   test('a vehicle without a provider has no answer, and was never asked about', async () => {
     const { vin } = await addVehicle(acme, newVin(0, 'ZFF'));
     expect((await acme.post(`/vehicles/eligibility/${vin}/refresh`)).status).toBe(202);

@@ -34,6 +34,8 @@ export const importSchema = z
       'The sheet that was read of a workbook: its first one with a column of VINs. Null for CSV.',
       'Vehicles',
     ),
+    dryRun: field(z.boolean(), 'Whether it stored nothing and only tells what would have been stored.', false),
+    failure: field(z.string().nullable(), 'Why it failed, as a sentence; null where it did not.', null),
     startedAt: field(z.iso.datetime(), 'When the upload began.', '2026-11-20T08:00:00.000Z'),
     storingSince: field(
       z.iso.datetime().nullable(),

@@ -81,10 +81,10 @@ export const appendSender = (ctx: Context): SendStatement =>
 export const newestReadSender = (ctx: Context): SendStatement =>
   hasReplicas(ctx) ? primarySender(ctx) : readSender(ctx);
 
-/** Reads the rows of many keys by short statements, between which statements of others have their turn. */
-export async function readByKeys<Key, Row>(keys: readonly Key[], read: (keys: readonly Key[]) => Promise<Row[]>) {
+/** Runs a statement for many keys as short ones, between which statements of others have their turn. */
+export async function byKeys<Key, Row>(keys: readonly Key[], run: (keys: readonly Key[]) => Promise<Row[]>) {
   const rows: Row[] = [];
-  for (let at = 0; at < keys.length; at += LARGE_ROWS) rows.push(...(await read(keys.slice(at, at + LARGE_ROWS))));
+  for (let at = 0; at < keys.length; at += LARGE_ROWS) rows.push(...(await run(keys.slice(at, at + LARGE_ROWS))));
   return rows;
 }
 

@@ -3,7 +3,7 @@ import { authorize, type Context } from '../context.ts';
 import { ValidationFailed } from '../errors.ts';
 import { requireFleet, shareLockFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { isInTransaction, newestReadSender, readByKeys, runInSavepoint, runInTransaction } from '../sql/send.ts';
+import { byKeys, isInTransaction, newestReadSender, runInSavepoint, runInTransaction } from '../sql/send.ts';
 import { anyOfTexts, prepare } from '../sql/sql.ts';
 import { readVin, type Vin } from '../vin.ts';
 import { deleteLeftoverVehicles } from './delete-vehicles.ts';
@@ -126,6 +126,6 @@ const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
 
 async function findKnown(ctx: Context, company: string, fleetId: string, vins: readonly Vin[]): Promise<VehicleMaps> {
   await requireFleet(ctx, company, fleetId);
-  const rows = await readByKeys(vinsOf(vins), (vins) => withVins(newestReadSender(ctx), { company, vins }));
+  const rows = await byKeys(vinsOf(vins), (vins) => withVins(newestReadSender(ctx), { company, vins }));
   return { made: new Map(), known: new Map(rows.map(({ json }) => [json.vin, json])) };
 }

@@ -136,8 +136,9 @@ const makeDue = prepare((p: { company: string; vins: readonly string[]; now: Dat
       q
         .updateTable('vehicle')
         .set(({ ref }) => ({
+          // One that is due already keeps its place.
           due_at: sql<string>`case when ${ref('claimed_by')} is not null and ${ref('due_at')} > ${now}
-            then ${ref('due_at')} else ${now} end`,
+            then ${ref('due_at')} else least(${ref('due_at')}, ${now}) end`,
         }))
         .where('company', '=', p.company)
         .where('id', '=', anyOf(named))

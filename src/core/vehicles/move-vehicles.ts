@@ -3,7 +3,7 @@ import { NothingToMove } from '../errors.ts';
 import { type EventFact, recordEvents } from '../events/record-events.ts';
 import { existingFleetsQuery, shareLockFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { newestReadSender, readByKeys, runInTransaction } from '../sql/send.ts';
+import { byKeys, newestReadSender, runInTransaction } from '../sql/send.ts';
 import { anyOf, anyOfIds, db, holdAdvisoryLock, prepare } from '../sql/sql.ts';
 import { updateVehicleTally } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
@@ -76,7 +76,11 @@ const moveThem = prepare((p: { company: string; fleetId: string; ids: readonly s
 async function move(ctx: Context, company: string, to: string, found: readonly LockedVehicle[]): Promise<void> {
   const moving = found.filter(({ fleet_id: from }) => from !== to);
   if (moving.length === 0) return;
-  await moveThem(ctx, { company, fleetId: to, ids: moving.map(({ id }) => id) });
+  // Each statement has its own time limit, and vehicles may have many contracts.
+  await byKeys(
+    moving.map(({ id }) => id),
+    (ids) => moveThem(ctx, { company, fleetId: to, ids }),
+  );
   const changes = moving.flatMap(({ fleet_id, status }) => [
     { company, fleet_id, status, delta: -1 },
     { company, fleet_id: to, status, delta: 1 },
@@ -92,6 +96,6 @@ async function move(ctx: Context, company: string, to: string, found: readonly L
 export async function readMovedVehicles(ctx: Context, { moved }: MovedVehicles): Promise<Vehicle[]> {
   const company = authorize(ctx, 'fleets:write');
   const ids = moved.map(({ id }) => id).toSorted();
-  const rows = await readByKeys(ids, (ids) => findVehicles(newestReadSender(ctx), { company, ids }));
+  const rows = await byKeys(ids, (ids) => findVehicles(newestReadSender(ctx), { company, ids }));
   return rows.map(({ json }) => json);
 }

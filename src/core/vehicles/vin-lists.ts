@@ -42,11 +42,19 @@ export const addVehiclesInput = z
 export const addSummarySchema = z
   .object({
     received: field(z.int(), 'Values that were sent.', 3),
-    created: field(z.int(), 'New vehicles; in a dry run those that would be.', 1),
+    created: field(
+      z.int(),
+      'New vehicles; in a dry run those that would be (in mode atomic, if nothing were rejected).',
+      1,
+    ),
     existing: field(z.int(), 'Values whose vehicle the fleet already had, or that came twice.', 1),
     rejected: field(z.int(), 'Values that were rejected.', 1),
   })
-  .meta({ id: 'Summary', description: 'What became of the values, in numbers; the three add up to `received`.' });
+  .meta({
+    id: 'Summary',
+    description:
+      'What became of the values, in numbers; the three add up to `received`, unless all was refused for some.',
+  });
 export type AddSummary = z.output<typeof addSummarySchema>;
 
 export const rejectionCodes = [...vinErrorCodes, 'VIN_IN_ANOTHER_FLEET'] as const;
