@@ -220,6 +220,7 @@ test('the company has its totals, and its events are counted by hour and day', a
     ['?from=yesterday', 'from'],
     ['?from=2000-01-01T00:00:00Z', 'from'],
     [`?from=${from}&by=WEEK`, 'by'],
+    [`?from=${from}&to=${from}`, 'to'],
   ] as const) {
     const { status, body: problem } = await client.get(`/company/activity${wrong}`);
     expect([wrong, status, problem.errors?.[0]?.path]).toEqual([wrong, 400, path]);

@@ -68,12 +68,14 @@ export const activityUnitSchema = z.enum(['HOUR', 'DAY']);
 const LENGTH_MS = { HOUR: 3_600_000, DAY: 86_400_000 } as const;
 const MOST_UNITS = 1000;
 
-export const activityInput = z.object({
-  from: timeSchema.describe('From the hour or day (UTC) in which this is.'),
-  to: timeSchema.nullish().describe('Before then; by default, until now.'),
-  by: activityUnitSchema.default('DAY').describe('In hours or in days, of UTC.'),
-  fleetId: z.string().nullish().describe('Only what is about this fleet or its vehicles.'),
-});
+export const activityInput = z
+  .object({
+    from: timeSchema.describe('From the hour or day (UTC) in which this is.'),
+    to: timeSchema.nullish().describe('Before then; by default, until now.'),
+    by: activityUnitSchema.default('DAY').describe('In hours or in days, of UTC.'),
+    fleetId: z.string().nullish().describe('Only what is about this fleet or its vehicles.'),
+  })
+  .refine(({ from, to }) => !to || from < to, { path: ['to'], message: 'must be later than from' });
 
 /** The beginning of the first hour or day, and their number; the last one may be a part. */
 function unitsOf({ from, to, by }: z.output<typeof activityInput>, now: Date) {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
 import type { ProviderReport } from '../changes.ts';
-import { authorize, type Context } from '../context.ts';
+import { authorize, type Context, contextWithoutClient } from '../context.ts';
 import { field } from '../fields.ts';
 import { dueCompaniesQuery } from '../schedule.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
@@ -104,7 +104,8 @@ function waitingOf(ctx: Context): Promise<Map<string, string | null>> {
   const before = kept.get(database);
   if (before && now < before.until) return before.waiting;
   const soon = new Date(now + SOON_MINUTES * 60_000);
-  const waiting = oldestWaiting(readSender(ctx), { soon }).then(
+  // Others share the answer: it does not end with this client.
+  const waiting = oldestWaiting(readSender(contextWithoutClient(ctx)), { soon }).then(
     (rows) => new Map(rows.map(({ brand, since }) => [brand, since])),
   );
   kept.set(database, { until: now + KEPT_SECONDS * 1000, waiting });
