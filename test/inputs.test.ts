@@ -46,7 +46,7 @@ describe('null for a field', () => {
         expect({ name, status, code: body.code }).toEqual({ name, status: 400, code: 'VALIDATION_FAILED' });
         const fault = body.errors.find((error: Json) => error.path === name);
         expect(fault).toMatchObject({ code: name === 'state' ? 'INVALID_VALUE' : 'INVALID_TYPE' });
-        expect(fault.message).toMatch(name === 'state' ? /^is ACTIVE or PAUSED$/ : /^must not be null$/);
+        expect(fault.message).toBe('must not be null');
         if (method !== 'patch') continue;
         const input = { id: address.split('/').at(-1), [name]: null };
         const [error] = (await acme.post('/graphql', { query: mutations[path], variables: { input } })).body.errors;

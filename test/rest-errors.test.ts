@@ -43,6 +43,14 @@ describe('problem+json', () => {
     expect(body.title).toBe('Validation failed');
   });
 
+  test.each([
+    ['/vehicles?eligibility=FOO', 'must be one of PENDING, ELIGIBLE, INELIGIBLE, UNSUPPORTED, FAILED'],
+    ['/vehicles?limit=1&limit=2', 'stands once'],
+    ['/company/activity?from=2026-01-01T00:00:00Z&by=WEEK', 'must be one of HOUR, DAY'],
+  ])('the message for %s says what the value may be', async (path, message) => {
+    expect((await acme.get(path)).body.errors).toMatchObject([{ message }]);
+  });
+
   test('an internal error is 500 INTERNAL, without its text', async () => {
     const broken = await startGateway({ on: gateway });
     broken.services.manufacturers.list = () => {

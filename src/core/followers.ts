@@ -123,13 +123,13 @@ export class Followers {
     return object;
   }
 
-  isShared(object: object | undefined): boolean {
-    return object !== undefined && this.#reads.has(object);
+  isShared(object: object): boolean {
+    return this.#reads.has(object);
   }
 
   /** Reads below an object by a statement, once for all followers that share the object. */
-  readOf<T>(object: object | undefined, statement: readonly unknown[], read: () => Promise<T>): Promise<T> {
-    const reads = object && this.#reads.get(object);
+  readOf<T>(object: object, statement: readonly unknown[], read: () => Promise<T>): Promise<T> {
+    const reads = this.#reads.get(object);
     if (!reads) return read();
     const key = JSON.stringify(statement);
     const known = reads.get(key);

@@ -1,12 +1,6 @@
 import { z } from 'zod';
 import { type InputError, PayloadTooLarge, ValidationFailed } from './errors.ts';
 
-/** The error for a value that is not `what`, such as "a string". */
-export const mustBeError = (what: string) => ({
-  error: ({ input }: { input?: unknown }): string =>
-    input === undefined ? `is required and must be ${what}` : input === null ? 'must not be null' : `must be ${what}`,
-});
-
 /** Text that a row can hold: no NUL, which PostgreSQL rejects, and no half of a character. */
 export const storableText = (string: z.ZodString) =>
   string.refine((value) => !value.includes('\0') && value.isWellFormed(), 'holds characters that are not text');
@@ -27,18 +21,16 @@ export function countInputItems(input: unknown, depth = 2): number {
 
 /** Text for people: trimmed, any script. */
 export const textSchema = (max: number) =>
-  storableText(
-    z.string(mustBeError('a string')).trim().min(1, 'must not be empty').max(max, `is at most ${max} characters`),
-  );
+  storableText(z.string().trim().min(1, 'must not be empty').max(max, `is at most ${max} characters`));
 
 export const emailSchema = textSchema(254).pipe(z.email('is not an e-mail address'));
 
 /** An id, unparsed: a malformed one is looked up like any other, and not found. */
-export const idSchema = z.string(mustBeError('a string'));
+export const idSchema = z.string();
 
 /** A point in time (readTime) between the years 1900 and 9999. */
 export const timeSchema = z
-  .string(mustBeError('a date-time'))
+  .string()
   .meta({ format: 'date-time' })
   .transform((value, issues) => {
     const date = readTime(value);
@@ -69,8 +61,8 @@ export function readTime(text: string): Date | null {
 }
 
 /** A list of at most `most` items; throws PayloadTooLarge for a longer one, before any item is looked at. */
-export const listSchema = <Item extends z.ZodType>(item: Item, most: number, params: Parameters<typeof z.array>[1]) =>
-  z.preprocess((value: z.input<Item>[]) => bounded(value, most), z.array(item, params));
+export const listSchema = <Item extends z.ZodType>(item: Item, most: number) =>
+  z.preprocess((value: z.input<Item>[]) => bounded(value, most), z.array(item));
 
 function bounded(value: unknown, most: number): unknown {
   if (!Array.isArray(value) || value.length <= most) return value;
@@ -81,9 +73,27 @@ function bounded(value: unknown, most: number): unknown {
 export function readInput<Schema extends z.ZodType>(schema: Schema, input: unknown, { longest = Infinity } = {}) {
   if (typeof input === 'object' && !Array.isArray(input))
     for (const value of Object.values(input ?? {})) bounded(value, longest);
-  const parsed = schema.safeParse(input);
+  const parsed = schema.safeParse(input, { error: messageOf });
   if (parsed.success) return parsed.data;
   throw new ValidationFailed(parsed.error.issues.flatMap(inputErrorsOf));
+}
+
+const kinds: Record<string, string> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+};
+
+/** The message for a value of another type, or of none of an enumeration, unless the schema has its own. */
+function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code !== 'invalid_type' && issue.code !== 'invalid_value') return undefined;
+  const { input } = issue;
+  if (input === null) return 'must not be null';
+  const what = issue.code === 'invalid_type' ? kinds[issue.expected] : `one of ${issue.values.join(', ')}`;
+  return input === undefined ? `is required and must be ${what}` : `must be ${what}`;
 }
 
 export function inputErrorsOf(issue: z.core.$ZodIssue): InputError[] {
@@ -104,7 +114,7 @@ export const standardSchemaOf = (schema: z.ZodType) => ({
     version: 1 as const,
     vendor: 'zod',
     validate(value: unknown) {
-      const { error } = schema.safeParse(value);
+      const { error } = schema.safeParse(value, { error: messageOf });
       return error ? { issues: error.issues } : { value };
     },
   },

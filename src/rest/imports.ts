@@ -11,7 +11,7 @@ import { readInput } from '../core/input.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/body.ts';
 import { eventStream } from './events.ts';
-import { type Answer, operations, type RestRequest, readAddQuery } from './route.ts';
+import { type Answer, once, operations, type RestRequest, readAddQuery } from './route.ts';
 import { readUpload } from './upload.ts';
 
 const { import: _, ...report } = importedVehiclesSchema.shape;
@@ -43,7 +43,7 @@ const shape = fieldCopier(importSchema);
 
 const rejectedUrl = (importId: string) => `/imports/${importId}/rejected.csv`;
 
-const uploadQuery = z.object({ importId: z.string('stands once').optional() });
+const uploadQuery = z.object({ importId: once });
 
 async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
   const { mode, dryRun } = readAddQuery(request.query);

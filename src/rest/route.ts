@@ -111,7 +111,7 @@ export const onceEach = <Name extends string>(...names: Name[]) =>
 export const commaList = once.transform((list) => list?.split(',').map((one) => one.trim()));
 
 export const digits = z
-  .string()
+  .string('stands once')
   .regex(/^\d+$/, 'is a whole number')
   // Larger numbers are just as invalid, and some exceed JavaScript's.
   .transform((text) => Math.min(Number(text), MAX_PAGE_SIZE + 1));
@@ -220,7 +220,7 @@ export const inSteps =
     }
   };
 
-const flag = z.enum(['true', 'false'], 'is true or false').transform((value) => value === 'true');
+const flag = z.enum(['true', 'false']).transform((value) => value === 'true');
 const addQuery = z.object({ mode: once, dryRun: flag.optional() });
 
 /** `?mode=…&dryRun=…` of the endpoints that add vehicles. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { describeInputFields, exampleIds, field, timeField, uuidField } from '../fields.ts';
-import { idSchema, mustBeError, storableText, textSchema, timeSchema } from '../input.ts';
+import { idSchema, storableText, textSchema, timeSchema } from '../input.ts';
 import type { SortOrders } from '../sql/order.ts';
 
 export const contractStatusSchema = z.enum(['SCHEDULED', 'ACTIVE', 'ENDED']);
@@ -40,7 +40,7 @@ export const createContractInput = z
       fleetId: idSchema,
       name: textSchema(255),
       description: textSchema(2000),
-      vin: z.string(mustBeError('a string')),
+      vin: z.string(),
       from: timeSchema,
       to: timeSchema,
       pack: textSchema(255),

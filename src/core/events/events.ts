@@ -46,13 +46,7 @@ export type Event = z.output<typeof eventSchema>;
 
 export const eventFilterSchema = z
   .object({
-    types: listSchema(
-      z.enum(eventTypes, `must be one of ${eventTypes.join(', ')}`),
-      MOST_EVENT_TYPES,
-      'must be a list of event types',
-    )
-      .nullish()
-      .describe('Of one of these types.'),
+    types: listSchema(z.enum(eventTypes), MOST_EVENT_TYPES).nullish().describe('Of one of these types.'),
     fleetId: z.string().nullish().describe('About this fleet or its vehicles.'),
     contractId: z.string().nullish().describe('About this contract.'),
     historyId: z.string().nullish().describe('Of this item of the history.'),

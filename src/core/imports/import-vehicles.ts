@@ -61,9 +61,8 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
   const bytes = hashed(upload.file, hash);
   if (repeated) {
     // A file that is longer than any that was stored is another one.
-    const isOther = () => new IdempotencyKeyReused();
-    for await (const _ of limitPieces(bytes, ctx.services.config.LIMIT_FILE_BYTES, isOther));
-    if (hash.digest('hex') !== run.digest) throw isOther();
+    for await (const _ of limitPieces(bytes, ctx.services.config.LIMIT_FILE_BYTES, wasOther));
+    if (hash.digest('hex') !== run.digest) throw wasOther();
     return reportOf(ctx, run, repeated);
   }
   // Storing a file takes long, so it neither waits for the company's requests nor delays them.
@@ -119,6 +118,9 @@ async function reportOf(ctx: Context, run: ImportRow, repeated: boolean): Promis
   return { import: run, sheet, summary, rejected, duplicates, repeated };
 }
 
+const wasOther = () =>
+  new IdempotencyKeyReused('This key or importId was used before with another upload. Use a new one for a new upload.');
+
 type ImportOptions = Pick<z.output<typeof importVehiclesInput>, 'fleetId' | 'importId' | 'mode' | 'dryRun'>;
 
 /** Opens the import; `repeated` is one of its id or (for 24 hours) key that completed, or of its key that was refused. */
@@ -131,7 +133,7 @@ export async function beginImport(ctx: Context, company: string, options: Import
     await forgetKey(ctx, { company, key, before: new Date(now.getTime() - IDEMPOTENCY_HOURS * 3_600_000) });
     // Two, if the key is that of another import than the id.
     const found = await findBefore(ctx, { company, id: importId, key, now });
-    if (!found.every((one) => isSame(one, options))) throw new IdempotencyKeyReused();
+    if (!found.every((one) => isSame(one, options))) throw wasOther();
     const [before] = found;
     if (before) {
       const refused = before.state === 'FAILED' && before.digest !== null && before.idempotencyKey === key;

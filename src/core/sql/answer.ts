@@ -80,18 +80,20 @@ export async function readPlanAnswers(
   const looked = await estimateRowsRead(ctx, plan.parts, given, count);
   const isLong = looked > MAX_PAGE_SIZE;
   const { text, values, columns, checks } = statementOf(ctx, plan, given, rows);
-  const shared: Record<string, unknown> = { company, now: ctx.now(), ...rows?.columns };
+  const common: Record<string, unknown> = { company, now: ctx.now(), ...rows?.columns };
   const taken = values.map((value) => {
     if (typeof value === 'string') return value;
     const own = given[value.read];
-    return own ? (own as FieldArguments).values[value.name] : shared[value.name];
+    return own ? (own as FieldArguments).values[value.name] : common[value.name];
   });
   const newest = rows !== null || plan.fields.some((field) => field.of().primary);
-  const isShared = ctx.services.followers.isShared(rows?.object);
-  const read = () => readRows(ctx, text, taken, { long: isLong, rows: looked, newest, isShared });
+  const { followers } = ctx.services;
+  const shared = rows?.object && followers.isShared(rows.object) ? rows.object : undefined;
+  const read = () => readRows(ctx, text, taken, { long: isLong, rows: looked, newest, isShared: shared !== undefined });
   // Without `now`: followers that read the same object at different times share the answer.
-  const asked = values.map((value, at) => (typeof value === 'object' && value.name === 'now' ? null : taken[at]));
-  const found = text === '' ? [[]] : await ctx.services.followers.readOf(rows?.object, [text, asked], read);
+  const asked = () => values.map((value, at) => (typeof value === 'object' && value.name === 'now' ? null : taken[at]));
+  const readOnce = () => (shared ? followers.readOf(shared, [text, asked()], read) : read());
+  const found = text === '' ? [[]] : await readOnce();
   if (found.length < count) {
     const most = MOST_BYTES.toLocaleString('en');
     throw new CostExceeded(`The answer holds more than ${most} bytes: ask for less at a time.`);

@@ -99,9 +99,7 @@ export const vehicleFilterSchema = z
       .describe(
         'With this VIN; or 3 to 16 characters that a VIN begins or ends with. Case, spaces and dashes do not count.',
       ),
-    fleetIds: listSchema(z.string(), MOST_FLEETS, 'must be a list of ids')
-      .nullish()
-      .describe('Of one of these fleets, at most 1,000.'),
+    fleetIds: listSchema(z.string(), MOST_FLEETS).nullish().describe('Of one of these fleets, at most 1,000.'),
     reasonCode: storableText(z.string()).nullish().describe('Whose `reason` has this code.'),
     actor: actorSchema.nullish().describe('Whose `reason` names this actor: who must act.'),
     verifiedBefore: timeSchema.nullish().describe('Whose manufacturer answered before then.'),

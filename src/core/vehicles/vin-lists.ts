@@ -2,7 +2,7 @@ import { type QueryCreator, type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { addModes } from '../../entities/import.ts';
 import { exampleIds, field, uuidField } from '../fields.ts';
-import { idSchema, mustBeError } from '../input.ts';
+import { idSchema } from '../input.ts';
 import { anyOfIds, anyOfTexts, db, isId } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { vinErrorCodes, vinOrNull } from '../vin.ts';
@@ -13,7 +13,7 @@ const vinsMeaning = {
   examples: [['WBA3A5C50CF256985']],
 };
 
-export const addModeSchema = z.enum(addModes, 'is partial or atomic');
+export const addModeSchema = z.enum(addModes);
 export type AddMode = z.output<typeof addModeSchema>;
 
 export const addOptionFields = {
@@ -31,10 +31,7 @@ export const addOptionFields = {
 export const addVehiclesInput = z
   .object({
     fleetId: idSchema.meta({ ...vehicleSchema.shape.fleetId.meta(), description: 'The fleet.' }),
-    vins: z
-      .array(z.string('must be a string'), mustBeError('a list of VINs'))
-      .min(1, 'must hold at least one VIN')
-      .meta(vinsMeaning),
+    vins: z.array(z.string()).min(1, 'must hold at least one VIN').meta(vinsMeaning),
     ...addOptionFields,
   })
   .describe('Vehicles to add to a fleet.');
@@ -91,7 +88,7 @@ export const addedVehiclesSchema = z
   .describe('What became of the VINs.');
 export type AddedVehicles = z.output<typeof addedVehiclesSchema>;
 
-const names = z.array(z.string('must be a string'), 'must be a list of strings').nullish();
+const names = z.array(z.string()).nullish();
 const idsMeaning = { description: 'Ids of vehicles.', examples: [[exampleIds.vehicle]] };
 const namedOf = (fleet: string) =>
   z.object({

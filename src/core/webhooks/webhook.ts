@@ -7,7 +7,7 @@ import { eventTypes } from '../events/event-data.ts';
 import { endOfLogExpression } from '../events/log.ts';
 import { MOST_EVENT_TYPES } from '../events/record-events.ts';
 import { describeInputFields, exampleIds, field, timeField, uuidField } from '../fields.ts';
-import { idSchema, listSchema, mustBeError, storableText } from '../input.ts';
+import { idSchema, listSchema, storableText } from '../input.ts';
 import { db, prepare, type RowKey } from '../sql/sql.ts';
 
 /** Types for subscription; a test goes to its webhook only. */
@@ -56,20 +56,16 @@ export const webhookWithSecretSchema = z
   .describe('A webhook and its new secret.');
 export type WebhookWithSecret = z.output<typeof webhookWithSecretSchema>;
 
-const url = z.string(mustBeError('a string'));
-const description = storableText(z.string(mustBeError('a string')).trim().max(255, 'is at most 255 characters'));
-const types = listSchema(
-  z.enum(subscribableEventTypes, `must be one of ${subscribableEventTypes.join(', ')}`),
-  MOST_EVENT_TYPES,
-  mustBeError('a list of event types'),
-);
+const url = z.string();
+const description = storableText(z.string().trim().max(255, 'is at most 255 characters'));
+const types = listSchema(z.enum(subscribableEventTypes), MOST_EVENT_TYPES);
 
 export const createWebhookInput = z
   .object(describeInputFields(webhookSchema, { url, description: description.nullish(), types: types.nullish() }))
   .describe('A new webhook.');
 
 const state = field(
-  z.enum(['ACTIVE', 'PAUSED'], 'is ACTIVE or PAUSED'),
+  z.enum(['ACTIVE', 'PAUSED']),
   '`PAUSED`: its events wait for it. `ACTIVE` sends them. Only the service itself sets `DISABLED`.',
   'ACTIVE',
 );

@@ -160,4 +160,4 @@ export async function welcome(services: HttpServices, port: number): Promise<str
 const CREATE = 'Create a fleet (the token is for the company "demo"; npm run token makes others):';
 
 const curl = (base: string, token: string) =>
-  `curl -s ${base}/fleets -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d '${fleet}'`;
+  `curl -sS ${base}/fleets -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d '${fleet}'`;
