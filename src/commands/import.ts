@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { openAsBlob } from 'node:fs';
+import { createReadStream, type Stats } from 'node:fs';
 import { stat, writeFile } from 'node:fs/promises';
 import { join, parse } from 'node:path';
 import { ReadableStream as PieceStream } from 'node:stream/web';
@@ -26,7 +26,10 @@ const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
 async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { fleet, file, url, token } = readOptions(args, options, usage);
   if (!fleet || !file) throw new Error(`Name the fleet and the file.\n${usage}`);
-  const { size } = await stat(file);
+  const found = file === '-' ? null : await stat(file);
+  // Sent again after a failure, it has to be read again.
+  if (!found?.isFile()) throw new Error(`${file} is no file: the import needs one, and no folder or pipe.`);
+  const { size } = found;
   const gateway = await Gateway.open({ url, token }, env);
   // Fails at once, and not after the upload, where there is no such fleet, or not with this token.
   const { name } = await gateway.get(`/fleets/${encodeURIComponent(fleet)}`, z.object({ name: z.string() }));
@@ -46,7 +49,7 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
     clearOnComplete: true,
   });
   progress.start(size, 0);
-  const upload = { fleetId: fleet, importId, path: file, signal: interrupted.signal };
+  const upload = { fleetId: fleet, importId, path: file, found, signal: interrupted.signal };
   const ended = await uploadFile(gateway, upload, {
     sent: (bytes) => progress.increment(bytes),
     retrying(reason) {
@@ -111,6 +114,8 @@ interface Upload {
   /** Chosen here, so that sending the same file again is the same import. */
   importId: string;
   path: string;
+  /** What the file was at first. */
+  found: Stats;
   /** Aborts to stop the upload. */
   signal: AbortSignal;
 }
@@ -127,7 +132,7 @@ export async function uploadFile(gateway: Gateway, upload: Upload, progress: Pro
   const { importId, signal } = upload;
   for (let failures = 0; ; ) {
     try {
-      await sendForm(gateway, upload, progress);
+      await sendFile(gateway, upload, progress);
       return await gateway.get(`/imports/${importId}`, importShape);
     } catch (error) {
       if (!(error instanceof CallFailed) || signal.aborted) throw error;
@@ -144,28 +149,38 @@ export async function uploadFile(gateway: Gateway, upload: Upload, progress: Pro
 }
 
 /** Sends the file as it is read, in constant memory. A report that rejects every row is an answer, too. */
-async function sendForm(gateway: Gateway, { fleetId, importId, path, signal }: Upload, progress: Progress) {
-  const form = new FormData();
-  form.append('fleetId', fleetId);
-  form.append('vins', await openAsBlob(path, { type: 'text/csv' }), 'vins.csv');
-  const { headers, body } = new Response(form);
-  const pieces = PieceStream.from(piecesOf(body, progress));
-  const init = { body: pieces, duplex: 'half', headers: Object.fromEntries(headers), signal };
+async function sendFile(gateway: Gateway, upload: Upload, progress: Progress) {
+  const { fleetId, importId, signal } = upload;
+  let unreadable: unknown;
+  async function* pieces() {
+    try {
+      yield* piecesOf(upload, progress);
+    } catch (error) {
+      unreadable = error;
+      throw error;
+    }
+  }
+  const init = { body: PieceStream.from(pieces()), duplex: 'half', headers: { 'content-type': 'text/csv' }, signal };
   try {
-    const answer = await gateway.send('POST', `/vehicles/file?importId=${importId}`, init as RequestInit);
+    const query = new URLSearchParams({ fleetId, importId });
+    const answer = await gateway.send('POST', `/vehicles/file?${query}`, init as RequestInit);
     // The import itself is read afterwards.
     await answer.body?.cancel();
   } catch (error) {
+    if (unreadable) throw unreadable;
     if (!(error instanceof CallFailed && error.problem?.importId)) throw error;
   }
 }
 
-/** The pieces of a form, whose stream is never cancelled: Node's fetch would go on to write to it, and fail uncaught. */
-async function* piecesOf(form: ReadableStream<Uint8Array> | null, progress: Progress): AsyncGenerator<Uint8Array> {
-  for await (const piece of form?.values({ preventCancel: true }) ?? []) {
+/** The file's bytes. Throws before the upload's end if they are others than at first, so that nothing is stored. */
+async function* piecesOf({ path, found }: Upload, progress: Progress): AsyncGenerator<Uint8Array> {
+  for await (const piece of createReadStream(path)) {
     progress.sent(piece.length);
     yield piece;
   }
+  const now = await stat(path).catch(() => null);
+  if (now?.size === found.size && now.mtimeMs === found.mtimeMs) return;
+  throw new Error(`${path} changed while it was read, so nothing was stored.`);
 }
 
 if (import.meta.main) await runCommand({ usage, failed: exitCodes.failed }, main);

@@ -109,13 +109,16 @@ describe('npm run import', () => {
     expect(readFileSync(join(folder, 'bad.rejected.csv'), 'utf8').trim().split('\n')).toHaveLength(3);
   });
 
-  test('exits 2 with the reason in a line: no such fleet, no such file, no CSV, no token, no gateway', async () => {
+  test('exits 2 with the reason in a line: no such fleet, no such file, a folder, a pipe, no CSV, no token, no gateway', async () => {
     const fleet = await createFleet(client);
     const file = fileOf('one.csv', ['vin', newVin()]);
     const picture = fileOf('picture.csv', ['\x89PNG\r\n\x1a\n\0\0\0\0']);
     const cases: [string[], NodeJS.ProcessEnv, RegExp][] = [
       [['--fleet', unknownId, '--file', file], {}, /FLEET_NOT_FOUND/],
       [['--fleet', fleet.id, '--file', join(folder, 'none.csv')], {}, /ENOENT/],
+      [['--fleet', fleet.id, '--file', folder], {}, /^\S+ is no file: the import needs one, .*\n$/],
+      [['--fleet', fleet.id, '--file', '-'], {}, /^- is no file/],
+      [['--fleet', fleet.id, '--file', '/dev/stdin'], {}, /^\/dev\/stdin is no file/],
       [['--fleet', fleet.id, '--file', picture], {}, /UNSUPPORTED_MEDIA_TYPE/],
       [['--fleet', fleet.id, '--file', file, '--token', 'x'], {}, /UNAUTHENTICATED/],
       [['--fleet', fleet.id, '--file', file, '--url', 'http://127.0.0.1:9'], {}, /No answer from/],
