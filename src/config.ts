@@ -7,12 +7,10 @@ import { highMobilityBrands } from './manufacturers/brands.ts';
 const oneOf = <const Values extends readonly string[]>(values: Values) =>
   z.enum(values, `must be ${new Intl.ListFormat('en', { type: 'disjunction' }).format(values)}`);
 const onOff = oneOf(['on', 'off']).transform((value) => value === 'on');
-const list = z.string().transform((value) =>
-  value
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean),
-);
+const list = z
+  .string()
+  .transform((value) => value.split(',').flatMap((part) => part.trim() || []))
+  .refine((items) => items.length > 0, 'must have an item');
 const http = z.url({ protocol: /^https?$/, error: 'must be an address such as https://id.example.com' });
 const url = http.transform((value) => value.replace(/\/$/, ''));
 const postgres = z.url({
@@ -57,7 +55,8 @@ const trustedDocuments = z.string().transform((path, context): ReadonlyMap<strin
 function whole(min: number, max = Number.MAX_SAFE_INTEGER) {
   const most = max === Number.MAX_SAFE_INTEGER ? 'or more' : `to ${max}`;
   const error = `must be a whole number: ${min} ${most}`;
-  return z.coerce.number(error).int(error).min(min, error).max(max, error);
+  const digits = z.string().regex(/^\d+$/, error);
+  return digits.transform(Number).pipe(z.int(error).min(min, error).max(max, error));
 }
 
 /** Every setting, with its default. A test compares the table in docs/reference.md with it. */

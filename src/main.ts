@@ -9,6 +9,7 @@ import { ChangeFeed } from './core/changes.ts';
 import { contextOf } from './core/context.ts';
 import { Followers } from './core/followers.ts';
 import { FileReaders } from './core/imports/file-readers.ts';
+import { StartError } from './database/database.ts';
 import { databaseName, openDatabase } from './database/open.ts';
 import { openPlaces } from './fairness/places.ts';
 import { RequestTurns } from './fairness/turns.ts';
@@ -60,7 +61,10 @@ async function main(): Promise<void> {
   const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending: ending.signal };
 
   const server = openServer(createApp(services), graphqlWebSockets(services), config, log);
-  await once(server.listen(config.PORT, config.HOST), 'listening');
+  const { HOST, PORT } = config;
+  await once(server.listen(PORT, HOST), 'listening').catch((cause: Error) => {
+    throw new StartError(`The gateway cannot listen on HOST=${HOST}, PORT=${PORT}: ${cause.message}`, { cause });
+  });
   const open = () => contextOf(services, 'job', null);
   const runner = config.WORKERS ? startRunner({ open, changes, log, activity: activityOf(server) }) : null;
   for (const warning of [...authenticator.warnings, ...warningsOf(config)]) log.warn(warning);

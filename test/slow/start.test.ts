@@ -20,6 +20,8 @@ const identity = kind === 'postgresql' ? { issuer } : {};
 const company = kind === 'postgresql' ? 'acme' : 'demo';
 const sh = promisify(execFile);
 
+const complete = { ...env, ...(kind === 'postgresql' && { AUTH_ISSUER: issuer.issuer, CONTRACTS_AUTH: 'open' }) };
+
 /** The output and exit code of a start that must fail. */
 async function refusal(settings: Parameters<typeof runGateway>[0]) {
   const { exited, output } = runGateway(settings);
@@ -125,13 +127,22 @@ describe('the process', () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const { port } = taken.address() as { port: number };
-    const settings = { ...env, ...(kind === 'postgresql' && { AUTH_ISSUER: issuer.issuer, CONTRACTS_AUTH: 'open' }) };
-    const { code, lines } = await refusal({ ...settings, PORT: String(port) });
+    const { code, lines } = await refusal({ ...complete, PORT: String(port) });
     taken.close();
     expect(code).toBe(1);
     expect(lines).toMatch(/EADDRINUSE/);
     expect(lines).not.toMatch(/^ +at /m);
   });
+});
+
+test.each([
+  ['192.0.2.1', 'EADDRNOTAVAIL'],
+  ['no-host.invalid', '(?:ENOTFOUND|EAI_AGAIN)'],
+])('HOST=%s is reported in a line, with exit code 1', async (HOST, reason) => {
+  const { code, lines } = await refusal({ ...complete, HOST });
+  expect(code).toBe(1);
+  expect(lines).toMatch(new RegExp(`^The gateway cannot listen on HOST=${HOST}, PORT=.*${reason}.*\n`, 'm'));
+  expect(lines).not.toMatch(/^ +at /m);
 });
 
 describe('missing or invalid settings', () => {

@@ -78,6 +78,26 @@ test('an invalid setting is reported with its value and the expected one', () =>
   }
 });
 
+test.each([' ', '0x10', '1e3', '1.0', '+5', '5 ', '5_000', '٥', '99999999999999999999'])(
+  '"%s" is no whole number',
+  (text) => {
+    expect(() => readConfig({ LIMIT_VINS: text })).toThrow(
+      `LIMIT_VINS: must be a whole number: 1 or more, not "${text}"`,
+    );
+    expect(() => readConfig({ RATE_LIMIT_PER_MINUTE: text })).toThrow('RATE_LIMIT_PER_MINUTE: must be a whole number');
+  },
+);
+
+test('plain digits are a whole number', () => {
+  expect(readConfig({ PORT: '0', LIMIT_VINS: '0050' })).toMatchObject({ PORT: 0, LIMIT_VINS: 50 });
+});
+
+test.each(['PACKS', 'HIGH_MOBILITY_BRANDS', 'TRUST_PROXY', 'CORS_ORIGINS'])('%s has items, if it is set', (name) => {
+  for (const nothing of [' , ', ',', ' '])
+    expect(() => readConfig({ [name]: nothing })).toThrow(`${name}: must have an item, not "${nothing}"`);
+  expect(readConfig({ PACKS: 'basic, ,pro,' }).PACKS).toEqual(['basic', 'pro']);
+});
+
 test('an invalid secret is not printed', () => {
   const DATABASE_URL = 'mysql://root:hunter2@db/fleets';
   expect(() => readConfig({ DATABASE_URL })).toThrow(/DATABASE_URL: must be an address such as postgresql/);
