@@ -326,6 +326,16 @@ describe('the encoding of a file', () => {
     expect(table.rows.map(({ cells }) => cells?.[0])).toEqual(['Müller & Söhne', 'Crédit "Évreux"', 'Plain']);
   });
 
+  test.each(['\x1a', '\x1a'.repeat(128)])('Ctrl-Z at the end of a file, as of DOS, is no row', async (end) => {
+    for (const content of [`vin\n${A}`, `${A}\r\n`, `vin;x\n${A};ü\n`, `vin;x\n${A};"y"`]) {
+      const plain = await read(content);
+      for (const bytes of [Buffer.from(content + end), Buffer.from(content + end, 'latin1'), bigEndian(content + end)])
+        expect(await read(bytes)).toEqual(plain);
+    }
+    expect(await values(`${A}\n${end}\n${B}`)).toEqual([A, end, B]);
+    expect(await refusal(`vin\n${end}`)).toMatchObject({ errors: [{ code: 'NO_ROWS' }] });
+  });
+
   /** The file as decoded by the engine's own decoders. */
   function whole(bytes: Buffer): string {
     try {
@@ -865,7 +875,7 @@ describe('rejected rows', () => {
 
 describe('names of a column of VINs', () => {
   const names = {
-    en: ['VIN', 'VIN No.', 'VIN-Number', 'Vehicle Identification Number', 'chassis no', 'Chassis'],
+    en: ['VIN', 'VIN No.', 'VIN-Number', 'Vehicle Identification Number', 'chassis no', 'Chassis', 'VINs'],
     de: [
       'Fahrgestellnummer',
       'Fahrgestell-Nr.',
@@ -874,7 +884,14 @@ describe('names of a column of VINs', () => {
       'FIN',
       'Fgst.-Nr.',
     ],
-    fr: ['numéro de châssis', 'N° de châssis', 'Nº châssis', 'No. de châssis', "Numéro d'identification du véhicule"],
+    fr: [
+      'numéro de châssis',
+      'N° de châssis',
+      'Nº châssis',
+      'No. de châssis',
+      "Numéro d'identification du véhicule",
+      'Code VIN',
+    ],
     it: ['Telaio', 'Numero di telaio', 'n. telaio', 'Numero telaio', 'numero di identificazione del veicolo'],
     es: ['Bastidor', 'Número de bastidor', 'Nº de bastidor', 'Nº bastidor', 'número de identificación del vehículo'],
     nl: ['Chassisnummer', 'chassis nr.', 'Voertuigidentificatienummer', 'VIN-nummer'],
@@ -904,6 +921,9 @@ describe('the label of a file part', () => {
     'text/tab-separated-values',
     'application/csv',
     'application/vnd.ms-excel',
+    'application/x-msexcel',
+    'application/msexcel',
+    'application/x-excel',
     'application/octet-stream',
     'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
     'application/vnd.ms-excel.sheet.macroEnabled.12',

@@ -24,6 +24,9 @@ const SIGNATURES: readonly (readonly [start: string, what: string])[] = [
 /** HTML, XML and JSON are text as well; some "Excel exports" are HTML tables in disguise. */
 const MARKUP = /^\s*(?:<[!?a-z]|\{|\[\s*["{[\]])/i;
 
+/** Ctrl-Z, with which programs of DOS end or fill up a file. */
+const END_OF_FILE = /(?<!\cZ)\cZ+$/;
+
 const BINARY_DATA =
   'binary data (it has NUL bytes). UTF-16 text needs a byte order mark; if it is such text, save it as "CSV UTF-8"';
 const MARKED_UP =
@@ -42,7 +45,7 @@ export async function* decodeText(input: AsyncIterable<Buffer>, maxBytes: number
     if (first && MARKUP.test(text)) throw notCsv(MARKED_UP);
     // A return at the end of a piece may be the first half of a line break.
     heldReturn = text.endsWith('\r') && !last ? '\r' : '';
-    yield unified(heldReturn ? text.slice(0, -1) : text);
+    yield unified(heldReturn ? text.slice(0, -1) : last ? text.replace(END_OF_FILE, '') : text);
   }
 }
 

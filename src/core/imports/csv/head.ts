@@ -189,7 +189,7 @@ async function readingsOf(record: string, delimiters: readonly CsvDelimiter[], r
 
 /** Labels under which CSV text and workbooks arrive; spreadsheets call CSV application/vnd.ms-excel, scripts say nothing. */
 const LABELS =
-  /^(?:text\/(?!html$|xml$)[^/]+|application\/(?:csv|x-csv|vnd\.ms-excel(?:\.sheet\.macroenabled\.12)?|vnd\.openxmlformats-officedocument\.spreadsheetml\.(?:sheet|template)|zip|x-zip-compressed|octet-stream))?$/;
+  /^(?:text\/(?!html$|xml$)[^/]+|application\/(?:(?:x-)?csv|(?:x-)?(?:ms)?excel|vnd\.ms-excel(?:\.sheet\.macroenabled\.12)?|vnd\.openxmlformats-officedocument\.spreadsheetml\.(?:sheet|template)|zip|x-zip-compressed|octet-stream))?$/;
 
 /** Whether a file part of this media type is worth reading (else a 415); openVinTable judges its content. */
 export const mayBeTableFile = (mimeType: string): boolean =>

@@ -26,12 +26,12 @@ const NUMMER = ['nr', 'nummer'];
 const OTHER_NAMES: readonly string[] = [
   // English
   ...combined(['vin', 'vehicleidentification', 'vehicleid', 'chassis'], ['no', 'nr', 'number', 'code', 'n']),
-  ...['vehiclevin', 'finvin', 'vinfin', 'vincode'],
+  ...['vehiclevin', 'finvin', 'vinfin', 'vins'],
   // German
   ...combined(['fahrgestell', 'fahrzeugident', 'fahrzeugidentifizierungs', 'fahrzeugidentifikations'], NUMMER),
   ...combined(['fgst', 'fzident', 'fzgident', 'fin', 'vin'], NUMMER),
   // French
-  ...combined(NUMBER, ['', 'de', 'du'], ['chassis', 'vin']),
+  ...combined([...NUMBER, 'code'], ['', 'de', 'du'], ['chassis', 'vin']),
   ...combined(NUMBER, ['didentification', 'identification'], ['duvehicule', 'vehicule']),
   // Italian
   ...['telaio', 'codicetelaio', ...combined(NUMBER, ['', 'di'], ['telaio'])],
