@@ -100,6 +100,27 @@ test('finds objects that contain the text, the best first, by both interfaces', 
   );
 });
 
+test('letters that accents do not explain are found as they are typed', async () => {
+  const client = await gateway.as('letters', { scope });
+  const names = ['Großstraße', 'GROSSSTRASSE', 'GROẞSTRAẞE', 'Łódź', 'łódź', 'LODZ', 'Søren', 'SØREN', 'ısparta'];
+  for (const name of [...names, 'ISPARTA', 'İsparta', 'Isparta']) await createFleet(client, { name });
+  const [vehicle] = await addVehicles(client, ['WBA00000000000001'], await createFleet(client, { name: 'x' }));
+  await createContract(client, vehicle, { name: 'Maßnahme Łódź' });
+  const found = async (text: string) => (await bySearch(client, text, 50)).map(({ name }) => name).sort();
+  const listed = async (text: string) =>
+    (await client.get(`/fleets?name=${encodeURIComponent(text)}`)).body.map((fleet: Json) => fleet.name).sort();
+  const streets = ['GROSSSTRASSE', 'GROẞSTRAẞE', 'Großstraße'];
+  for (const text of ['straße', 'STRASSE', 'strasse', 'STRAẞE', 'oss', 'ROß'])
+    expect([text, await found(text), await listed(text)]).toEqual([text, streets, streets]);
+  for (const text of ['łód', 'ŁÓD', 'lod', 'LÓD', 'Lód'])
+    expect([text, await found(text)]).toEqual([text, ['LODZ', 'Maßnahme Łódź', 'Łódź', 'łódź']]);
+  for (const text of ['søren', 'SØR', 'SOREN']) expect([text, await found(text)]).toEqual([text, ['SØREN', 'Søren']]);
+  for (const text of ['isp', 'ısp', 'ISP', 'İSP'])
+    expect([text, await found(text)]).toEqual([text, ['ISPARTA', 'Isparta', 'İsparta', 'ısparta']]);
+  for (const text of ['massn', 'MASSNAHME', 'maßnahme lodz'])
+    expect([text, await found(text)]).toEqual([text, ['Maßnahme Łódź']]);
+});
+
 test('returns each object as its own address does', async () => {
   for (const [path, text] of [
     [`/fleets/${fleets[0].id}`, 'Berlin'],

@@ -155,7 +155,8 @@ export const folded = (text: string) =>
   text
     .normalize('NFKD')
     .replaceAll(/[\u0300-\u036f]/g, '')
-    .toLowerCase();
+    .toLowerCase()
+    .replaceAll(/[ßłøı]/g, (letter) => ({ ß: 'ss', ł: 'l', ø: 'o', ı: 'i' })[letter] ?? letter);
 const statusOf = ({ startsAt, endsAt }: Row, now: string) =>
   now < startsAt ? 'SCHEDULED' : now < endsAt ? 'ACTIVE' : 'ENDED';
 
