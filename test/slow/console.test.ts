@@ -192,7 +192,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     expect(await axeFindings(page)).toEqual([]);
     await answers.getByRole('button', { name: 'Earlier' }).click();
     await answers.getByRole('button', { name: 'Back to the latest' }).waitFor();
-    expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Events');
+    await until(async () => (await page.evaluate('document.activeElement.ariaLabel')) === 'Events');
     await page.getByLabel('Type').selectOption('Everything');
     await file.getByRole('link', { name: 'Refused rows' }).click();
     await page.getByText('1,201 rows').waitFor();
@@ -255,6 +255,26 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.getByText('4 rows · 2 added · 1 already there · 1 refused').waitFor();
     await page.getByRole('navigation', { name: 'Fleet' }).getByRole('link', { name: 'Activity' }).click();
     await page.getByText('File imported: 2 added, 1 already there, 1 refused').waitFor();
+  });
+
+  test('uploads say why they failed, and which only checked the file', async () => {
+    const fleet = await createFleet(demo, { name: 'Reasons' });
+    const send = (query: string) => demo.post(`/vehicles/file?fleetId=${fleet.id}&${query}`, `${newVin()}\nWBA1`, csv);
+    const csv = { 'content-type': 'text/csv' };
+    const { body } = await send('mode=atomic');
+    await send('dryRun=true');
+    const page = await openConsole(`#/fleets/${fleet.id}/uploads`);
+    await page.getByText(body.detail).waitFor();
+    await page.getByText('Would be added: 1').waitFor();
+  });
+
+  test('the page of a fleet that is deleted elsewhere says so', async () => {
+    const fleet = await createFleet(demo, { name: 'Deleted elsewhere' });
+    const page = await openConsole(`#/fleets/${fleet.id}`, { mayFail: true });
+    await page.getByText('No vehicles yet').waitFor();
+    await demo.delete(`/fleets/${fleet.id}`);
+    await page.getByText('There is no fleet with this id.').waitFor();
+    expect(await button(page, 'Add VINs').count()).toBe(0);
   });
 
   test('JSON and Excel files are accepted, and other files are refused with a message', async () => {
@@ -378,6 +398,52 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.getByLabel('Access token').waitFor();
     await page.reload();
     await page.getByLabel('Access token').waitFor();
+  });
+
+  test('a token that expires is asked for again, and a form keeps its text', async () => {
+    const acme = await secured.as('acme');
+    const page = await open(`${secured.url}/console#/fleets`, { mayFail: true });
+    const old = acme.headers.authorization ?? '';
+    await page.getByLabel('Access token').fill(old);
+    await button(page, 'Sign in').click();
+    await button(page, 'New fleet').click();
+    const form = page.getByRole('dialog');
+    await form.getByLabel('Name').fill('Kept while signing in');
+    await form.getByLabel('Company address').fill('1 Main Street, Berlin');
+    await form.getByLabel('E-mail').fill('fleet@example.com');
+    await form.getByLabel('VAT').fill('DE123456789');
+    const expired = issuer.sign({ company: 'acme', exp: Math.floor(Date.now() / 1000) - 60 });
+    await page.route('**/graphql', (route) => {
+      const headers = route.request().headers();
+      const isOld = headers.authorization === old;
+      return route.fallback({ headers: { ...headers, ...(isOld && { authorization: `Bearer ${expired}` }) } });
+    });
+    await button(page, 'Create fleet').click();
+    await page.getByRole('dialog', { name: 'Sign in again' }).waitFor();
+    await page.getByLabel('Access token').fill(issuer.sign({ company: 'acme', sub: 'again' }));
+    await button(page, 'Sign in').click();
+    await button(page, 'Create fleet').click();
+    await page.getByRole('heading', { name: 'Kept while signing in' }).waitFor();
+  });
+
+  test('a refused token of the demo is renewed without a question', async () => {
+    const { name } = await createFleet(demo, { name: 'After a restart' });
+    const page = await openConsole('#/fleets', { mayFail: true });
+    await page.getByRole('link', { name }).waitFor();
+    let stale = false;
+    await page.route('**/console', (route) => {
+      stale = false;
+      return route.fallback();
+    });
+    await page.route('**/graphql', (route) => {
+      const headers = route.request().headers();
+      return route.fallback({ headers: { ...headers, ...(stale && { authorization: 'Bearer stale' }) } });
+    });
+    await until(() => page.evaluate('performance.now() > 5_500'));
+    stale = true;
+    await page.getByRole('link', { name }).click();
+    await page.getByRole('heading', { name }).waitFor();
+    expect(stale).toBe(false);
   });
 
   test('the page says that the gateway is unreachable, and continues by itself', async () => {

@@ -94,10 +94,7 @@ export const addVins = (fleetId) =>
     fields,
     verb: t('Add vehicles'),
     send: async ({ vins: text, atomic, dryRun }, run) => {
-      const vins = text
-        .split(/[\n,;\t]+/)
-        .map((vin) => vin.trim())
-        .filter(Boolean);
+      const vins = text.split(/[\n,;\t]+/).flatMap((vin) => vin.trim() || []);
       if (vins.length === 0) throw fieldError('vins', t('Type or paste at least one VIN.'));
       const input = { fleetId, vins, dryRun, mode: atomic ? 'ATOMIC' : 'PARTIAL' };
       const { summary, rejected } = (await run(addVehicles, { input }).catch(reportOf)).addVehicles;

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { counted, html, t } from './html.js';
+import { count, counted, html, t } from './html.js';
 import { Earlier, Empty, Failure, Time, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { RefusedRows, SaveRefused } from './refused.js';
@@ -12,7 +12,7 @@ const importsQuery = `query Imports($id: ID!, $last: Int, $before: String) {
   fleet(id: $id) {
     imports(last: $last, before: $before) {
       pageInfo { hasPreviousPage startCursor }
-      nodes { id state received created existing rejected: rejectedCount startedAt }
+      nodes { id state received created existing rejected: rejectedCount dryRun failure startedAt }
     }
   }
 }`;
@@ -37,11 +37,11 @@ export function Imports({ fleetId }) {
     <${Earlier} info=${pageInfo} parts=${parts} query=${query} />`;
 }
 
-function Import({ id, state, received, created, existing, rejected, startedAt }) {
+function Import({ id, state, received, created, existing, rejected, dryRun, failure, startedAt }) {
   const [open, setOpen] = useState(false);
   const parts = [
     counted(received, 'row'),
-    t('{count} added', { count: created }),
+    dryRun ? `${t('Would be added')}: ${count(created)}` : t('{count} added', { count: created }),
     existing > 0 && t('{count} already there', { count: existing }),
     rejected > 0 && t('{count} refused', { count: rejected }),
   ];
@@ -50,6 +50,8 @@ function Import({ id, state, received, created, existing, rejected, startedAt })
       <div>
         <p><span class=${`badge ${state.toLowerCase()}`}>${states[state]}</span> <span class="dim"><${Time} at=${startedAt} /></span></p>
         <p>${parts.filter(Boolean).join(' · ')}</p>
+        ${failure && html`<p class="why">${failure}</p>`}
+        ${dryRun && html`<p class="dim">It was only checked. Nothing was stored.</p>`}
       </div>
       ${rejected > 0 && html`<${SaveRefused} importId=${id} name=${`${id}.rejected.csv`} />`}
     </div>

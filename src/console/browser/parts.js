@@ -113,7 +113,8 @@ const blank = html`<span class="blank word" />`;
  */
 export function Page({ title, label, about, actions, back, asked, children }) {
   const waits = asked && !asked.data;
-  const failed = waits && asked.error;
+  // What is gone is no longer shown, although it was read before.
+  const failed = asked?.error && (waits || asked.error.code.endsWith('_NOT_FOUND'));
   const heading = useRef(/** @type {any} */ (null));
   useEffect(() => {
     document.title = title ? `${title} – Fleet Gateway` : 'Fleet Gateway';

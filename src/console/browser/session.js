@@ -71,8 +71,11 @@ export function signOut(why = '') {
   token.value = '';
 }
 
-/** Ends a session whose token the gateway refuses; with a provider, asks to sign in again. */
+/** A page that is younger than this has a new token of the demo. */
+const NEW_MS = 5_000;
+
+/** Asks to sign in again if the gateway refuses the token; the demo's is renewed with the page. */
 export function turnedAway(why) {
-  if (sessionStorage.getItem(KEY) || token.value === demoToken) signOut(why);
+  if (token.value === demoToken && performance.now() > NEW_MS) location.reload();
   else lapsed.value = why;
 }

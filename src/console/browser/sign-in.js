@@ -26,12 +26,14 @@ export function SignIn() {
 const AtOnce = ({ verb, act }) => html`<button type="button" class="primary wide" onClick=${act}>${verb}</button>
   <p class="or"><span>or with a token of your own</span></p>`;
 
-/** A dialog above the page if the session cannot be renewed; forms below it keep their text. */
+const again = html`<p class="row end"><button type="button" class="primary" onClick=${signInAgain}>Sign in again</button></p>`;
+
+/** A dialog above the page if the token is no longer valid; forms below it keep their text. */
 export const Lapsed = () =>
   lapsed.value &&
   html`<${Dialog} title="Sign in again" close=${() => (lapsed.value = '')}>
     <p class="about">${lapsed.value}</p>
-    <div class="row end"><button type="button" class="primary" onClick=${signInAgain}>Sign in again</button></div>
+    ${hasIssuer ? again : html`<${Form} verb=${t('Sign in')} send=${enter} fields=${fields} />`}
   <//>`;
 
 const hint = t('It stays in this tab, and goes to this gateway only.');

@@ -3,7 +3,7 @@ import { ApiError, authorization, dataOf, newId, unreachable } from './api.js';
 import { t } from './languages/language.js';
 import { subscribe } from './live.js';
 import { changed } from './query.js';
-import { readJson, token } from './session.js';
+import { company, readJson } from './session.js';
 
 /** Converts a JSON file of VINs, texts or objects with a `vin`, to CSV, which the gateway reads. Throws ApiError. */
 export async function csvOf(file) {
@@ -81,7 +81,7 @@ addEventListener('beforeunload', (event) => {
 
 // A new company must not see the uploads of the previous one.
 effect(() => {
-  if (token.value) return;
+  void company.value;
   for (const one of uploads.peek().filter(underWay)) one.stop();
   uploads.value = [];
 });

@@ -49,12 +49,10 @@ async function contractsOf(vehicles) {
 export const removeVehicles = (vehicles, done = nothing) =>
   attempt(async () => {
     const goes = [counted(vehicles.length, 'vehicle'), await contractsOf(vehicles)].filter(Boolean);
+    const first = vehicles.slice(0, 5).map(({ vin }) => vin);
     openDialog({
       title: t('Delete {things}?', { things: list.format(goes) }),
-      about: `${vehicles
-        .slice(0, 5)
-        .map(({ vin }) => vin)
-        .join(', ')}${vehicles.length > 5 ? ' …' : ''}. ${t('This cannot be undone.')}`,
+      about: `${first.join(', ')}${vehicles.length > 5 ? ' …' : ''}. ${t('This cannot be undone.')}`,
       verb: t('Delete'),
       danger: true,
       send: async (_, run, tell) => {
