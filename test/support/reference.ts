@@ -353,6 +353,7 @@ const LENGTHS: Record<string, number> = { HOUR: 3_600_000, DAY: 86_400_000 };
 const activity: Field = (_company, { from, to, by, fleetId }, rows) => {
   const length = LENGTHS[by] ?? 0;
   const unitOf = (time: string, unit = length) => Math.floor(Date.parse(time) / unit) * unit;
+  if (to != null && Date.parse(from) >= Date.parse(to)) return refuse('VALIDATION_FAILED');
   const until = Date.parse(to ?? rows.now);
   // An invalid time makes the comparison false.
   if (!(until - unitOf(from) <= 1000 * length)) return refuse('VALIDATION_FAILED');
