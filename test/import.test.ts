@@ -457,3 +457,17 @@ test('a browser that reconnects to an ended import gets 204', async () => {
   const answer = await acme.get(`/imports/${body.importId}/events`, { 'last-event-id': 'ended' });
   expect({ status: answer.status, body: answer.body }).toEqual({ status: 204, body: null });
 });
+
+test('an upload that fails by a fault of ours does not blame its sender', async () => {
+  const [fleet, importId] = [await createFleet(acme), crypto.randomUUID()];
+  await gateway.execute(`create function fail() returns trigger language plpgsql as $$ begin raise 'broken'; end $$`);
+  await gateway.execute('create trigger fail before insert on vehicle for each statement execute function fail()');
+  const { status } = await upload(fleet, newVin(), { query: `?importId=${importId}` });
+  await gateway.execute('drop trigger fail on vehicle; drop function fail()');
+  const { state, failure } = (await acme.get(`/imports/${importId}`)).body;
+  expect({ status, state, failure }).toMatchObject({
+    status: 500,
+    state: 'FAILED',
+    failure: expect.stringMatching('our side'),
+  });
+});

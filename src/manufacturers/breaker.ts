@@ -29,8 +29,8 @@ export class Breaker {
     const now = this.#options.clock();
     if (!this.#open || (!this.#probing && !this.#waits(this.#open, now))) return null;
     const { probeAt, breakMs, kind } = this.#open;
-    // The probe under way may lead to another break.
-    return { until: this.#probing ? now + breakMs : probeAt, kind };
+    // The probe under way may lead to another break, seldom to one as long as an answer named.
+    return { until: this.#probing ? now + Math.min(breakMs, LONGEST_BREAK_MS) : probeAt, kind };
   }
 
   /** Lets a call through that `hold` does not hold; gives whether it is a probe. */
@@ -121,7 +121,8 @@ export function openBreakers(options: BreakerOptions) {
     if (concerns === 'BRAND') breakerOf(brand).failed(kind, probes.brand, answer.retryAfter);
     else breakerOf(brand).inconclusive(probes.brand);
     const failsProvider = concerns === 'PROVIDER' || (concerns === 'BRAND' && probes.provider);
-    if (failsProvider) own.failed(kind, probes.provider, answer.retryAfter);
+    // A break that an answer names for its brand is none of the others.
+    if (failsProvider) own.failed(kind, probes.provider, concerns === 'PROVIDER' ? answer.retryAfter : undefined);
     else own.inconclusive(probes.provider);
     // The provider's faults are not held against a brand.
     if (own.state.breaker !== 'CLOSED') byBrand.clear();

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { Breaker } from '../../src/manufacturers/breaker.ts';
+import { Breaker, openBreakers } from '../../src/manufacturers/breaker.ts';
+import { ProviderError } from '../../src/manufacturers/provider.ts';
 
 test('the pause of a breaker doubles with every failed probe, up to a minute, and is reset by an answer', () => {
   let now = 1_000_000;
@@ -53,4 +54,23 @@ test('a clock that is set back does not lengthen a break', () => {
   expect([breaker.hold(), breaker.state.probeAt]).toEqual([null, null]);
   breaker.failed('TIMEOUT', breaker.enter());
   expect(breaker.hold()).toMatchObject({ until: now + 14_000 });
+});
+
+test('while a probe is under way, others wait for a minute at most, however long a break was named', () => {
+  let now = 1_000_000;
+  const breaker = new Breaker({ breakAfter: 3, probeAfterMs: 2_000, clock: () => now });
+  breaker.failed('BUSY', breaker.enter(), 3_600);
+  now += 3_600_000;
+  breaker.enter();
+  expect(breaker.hold()).toMatchObject({ until: now + 60_000 });
+});
+
+test('a break that an answer names for a brand is none of its provider, whose probe it was', async () => {
+  let now = 1_000_000;
+  const { hold, watch } = openBreakers({ breakAfter: 1, probeAfterMs: 2_000, clock: () => now });
+  const fail = (error: ProviderError) => watch('bmw', () => Promise.reject(error)).catch(() => {});
+  await fail(new ProviderError('TIMEOUT', { concerns: 'PROVIDER' }));
+  now += 2_000;
+  await fail(new ProviderError('BUSY', { concerns: 'BRAND', retryAfter: 3_600 }));
+  expect(hold('audi')?.seconds).toBe(4);
 });

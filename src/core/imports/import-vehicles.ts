@@ -85,10 +85,14 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
     return await reportOf(own, stored, repeated);
   } catch (error) {
     await staging.end().catch(() => {});
-    const failure = error instanceof DomainError ? error.message : 'The upload was cut off.';
+    const isCutOff = error === upload.signal.reason;
+    const ours = isCutOff
+      ? 'The upload was cut off.'
+      : 'Something went wrong on our side. Nothing was stored; send it again.';
+    const failure = error instanceof DomainError ? error.message : ours;
     // If this fails, the import's lease runs out and a worker does the same.
     await failImport(own, run, failure).catch(() => {});
-    throw error === upload.signal.reason ? new ValidationFailed([], failure) : error;
+    throw isCutOff ? new ValidationFailed([], failure) : error;
   } finally {
     release();
   }
