@@ -92,7 +92,8 @@ function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code !== 'invalid_type' && issue.code !== 'invalid_value') return undefined;
   const { input } = issue;
   if (input === null) return 'must not be null';
-  const what = issue.code === 'invalid_type' ? kinds[issue.expected] : `one of ${issue.values.join(', ')}`;
+  const what =
+    issue.code === 'invalid_type' ? (kinds[issue.expected] ?? issue.expected) : `one of ${issue.values.join(', ')}`;
   return input === undefined ? `is required and must be ${what}` : `must be ${what}`;
 }
 

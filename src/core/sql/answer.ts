@@ -88,11 +88,12 @@ export async function readPlanAnswers(
   });
   const newest = rows !== null || plan.fields.some((field) => field.of().primary);
   const { followers } = ctx.services;
-  const shared = rows?.object && followers.isShared(rows.object) ? rows.object : undefined;
-  const read = () => readRows(ctx, text, taken, { long: isLong, rows: looked, newest, isShared: shared !== undefined });
+  const object = rows?.object;
+  const isShared = object !== undefined && followers.isShared(object);
+  const read = () => readRows(ctx, text, taken, { long: isLong, rows: looked, newest, isShared });
   // Without `now`: followers that read the same object at different times share the answer.
   const asked = () => values.map((value, at) => (typeof value === 'object' && value.name === 'now' ? null : taken[at]));
-  const readOnce = () => (shared ? followers.readOf(shared, [text, asked()], read) : read());
+  const readOnce = () => (isShared ? followers.readOf(object, [text, asked()], read) : read());
   const found = text === '' ? [[]] : await readOnce();
   if (found.length < count) {
     const most = MOST_BYTES.toLocaleString('en');
