@@ -105,11 +105,4 @@ export class DeliverWebhooks implements Job {
 }
 
 /** Gives webhooks that are active again what has waited for them. */
-export const resumeWebhooks = ({ open, withBackoff }: Tools): Job => ({
-  run: (signal) =>
-    inTurns(
-      signal,
-      () => findWebhooksToResume(open()),
-      (webhook) => withBackoff(() => resumeWebhookStep(open(), webhook)),
-    ),
-});
+export const resumeWebhooks = (tools: Tools): Job => inTurns(tools, findWebhooksToResume, resumeWebhookStep);

@@ -19,52 +19,68 @@ export interface Tools {
 
 /** So many failures in a round are no single company's fault. */
 const MOST_FAILURES = 3;
-
-/** Does a step of each in turn, so that none waits for another, until none has more; a company that fails is left out. */
-export async function inTurns<T extends { company: string }>(
-  signal: AbortSignal,
-  find: () => Promise<readonly T[]>,
-  step: (one: T) => Promise<boolean>,
-): Promise<null> {
-  const failures = new Map<string, unknown>();
-  const ended = () => signal.aborted || failures.size === MOST_FAILURES;
-  for (let left = true; left && !ended(); ) {
-    left = false;
-    for (const one of await find()) {
-      if (ended() || failures.has(one.company)) continue;
-      try {
-        left = (await step(one)) || left;
-      } catch (error) {
-        failures.set(one.company, error);
-      }
-    }
-  }
-  for (const error of failures.values()) throw error;
-  return null;
-}
-
 /** A company whose step failed is left out for this time. */
 const HELD_MS = 10_000;
 
-type CompanyStep = (ctx: Context, company: string) => Promise<unknown>;
-
-/** Does a step for each company, whichever fail. Gives how many steps were done, and whether a company has more to do. */
-export function stepOfEach({ withBackoff, onError }: Omit<Tools, 'open'>, step: CompanyStep) {
+/** Begins rounds of steps. A step gives what is left to do, or null where its company is left out or just failed. */
+function rounds(onError: Tools['onError']) {
   const heldUntil = new Map<string, number>();
-  async function round(ctx: Context, companies: readonly string[], signal: AbortSignal) {
-    let [done, failures, more] = [0, 0, false];
-    for (const company of companies) {
-      if (signal.aborted || (heldUntil.get(company) ?? 0) > performance.now()) continue;
+  return () => {
+    let failures = 0;
+    return async <R>(company: string, step: () => Promise<R>): Promise<{ left: R } | null> => {
+      if ((heldUntil.get(company) ?? 0) > performance.now()) return null;
       try {
-        more = Boolean(await step(ctx, company)) || more;
-        done += 1;
+        const left = await step();
         heldUntil.delete(company);
+        return { left };
       } catch (error) {
         heldUntil.set(company, performance.now() + HELD_MS);
         failures += 1;
         if (failures === MOST_FAILURES) throw error;
         onError(error);
+        return null;
       }
+    };
+  };
+}
+
+/** Does a step of each in turn, so that none waits for another, until none has more; a company that fails is left out. */
+export function inTurns<T extends { company: string }>(
+  { open, withBackoff, onError }: Tools,
+  find: (ctx: Context) => Promise<readonly T[]>,
+  step: (ctx: Context, one: T) => Promise<boolean>,
+): Job {
+  const begin = rounds(onError);
+  return {
+    async run(signal) {
+      const ctx = open();
+      for (let more = true; more && !signal.aborted; ) {
+        more = false;
+        const attempt = begin();
+        for (const one of await find(ctx)) {
+          if (signal.aborted) break;
+          const done = await attempt(one.company, () => withBackoff(() => step(ctx, one)));
+          more ||= done?.left ?? false;
+        }
+      }
+      return null;
+    },
+  };
+}
+
+type CompanyStep = (ctx: Context, company: string) => Promise<unknown>;
+
+/** Does a step for each company, whichever fail. Gives how many steps were done, and whether a company has more to do. */
+export function stepOfEach({ withBackoff, onError }: Omit<Tools, 'open'>, step: CompanyStep) {
+  const begin = rounds(onError);
+  async function round(ctx: Context, companies: readonly string[], signal: AbortSignal) {
+    let [done, more] = [0, false];
+    const attempt = begin();
+    for (const company of companies) {
+      if (signal.aborted) break;
+      const one = await attempt(company, () => step(ctx, company));
+      if (one) done += 1;
+      more ||= Boolean(one?.left);
     }
     return { done, more };
   }

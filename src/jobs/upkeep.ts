@@ -43,20 +43,12 @@ export function upkeep({ open, withBackoff, onError }: Tools): Job {
 }
 
 /** Deletes what large fleets leave behind. */
-export function deleteFleets({ open, withBackoff }: Tools): Job {
-  return {
-    run(signal) {
-      const ctx = open();
-      const places = new Map<string, string>();
-      return inTurns(
-        signal,
-        () => findFleetsInDeletion(ctx),
-        async (fleet) => {
-          const after = await withBackoff(() => deleteFleetStep(ctx, fleet, places.get(fleet.id)));
-          if (after !== null) places.set(fleet.id, after);
-          return after !== null;
-        },
-      );
-    },
-  };
+export function deleteFleets(tools: Tools): Job {
+  const places = new Map<string, string>();
+  return inTurns(tools, findFleetsInDeletion, async (ctx, fleet) => {
+    const after = await deleteFleetStep(ctx, fleet, places.get(fleet.id));
+    if (after === null) places.delete(fleet.id);
+    else places.set(fleet.id, after);
+    return after !== null;
+  });
 }

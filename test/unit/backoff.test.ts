@@ -122,23 +122,39 @@ test('a company whose step fails is left out for ten seconds, and many that fail
   expect(await run(['d', 'e', 'f', 'g'])).toEqual({ done: 1, more: false });
 });
 
-test('a company whose step fails delays no other; the error ends the run, or that of the third company', async () => {
-  const left: Record<string, number> = { a: 2, b: 1, c: 3, d: 1, e: 1 };
+test('companies whose steps fail keep no later one from its turn, in this run or the next', async () => {
+  const pass = holdClock();
+  const left: Record<string, number> = { a: 2, b: 2, c: 2, d: 2, e: 1 };
   const broken = new Set(['a']);
+  const failed: unknown[] = [];
+  const tools: Tools = {
+    open: () => ({}) as Context,
+    withBackoff: (step) => step(),
+    onError: (error) => void failed.push(error),
+  };
   const find = async () => Object.keys(left).flatMap((company) => (left[company] ? [{ company }] : []));
-  const run = () =>
-    inTurns(new AbortController().signal, find, async ({ company }) => {
-      if (broken.has(company)) throw company;
-      left[company] = (left[company] ?? 0) - 1;
-      return left[company] > 0;
-    });
-  await expect(run()).rejects.toBe('a');
+  const job = inTurns(tools, find, async (_, { company }) => {
+    if (broken.has(company)) throw company;
+    left[company] = (left[company] ?? 0) - 1;
+    return left[company] > 0;
+  });
+  const run = () => job.run(new AbortController().signal);
+  expect(await run()).toBeNull();
   expect(left).toEqual({ a: 2, b: 0, c: 0, d: 0, e: 0 });
-  for (const company of 'bcde') left[company] = 1;
+  expect(failed).toEqual(['a']);
+
+  pass(10_000);
+  for (const company of 'bcd') left[company] = 2;
   for (const company of 'bc') broken.add(company);
-  await expect(run()).rejects.toBe('a');
-  expect(left).toMatchObject({ d: 1, e: 1 });
+  // Three failures may be everybody's: the run ends, and the next one leaves these companies out.
+  await expect(run()).rejects.toBe('c');
+  expect(left).toMatchObject({ d: 2 });
+  expect(await run()).toBeNull();
+  expect(left).toEqual({ a: 2, b: 2, c: 2, d: 0, e: 0 });
+  expect(failed).toEqual(['a', 'a', 'b']);
+
   broken.clear();
+  pass(10_000);
   expect(await run()).toBeNull();
   expect(Object.values(left)).toEqual([0, 0, 0, 0, 0]);
 });
