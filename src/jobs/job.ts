@@ -80,7 +80,7 @@ export function stepOfEach({ withBackoff, onError }: Omit<Tools, 'open'>, step: 
       if (signal.aborted) break;
       const one = await attempt(company, () => step(ctx, company));
       if (one) done += 1;
-      more ||= Boolean(one?.left);
+      if (one?.left) more = true;
     }
     return { done, more };
   }

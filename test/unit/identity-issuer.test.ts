@@ -129,6 +129,23 @@ describe('Issuer: a new key with an old id', () => {
     await expect(companyOf(authenticator, old)).rejects.toMatchObject(unauthenticated);
   });
 
+  test('is noticed by every token that is verified while another has the keys read', async () => {
+    const authenticator = await open();
+    await companyOf(authenticator, issuer.sign());
+    const { kid } = issuer.keys[0] as SigningKey;
+    issuer.keys = [{ ...makeKey('ES256'), kid }];
+    const tokens = Array.from({ length: 400 }, (_, sub) => issuer.sign({ sub: `user-${sub}` }));
+    const companies = await Promise.all(
+      tokens.map(async (token, place) => {
+        // One after the other, so that some are being verified when the keys have just been read.
+        for (let turns = 0; turns < place; turns++) await new Promise(setImmediate);
+        return companyOf(authenticator, token).catch(String);
+      }),
+    );
+    expect(new Set(companies)).toEqual(new Set(['acme']));
+    expect(issuer.jwksFetches).toBe(2);
+  });
+
   test('is not looked for in vain while the issuer is out of reach: the signature is wrong', async () => {
     const authenticator = await open();
     await companyOf(authenticator, issuer.sign());

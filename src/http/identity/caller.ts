@@ -63,7 +63,7 @@ function bearerToken(authorization: string): string {
   return token;
 }
 
-type Keys = Pick<IssuerKeys, 'find' | 'haveChanged'>;
+type Keys = Pick<IssuerKeys, 'find' | 'watch'>;
 
 /** The claims of a verified token; throws Unauthenticated, or Unavailable where the keys cannot be read. */
 async function verifiedClaims(token: string, keys: Keys, options: JWTVerifyOptions): Promise<JWTPayload> {
@@ -84,7 +84,8 @@ async function verifiedClaims(token: string, keys: Keys, options: JWTVerifyOptio
 }
 
 /** Verifies a token, again if the issuer has changed its keys without new ids. */
-async function verifyWithFreshKeys(token: string, { find, haveChanged }: Keys, options: JWTVerifyOptions) {
+async function verifyWithFreshKeys(token: string, { find, watch }: Keys, options: JWTVerifyOptions) {
+  const haveChanged = watch();
   try {
     return await verifyWithAnyKey(token, find, options);
   } catch (error) {

@@ -30,7 +30,7 @@ export async function openDevelopmentIdentity(config: Config) {
     issuer: ISSUER,
     audience: AUDIENCE,
     find: async () => verifyingKey,
-    haveChanged: async () => false,
+    watch: () => async () => false,
     /** A signed token; throws TypeError for a time span that cannot be read. */
     issue: async ({ company, scope, expiresIn = '30 days' }: TokenClaims) =>
       new SignJWT({ [config.AUTH_COMPANY_CLAIM]: company, ...(scope !== undefined && { scope }) })

@@ -51,11 +51,18 @@ export class IssuerKeys {
     }
   };
 
-  /** Whether the issuer publishes other keys than before, when a signature is wrong: it may have given a new key an old id. */
-  readonly haveChanged = async (): Promise<boolean> => {
-    const before = this.#known?.text;
-    const fresh = await this.#readAgain().catch(() => null);
-    return fresh !== null && fresh.text !== before;
+  /**
+   * Notes the known keys before a token is verified; if its signature is wrong, the result tells whether the issuer
+   * publishes others since: it may have given a new key an old id.
+   */
+  readonly watch = (): (() => Promise<boolean>) => {
+    const before = this.#known;
+    return async () => {
+      // Another token may have had them read meanwhile.
+      if (this.#known?.text !== before?.text) return true;
+      const fresh = await this.#readAgain().catch(() => null);
+      return fresh !== null && fresh.text !== before?.text;
+    };
   };
 
   /** Reads the keys, or gives null if that was done for another token just now. */
