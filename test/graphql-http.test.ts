@@ -11,7 +11,7 @@ import {
 } from 'graphql';
 import { describe, expect, test, vi } from 'vitest';
 import { RateLimited } from '../src/core/errors.ts';
-import type { Json } from './support/client.ts';
+import type { Answer, Json } from './support/client.ts';
 import { unknownId } from './support/factories.ts';
 import { startGateway, testIssuer } from './support/gateway.ts';
 
@@ -167,6 +167,74 @@ describe('statuses', () => {
     }
   });
 
+  const bodies = (members: Record<string, string>): Record<string, () => Promise<Answer>> => {
+    const form = `${new URLSearchParams(members)}`;
+    const { query = '', variables = 'null' } = members;
+    const post = (type: string, body: string) => () => acme.post('/graphql', body, { 'content-type': type });
+    return {
+      GET: () => acme.get(`/graphql?${form}`),
+      form: post('application/x-www-form-urlencoded', form),
+      JSON: post('application/graphql+json', `{"query":${JSON.stringify(query)},"variables":${variables}}`),
+      ...(members.variables === undefined && { text: post('application/graphql; charset=utf-8', query) }),
+    };
+  };
+
+  test('each form of a request gives the same answer', async () => {
+    const query = '{ fleets(first: 1) { totalCount } } # ? & = + ü';
+    for (const [form, send] of Object.entries(bodies({ query }))) {
+      const { status, body } = await send();
+      expect([form, status, body.data]).toEqual([form, 200, { fleets: { totalCount: expect.any(Number) } }]);
+    }
+    const wrong = ['7', '[1]', '"x"', '{', '{"first":1}'];
+    for (const variables of wrong) {
+      for (const [form, send] of Object.entries(
+        bodies({ query: 'query ($n: Int) { fleets(first: $n) { totalCount } }', variables }),
+      )) {
+        const { status, body } = await send();
+        const { message, extensions } = body.errors?.[0] ?? {};
+        const told = { form, status, code: extensions?.code, message };
+        if (variables === '{"first":1}') expect(told).toMatchObject({ status: 200 });
+        else if (variables === '{')
+          expect(told).toMatchObject({
+            status: 400,
+            code: 'MALFORMED_JSON',
+            message: expect.stringContaining('is not JSON'),
+          });
+        else
+          expect(told).toMatchObject({
+            status: 400,
+            code: 'VALIDATION_FAILED',
+            message: 'variables: must be an object',
+          });
+      }
+    }
+    expect(
+      codesOf(await acme.post('/graphql', 'query=%ff', { 'content-type': 'application/graphql; charset=latin1' })),
+    ).toEqual(['UNSUPPORTED_MEDIA_TYPE']);
+  });
+
+  /** The Accept headers of Apollo Client 4 and 3, urql, graphql-request, and of Relay with fetch. */
+  test.each([
+    ['application/graphql-response+json,application/json;q=0.9', RESPONSE],
+    ['application/graphql-response+json, application/json;q=0.9, multipart/mixed;q=0.8', RESPONSE],
+    ['multipart/mixed;deferSpec=20220824,application/graphql-response+json,application/json;q=0.9', RESPONSE],
+    [
+      'application/graphql-response+json, application/graphql+json, application/json, text/event-stream, multipart/mixed',
+      RESPONSE,
+    ],
+    ['application/graphql-response+json, application/json', RESPONSE],
+    ['application/json, */*;q=0.5', 'application/json'],
+    ['*/*', 'application/json'],
+    ['application/json;q=0.2, application/graphql-response+json;q=0.1', 'application/json'],
+    ['application/json; charset=utf-8', 'application/json'],
+  ])('clients that accept %s get %s', async (accept, type) => {
+    for (const answer of [
+      await ask('{ __typename }', { accept }),
+      await acme.get('/graphql?query={__typename}', { accept }),
+    ])
+      expect([answer.status, answer.headers.get('content-type')?.split(';')[0]]).toEqual([200, type]);
+  });
+
   test('queries may come by GET, mutations not', async () => {
     const url = (query: string) => `/graphql?query=${encodeURIComponent(query)}`;
     expect(await acme.get(url('{ fleets { totalCount } }'))).toMatchObject({ status: 200 });
@@ -245,7 +313,7 @@ describe('statuses', () => {
       const answer = await ask('{ __typename }', { accept });
       expect({ status: answer.status, accept: answer.headers.get('accept') }).toEqual({
         status: 406,
-        accept: 'application/graphql-response+json, application/json, multipart/mixed, text/event-stream',
+        accept: 'application/json, application/graphql-response+json, text/event-stream, multipart/mixed',
       });
     },
   );

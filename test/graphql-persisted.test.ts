@@ -22,10 +22,9 @@ let count = 0;
 /** A document that no client has sent before. */
 const newText = () => `query Named${process.pid}x${count++} { manufacturers { id } }`;
 
-/** Ways to send a request: answered directly, or by Yoga. */
+/** Ways to send a request, and to be answered. */
 const ways: Record<string, (client: Client, body: Json) => Promise<Json>> = {
   directly: (client, body) => client.post('/graphql', body, { accept: RESPONSE }),
-  'by Yoga': (client, body) => client.post('/graphql', body, { accept: `${RESPONSE}, ${RESPONSE};q=0.9` }),
   'by GET': (client, body) => client.get(`/graphql?${inAddress(body)}`, { accept: RESPONSE }),
   'as a form': (client, body) =>
     client.post('/graphql', inAddress(body), { accept: RESPONSE, 'content-type': 'application/x-www-form-urlencoded' }),

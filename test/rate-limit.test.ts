@@ -79,36 +79,35 @@ describe('RATE_LIMIT_PER_MINUTE', () => {
 });
 
 describe('GraphQL', () => {
-  const ask = async (company: string, first: number, accept: string) =>
+  const ask = async (company: string, first: number) =>
     (await twins[0].as(company)).post(
       '/graphql',
       { query: `{ fleets(first: ${first}) { nodes { vehicles(first: 100) { nodes { id } } } } }` },
-      { accept },
+      { accept: RESPONSE },
     );
-  const ways = { directly: RESPONSE, 'by Yoga': `${RESPONSE}, ${RESPONSE};q=0.9` };
 
-  test.each(Object.entries(ways))('counts by cost: one for each 1,000 possible objects, %s', async (way, accept) => {
-    const company = `umbrella ${way}`;
-    const small = await ask(company, 1, accept);
+  test('counts by cost: one for each 1,000 possible objects', async () => {
+    const company = 'umbrella';
+    const small = await ask(company, 1);
     expect([small.body.extensions.cost.requestedQueryCost, leftIn(small)]).toEqual([103, 19]);
-    const big = await ask(company, 100, accept);
+    const big = await ask(company, 100);
     expect([big.body.extensions.cost.requestedQueryCost, leftIn(big)]).toEqual([10_201, 19 - 11]);
-    const refused = await ask(company, 100, accept);
+    const refused = await ask(company, 100);
     expect(refused).toMatchObject({ status: 429, body: { errors: [{ extensions: { code: 'RATE_LIMITED' } }] } });
     expect(refused.body).not.toHaveProperty('data');
     expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
     // The refused operation cost one request only.
-    expect(leftIn(await ask(company, 1, accept))).toBe(6);
+    expect(leftIn(await ask(company, 1))).toBe(6);
   });
 
   test('an operation above the limit of a minute is executed once', async () => {
-    const { status, body, headers } = await ask('stark', 400, RESPONSE);
+    const { status, body, headers } = await ask('stark', 400);
     expect([status, body.extensions.cost.requestedQueryCost, headers.get('ratelimit-policy')]).toEqual([
       200,
       40_801,
       '"company";q=20;w=60',
     ]);
-    expect(await ask('stark', 1, RESPONSE)).toMatchObject({ status: 429 });
+    expect(await ask('stark', 1)).toMatchObject({ status: 429 });
   });
 });
 

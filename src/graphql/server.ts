@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { MethodNotAllowed, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
 import { preferredOf } from '../http/accept.ts';
-import { isJson, jsonReader, readIdempotencyKey } from '../http/body.ts';
+import { isJson, jsonReader, parseJson, readIdempotencyKey, textReader } from '../http/body.ts';
 import { closedOf } from '../http/connections/closed.ts';
 import { type HttpServices, localsOf, openContext, payerOf } from '../http/request-context.ts';
 import type { OperationRequest } from './execution/context.ts';
@@ -9,7 +9,7 @@ import { errorResult } from './execution/errors.ts';
 import { GRAPHIQL_ASSETS_PATH, sendGraphiql, sendGraphiqlAsset } from './transport/graphiql.ts';
 import { answerPlainJson, GRAPHQL_RESPONSE_TYPE, sendGraphqlResult } from './transport/plain-json.ts';
 import { readUpload } from './transport/upload.ts';
-import { ANSWER_TYPES, yogaHandler } from './transport/yoga.ts';
+import { ANSWER_TYPES, RESULT_TYPES, yogaHandler } from './transport/yoga.ts';
 
 const PATH = '/graphql';
 
@@ -23,18 +23,21 @@ const PROOFS = ['authorization', 'x-graphql-yoga-csrf', 'apollo-require-prefligh
 export function graphqlApi(services: HttpServices): RequestHandler {
   const { config } = services;
   const readJson = jsonReader(config.LIMIT_JSON_BYTES);
-  const answerByYoga = yogaHandler(services);
+  const readText = textReader(config.LIMIT_JSON_BYTES);
+  const answerByYoga = yogaHandler();
 
   async function handle(req: Request, res: Response): Promise<unknown> {
     try {
       if (config.GRAPHIQL && isBrowser(req)) return await sendGraphiql(services, req, res);
       requirePreflight(req);
-      const exchange = { request: await openRequest(services, req, res) };
+      const request = await openRequest(services, req, res);
       requireMethod(req);
-      if (req.method === 'POST') await readBody(req, res);
-      if (await answerPlainJson(req, res, exchange)) return;
+      const exchange = { request, sent: await readOperation(req, res) };
       // Before the operation: Yoga would execute it and only then find no form for the answer.
-      if (!preferredOf(req, ANSWER_TYPES)) return sendNotAcceptable(res);
+      const type = preferredOf(req, RESULT_TYPES);
+      if (!type && !preferredOf(req, ANSWER_TYPES))
+        return void res.status(406).set('Accept', ANSWER_TYPES.join(', ')).end();
+      if (type?.endsWith('json') && (await answerPlainJson(res, type, exchange))) return;
       await answerByYoga(req, res, exchange);
     } catch (error) {
       if (res.headersSent) return void res.destroy();
@@ -43,12 +46,13 @@ export function graphqlApi(services: HttpServices): RequestHandler {
     }
   }
 
-  /** Reads the body into `req.body` for every transport: JSON, or a multipart request up to its first file. */
-  async function readBody(req: Request, res: Response): Promise<void> {
-    if (isJson(req.headers['content-type'])) req.body = await readJson(req, res);
-    else if (req.is('multipart/form-data')) await readUpload(req, res, config.LIMIT_JSON_BYTES);
-    else return;
-    req.body = operationIn(req.body);
+  /** The operation in the address or the body, of a multipart request up to its first file. */
+  async function readOperation(req: Request, res: Response): Promise<object> {
+    if (req.method === 'GET') return operationInForm(req.originalUrl.split(/\?(.*)/s)[1]);
+    if (isJson(req.headers['content-type'])) return operationIn(await readJson(req, res));
+    if (req.is('multipart/form-data')) return operationIn(await readUpload(req, res, config.LIMIT_JSON_BYTES));
+    const text = await readText(req, res);
+    return req.is('application/graphql') ? { query: text } : operationInForm(text);
   }
 
   return (req, res, next) => {
@@ -74,10 +78,6 @@ async function openRequest(services: HttpServices, req: Request, res: Response):
   };
 }
 
-function sendNotAcceptable(res: Response): void {
-  res.status(406).set('Accept', ANSWER_TYPES.join(', ')).end();
-}
-
 /** graphql-sse begins its single connection mode by PUT. */
 function requireMethod({ method }: Request): void {
   if (method === 'GET' || method === 'POST') return;
@@ -95,6 +95,19 @@ function requirePreflight(req: Request): void {
     throw new ValidationFailed([], message);
   }
   if (!KNOWN.test(type)) throw new UnsupportedMediaType('Send JSON, with the header Content-Type: application/json.');
+}
+
+/** The operation of a form, or of a query string. Throws MalformedJson. */
+function operationInForm(form: string | undefined): Record<string, unknown> {
+  const members = new URLSearchParams(form);
+  const text = (name: string) => members.get(name) || null;
+  const json = (name: string) => parseJson(text(name) ?? 'null', `The parameter "${name}"`);
+  return {
+    query: text('query'),
+    operationName: text('operationName'),
+    variables: json('variables'),
+    extensions: json('extensions'),
+  };
 }
 
 const MEMBERS = ['query', 'variables', 'operationName', 'extensions'];

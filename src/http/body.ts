@@ -82,23 +82,33 @@ const utf8 = new TextDecoder();
 const MOST_MEMBERS = 1000;
 
 /**
- * Makes the reader of JSON bodies of at most `limit` bytes; undefined without a body. With an Idempotency-Key,
- * `localsOf(res).digest` is the body's hash. Throws UnsupportedMediaType, PayloadTooLarge and MalformedJson.
+ * Makes the reader of bodies of text of at most `limit` bytes. With an Idempotency-Key, `localsOf(res).digest` is the
+ * body's hash. Throws UnsupportedMediaType, PayloadTooLarge and MalformedJson.
  */
-export function jsonReader(limit: number): (req: Request, res: Response) => Promise<unknown> {
+export function textReader(limit: number): (req: Request, res: Response) => Promise<string> {
   const readEncoded = encodedReader(limit);
+  return async (req, res) => {
+    const { 'content-length': length, 'transfer-encoding': chunked, 'content-type': type } = req.headers;
+    if (OTHER_CHARSET.test(type ?? '')) throw new UnsupportedMediaType('Send text in UTF-8.');
+    const isPlain = !chunked && !req.headers['content-encoding'];
+    if (isPlain && Number(length ?? 0) > limit) throw tooLarge(limit);
+    const bytes = isPlain ? await readWhole(req) : await readEncoded(req, res);
+    // The decoder would replace what is not UTF-8.
+    if (!isUtf8(bytes)) throw new MalformedJson('The body holds bytes that are not UTF-8.');
+    if (req.headers['idempotency-key']) localsOf(res).digest = hash('sha256', bytes);
+    return utf8.decode(bytes);
+  };
+}
+
+/** Makes the reader of JSON bodies, like textReader; undefined without a body. */
+export function jsonReader(limit: number): (req: Request, res: Response) => Promise<unknown> {
+  const readText = textReader(limit);
   return async (req, res) => {
     const { 'content-length': length, 'transfer-encoding': chunked, 'content-type': type } = req.headers;
     if (!chunked && Number(length ?? 0) === 0) return undefined;
     if (!isJson(type)) throw new UnsupportedMediaType('Send JSON, with the header Content-Type: application/json.');
-    if (OTHER_CHARSET.test(type ?? '')) throw new UnsupportedMediaType('Send JSON in UTF-8.');
-    const isPlain = !chunked && !req.headers['content-encoding'];
-    if (isPlain && Number(length) > limit) throw tooLarge(limit);
-    const bytes = isPlain ? await readWhole(req) : await readEncoded(req, res);
-    // The decoder would replace what is not UTF-8.
-    if (!isUtf8(bytes)) throw new MalformedJson('The body is not JSON: it holds bytes that are not UTF-8.');
-    if (req.headers['idempotency-key']) localsOf(res).digest = hash('sha256', bytes);
-    const body = bytes.length === 0 ? {} : parsed(utf8.decode(bytes));
+    const text = await readText(req, res);
+    const body = text === '' ? {} : parseJson(text, 'The body');
     if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
     if (Object.keys(body).length <= MOST_MEMBERS) return body;
     throw new PayloadTooLarge(`The body has more than ${MOST_MEMBERS} members.`);
@@ -142,11 +152,12 @@ function bodyErrorOf(error: unknown, limit: number): unknown {
   return new UnsupportedMediaType(`The body is encoded in a way that is not understood: ${error.message}.`);
 }
 
-function parsed(text: string): unknown {
+/** Throws MalformedJson, which calls the text by this name. */
+export function parseJson(text: string, name: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new MalformedJson(`The body is not JSON: ${(error as Error).message}.`);
+    throw new MalformedJson(`${name} is not JSON: ${(error as Error).message}.`);
   }
 }
 

@@ -80,7 +80,7 @@ interface Way {
   form?: true;
   socket?: true;
 }
-/** Transports: POST; POST that only Yoga handles; GET; a stream of one event; a form; WebSocket. */
+/** Transports: POST; POST with two types; GET; a stream of one event; a form; WebSocket. */
 const ways: readonly Way[] = [
   { name: 'POST', accept: (type) => type },
   { name: 'POST, any of two', accept: (type) => `${type}, ${type};q=0.9` },

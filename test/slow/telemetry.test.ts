@@ -34,7 +34,7 @@ async function asCaller(send: (headers: { traceparent: string }) => Promise<unkn
 }
 
 const query = 'query Mine { fleets { totalCount nodes { id } } }';
-/** GraphQL requests that are answered directly, and by Yoga. */
+/** GraphQL requests by their method. */
 const ways: [string, (acme: Client, headers: Record<string, string>) => Promise<unknown>][] = [
   ['POST', (acme, headers) => acme.post('/graphql', { query }, headers)],
   ['GET', (acme, headers) => acme.get(`/graphql?query=${encodeURIComponent(query)}`, headers)],

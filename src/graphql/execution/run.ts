@@ -23,7 +23,10 @@ import type { GraphqlVariables } from './selected.ts';
 import { readVariables } from './variables.ts';
 
 /** Any object: zod's records would lose a member `__proto__`. */
-const object = z.custom<Record<string, unknown>>((value) => value instanceof Object && !Array.isArray(value));
+const object = z.custom<Record<string, unknown>>(
+  (value) => value instanceof Object && !Array.isArray(value),
+  'must be an object',
+);
 const operationParams = z.object({
   query: z.string().nullish(),
   variables: object.nullish(),

@@ -9,8 +9,8 @@ import { REPLAYED } from '../../http/body.ts';
 import { piecesOf, tornForm } from '../../http/multipart.ts';
 import { type AnswerHead, localsOf } from '../../http/request-context.ts';
 
-/** Reads a multipart request up to its first file into `req.body`; the resolver of the mutation reads the file. */
-export async function readUpload(req: Request, res: Response, maxFieldSize: number): Promise<void> {
+/** Reads the operation of a multipart request, up to its first file, which the resolver of the mutation reads. */
+export async function readUpload(req: Request, res: Response, maxFieldSize: number): Promise<unknown> {
   // An unread file must not hold the connection after the answer.
   res.once('finish', () => {
     req.unpipe();
@@ -18,13 +18,10 @@ export async function readUpload(req: Request, res: Response, maxFieldSize: numb
   });
   try {
     // Core bounds the file, as for REST.
-    req.body = await processRequest(formOf(req), res, { maxFieldSize, maxFiles: 1 });
+    return await processRequest(formOf(req), res, { maxFieldSize, maxFiles: 1 });
   } catch (error) {
     throw tornForm(error);
   }
-  // Yoga takes the request for JSON whose body is parsed.
-  req.headers['content-type'] = 'application/json';
-  delete req.headers['content-length'];
 }
 
 /** The members of a request that processRequest uses, with checks before its parser's fields are taken. */

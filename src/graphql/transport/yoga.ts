@@ -3,37 +3,40 @@ import { type ExecutionResult, parse } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import { ValidationFailed } from '../../core/errors.ts';
 import { loadedOnce } from '../../http/assets.ts';
-import type { HttpServices } from '../../http/request-context.ts';
 import type { OperationRequest } from '../execution/context.ts';
 import { publicResult } from '../execution/errors.ts';
 import { isResultStream, type OperationResult, type ResultStream, runOperation } from '../execution/run.ts';
 
 export interface GraphqlExchange {
   request: OperationRequest;
+  /** The operation as it was sent. */
+  sent: object;
   outcome?: OperationResult;
 }
 
 type YogaPlugin = Plugin<{ exchange: GraphqlExchange }, { exchange: GraphqlExchange }>;
 
-/** Answers by Yoga, which reads GET and other forms of a request, and writes SSE and other forms of an answer. */
-export function yogaHandler(services: HttpServices) {
-  const load = loadedOnce(() => openYoga(services));
+/** Answers by Yoga, which writes SSE and multipart answers. */
+export function yogaHandler() {
+  const load = loadedOnce(openYoga);
   return async (req: Request, res: Response, exchange: GraphqlExchange): Promise<void> => {
     // Yoga would answer an invalid URL with its stack.
     if (!URL.canParse(`${req.protocol}://${req.headers.host || 'localhost'}${req.originalUrl}`)) {
       throw new ValidationFailed([], 'The Host header and the address make no URL.');
     }
+    // The body has been read, and Yoga would wait for it.
+    if (req.method === 'POST') req.body = { query: '' };
     await (await load())(req, res, { exchange });
   };
 }
 
-async function openYoga({ config }: HttpServices) {
+async function openYoga() {
   // Loaded at first use: it is a fifth of all modules, and few requests need it.
   const { createYoga } = await import('graphql-yoga');
   return createYoga<{ exchange: GraphqlExchange }>({
     graphqlEndpoint: '/graphql',
     plugins: [running],
-    maxRequestBodySize: config.LIMIT_JSON_BYTES,
+    maxRequestBodySize: false,
     parserAndValidationCache: false,
     maskedErrors: false,
     batching: false,
@@ -48,13 +51,9 @@ async function openYoga({ config }: HttpServices) {
 /** Yoga parses this in place of a document that has been run. */
 const NOTHING = parse('subscription { nothing }');
 
-/** The media types of answers. */
-export const ANSWER_TYPES = [
-  'application/graphql-response+json',
-  'application/json',
-  'multipart/mixed',
-  'text/event-stream',
-] as const;
+/** The media types of a single result; clients that take any get the first. */
+export const RESULT_TYPES = ['application/json', 'application/graphql-response+json', 'text/event-stream'] as const;
+export const ANSWER_TYPES = [...RESULT_TYPES, 'multipart/mixed'] as const;
 
 /** `runOperation` gives the result in place of Yoga's own steps, which a subscription passes to be written as events. */
 const running: YogaPlugin = {
@@ -62,7 +61,7 @@ const running: YogaPlugin = {
     // Yoga demands a text, which a hash may replace.
     setParams({ ...params, query: params.query ?? '' });
     setParamsHandler(async (payload) => {
-      const outcome = exchange.outcome ?? (await runOperation(payload.params, exchange.request));
+      const outcome = exchange.outcome ?? (await runOperation(exchange.sent, exchange.request));
       exchange.outcome = outcome;
       if (isResultStream(outcome)) return paramsHandler({ ...payload, params: { query: '' } });
       return typeof outcome === 'string' ? ({ stringify: () => outcome } as ExecutionResult) : outcome;
