@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createClient, type Client as SseClient } from 'graphql-sse';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { followEligibilityChanges, followImportChanges } from '../src/core/following/subscriptions.ts';
 import type { Client, Json } from './support/client.ts';
@@ -201,6 +201,49 @@ test('after missing notifications, missed answers are read', async () => {
   changes.emit('missed');
   expect(await answers.next()).toMatchObject({ value: { vin: vehicle.vin, eligibility: { status: 'ELIGIBLE' } } });
   client.abort();
+});
+
+test('answers whose news are missed while missed answers are read are told, too', async () => {
+  const client = await gateway.as('missing twice');
+  const fleet = await createFleet(client);
+  const ctx = contextOf(gateway.services, 'test', {
+    company: 'missing twice',
+    subject: '',
+    scopes: null,
+    expiresAt: Number.POSITIVE_INFINITY,
+  });
+  const end = new AbortController();
+  const answers = await followEligibilityChanges(ctx, { fleetId: fleet.id }, end.signal);
+  changes.removeAllListeners('eligibility');
+  const verified = async () => {
+    const [vehicle] = await addVehicles(client, [newVin()], fleet);
+    await expect
+      .poll(async () => (await client.get(`/vehicles/${vehicle.id}`)).body.eligibility.status)
+      .toBe('ELIGIBLE');
+    return vehicle.vin;
+  };
+  const first = await verified();
+  const { database } = gateway.services;
+  const send = database.send.bind(database);
+  const [read, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const spy = vi.spyOn(database, 'send').mockImplementation(async (text, values) => {
+    const rows = await send(text, values);
+    if (!text.includes("coalesce(verified_at, 'infinity'")) return rows;
+    read.resolve();
+    await answered.promise;
+    return rows;
+  });
+  onTestFinished(() => spy.mockRestore());
+  changes.emit('missed');
+  const told = answers.next();
+  await read.promise;
+  const second = await verified();
+  changes.emit('missed');
+  answered.resolve();
+  const vins = [(await told).value?.vin];
+  while (!vins.includes(second)) vins.push((await answers.next()).value?.vin);
+  expect(new Set(vins)).toEqual(new Set([first, second]));
+  end.abort();
 });
 
 test('importProgress sends at most ten states a second', async () => {

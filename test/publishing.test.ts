@@ -4,7 +4,7 @@ import { contextOf } from '../src/core/context.ts';
 import { findCompaniesToPublish } from '../src/core/events/log.ts';
 import type { Client, Json } from './support/client.ts';
 import { openStream } from './support/event-stream.ts';
-import { createFleet } from './support/factories.ts';
+import { addVehicle, createFleet } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
 import { WebhookReceiver } from './support/webhook-receiver.ts';
@@ -183,10 +183,43 @@ test('a company whose events cannot be published delays no other company, and is
     for (const client of clients) await createFleet(client);
     await until(async () => (await unpublished()).join() === 'broken');
   }
+  // More than one look at the unpublished events finds.
+  await gateway.execute(`insert into event (company, type, actor, at, data) select company, type, actor, at, data
+    from event, generate_series(1, 1200) where company = 'broken' and type = 'fleet.created' limit 1200`);
+  await createFleet(clients[2] as Client);
+  await until(async () => (await unpublished()).join() === 'broken');
   const metrics = async () => String((await gateway.anyone.get('/metrics')).body);
   expect(await metrics()).toMatch(/^fleet_gateway_job_failures_total\{kind="event"\} [1-9]/m);
   await gateway.execute(`update event set at = now() - interval '1 hour' where company = 'broken'`);
   await until(async () => /^fleet_gateway_due_oldest_seconds\{kind="event"\} 36\d\d/m.test(await metrics()));
+});
+
+test.each([
+  ['deliveries', 'delivery'],
+  ['vehicles', 'vehicle'],
+])('a company whose %s cannot be claimed delays no other company', async (_name, table) => {
+  const gateway = await startGateway({ workers: true, settings });
+  await gateway.execute(`create function refuse() returns trigger language plpgsql as $$
+    begin if new.company = 'broken' then raise 'no claim'; end if; return new; end $$;
+    create trigger refuse before update on ${table} for each row execute function refuse()`);
+  const begin = async (company: string) => {
+    const client = await gateway.as(company);
+    await client.post('/webhooks', { url: receiver.url(`/${company}`) });
+    await addVehicle(client);
+  };
+  await begin('broken');
+  const failed = new RegExp(`^fleet_gateway_job_failures_total\\{kind="${table}"\\} [1-9]`, 'm');
+  await until(async () => failed.test(String((await gateway.anyone.get('/metrics')).body)));
+  for (const company of ['another', 'zz behind']) {
+    await begin(company);
+    await until(async () => {
+      const [row] = await gateway.execute<{
+        done: boolean;
+      }>(`select exists (select from vehicle where company = '${company}'
+        and status <> 'PENDING') and exists (select from delivery where company = '${company}' and state = 'SUCCEEDED') as done`);
+      return row?.done;
+    });
+  }
 });
 
 describe.runIf(kind === 'postgresql')('a webhook whose deletion fails', () => {

@@ -3,7 +3,9 @@ import { contextOf } from '../src/core/context.ts';
 import { findWebhooksToResume } from '../src/core/webhooks/resume-webhooks.ts';
 import { subscribableEventTypes } from '../src/core/webhooks/webhook.ts';
 import type { Json } from './support/client.ts';
+import { createFleet } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
+import { publishEvents } from './support/publish.ts';
 import { until } from './support/until.ts';
 import { WebhookReceiver } from './support/webhook-receiver.ts';
 import { newWorld } from './support/worlds.ts';
@@ -45,6 +47,22 @@ test('a webhook gets the same events whether it was active or paused when they h
       return sorted(body.map(({ eventId }: Json) => eventId)) === sorted(due.map((event: Json) => event.id));
     });
   }
+});
+
+test('sending a delivery at once puts it behind none that it was before', async () => {
+  const idle = await startGateway({ settings: { WEBHOOK_LOOPBACK: 'on' } });
+  const client = await idle.as('acme');
+  const { body: webhook } = await client.post('/webhooks', { url: receiver.url('/none') });
+  await createFleet(client);
+  await publishEvents(contextOf(idle.services, 'test', null));
+  await idle.execute(`update delivery set due_at = now() - interval '1 hour'`);
+  const path = `/webhooks/${webhook.id}/deliveries`;
+  const { body: deliveries } = await client.get(path);
+  expect(await client.post(`${path}/${deliveries[0].id}/redeliver`)).toMatchObject({ status: 202 });
+  const [row] = await idle.execute<{ late: boolean }>(
+    `select due_at < now() - interval '59 minutes' as late from delivery`,
+  );
+  expect(row).toEqual({ late: true });
 });
 
 test('webhooks are resumed one of each company at a time', async () => {

@@ -11,7 +11,7 @@ import { findWebhooksToResume, resumeWebhookStep } from '../core/webhooks/resume
 import { openWebhookSender } from '../core/webhooks/sender.ts';
 import { type DeliveryAttempt, storeDeliveryAttempts } from '../core/webhooks/store-attempts.ts';
 import { type PlacePolicy, SharedPlaces } from '../fairness/shares.ts';
-import { batched, inTurns, type Job, type Tools } from './job.ts';
+import { batched, inTurns, type Job, rounds, type Tools } from './job.ts';
 
 /** Deliveries under way at a time in this process; the reserve is for groups that have none. */
 const PLACES = { capacity: 160, reserve: 40 };
@@ -29,6 +29,7 @@ export class DeliverWebhooks implements Job {
   readonly #tools: Tools;
   readonly #sender: ReturnType<typeof openWebhookSender>;
   readonly #shares = new SharedPlaces(PLACES);
+  readonly #begin: ReturnType<typeof rounds>;
   /** Deliveries under way of each webhook. */
   readonly #busy = new Map<string, number>();
   readonly #sending = new Set<Promise<void>>();
@@ -40,6 +41,7 @@ export class DeliverWebhooks implements Job {
 
   constructor(tools: Tools) {
     this.#tools = tools;
+    this.#begin = rounds(tools.onError);
     this.#sender = openWebhookSender({ loopback: tools.open().services.config.WEBHOOK_LOOPBACK });
   }
 
@@ -63,11 +65,13 @@ export class DeliverWebhooks implements Job {
     let started = 0;
     this.#waiting = true;
     const { groups, next } = await findDueDeliveryGroups(ctx, this.#busy);
+    const attempt = this.#begin();
     for (const group of this.#shares.inTurn(groups, nameOf)) {
       const appetite = group.kind === 'sound' ? SOUND : CAUTIOUS;
       const limit = group.room ? this.#shares.room(nameOf(group), appetite) : 0;
       if (limit === 0 || signal.aborted) continue;
-      for (const one of await claimDeliveries(ctx, group, { limit, busy: this.#busy })) {
+      const claimed = await attempt(group.company, () => claimDeliveries(ctx, group, { limit, busy: this.#busy }));
+      for (const one of claimed?.left ?? []) {
         this.#start(ctx, nameOf(group), one);
         started += 1;
       }

@@ -23,7 +23,7 @@ const MOST_FAILURES = 3;
 const HELD_MS = 10_000;
 
 /** Begins rounds of steps. A step gives what is left to do, or null where its company is left out or just failed. */
-function rounds(onError: Tools['onError']) {
+export function rounds(onError: Tools['onError']) {
   const heldUntil = new Map<string, number>();
   return () => {
     let failures = 0;

@@ -13,7 +13,7 @@ import {
 } from '../core/vehicles/due-vehicles.ts';
 import { PROVIDER_REPORT_SECONDS, reportProviders } from '../core/vehicles/providers.ts';
 import { askManufacturer, storeVerifications, type VerifiedVehicle } from '../core/vehicles/verification.ts';
-import { batched, type Job, type Tools } from './job.ts';
+import { batched, type Job, rounds, type Tools } from './job.ts';
 
 type Channel = Context['services']['manufacturers']['channels'][number];
 
@@ -48,6 +48,7 @@ export class VerifyEligibility implements Job {
     most: STORED_AT_ONCE,
     pause: ({ length }) => (length < Math.min(this.#asking.size, STORED_AT_ONCE) ? delay(GATHERED_MS) : undefined),
   });
+  readonly #begin: ReturnType<typeof rounds>;
   readonly #end = new AbortController();
   #look: Look | null = null;
   /** Each scan moves this on by LOOK_SHARE times its duration, of at most MOST_CHARGED_MS; the next may start LOOK_CREDIT_MS before it. */
@@ -61,6 +62,7 @@ export class VerifyEligibility implements Job {
 
   constructor(tools: Tools) {
     this.#tools = tools;
+    this.#begin = rounds(tools.onError);
   }
 
   async run(signal: AbortSignal): Promise<string | null> {
@@ -126,11 +128,13 @@ export class VerifyEligibility implements Job {
     const { capacity } = channel;
     const share = Math.max(LEAST_SHARE, Math.floor(capacity.room('') / turn.length));
     const again: string[] = [];
+    const attempt = this.#begin();
     for (const company of capacity.inTurn(turn, String)) {
       const limit = Math.min(share, capacity.room(company));
       this.#waiting ||= limit === 0;
-      if (limit > 0 && (await this.#claim(ctx, channel, company, limit))) again.push(company);
-      else if (limit > 0) done.add(company);
+      const claimed = limit > 0 ? await attempt(company, () => this.#claim(ctx, channel, company, limit)) : null;
+      if (claimed?.left) again.push(company);
+      else if (claimed) done.add(company);
     }
     return again;
   }

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ChangeFeed } from '../../src/core/changes.ts';
 import { type Context, contextOf, type Services } from '../../src/core/context.ts';
 import { Followers } from '../../src/core/followers.ts';
@@ -96,6 +96,40 @@ describe('a read that followers share goes on when the client of the first leave
       { done: true, value: undefined },
     ]);
   });
+});
+
+test('a follower that lags behind gets all events that came meanwhile, not one page of them', async () => {
+  // Without it, shared sources look by themselves after some time.
+  vi.useFakeTimers({ toFake: ['setInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { services, changes } = openServices();
+  let end = 1;
+  services.database.send.mockImplementation(async (_text: string, values: readonly string[]) => {
+    const after = Number(values.find((value) => /^\d+$/.test(value)) ?? end);
+    const positions = Array.from({ length: end - after }, (_, at) => String(after + at + 1));
+    const rows = positions.map((position) => ({
+      position,
+      json: { id: position, type: 'fleet.created', vehicles: [] },
+    }));
+    return (rows.length > 0 ? rows : [{ position: null, json: null }]).map((row) => ({ ...row, end: String(end) }));
+  });
+  const { ctx } = connect(services);
+  const over = new AbortController();
+  const quick = await followEvents(ctx, {}, over.signal);
+  const slow = await followEvents(ctx, {}, over.signal);
+  const publish = () => {
+    end += 1;
+    changes.follow.mock.calls[0]?.[0].event('acme');
+  };
+  const next = async (events: typeof slow) => (await events.next()).value?.id;
+  publish();
+  expect([await next(quick), await next(slow)]).toEqual(['2', '2']);
+  for (const id of ['3', '4', '5']) {
+    publish();
+    expect(await next(quick)).toBe(id);
+  }
+  for (const id of ['3', '4', '5']) expect(await next(slow)).toBe(id);
+  over.abort();
 });
 
 test('a read of one client ends when the client leaves', async () => {

@@ -50,14 +50,16 @@ const sizeOf = ({ events }: LogPage): number => events.reduce((sum, { event }) =
 class CompanyLog implements FollowedSource {
   readonly listeners;
   readonly #read: (ctx: Context, after: string) => Promise<LogPage>;
-  /** The pages that were read last, by the position before them. */
-  readonly #pages = new LRUCache<string, LogPage>({ maxSize: KEPT, sizeCalculation: sizeOf });
+  /** The pages that were read last, by the position before them, and how much news there had been. */
+  readonly #pages = new LRUCache<string, LogPage & { news: number }>({ maxSize: KEPT, sizeCalculation: sizeOf });
+  #news = 0;
   /** Reads since the last news that are under way or found nothing, by the position before them. */
   readonly #latest = new Map<string, Promise<LogPage>>();
 
   constructor(company: string) {
     this.#read = nextEvents(company, { names: [], values: {} }, false);
     const grown = () => {
+      this.#news += 1;
       this.#latest.clear();
       return true;
     };
@@ -79,17 +81,20 @@ class CompanyLog implements FollowedSource {
     const at = BigInt(position);
     for (const [after, page] of this.#pages) {
       if (at < BigInt(after) || at >= BigInt(page.end)) continue;
-      return { ...page, events: page.events.filter((one) => BigInt(one.position) > at) };
+      const events = page.events.filter((one) => BigInt(one.position) > at);
+      // The follower was woken once for this page and all news since.
+      return { ...page, events, more: page.more || page.news < this.#news };
     }
     return null;
   }
 
   async #readNew(ctx: Context, position: string): Promise<LogPage> {
     let isEmpty = false;
+    const news = this.#news;
     try {
       const page = await this.#read(ctx, position);
       isEmpty = page.events.length === 0;
-      if (!isEmpty) this.#pages.set(position, page);
+      if (!isEmpty) this.#pages.set(position, { ...page, news });
       return page;
     } finally {
       if (!isEmpty) this.#latest.delete(position);

@@ -89,8 +89,8 @@ class CompanyAnswers implements FollowedSource {
     for (const _ of this.#changes) changes.next();
     follower.heard = this.last;
     return async (ctx) => {
-      if (this.#missedSince) {
-        this.#missed ??= this.#readMissed(ctx, this.#missedSince);
+      while (this.#missedSince || this.#missed) {
+        this.#missed ??= this.#readMissed(ctx);
         await this.#missed;
       }
       if (follower.heard < this.#forgotten) {
@@ -126,10 +126,17 @@ class CompanyAnswers implements FollowedSource {
     }
   }
 
-  async #readMissed(ctx: Context, since: Date): Promise<void> {
+  async #readMissed(ctx: Context): Promise<void> {
+    const since = this.#missedSince ?? ctx.now();
+    // News that are missed from now on may be of answers that this read does not find.
+    this.#missedSince = null;
+    const begun = this.#services.clock();
     try {
       for (const { id } of await findVerified(ctx, { company: this.#company, since })) this.#add(id);
-      this.#missedSince = null;
+      this.#heardAt = Math.max(this.#heardAt, begun);
+    } catch (error) {
+      this.#missedSince = since;
+      throw error;
     } finally {
       this.#missed = null;
     }

@@ -169,7 +169,8 @@ const bringForward = prepare((p: DeliveryKey & { now: Date }) =>
     .set({
       // The claim of a dead process ends by itself.
       due_at: ({ ref }) =>
-        sql<string>`case when ${ref('claimed')} then ${ref('due_at')} else ${p.now}::timestamptz end`,
+        sql<string>`case when ${ref('claimed')} then ${ref('due_at')}
+          when ${ref('state')} = 'PENDING' then least(${ref('due_at')}, ${p.now}::timestamptz) else ${p.now}::timestamptz end`,
       asked: true,
       once: ({ ref }) => sql<boolean>`${ref('once')} or ${ref('state')} <> 'PENDING'`,
       state: 'PENDING',
