@@ -7,7 +7,7 @@ import { type HttpServices, localsOf, openContext, payerOf } from '../http/reque
 import type { OperationRequest } from './execution/context.ts';
 import { errorResult } from './execution/errors.ts';
 import { GRAPHIQL_ASSETS_PATH, sendGraphiql, sendGraphiqlAsset } from './transport/graphiql.ts';
-import { answerPlainJson, GRAPHQL_RESPONSE_TYPE, sendGraphqlResult } from './transport/plain-json.ts';
+import { answerPlainJson, JSON_TYPES, sendGraphqlResult } from './transport/plain-json.ts';
 import { readUpload } from './transport/upload.ts';
 import { ANSWER_TYPES, RESULT_TYPES, yogaHandler } from './transport/yoga.ts';
 
@@ -41,8 +41,11 @@ export function graphqlApi(services: HttpServices): RequestHandler {
       await answerByYoga(req, res, exchange);
     } catch (error) {
       if (res.headersSent) return void res.destroy();
-      const type = req.get('Accept')?.includes(GRAPHQL_RESPONSE_TYPE) ? GRAPHQL_RESPONSE_TYPE : 'application/json';
-      sendGraphqlResult(res, type, errorResult(error as Error, { services, res }));
+      sendGraphqlResult(
+        res,
+        preferredOf(req, JSON_TYPES) ?? JSON_TYPES[0],
+        errorResult(error as Error, { services, res }),
+      );
     }
   }
 

@@ -1,6 +1,6 @@
 import { type ExecutionResult, GraphQLError } from 'graphql';
 import { domainErrorOf } from '../../core/database-errors.ts';
-import { MalformedJson, statusOf } from '../../core/errors.ts';
+import { statusOf } from '../../core/errors.ts';
 import { headersOf } from '../../http/body.ts';
 import { type AnswerHead, type HttpServices, localsOf } from '../../http/request-context.ts';
 
@@ -66,9 +66,7 @@ function wireError(error: GraphQLError, data: ExecutionResult['data'], { res, se
   const origin = originOf(error);
   // Every execution has data, perhaps null.
   const early = data === undefined;
-  const domainError =
-    domainErrorOf(origin) ??
-    (early && origin instanceof SyntaxError ? new MalformedJson('The request is not JSON.') : null);
+  const domainError = domainErrorOf(origin);
   if (domainError) {
     if (domainError.code === 'UNAVAILABLE') log.warn({ requestId, err: domainError.cause }, domainError.message);
     const { details, code, errors, errorsOmitted, retryAfter } = domainError;

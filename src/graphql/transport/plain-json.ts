@@ -1,11 +1,19 @@
 import type { Response } from 'express';
 import type { ExecutionResult } from 'graphql';
 import { sendText } from '../../http/body.ts';
+import type { OperationRequest } from '../execution/context.ts';
 import { httpStatusAndHeaders, resultWithoutHttp } from '../execution/errors.ts';
-import { isResultStream, runOperation } from '../execution/run.ts';
-import type { GraphqlExchange } from './yoga.ts';
+import { isResultStream, type OperationResult, runOperation } from '../execution/run.ts';
 
-export const GRAPHQL_RESPONSE_TYPE = 'application/graphql-response+json';
+export interface GraphqlExchange {
+  request: OperationRequest;
+  /** The operation as it was sent. */
+  sent: object;
+  outcome?: OperationResult;
+}
+
+/** Clients that take any get the first. */
+export const JSON_TYPES = ['application/json', 'application/graphql-response+json'] as const;
 
 /** Answers by JSON, for which Yoga costs several times as much as a small query; false for a stream, which is left to Yoga. */
 export async function answerPlainJson(res: Response, type: string, exchange: GraphqlExchange): Promise<boolean> {

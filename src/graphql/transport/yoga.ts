@@ -3,16 +3,9 @@ import { type ExecutionResult, parse } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import { ValidationFailed } from '../../core/errors.ts';
 import { loadedOnce } from '../../http/assets.ts';
-import type { OperationRequest } from '../execution/context.ts';
 import { publicResult } from '../execution/errors.ts';
-import { isResultStream, type OperationResult, type ResultStream, runOperation } from '../execution/run.ts';
-
-export interface GraphqlExchange {
-  request: OperationRequest;
-  /** The operation as it was sent. */
-  sent: object;
-  outcome?: OperationResult;
-}
+import { isResultStream, type ResultStream, runOperation } from '../execution/run.ts';
+import { type GraphqlExchange, JSON_TYPES } from './plain-json.ts';
 
 type YogaPlugin = Plugin<{ exchange: GraphqlExchange }, { exchange: GraphqlExchange }>;
 
@@ -51,8 +44,8 @@ async function openYoga() {
 /** Yoga parses this in place of a document that has been run. */
 const NOTHING = parse('subscription { nothing }');
 
-/** The media types of a single result; clients that take any get the first. */
-export const RESULT_TYPES = ['application/json', 'application/graphql-response+json', 'text/event-stream'] as const;
+/** The media types of a single result. */
+export const RESULT_TYPES = [...JSON_TYPES, 'text/event-stream'] as const;
 export const ANSWER_TYPES = [...RESULT_TYPES, 'multipart/mixed'] as const;
 
 /** `runOperation` gives the result in place of Yoga's own steps, which a subscription passes to be written as events. */
