@@ -50,10 +50,10 @@ export function graphqlApi(services: HttpServices): RequestHandler {
   }
 
   /** The operation in the address or the body, of a multipart request up to its first file. */
-  async function readOperation(req: Request, res: Response): Promise<object> {
+  async function readOperation(req: Request, res: Response): Promise<unknown> {
     if (req.method === 'GET') return operationInForm(req.originalUrl.split(/\?(.*)/s)[1]);
-    if (isJson(req.headers['content-type'])) return operationIn(await readJson(req, res));
-    if (req.is('multipart/form-data')) return operationIn(await readUpload(req, res, config.LIMIT_JSON_BYTES));
+    if (isJson(req.headers['content-type'])) return readJson(req, res);
+    if (req.is('multipart/form-data')) return readUpload(req, res, config.LIMIT_JSON_BYTES);
     const text = await readText(req, res);
     return req.is('application/graphql') ? { query: text } : operationInForm(text);
   }
@@ -111,14 +111,4 @@ function operationInForm(form: string | undefined): Record<string, unknown> {
     variables: json('variables'),
     extensions: json('extensions'),
   };
-}
-
-const MEMBERS = ['query', 'variables', 'operationName', 'extensions'];
-
-/** The members of an operation in a body. Throws ValidationFailed without any: Yoga would wait for some such bodies. */
-function operationIn(body: unknown): Record<string, unknown> {
-  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
-  const members = isObject ? MEMBERS.filter((name) => Object.hasOwn(body, name)) : [];
-  if (members.length > 0) return Object.fromEntries(members.map((name) => [name, body?.[name as never]]));
-  throw new ValidationFailed([], 'Send one operation: a JSON object with the member "query".');
 }

@@ -27,12 +27,15 @@ const object = z.custom<Record<string, unknown>>(
   (value) => value instanceof Object && !Array.isArray(value),
   'must be an object',
 );
-const operationParams = z.object({
-  query: z.string().nullish(),
-  variables: object.nullish(),
-  operationName: z.string().nullish(),
-  extensions: object.nullish(),
-});
+const operationParams = z.object(
+  {
+    query: z.string().nullish(),
+    variables: object.nullish(),
+    operationName: z.string().nullish(),
+    extensions: object.nullish(),
+  },
+  'Send one operation: a JSON object with the member "query".',
+);
 
 /** A result as JSON or as an object with public errors; or the results of a subscription. */
 export type OperationResult = string | ExecutionResult | ResultStream;

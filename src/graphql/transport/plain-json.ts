@@ -8,7 +8,7 @@ import { isResultStream, type OperationResult, runOperation } from '../execution
 export interface GraphqlExchange {
   request: OperationRequest;
   /** The operation as it was sent. */
-  sent: object;
+  sent: unknown;
   outcome?: OperationResult;
 }
 
