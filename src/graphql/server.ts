@@ -1,7 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { MethodNotAllowed, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
-import { preferredOf } from '../http/accept.ts';
-import { isJson, jsonReader, parseJson, readIdempotencyKey, textReader } from '../http/body.ts';
+import { isJson, jsonReader, parseJson, preferredOf, readIdempotencyKey, textReader } from '../http/body.ts';
 import { closedOf } from '../http/connections/closed.ts';
 import { type HttpServices, localsOf, openContext, payerOf } from '../http/request-context.ts';
 import type { OperationRequest } from './execution/context.ts';

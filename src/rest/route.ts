@@ -167,8 +167,8 @@ const STREAM_PAGE = 250;
 async function* wholeList(first: TextPage, order: SortOrder, read: PageReader): AsyncGenerator<string> {
   let before = '[';
   for await (const { text, last } of pagesFrom(first, order, read)) {
-    yield before;
-    if (last !== null) yield inner(text);
+    // Rows behind the last page may have gone meanwhile.
+    if (last !== null) yield before + inner(text);
     before = ',';
   }
   yield ']';

@@ -6,8 +6,15 @@ import { DomainError, type ErrorCode, MethodNotAllowed, NotFound, statusOf, Unau
 import { runOncePerKey } from '../core/idempotency.ts';
 import { countInputItems } from '../core/input.ts';
 import { runChangeInTurn } from '../core/sql/send.ts';
-import { preferredOf } from '../http/accept.ts';
-import { headersOf, jsonReader, REPLAYED, readIdempotencyKey, sendPieces, sendText } from '../http/body.ts';
+import {
+  headersOf,
+  jsonReader,
+  preferredOf,
+  REPLAYED,
+  readIdempotencyKey,
+  sendPieces,
+  sendText,
+} from '../http/body.ts';
 import { closedOf, leftOf } from '../http/connections/closed.ts';
 import { type HttpServices, localsOf, openContext } from '../http/request-context.ts';
 import { companyRoutes } from './company.ts';
