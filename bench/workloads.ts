@@ -142,7 +142,7 @@ async function writes(world: World, write: Ask): Promise<Workload[]> {
     {
       name: 'PATCH a fleet',
       goal: Number.NaN,
-      request: () => write('PATCH', `/fleets/${changed[++turn % SPREAD]?.id}`, { vat: `DE${turn}` }),
+      request: () => write('PATCH', `/fleets/${changed[++turn % SPREAD]?.id}`, { vat: `FR${turn}` }),
     },
     {
       name: 'DELETE a fleet with 3 vehicles',

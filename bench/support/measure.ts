@@ -10,16 +10,18 @@ export const quantile = (numbers: readonly number[], part: number): number =>
 export const median = (numbers: readonly number[]): number => quantile(numbers, 0.5);
 
 /** CPU time of a process in microseconds (Linux). */
-export function cpuMicroseconds(pid: number): number {
-  const [user = 0, system = 0] =
-    readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ').slice(11, 13).map(Number) ?? [];
-  return ((user + system) * 1_000_000) / CLOCK_TICKS;
-}
+export const cpuMicroseconds = (pid: number): number => ticksOf(pid, 11, 13);
 
-/** CPU time of a PostgreSQL server, of all its running processes, in microseconds (Linux). */
+/** CPU time of a PostgreSQL server in microseconds, with that of connections which have ended (Linux). */
 export function serverMicroseconds(data: string): number {
   const pid = postmasterOf(data);
-  return [pid, ...childrenOf(pid)].reduce((sum, one) => sum + cpuOrZero(one), 0);
+  return childrenOf(pid).reduce((sum, one) => sum + cpuOrZero(one), ticksOf(pid, 11, 15));
+}
+
+/** The sum of some fields of a process's `stat` behind its name: utime, stime, and those of children that have ended. */
+function ticksOf(pid: number, from: number, to: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ').slice(from, to) ?? [];
+  return (fields.reduce((sum, ticks) => sum + Number(ticks), 0) * 1_000_000) / CLOCK_TICKS;
 }
 
 /** The id of the main process of the PostgreSQL server with this data directory. */

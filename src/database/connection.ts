@@ -87,6 +87,13 @@ export class PostgresConnection extends pg.Client {
     return this.#isEnding || this.socket.destroyed || this.#prepared.size >= MOST_PREPARED;
   }
 
+  /** Has statements of this turn of the event loop go out together. */
+  cork(): void {
+    if (this.socket.writableCorked > 0) return;
+    this.socket.cork();
+    setImmediate(() => this.socket.uncork());
+  }
+
   /** Runs a statement. A text of several has no values: it cannot be prepared. `asTexts`: rows are arrays of texts. */
   send(text: string, values: readonly unknown[] = [], asTexts = false): Promise<Result> {
     const named = values.length > 0 ? this.#namedFor(text) : undefined;

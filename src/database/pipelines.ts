@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import pg from 'pg';
 import type { PostgresConnection } from './connection.ts';
 import type { ServerWatch } from './server-watch.ts';
@@ -17,7 +16,7 @@ export function openPipelines(watch: ServerWatch, config: pg.ClientConfig, { mos
   async function send(statement: string, values: readonly unknown[], asTexts = false): Promise<unknown[] | null> {
     if (watch.isSilent) return null;
     const connection = leastBusy();
-    cork(connection.socket);
+    connection.cork();
     try {
       return (await connection.send(statement, values, asTexts)).rows;
     } catch (error) {
@@ -74,10 +73,3 @@ const isOfStatement = (error: unknown): boolean => /^(?!26000|5[3578])./.test(co
 
 /** Whether the statement was undone or not begun. */
 const wasCancelled = (error: unknown): boolean => ['57014', '55P03', '26000'].includes(codeOf(error));
-
-/** Statements of one turn of the event loop go out together. */
-function cork(socket: Socket): void {
-  if (socket.writableCorked > 0) return;
-  socket.cork();
-  setImmediate(() => socket.uncork());
-}

@@ -12,6 +12,9 @@ const LEFT_MS = 250;
 
 const BEGIN = `begin; set local ${GENERIC_PLAN_OPTION}`;
 
+/** What Kysely is told when a transaction will begin. */
+const BEGUN: pg.QueryResult = { command: 'BEGIN', rowCount: null, oid: 0, fields: [], rows: [] };
+
 function beginReading(seconds: number): string {
   const bounds = [`statement_timeout=${seconds * 1000}`, `client_connection_check_interval=${LEFT_MS}`];
   return ['begin read only', ...[...bounds, ...READ_SESSION_OPTIONS].map((one) => `set local ${one}`)].join('; ');
@@ -52,15 +55,10 @@ export class ServerPool {
     using connection = await this.connect();
     signal?.throwIfAborted();
     using _leaving = signal && addAbortListener(signal, () => connection.destroy());
-    try {
-      await connection.query(beginReading(seconds));
-      const { rows } = await connection.query(statement, values, true);
-      await connection.query('commit');
-      return rows;
-    } catch (error) {
-      if (!signal?.aborted) await connection.query('rollback').catch(() => {});
-      throw error;
-    }
+    connection.begin(beginReading(seconds));
+    // After an error, `commit` rolls back.
+    const [{ rows }] = await Promise.all([connection.query(statement, values, true), connection.query('commit')]);
+    return rows;
   }
 
   async end(): Promise<void> {
@@ -75,14 +73,29 @@ class PooledConnection implements Disposable {
   readonly #connection: PoolConnection;
   readonly #release = () => this.release();
   #isReleased = false;
+  #begin = '';
 
   constructor(connection: PoolConnection) {
     this.#connection = connection;
     connection.once('end', this.#release);
   }
 
-  query(sql: string, values?: readonly unknown[], asTexts = false): Promise<pg.QueryResult> {
-    return this.#connection.send(sql === 'begin' ? BEGIN : sql, values, asTexts);
+  /** Begins a transaction with the next statement, in one packet. */
+  begin(statement: string): void {
+    this.#begin = statement;
+  }
+
+  async query(sql: string, values?: readonly unknown[], asTexts = false): Promise<pg.QueryResult> {
+    if (sql === 'begin') {
+      this.begin(BEGIN);
+      return BEGUN;
+    }
+    const begin = this.#begin;
+    this.#begin = '';
+    if (!begin) return this.#connection.send(sql, values, asTexts);
+    this.#connection.cork();
+    const both = [this.#connection.send(begin), this.#connection.send(sql, values, asTexts)] as const;
+    return (await Promise.all(both))[1];
   }
 
   /** Gives it up, with what runs on it. */

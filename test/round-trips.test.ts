@@ -1,0 +1,67 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { openDatabase } from '../src/database/open.ts';
+import { databaseConfig, databaseEnv } from './support/database.ts';
+import { TcpProxy } from './support/tcp-proxy.ts';
+
+const env = await databaseEnv();
+
+describe.skipIf(!env.DATABASE_URL)('Statements that need no answers of each other go in one packet', async () => {
+  const url = env.DATABASE_URL ?? '';
+  const proxy = url ? await TcpProxy.start(url) : null;
+  const database = await openDatabase(databaseConfig({ ...env, ...(proxy && { DATABASE_URL: proxy.through(url) }) }));
+  afterAll(async () => {
+    await database.close();
+    await proxy?.close();
+  });
+
+  const read = (text: string, value: number) =>
+    database.slowRows(text, [value], { newest: true, seconds: 1, signal: undefined });
+
+  /** What each packet holds of these words, while `work` is done on an open connection. */
+  async function packetsOf(work: () => Promise<unknown>): Promise<string[]> {
+    await database.send('select $1::int', [1]);
+    const packets: string[] = [];
+    if (proxy) {
+      proxy.swallowAnswersAfter = (sent) => {
+        const words = sent.toString('latin1').match(/begin|\$1::int|\bfleet\b|rollback|commit/g);
+        if (words) packets.push(words.join(' '));
+        return false;
+      };
+    }
+    await work();
+    return packets;
+  }
+
+  test('a slow read', async () => {
+    expect(await packetsOf(async () => expect(await read('select $1::int', 7)).toEqual([['7']]))).toEqual([
+      'begin $1::int commit',
+    ]);
+  });
+
+  test('the begin of a transaction and its first statement', async () => {
+    const work = () =>
+      database.transaction(database.orm.em.fork(), async (em) => {
+        await em.execute('select from fleet');
+        await em.execute('select from fleet');
+      });
+    expect(await packetsOf(work)).toEqual(['begin fleet', 'fleet', 'commit']);
+  });
+
+  test('a transaction without a statement', async () => {
+    const failing = () =>
+      database.transaction(database.orm.em.fork(), async () => {
+        throw new Error('no');
+      });
+    expect(await packetsOf(() => expect(failing()).rejects.toThrow('no'))).toEqual(['begin rollback']);
+  });
+
+  test('an error leaves no transaction open', async () => {
+    await expect(read('select 1 / $1::int', 0)).rejects.toMatchObject({ code: '22012' });
+    await expect(read('select pg_sleep($1::int)', 5)).rejects.toMatchObject({ code: '57014' });
+    const open = await database.send(
+      `select state from pg_stat_activity where datname = current_database() and state like 'idle in%' and $1`,
+      [true],
+    );
+    expect(open).toEqual([]);
+  });
+});
