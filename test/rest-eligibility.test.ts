@@ -8,6 +8,7 @@ import { until } from './support/until.ts';
 const gateway = await startGateway({ workers: true });
 /** A gateway that verifies nothing. */
 const idle = await startGateway();
+const few = await startGateway({ settings: { LIMIT_CONNECTIONS: '24' } });
 const acme = await gateway.as('acme');
 const patient = await idle.as('acme');
 
@@ -290,4 +291,19 @@ describe('POST /vehicles/eligibility/{vin}/refresh', () => {
       });
     }
   });
+});
+
+test('waits of one company leave places for those of others', async () => {
+  const [loud, quiet] = [await few.as('loud'), await few.as('quiet')];
+  const vin = newVin();
+  for (const client of [loud, quiet]) await addVehicle(client, vin);
+  // A quarter is reserved for companies without a place.
+  const waiting = Array.from({ length: 18 }, () => eligibilityOf(vin, wait(3), loud));
+  await until(() => few.services.followers.count === 18);
+  expect(await eligibilityOf(vin, wait(3), loud)).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } });
+  expect(await eligibilityOf(vin, {}, loud)).toMatchObject({ status: 409 });
+  const others = eligibilityOf(vin, wait(1), quiet);
+  await until(() => few.services.followers.count === 19);
+  for (const { status } of await Promise.all([...waiting, others])) expect(status).toBe(409);
+  expect(few.services.followers.count).toBe(0);
 });

@@ -40,7 +40,7 @@ export class WakeSignal {
 const LOOK_MS = 20_000;
 
 const MOST_OF_COMPANY = 1000;
-const TOO_MANY = `At most ${MOST_OF_COMPANY.toLocaleString('en')} streams of a company at a time. Try again when one has ended.`;
+const TOO_MANY = `At most ${MOST_OF_COMPANY.toLocaleString('en')} streams and waits of a company at a time. Try again when one has ended.`;
 const RETRY_SECONDS = 10;
 
 export interface FollowedSource {

@@ -2,7 +2,6 @@ import { type Expression, sql } from 'kysely';
 import type { EligibilityNews } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
 import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from '../errors.ts';
-import { WakeSignal } from '../followers.ts';
 import { readInput } from '../input.ts';
 import { scheduleNow } from '../schedule.ts';
 import { type RowWriter, readOneRow, readOneRowText } from '../sql/read.ts';
@@ -36,29 +35,29 @@ async function needAnswer(ctx: Context, eligibility: Eligibility): Promise<void>
 
 type WaitInput = { vin: string; wait: number; signal: AbortSignal };
 
-/** Like getEligibilityText, but waits up to `wait` seconds for an answer, or until the signal aborts. */
+/**
+ * Like getEligibilityText, but waits up to `wait` seconds for an answer, or until the signal aborts. Throws RateLimited, too: waits are
+ * a company's streams.
+ */
 export async function waitForEligibility(ctx: Context, { vin, wait, signal }: WaitInput): Promise<Eligibility> {
   const company = authorize(ctx, 'fleets:read');
-  const end = new AbortController();
-  const ended = AbortSignal.any([end.signal, signal]);
-  const answered = new WakeSignal();
   const wanted = vinOrNull(vin) ?? '';
-  const hear = ({ company: changed, vehicles }: EligibilityNews) => {
-    if (changed === company && (vehicles?.some(([, one]) => one === wanted) ?? true)) answered.ring();
-  };
+  const hear = ({ company: changed, vehicles }: EligibilityNews) =>
+    changed === company && (vehicles?.some(([, one]) => one === wanted) ?? true);
+  const answers = { listeners: { eligibility: hear, missed: () => true }, refresh: () => true };
   // Listening begins before the first look, so that an answer in between is not missed.
-  ctx.services.changes.follow({ eligibility: hear, missed: () => answered.ring() }, ended);
+  const { follower, leave } = ctx.services.followers.join(['answer', company, wanted], () => answers, signal);
   const until = performance.now() + wait * 1000;
   try {
     for (;;) {
       // The news is ahead of replicas.
       const found = await readOneRow<Eligibility>(ctx, eligibilityResource, { vin }, { company, newest: true });
-      if (found.status === 'PENDING' && (await answered.wait({ ms: until - performance.now(), signal }))) continue;
+      if (found.status === 'PENDING' && (await follower.wait({ ms: until - performance.now(), signal }))) continue;
       await needAnswer(ctx, found);
       return found;
     }
   } finally {
-    end.abort();
+    leave();
   }
 }
 
