@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import { SharedPlaces } from '../fairness/shares.ts';
 import type { ChangeFeed, ChangeListeners } from './changes.ts';
 import { RateLimited } from './errors.ts';
@@ -27,12 +28,10 @@ export class WakeSignal {
   async #sleep(ms: number | undefined, signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = ms === undefined ? undefined : setTimeout(resolve, ms);
-    const onAbort = () => resolve();
-    signal.addEventListener('abort', onAbort);
+    using _aborted = addAbortListener(signal, () => resolve());
     this.#wake = resolve;
     await promise;
     clearTimeout(timer);
-    signal.removeEventListener('abort', onAbort);
   }
 }
 

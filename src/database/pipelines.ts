@@ -44,7 +44,7 @@ export function openPipelines(watch: ServerWatch, config: pg.ClientConfig, { mos
 
   /** Statements wait in it until it is connected. */
   function open(): PostgresConnection {
-    const connection = new watch.Client({ ...config, statement_timeout: SHORT_MS, pipeline: true });
+    const connection = new watch.Client({ ...config, statement_timeout: SHORT_MS });
     const lost = () => connections.delete(connection);
     connection.on('error', lost).once('end', lost);
     connection.connect().catch(() => {});

@@ -81,15 +81,13 @@ class PooledConnection implements Disposable {
   }
 
   /** Begins a transaction with the next statement, in one packet. */
-  begin(statement: string): void {
+  begin(statement: string): pg.QueryResult {
     this.#begin = statement;
+    return BEGUN;
   }
 
   async query(sql: string, values?: readonly unknown[], asTexts = false): Promise<pg.QueryResult> {
-    if (sql === 'begin') {
-      this.begin(BEGIN);
-      return BEGUN;
-    }
+    if (sql === 'begin') return this.begin(BEGIN);
     const begin = this.#begin;
     this.#begin = '';
     if (!begin) return this.#connection.send(sql, values, asTexts);

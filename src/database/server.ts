@@ -143,17 +143,11 @@ async function migrateServer(url: string, tell: TellOperator): Promise<string[]>
   }
 }
 
-/** Limits of a request's statement, and of its wait for a lock. */
-const bounds: ClientConfig = { statement_timeout: 30_000, lock_timeout: 3_000 };
+/** Limits of a request's statement, and of its wait for a lock; statements that need no answers of each other share a packet. */
+const bounds: ClientConfig = { statement_timeout: 30_000, lock_timeout: 3_000, pipeline: true };
 
 /** Half a second in a pipeline, 2 s for a connection, 3 s for a lock: no request waits longer than 6 s in vain. */
-const pooled = (url: string): PoolConfig => ({
-  ...session(url),
-  ...bounds,
-  max: 14,
-  pipeline: true,
-  connectionTimeoutMillis: 2_000,
-});
+const pooled = (url: string): PoolConfig => ({ ...session(url), ...bounds, max: 14, connectionTimeoutMillis: 2_000 });
 
 /** Settings of every connection. A lost server is noticed in about 20 seconds on an idle connection. */
 function session(url: string, settings: readonly string[] = []): ClientConfig {

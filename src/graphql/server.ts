@@ -40,11 +40,8 @@ export function graphqlApi(services: HttpServices): RequestHandler {
       await answerByYoga(req, res, exchange);
     } catch (error) {
       if (res.headersSent) return void res.destroy();
-      sendGraphqlResult(
-        res,
-        preferredOf(req, JSON_TYPES) ?? JSON_TYPES[0],
-        errorResult(error as Error, { services, res }),
-      );
+      const type = preferredOf(req, JSON_TYPES) ?? JSON_TYPES[0];
+      sendGraphqlResult(res, type, errorResult(error as Error, { services, res }));
     }
   }
 

@@ -34,10 +34,8 @@ export function sendText(res: Response, body: string | Buffer): void {
 function sendLong(res: Response, body: Buffer): void {
   res.setHeader('Content-Length', body.length);
   const count = Math.ceil(body.length / PIECE);
-  void sendPieces(
-    res,
-    Array.from({ length: count }, (_, at) => body.subarray(at * PIECE, (at + 1) * PIECE)),
-  );
+  const pieces = Array.from({ length: count }, (_, at) => body.subarray(at * PIECE, (at + 1) * PIECE));
+  void sendPieces(res, pieces);
 }
 
 type Pieces = Iterable<string | Buffer> | AsyncIterable<string | Buffer>;

@@ -33,13 +33,12 @@ async function needAnswer(ctx: Context, eligibility: Eligibility): Promise<void>
   }
 }
 
-type WaitInput = { vin: string; wait: number; signal: AbortSignal };
-
 /**
  * Like getEligibilityText, but waits up to `wait` seconds for an answer, or until the signal aborts. Throws RateLimited, too: waits are
  * a company's streams.
  */
-export async function waitForEligibility(ctx: Context, { vin, wait, signal }: WaitInput): Promise<Eligibility> {
+export async function waitForEligibility(ctx: Context, given: { vin: string; wait: number; signal: AbortSignal }) {
+  const { vin, wait, signal } = given;
   const company = authorize(ctx, 'fleets:read');
   const wanted = vinOrNull(vin) ?? '';
   const hear = ({ company: changed, vehicles }: EligibilityNews) =>
