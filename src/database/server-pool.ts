@@ -12,9 +12,6 @@ const LEFT_MS = 250;
 
 const BEGIN = `begin; set local ${GENERIC_PLAN_OPTION}`;
 
-/** What Kysely is told when a transaction will begin. */
-const BEGUN: pg.QueryResult = { command: 'BEGIN', rowCount: null, oid: 0, fields: [], rows: [] };
-
 function beginReading(seconds: number): string {
   const bounds = [`statement_timeout=${seconds * 1000}`, `client_connection_check_interval=${LEFT_MS}`];
   return ['begin read only', ...[...bounds, ...READ_SESSION_OPTIONS].map((one) => `set local ${one}`)].join('; ');
@@ -55,9 +52,14 @@ export class ServerPool {
     using connection = await this.connect();
     signal?.throwIfAborted();
     using _leaving = signal && addAbortListener(signal, () => connection.destroy());
-    connection.begin(beginReading(seconds));
-    // After an error, `commit` rolls back.
-    const [{ rows }] = await Promise.all([connection.query(statement, values, true), connection.query('commit')]);
+    connection.cork();
+    // Writes need the answer to their `begin`: if it were cancelled, they would run without a transaction.
+    const [, { rows }] = await Promise.all([
+      connection.query(beginReading(seconds)),
+      connection.query(statement, values, true),
+      // After an error, it rolls back.
+      connection.query('commit'),
+    ]);
     return rows;
   }
 
@@ -73,27 +75,18 @@ class PooledConnection implements Disposable {
   readonly #connection: PoolConnection;
   readonly #release = () => this.release();
   #isReleased = false;
-  #begin = '';
 
   constructor(connection: PoolConnection) {
     this.#connection = connection;
     connection.once('end', this.#release);
   }
 
-  /** Begins a transaction with the next statement, in one packet. */
-  begin(statement: string): pg.QueryResult {
-    this.#begin = statement;
-    return BEGUN;
+  query(sql: string, values?: readonly unknown[], asTexts = false): Promise<pg.QueryResult> {
+    return this.#connection.send(sql === 'begin' ? BEGIN : sql, values, asTexts);
   }
 
-  async query(sql: string, values?: readonly unknown[], asTexts = false): Promise<pg.QueryResult> {
-    if (sql === 'begin') return this.begin(BEGIN);
-    const begin = this.#begin;
-    this.#begin = '';
-    if (!begin) return this.#connection.send(sql, values, asTexts);
+  cork(): void {
     this.#connection.cork();
-    const both = [this.#connection.send(begin), this.#connection.send(sql, values, asTexts)] as const;
-    return (await Promise.all(both))[1];
   }
 
   /** Gives it up, with what runs on it. */
