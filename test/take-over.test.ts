@@ -21,6 +21,11 @@ const unfinished = `
   create trigger vehicle_tally_insert after insert on vehicle for each statement execute function vehicle_tally_insert();
   create procedure drop_triggers() language plpgsql as $$ begin end $$`;
 
+/** Marks of every column in the catalogue, dropped ones included, as a server may have: PostgreSQL 15.20 of Debian does. */
+const marked = `
+  update pg_attribute set attoptions = '{pg_attver=1}' where attoptions is null
+    and attrelid in (select oid from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace)`;
+
 async function loaded(more = ''): Promise<{ env: Awaited<ReturnType<typeof databaseEnv>>; database: Database }> {
   const env = await databaseEnv();
   const database = await connectDatabase(databaseConfig(env));
@@ -42,6 +47,7 @@ await migrated.close();
 describe.each([
   ['finished', '', { acme: '2', globex: '1' }],
   ['before its `finish`', unfinished, { acme: '7', globex: '7' }],
+  ['whose server marks columns', marked, { acme: '2', globex: '1' }],
 ])('a database of commit 93650d5, %s,', (_state, more, ends) => {
   test('becomes equal to a new one, and keeps its rows', async () => {
     const { env, database } = await loaded(more);
@@ -62,6 +68,18 @@ describe.each([
     expect((await acme.get(`/contracts?conditions=${conditions}`)).body).toMatchObject([{ name: 'Data' }]);
     expect((await acme.get('/events')).body).toMatchObject([{ type: 'fleet.created' }, { type: 'fleet.updated' }]);
   });
+});
+
+test("an operator's own statistics of columns are kept", async () => {
+  const { database } = await loaded('alter table fleet alter name set (n_distinct = 50, n_distinct_inherited = 7)');
+  await database.migrate();
+  const own = `select attrelid::regclass || '.' || attname as name, option from pg_attribute, unnest(attoptions) option
+    where option like 'n_distinct%' order by option`;
+  expect(await execute(database, own)).toEqual([
+    { name: 'fleet.name', option: 'n_distinct=50' },
+    { name: 'fleet.name', option: 'n_distinct_inherited=7' },
+  ]);
+  await database.close();
 });
 
 test('a database of an older commit is refused with instructions', async () => {

@@ -36,13 +36,10 @@ const changes = [
   worker,
   'alter table vehicle drop column claimed, add column claimed_by uuid',
   // Plans no longer rest on invented numbers of companies and fleets.
-  `do $$ declare one record; begin
-    for one in select c.relname as "table", a.attname as "column" from pg_attribute a join pg_class c on c.oid = a.attrelid
-      where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace and a.attoptions is not null
-    loop
-      execute format('alter table %I alter column %I reset (n_distinct)', one."table", one."column");
-    end loop;
-  end $$`,
+  ...['contract', 'event', 'vehicle'].map((table) => `alter table ${table} alter fleet_id reset (n_distinct)`),
+  ...['contract', 'delivery', 'event', 'fleet', 'idempotency_key', 'import', 'import_batch', 'import_rejection']
+    .concat('vehicle', 'vehicle_tally', 'webhook')
+    .map((table) => `alter table ${table} alter company reset (n_distinct)`),
   `alter table import add column storing_since timestamptz, drop constraint import_state_check,
     add constraint import_state_check check (state in ('RUNNING', 'STORING', 'COMPLETED', 'FAILED'))`,
 ];

@@ -62,10 +62,11 @@ const catalogue = [
    from pg_class c where c.relkind = 'r' and ${oursOnly}
      and (c.relpersistence <> 'p' or c.reloptions is not null or c.relreplident <> 'd')`,
   `select concat_ws(' ', 'column', c.relname || '.' || a.attname, 'storage ' || a.attstorage::text, nullif(a.attcompression::text, ''),
-     nullif(coalesce(a.attstattarget, -1), -1), a.attoptions::text) as line
+     nullif(coalesce(a.attstattarget, -1), -1), o.options::text) as line
    from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_type t on t.oid = a.atttypid
+   cross join lateral (select nullif(array(select one from unnest(a.attoptions) one where one like 'n_distinct%'), '{}') options) o
    where c.relkind = 'r' and a.attnum > 0 and not a.attisdropped and ${oursOnly} and (a.attstorage <> t.typstorage
-     or a.attcompression <> '' or coalesce(a.attstattarget, -1) <> -1 or a.attoptions is not null)`,
+     or a.attcompression <> '' or coalesce(a.attstattarget, -1) <> -1 or o.options is not null)`,
   `select 'not validated: ' || c.relname || ' ' || n.conname as line
    from pg_constraint n join pg_class c on c.oid = n.conrelid where not n.convalidated and ${oursOnly}`,
   `select pg_get_triggerdef(t.oid) || case t.tgenabled when 'O' then '' else ' -- enabled ' || t.tgenabled::text end as line
