@@ -1,0 +1,116 @@
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { browserPages, inBrowser } from '../support/browser.ts';
+import { addVehicles, createContract, createFleet, newVin, newVins } from '../support/factories.ts';
+import { startGateway } from '../support/gateway.ts';
+import { WebhookReceiver } from '../support/webhook-receiver.ts';
+
+const widths = [390, 768, 1024, 1280, 1920];
+
+/** Labels of the tables that are shown, and the texts in their cells that something covers or cuts off. */
+const look = `(() => {
+  const tables = [...document.querySelectorAll(document.querySelector('dialog[open]') ? 'dialog[open] table' : 'table')];
+  const shown = tables.filter((table) => table.checkVisibility());
+  const isSeen = (cell, { x, y, width, height }) =>
+    [0.1, 0.5, 0.9].every((share) => cell.contains(document.elementFromPoint(x + width * share, y + height / 2)));
+  const partsOf = (cell) => {
+    const parts = [...cell.querySelectorAll('input')].map((input) => [input, input.ariaLabel]);
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      const range = document.createRange();
+      range.selectNodeContents(texts.currentNode);
+      if (texts.currentNode.data.trim()) parts.push([range, texts.currentNode.data]);
+    }
+    return parts;
+  };
+  // On narrow screens rows are cards, and heads are for screen readers alone.
+  const cells = (table) => [...table.querySelectorAll('th, td')].filter((cell) =>
+    cell.checkVisibility() && getComputedStyle(cell.closest('thead') ?? cell).clipPath === 'none');
+  const unseen = shown.flatMap((table) => [
+    ...[...table.rows].filter((row) => !row.closest('thead') && !cells(row).length).map(() => table.ariaLabel + ': an empty row'),
+    ...cells(table).flatMap((cell) => partsOf(cell).flatMap(([part, text]) => {
+      cell.scrollIntoView({ block: 'center', inline: 'center' });
+      const boxes = [...part.getClientRects()].filter(({ width, height }) => width > 0 && height > 0);
+      return boxes.every((box) => isSeen(cell, box)) ? [] : [table.ariaLabel + ': ' + text];
+    })),
+  ]);
+  return { labels: shown.map((table) => table.ariaLabel), unseen };
+})()`;
+
+describe.skipIf(!inBrowser)('tables of the console', async () => {
+  const gateway = await startGateway({ workers: true });
+  const receiver = await WebhookReceiver.start();
+  const open = browserPages();
+  const client = await gateway.as('demo');
+  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+
+  test('every cell of every table can be seen, at five widths', async () => {
+    const fleet = await createFleet(client, { name: 'A fleet of a rather long name, such as people choose' });
+    const vehicles = await addVehicles(client, [...newVins(40, 0), newVin(7), newVin(0, 'ZFF')], fleet);
+    const [vehicle] = vehicles;
+    const contract = await createContract(client, { ...vehicle, fleetId: fleet.id }, { pack: 'basic' });
+    for (const refused of [1, 30]) {
+      const csv = `vin\n${newVin()}\n${Array.from({ length: refused }, (_, at) => `WBA${at}`).join('\n')}\n`;
+      await client.post(`/vehicles/file?fleetId=${fleet.id}`, csv, { 'content-type': 'text/csv' });
+    }
+    const { id: webhook } = (await client.post('/webhooks', { url: receiver.url('/tables') })).body;
+    const page = await open(`${gateway.url}/console`, { mayFail: true });
+    const labels = new Set<string>();
+
+    const judge = async (place: string) => {
+      for (const width of widths) {
+        await page.setViewportSize({ width, height: 800 });
+        const found = await page.evaluate<{ labels: string[]; unseen: string[] }>(look);
+        for (const label of found.labels) labels.add(label);
+        expect.soft(found.unseen, `${place} at ${width}`).toEqual([]);
+      }
+      await page.setViewportSize({ width: 1440, height: 800 });
+    };
+    const goTo = async (place: string) => {
+      await page.goto(`${gateway.url}/console${place}`);
+      await page.reload();
+      await page.locator('main h1').waitFor();
+      await page.locator('.blank').first().waitFor({ state: 'detached' });
+    };
+
+    const lists = ['fleets', 'vehicles', 'contracts', 'attention', 'activity', 'webhooks', 'manufacturers'];
+    const details = ['', '/uploads', '/activity'].map((side) => `fleets/${fleet.id}${side}`);
+    const others = [`vehicles/${vehicle?.id}`, `contracts/${contract.id}`, `webhooks/${webhook}`];
+    for (const place of ['', ...lists, ...details, ...others]) {
+      await goTo(`#/${place}`);
+      for (const summary of await page.locator('summary:text-matches("^(As a table|Refused rows)$")').all())
+        await summary.click();
+      await page.locator('.blank').first().waitFor({ state: 'detached' });
+      await judge(place);
+    }
+
+    await goTo(`#/fleets/${fleet.id}`);
+    for (const [at, refused] of ['WBA1', 'WBA1\nWBA2\nWBA3'].entries()) {
+      const file = { name: `${at}.csv`, mimeType: 'text/csv', buffer: Buffer.from(`vin\n${newVin()}\n${refused}\n`) };
+      await page.locator('input[type=file]').setInputFiles(file);
+      const upload = page.getByRole('region', { name: `Upload of ${at}.csv` });
+      await upload.getByText('Reasons', { exact: true }).click();
+    }
+    await judge('a finished upload');
+    await button(page, 'Add VINs').click();
+    await page.keyboard.insertText('WBA123');
+    await button(page, 'Add vehicles').click();
+    await page.getByRole('dialog').getByText('A VIN has 17 characters').waitFor();
+    await judge('refused VINs');
+    await page.keyboard.press('Escape');
+    await goTo(`#/fleets/${fleet.id}?vin=${vehicle?.vin}`);
+    await page.getByLabel('Select this page').check();
+    await judge('chosen rows');
+    await button(page, 'New contracts …').click();
+    for (const label of ['Name', 'What it is for']) await page.getByLabel(label, { exact: true }).fill('Basic');
+    await page.getByLabel('Pack of data services').fill('basic');
+    await page.getByLabel('From').fill('2030-06-01T00:00');
+    await page.getByLabel('To', { exact: true }).fill('2031-06-01T00:00');
+    await button(page, 'Create contracts').click();
+    await page.getByRole('dialog').getByText('1 vehicle got none').waitFor();
+    await judge('vehicles without a contract');
+
+    const trend = 'Vehicles by the day, the last 30 days';
+    expect([...labels].sort()).toEqual(['Contracts', 'Manufacturers', 'Refused', 'Vehicles', trend]);
+  });
+});
