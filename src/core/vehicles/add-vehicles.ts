@@ -82,10 +82,9 @@ type VehicleMaps = { made: VehiclesByVin; known: VehiclesByVin };
 /** Some VINs were in the way of the insertion, but were deleted a moment later. */
 class Missing extends Error {
   vins: readonly Vin[] = [];
-  found: VehicleMaps = { made: new Map(), known: new Map() };
 }
 
-/** Adds missing VINs and finds the others; tries VINs that were just deleted again. Throws FleetNotFound. */
+/** Adds missing VINs and finds the others; begins again for VINs that were just deleted. Throws FleetNotFound. */
 async function addMissing(
   ctx: Context,
   company: string,
@@ -93,9 +92,14 @@ async function addMissing(
   wanted: readonly Vin[],
   makingWay: readonly Vin[] = [],
 ): Promise<VehicleMaps> {
-  const isNested = isInTransaction();
+  const isOneStep = wanted.length === 1 && makingWay.length === 0;
+  if (!isOneStep && !isInTransaction()) {
+    const made = await insertVehicles(ctx, company, fleetId, wanted, { ifAllNew: true });
+    if (made.size > 0) return { made, known: new Map() };
+  }
   try {
-    return await runInSavepoint(ctx, async () => {
+    // The fleet may be deleted before the others are found: nothing is stored then.
+    return await (isOneStep ? runInSavepoint : runInTransaction)(ctx, async () => {
       if (makingWay.length > 0) {
         await shareLockFleet(ctx, company, fleetId);
         await deleteLeftoverVehicles(ctx, company, vinsOf(makingWay));
@@ -105,16 +109,13 @@ async function addMissing(
       const others = wanted.filter(({ vin }) => !made.has(vin));
       const { known } = await findKnown(ctx, company, fleetId, others);
       const missing = others.filter(({ vin }) => !known.has(vin));
-      if (missing.length > 0) throw Object.assign(new Missing(), { vins: missing, found: { made, known } });
+      if (missing.length > 0) throw Object.assign(new Missing(), { vins: missing });
       return { made, known };
     });
   } catch (error) {
     if (!(error instanceof Missing)) throw error;
-    const { vins, found } = error;
     // Adding these after others might wait for a transaction that waits for the others: a deadlock.
-    if (isNested) return addMissing(ctx, company, fleetId, wanted, [...makingWay, ...vins]);
-    const more = await runInTransaction(ctx, () => addMissing(ctx, company, fleetId, vins, vins));
-    return { made: new Map([...found.made, ...more.made]), known: new Map([...found.known, ...more.known]) };
+    return addMissing(ctx, company, fleetId, wanted, [...makingWay, ...error.vins]);
   }
 }
 

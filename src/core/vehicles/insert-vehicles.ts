@@ -1,5 +1,6 @@
 import { expressionBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
+import { violatedConstraint } from '../database-errors.ts';
 import {
   announceEvents,
   callerOrigin,
@@ -11,24 +12,39 @@ import { lockedFleetClause } from '../fleets/fleets.ts';
 import { scheduleClause } from '../schedule.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
 import { appendSender, primarySender } from '../sql/send.ts';
-import { db, isId, jsonRecordset, newId, prepare } from '../sql/sql.ts';
+import { anyOfTexts, db, isId, jsonRecordset, newId, prepareStatementVariants } from '../sql/sql.ts';
 import { type Vin, vinWarningsText } from '../vin.ts';
 import { recheckHours, recheckInterval } from './eligibility.ts';
 import { tallyClause } from './tally.ts';
 import type { EligibilityStatus, Vehicle } from './vehicle.ts';
 
+/** `unknown`: all of their VINs, where nothing is to be stored unless the company has none of them. */
+type Insertion = NewVehicleParams & EventOrigin & { rows: string; unknown: readonly string[] | null };
+
 /** Adds vehicles with their count and events, in the order of VINs: two lists cannot wait for each other. */
-const insertNew = prepare((p: NewVehicleParams & EventOrigin & { rows: string }) => {
+const insertNew = prepareStatementVariants<Insertion>()(['unknown'], (p, has) => {
   const columns = 'id uuid, vin text, manufacturer text, warnings text, supported boolean';
   const rows = jsonRecordset<VinRow & { id: string }, 'r'>('r', p.rows, columns);
   return db
-    .with('held', lockedFleetClause({ company: p.company, id: p.fleetId }))
+    .with('held', () =>
+      lockedFleetClause({ company: p.company, id: p.fleetId }).$if(has.unknown, (q) =>
+        q.where(({ exists, not, selectFrom }) =>
+          not(
+            exists(
+              selectFrom('vehicle')
+                .where('company', '=', p.company)
+                .where('vin', '=', anyOfTexts(p.unknown ?? [])),
+            ),
+          ),
+        ),
+      ),
+    )
     .with('made', (q) =>
       q
         .insertInto('vehicle')
         .columns(newVehicleColumns)
         .expression(q.selectFrom(['held', rows]).select('r.id').select(newVehicleValues(p)).orderBy('r.vin'))
-        .onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing())
+        .$if(!has.unknown, (q) => q.onConflict((conflict) => conflict.columns(['company', 'vin']).doNothing()))
         .returning(['company', 'fleet_id', 'id', 'vin', 'status', 'due_at']),
     )
     .with('scheduled', (q) => scheduleClause(q, 'vehicle', q.selectFrom('made').select(['company', 'due_at'])))
@@ -46,8 +62,14 @@ const MOST_SHARED = 50;
 
 export type VehiclesByVin = ReadonlyMap<string, Vehicle>;
 
-/** Adds vehicles that the company lacks to a fleet, if it has the fleet, and gives them. */
-export async function insertVehicles(ctx: Context, company: string, fleetId: string, wanted: readonly Vin[]) {
+/** Adds vehicles that the company lacks to a fleet, if it has the fleet, and gives them. `ifAllNew`: all, or none. */
+export async function insertVehicles(
+  ctx: Context,
+  company: string,
+  fleetId: string,
+  wanted: readonly Vin[],
+  { ifAllNew = false } = {},
+) {
   if (wanted.length === 0 || !isId(fleetId)) return new Map();
   const { manufacturers } = ctx.services;
   const vehicles = wanted.map((read) => ({
@@ -57,9 +79,13 @@ export async function insertVehicles(ctx: Context, company: string, fleetId: str
     supported: manufacturers.supports(read.vin),
   }));
   const rows = JSON.stringify(vehicles.map((one) => ({ ...one, warnings: vinWarningsText(one) })));
-  const values = { ...newVehicleParams(ctx, company, fleetId), ...callerOrigin(ctx), rows };
+  const unknown = ifAllNew ? wanted.map(({ vin }) => vin) : null;
+  const values = { ...newVehicleParams(ctx, company, fleetId), ...callerOrigin(ctx), rows, unknown };
   const send = wanted.length > MOST_SHARED ? primarySender : appendSender;
-  const inserted = await insertNew(send(ctx), values);
+  const inserted = await insertNew(send(ctx), values).catch((error) => {
+    if (ifAllNew && violatedConstraint(error) === 'vehicle_vin') return [];
+    throw error;
+  });
   if (inserted.length === 0) return new Map();
   announceEvents(ctx);
   ctx.services.changes.announce('due', 'vehicle');
