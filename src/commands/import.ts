@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream, type Stats } from 'node:fs';
 import { stat, writeFile } from 'node:fs/promises';
-import { join, parse } from 'node:path';
+import { basename, join, parse } from 'node:path';
 import { ReadableStream as PieceStream } from 'node:stream/web';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SingleBar } from 'cli-progress';
+import { create } from 'content-disposition';
 import { z } from 'zod';
 import { readOptions, runCommand } from './command.ts';
 import { CallFailed, Gateway, gatewayOptions } from './gateway.ts';
@@ -160,7 +161,8 @@ async function sendFile(gateway: Gateway, upload: Upload, progress: Progress) {
       throw error;
     }
   }
-  const init = { body: PieceStream.from(pieces()), duplex: 'half', headers: { 'content-type': 'text/csv' }, signal };
+  const headers = { 'content-type': 'text/csv', 'content-disposition': create(basename(upload.path)) };
+  const init = { body: PieceStream.from(pieces()), duplex: 'half', headers, signal };
   try {
     const query = new URLSearchParams({ fleetId, importId });
     const answer = await gateway.send('POST', `/vehicles/file?${query}`, init as RequestInit);

@@ -29,8 +29,12 @@ export const Import = defineEntity({
     /** The layout of the file, so that rejected rows can be given back in it. */
     delimiter: p.text().default(','),
     columns: texts().nullable(),
+    /** As it was sent, without its path. */
+    fileName: p.text().nullable(),
     /** The name of a workbook's sheet that was read. */
     sheet: p.text().nullable(),
+    /** The header's name of the column that was read. */
+    vinColumn: p.text().nullable(),
     /** SHA-256 of the file's bytes: a repeated upload has the same. */
     digest: p.text().nullable(),
     idempotencyKey: p.text().nullable(),

@@ -1,5 +1,7 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import busboy from 'busboy';
+import { parse } from 'content-disposition';
 import type { Context } from '../core/context.ts';
 import { DomainError, FleetIdMissing, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
 import { mayBeTableFile, notTableMessage } from '../core/imports/csv/head.ts';
@@ -10,6 +12,8 @@ export interface Upload {
   fleetId: string;
   /** The file's bytes as they arrive. Throws ValidationFailed, at its end too: for what is wrong with the rest of the form. */
   file: AsyncIterable<Buffer>;
+  /** As it was sent. */
+  name: string | undefined;
   /** Frees what the upload holds; to be called when it has been read or rejected. */
   discard(): Promise<void>;
 }
@@ -25,7 +29,7 @@ export async function readUpload(ctx: Context, req: IncomingMessage, fromQuery: 
     if (/^multipart\/form-data\b/i.test(type)) return await readForm(ctx, req, fleetId);
     if (!type || !mayBeTableFile(type)) throw new UnsupportedMediaType(SEND_A_FORM);
     if (fleetId === undefined) throw new FleetIdMissing();
-    return { fleetId, file: bodyOf(req), discard };
+    return { fleetId, file: bodyOf(req), name: nameOf(req), discard };
   } catch (error) {
     await discard();
     throw error;
@@ -34,6 +38,12 @@ export async function readUpload(ctx: Context, req: IncomingMessage, fromQuery: 
 
 const SEND_A_FORM =
   'Send a form (multipart/form-data) with the fields fleetId and vins; or, with ?fleetId=, the file itself as text/csv or as a workbook.';
+
+/** The file's name in Content-Disposition. Node gives a header's bytes as characters, and many clients send UTF-8. */
+function nameOf({ headers }: IncomingMessage): string | undefined {
+  const bytes = Buffer.from(headers['content-disposition'] ?? '', 'latin1');
+  return parse(bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1')).parameters.filename;
+}
 
 /** The body's pieces. Left early, the rest is for `discard`, since a connection that is cut could not carry the answer. */
 async function* bodyOf(req: IncomingMessage): AsyncGenerator<Buffer> {
@@ -57,6 +67,7 @@ async function readForm(ctx: Context, req: IncomingMessage, fromQuery: string | 
   whole.promise.catch(() => {});
   let fleetId = fromQuery;
   let hasFile = false;
+  let fileName: string | undefined;
   let aside: ReturnType<typeof spoolUpload> | undefined;
 
   async function discard(): Promise<void> {
@@ -70,18 +81,19 @@ async function readForm(ctx: Context, req: IncomingMessage, fromQuery: string | 
     whole.reject(error);
   }
   const resolve = (named: string, content: AsyncIterable<Buffer>) =>
-    upload.resolve({ fleetId: named, file: piecesOf(content, whole.promise), discard });
+    upload.resolve({ fleetId: named, file: piecesOf(content, whole.promise), name: fileName, discard });
 
   form.on('field', (name, value, { valueTruncated }) => {
     // An empty fleetId counts as none.
     if (name === 'fleetId' && !valueTruncated && value.trim()) fleetId ??= value;
     if (name === 'vins') reject(noFile('must be a file, not a text field'));
   });
-  form.on('file', (name, stream, { mimeType }) => {
+  form.on('file', (name, stream, { mimeType, filename }) => {
     // Its reader gets the error too; it may have none.
     stream.on('error', () => {});
     if (name !== 'vins') return void stream.resume();
     hasFile = true;
+    fileName = filename;
     if (!mayBeTableFile(mimeType)) return reject(new UnsupportedMediaType(notTableMessage(mimeType)));
     if (fleetId !== undefined) return resolve(fleetId, stream);
     aside = spoolUpload(ctx, stream);

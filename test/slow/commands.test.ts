@@ -58,13 +58,15 @@ test('commands find the gateway by its settings', async () => {
 describe('npm run import', () => {
   test('exits 0 if every row was accepted, new or known', async () => {
     const fleet = await createFleet(client);
-    const file = fileOf('good.csv', ['vin', ...newVins(20)]);
+    const file = fileOf('gute Fahrzeuge – März.csv', ['vin', ...newVins(20)]);
     const first = await run('import', ['--fleet', fleet.id, '--file', file]);
     expect(first).toMatchObject({ code: 0, output: expect.stringContaining('20 created, 0 existing, 0 rejected') });
     expect(first.output).toContain(`"${fleet.name}"`);
     const again = await run('import', ['--fleet', fleet.id, '--file', file]);
     expect(again).toMatchObject({ code: 0, output: expect.stringContaining('0 created, 20 existing, 0 rejected') });
-    expect(existsSync(join(folder, 'good.rejected.csv'))).toBe(false);
+    expect(existsSync(join(folder, 'gute Fahrzeuge – März.rejected.csv'))).toBe(false);
+    const names = await gateway.execute(`select file_name as name from import where fleet_id = '${fleet.id}'`);
+    expect(names).toEqual(Array(2).fill({ name: 'gute Fahrzeuge – März.csv' }));
   });
 
   test('Ctrl-C stores nothing, and the command says how to continue', async () => {

@@ -260,7 +260,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'POST /vehicles/file': {
     ...mutation(
       'importVehicles',
-      `import { id } sheet summary { ${all('AddSummary')} } rejected { ${all('RejectedRow')} } duplicates { ${all('DuplicateRow')} }`,
+      `import { id } sheet column summary { ${all('AddSummary')} } rejected { ${all('RejectedRow')} } duplicates { ${all('DuplicateRow')} }`,
     ),
     // Only REST names the address of the file with all refused rows.
     asRest: ({ import: run, ...told }) => ({

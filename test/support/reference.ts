@@ -495,6 +495,7 @@ const fields: Record<string, Field> = {
   'Contract.status': (contract, _args, rows) => statusOf(contract, rows.now),
   'Contract.timeline': list('event', (event, contract) => event.contractId === contract.id),
   'Import.fleet': fleetOf,
+  'Import.column': called('vinColumn'),
   'Import.rejectedCount': called('rejected'),
   'Import.rejected': list('import_rejection', (row, run) => row.importId === run.id),
   'Event.type': ({ type }) => eventTypeOf(type),

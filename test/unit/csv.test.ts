@@ -672,7 +672,8 @@ describe('for any file', () => {
       fc.array(character, { maxLength: 30 }).map((parts) => parts.join('')),
       { minLength: 1 },
     );
-    const start = { layout: { columns: null, delimiter: ',' as const }, vinAt: 0, doubt: 0 as const, text: '', row: 1 };
+    const layout = { columns: null, column: null, delimiter: ',' as const };
+    const start = { layout, vinAt: 0, doubt: 0 as const, text: '', row: 1 };
     await fc.assert(
       fc.asyncProperty(lines, fc.integer({ min: 10, max: 80 }), async (all, fieldLength) => {
         const text = `${all.join('\n')}\n`;

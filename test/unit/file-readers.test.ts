@@ -40,7 +40,7 @@ test('the rows of a file come in batches, ready to be stored', async () => {
   const layouts: unknown[] = [];
   const reading = { ...all('a', batches), onLayout: async (layout: unknown) => void layouts.push(layout) };
   await readers.read(pieces('vin;plate\n', `${VIN};x\nSHORT;y\n`, `5YJZZZ1KZAW000002;"a""b"\n`), reading);
-  expect(layouts).toEqual([{ columns: ['vin', 'plate'], delimiter: ';', sheet: null }]);
+  expect(layouts).toEqual([{ columns: ['vin', 'plate'], column: 'vin', delimiter: ';', sheet: null }]);
   expect(batches).toEqual([
     {
       received: 3,

@@ -57,6 +57,7 @@ export const eventDataSchemas = {
   'import.completed': z
     .object({
       importId,
+      fileName: field(z.string().nullable(), 'The name of the file, where one was sent.', 'vins.csv').optional(),
       received: field(z.int(), 'Rows of the file.', 3),
       created: field(z.int(), 'New vehicles.', 1),
       existing: field(z.int(), 'Rows whose vehicle the fleet had.', 1),

@@ -43,8 +43,8 @@ async function* pieces(): AsyncGenerator<Buffer> {
 
 async function read(file: 'text' | number, limits: CsvLimits): Promise<FileWorkerReply> {
   try {
-    const { columns, delimiter, sheet, rows } = await openVinTable(file === 'text' ? pieces() : file, limits);
-    await exchange({ layout: { columns, delimiter, sheet } });
+    const { rows, ...layout } = await openVinTable(file === 'text' ? pieces() : file, limits);
+    await exchange({ layout });
     for await (const batch of rows) await exchange({ batch: csvRowBatchOf(batch, supported) });
     return { refusal: null };
   } catch (error) {

@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { z } from 'zod';
 import { authorize, type Context, contextWithoutClient } from '../context.ts';
+import { cutText } from '../cut-text.ts';
 import {
   DomainError,
   FleetIdMissing,
@@ -39,6 +40,8 @@ import type { TableLayout } from './table.ts';
 
 export interface UploadedFile {
   file: AsyncIterable<Buffer>;
+  /** As it was sent, with its path. */
+  name?: string | undefined;
   /** Aborts when the client leaves; reading ends with its request. */
   signal: AbortSignal;
   idempotencyKey?: string | undefined;
@@ -56,7 +59,8 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
   const options = readInput(importVehiclesInput, input);
   if (!options.fleetId.trim()) throw new FleetIdMissing();
   await requireFleet(ctx, company, options.fleetId);
-  const { run, repeated } = await beginImport(ctx, company, options, upload.idempotencyKey);
+  const begun = { ...options, fileName: fileNameOf(upload.name) };
+  const { run, repeated } = await beginImport(ctx, company, begun, upload.idempotencyKey);
   const hash = createHash('sha256');
   const bytes = hashed(upload.file, hash);
   if (repeated) {
@@ -98,7 +102,18 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
   }
 }
 
-const keepLayout = prepareImportUpdate(({ columns, delimiter, sheet }: TableLayout) => ({ columns, delimiter, sheet }));
+const keepLayout = prepareImportUpdate(({ columns, column, delimiter, sheet }: TableLayout) => ({
+  ...{ columns, delimiter, sheet, vin_column: column },
+}));
+
+const LONGEST_NAME = 255;
+
+/** A file's name without its path, and without control characters and those that turn the direction of what follows. */
+function fileNameOf(sent = ''): string | null {
+  const [name = ''] = sent.split(/[/\\]/).slice(-1);
+  const plain = name.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '').toWellFormed();
+  return cutText(plain.trim(), LONGEST_NAME) || null;
+}
 
 async function* hashed(file: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
   for await (const chunk of file) {
@@ -108,28 +123,29 @@ async function* hashed(file: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<
 }
 
 async function reportOf(ctx: Context, run: ImportRow, repeated: boolean): Promise<ImportedVehicles> {
-  const { sheet, received, created, existing, rejected: refused, duplicates } = run;
+  const { sheet, column, received, created, existing, rejected: refused, duplicates } = run;
   const summary = { received, created, existing, rejected: refused };
   const rejected = refused > 0 ? await findFirstRejections(ctx, run) : [];
   if (run.state === 'FAILED') {
     throw new ValidationFailed(
       rejected.map(({ row, code, message }) => ({ path: `row ${row}`, code, message })),
       run.failure ?? undefined,
-      { importId: run.id, sheet, summary, rejected, duplicates },
+      { importId: run.id, sheet, column, summary, rejected, duplicates },
       refused - rejected.length,
     );
   }
-  return { import: run, sheet, summary, rejected, duplicates, repeated };
+  return { import: run, sheet, column, summary, rejected, duplicates, repeated };
 }
 
 const wasOther = () =>
   new IdempotencyKeyReused('This key or importId was used before with another upload. Use a new one for a new upload.');
 
-type ImportOptions = Pick<z.output<typeof importVehiclesInput>, 'fleetId' | 'importId' | 'mode' | 'dryRun'>;
+type ImportOptions = Pick<z.output<typeof importVehiclesInput>, 'fleetId' | 'importId' | 'mode' | 'dryRun'> &
+  Partial<Pick<ImportRow, 'fileName'>>;
 
 /** Opens the import; `repeated` is one of its id or (for 24 hours) key that completed, or of its key that was refused. */
 export async function beginImport(ctx: Context, company: string, options: ImportOptions, key = '') {
-  const { importId = null, fleetId, mode, dryRun } = options;
+  const { importId = null, fleetId, mode, dryRun, fileName = null } = options;
   const now = ctx.now();
   return runInTransaction(ctx, async () => {
     // Two uploads of a company at once could both pass the limit.
@@ -153,7 +169,7 @@ export async function beginImport(ctx: Context, company: string, options: Import
     }
     const { id, idempotencyKey } = before ?? { id: importId ?? newId(), idempotencyKey: key || null };
     const lease = new Date(now.getTime() + IMPORT_LEASE_SECONDS * 1000);
-    await open(ctx, { id, company, fleetId, mode, dryRun, idempotencyKey, now, lease });
+    await open(ctx, { id, company, fleetId, mode, dryRun, fileName, idempotencyKey, now, lease });
     const [run] = await readImport(ctx, { company, id });
     if (!run) throw new FleetNotFound();
     ctx.services.changes.announce('import', run.id);
@@ -181,12 +197,13 @@ const findBefore = prepare((p: { company: string; id: string | null; key: string
     .forUpdate(),
 );
 
-type NewImport = Pick<ImportRow, 'id' | 'company' | 'fleetId' | 'mode' | 'dryRun' | 'idempotencyKey'>;
+type NewImport = Pick<ImportRow, 'id' | 'company' | 'fleetId' | 'mode' | 'dryRun' | 'fileName' | 'idempotencyKey'>;
 
 /** The columns of an import that begins again. */
 const restarted = [
   ...(['state', 'received', 'created', 'existing', 'rejected', 'duplicates', 'columns', 'delimiter'] as const),
-  ...(['sheet', 'digest', 'failure', 'started_at', 'storing_since', 'finished_at', 'due_at'] as const),
+  ...(['file_name', 'sheet', 'vin_column', 'digest', 'failure'] as const),
+  ...(['started_at', 'storing_since', 'finished_at', 'due_at'] as const),
 ];
 
 /** Inserts an import, or begins it again. A deletion would wait for a process that still stores the same import. */
@@ -199,6 +216,7 @@ const open = prepare((p: NewImport & { now: Date; lease: Date }) =>
       fleet_id: p.fleetId,
       mode: p.mode,
       dry_run: p.dryRun,
+      file_name: p.fileName,
       idempotency_key: p.idempotencyKey,
       started_at: p.now,
       due_at: p.lease,

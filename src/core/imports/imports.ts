@@ -29,10 +29,20 @@ export const importSchema = z
     created: field(z.int(), 'New vehicles, once it has completed.', 1),
     existing: field(z.int(), 'Rows whose vehicle the fleet had, once it has completed.', 1),
     rejected: field(z.int(), 'Rows that were rejected.', 1),
+    fileName: field(
+      z.string().nullable(),
+      'The name of the file as it was sent, without its path: at most 255 characters. Null where none was sent.',
+      'Vehicles of Berlin.xlsx',
+    ),
     sheet: field(
       z.string().nullable(),
       'The sheet that was read of a workbook: its first one with a column of VINs. Null for CSV.',
       'Vehicles',
+    ),
+    column: field(
+      z.string().nullable(),
+      'The column that was read, by its name in the file. Null without a header.',
+      'VIN',
     ),
     dryRun: field(z.boolean(), 'Whether it stored nothing and only tells what would have been stored.', false),
     failure: field(z.string().nullable(), 'Why it failed, as a sentence; null where it did not.', null),
@@ -79,6 +89,7 @@ export const importedVehiclesSchema = z
   .object({
     import: importSchema.describe('The import.'),
     sheet: importSchema.shape.sheet,
+    column: importSchema.shape.column,
     summary: addSummarySchema.describe('Its rows in numbers.'),
     rejected: z
       .array(rejectedRowSchema)
@@ -128,7 +139,7 @@ export const importResource: Resource = {
   table: 'import n',
   ...existingFleetConditions('n'),
   id: 'n.id',
-  members: jsonMembersOf('import', 'n', importSchema, {}),
+  members: jsonMembersOf('import', 'n', importSchema, { column: jsonSql.orNull(jsonSql.text('n.vin_column')) }),
   conditions: { id: ['n.id = ?::uuid', idOrNull] },
   // Ids that callers choose say nothing of the time.
   order: {
@@ -149,7 +160,8 @@ export const importColumns = [
   ...(['import.id', 'import.company', 'import.fleet_id as fleetId'] as const),
   ...(['import.state', 'import.mode', 'import.dry_run as dryRun'] as const),
   ...(['import.received', 'import.created', 'import.existing', 'import.rejected', 'import.duplicates'] as const),
-  ...(['import.sheet', 'import.digest', 'import.idempotency_key as idempotencyKey', 'import.failure'] as const),
+  ...(['import.file_name as fileName', 'import.sheet', 'import.vin_column as column'] as const),
+  ...(['import.digest', 'import.idempotency_key as idempotencyKey', 'import.failure'] as const),
   isoTimeExpression(importExpressionBuilder.ref('import.started_at')).as('startedAt'),
   isoTimeExpression(importExpressionBuilder.ref('import.storing_since')).as('storingSince'),
   isoTimeExpression(importExpressionBuilder.ref('import.finished_at')).as('finishedAt'),

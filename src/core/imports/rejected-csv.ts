@@ -37,7 +37,7 @@ export async function readRejectedCsv(
   const [layout, ...rows] = isId(importId) ? await read(begin) : [];
   if (!layout || Number(layout[ROW]) !== LAYOUT_ROW) throw new ImportNotFound();
   const delimiter = layout[VALUE] as CsvDelimiter;
-  const names = reportColumns({ delimiter, columns: JSON.parse(layout[CELLS] ?? 'null') }, rows[0]);
+  const names = reportColumns({ columns: JSON.parse(layout[CELLS] ?? 'null') }, rows[0]);
   const writer = rejectedCsvWriter(names, delimiter);
   const first = writeRows(rows, writer, REJECTIONS_PAGE);
   first.text = rejectedCsvHeader(names, delimiter) + first.text;
@@ -54,7 +54,7 @@ async function* pages(first: WrittenRows, read: (after: number) => Promise<Writt
 }
 
 /** The columns of a report; without a header in the file, as many as its first row has cells. */
-export const reportColumns = ({ columns }: CsvLayout, first: TextRow | undefined): string[] =>
+export const reportColumns = ({ columns }: Pick<CsvLayout, 'columns'>, first: TextRow | undefined): string[] =>
   columns ?? numberedColumnNames(first ? cellsOf(first).length : 1);
 
 /** A row of a list of VINs has no cells, but a value alone. */

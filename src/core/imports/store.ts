@@ -162,13 +162,13 @@ async function rejectElsewhere(ctx: Context, run: ImportRow, staging: ImportStag
 }
 
 async function recordImport(ctx: Context, run: ImportRow, ids: NewIdRange): Promise<void> {
-  const { id: importId, company, fleetId, received, created, existing, rejected } = run;
+  const { id: importId, company, fleetId, fileName, received, created, existing, rejected } = run;
   if (created > 0) {
     const added = { company, fleetId, data: JSON.stringify({ importId }) };
     await recordAddedVehicles(ctx, { ...callerOrigin(ctx), ...ids, ...added });
     await scheduleNow(ctx, 'vehicle', company);
   }
-  const data = { importId, received, created, existing, rejected };
+  const data = { importId, fileName, received, created, existing, rejected };
   await recordEvents(ctx, [{ type: 'import.completed', company, fleetId, data }]);
 }
 

@@ -96,12 +96,12 @@ export async function openUploadedFile(
   upload: Promise<FileUpload>,
   { left }: Context,
   res: AnswerHead,
-): Promise<Pick<UploadedFile, 'file' | 'signal'>> {
+): Promise<Pick<UploadedFile, 'file' | 'name' | 'signal'>> {
   localsOf(res).readsUpload = true;
   try {
-    const { mimetype, createReadStream } = await upload;
+    const { filename, mimetype, createReadStream } = await upload;
     if (!mayBeTableFile(mimetype)) throw new UnsupportedMediaType(notTableMessage(mimetype));
-    return { file: piecesOf(createReadStream()), signal: left?.() ?? AbortSignal.abort() };
+    return { file: piecesOf(createReadStream()), name: filename, signal: left?.() ?? AbortSignal.abort() };
   } catch (error) {
     throw tornForm(error);
   }

@@ -105,6 +105,7 @@ export const problemJson = z
     row: also(z.int(), 'The row that makes a file unreadable.'),
     found: also(texts, 'The first columns of a file without a column of VINs.'),
     sheet: also(z.string().nullable(), 'The sheet of the workbook that this is about.'),
+    column: also(z.string().nullable(), 'The column of the file that was read, by its name in the file.'),
     sheets: also(texts, 'The sheets of a workbook without a column of VINs, as far as they were looked at.'),
     accepted: also(texts, 'What such a column may be called.'),
     importId: also(z.uuid(), 'The import whose rows were rejected.'),

@@ -1,3 +1,4 @@
+import { cutText } from '../../cut-text.ts';
 import { readVin } from '../../vin.ts';
 import { type CsvDelimiter, CsvHead, type CsvHeadLine, type CsvLineReading } from './head.ts';
 import { UNCERTAIN_PREFERENCE, vinNamePreference } from './header-names.ts';
@@ -6,6 +7,8 @@ import { type CsvLimits, noVinColumnError, unreadableFileError, unreadableRowErr
 export interface CsvLayout {
   /** The header's cells, or numberedColumnNames without a header; null for VINs in the first column without one. */
   columns: string[] | null;
+  /** The header's name of the column that is read. */
+  column: string | null;
   delimiter: CsvDelimiter;
 }
 
@@ -21,6 +24,8 @@ export interface CsvStart {
 /** Whether a table has VINs (0), or merely cells that look like wrong ones (1), or a single column with digits (2). */
 export type VinDoubtLevel = 0 | 1 | 2;
 
+/** Characters that answers have of a column's name. */
+const NAME_LENGTH = 100;
 /** Titles and other rows above a table are at most this many. */
 const HEADER_WITHIN = 20;
 
@@ -99,7 +104,8 @@ function belowHeader(head: CsvHead, header: Header, limits: CsvLimits): CsvStart
     const advice = 'Put the VINs below the name, each into a row of its own.';
     throw misplacedVins(header.line.row, `holds the name of a column and VINs beside it. ${advice}`);
   }
-  return { layout: { columns, delimiter }, vinAt, doubt: 0, ...head.after(header.line) };
+  const column = cutText(columns[vinAt] ?? '', NAME_LENGTH);
+  return { layout: { columns, column, delimiter }, vinAt, doubt: 0, ...head.after(header.line) };
 }
 
 function narrow(match: Match, { row }: CsvHeadLine, limits: CsvLimits): Match {
@@ -140,7 +146,7 @@ function withoutHeader(head: CsvHead, above: readonly CsvHeadLine[], { cells, de
     if (cell.trim() !== '' && !isMeantAsVin(cell)) throw noVinColumnError(row);
   }
   const columns = vinAt === 0 ? null : numberedColumnNames(cells.length, vinAt);
-  return { layout: { columns, delimiter }, vinAt, doubt: 0, ...head.from(above[0] as CsvHeadLine) };
+  return { layout: { columns, column: null, delimiter }, vinAt, doubt: 0, ...head.from(above[0] as CsvHeadLine) };
 }
 
 export const numberedColumnNames = (count: number, vinAt = 0): string[] =>
