@@ -1,8 +1,8 @@
 import { defineConfig } from '@mikro-orm/postgresql';
 import { ormOptions } from './src/database/orm.ts';
+import { toolOptions } from './src/database/server.ts';
+
+const { DATABASE_URL } = process.env;
 
 /** For MikroORM's own tools, which work on a server; the service itself opens its database in src/database/open.ts. */
-export default defineConfig({
-  ...ormOptions,
-  ...(process.env.DATABASE_URL && { clientUrl: process.env.DATABASE_URL }),
-});
+export default defineConfig(DATABASE_URL ? await toolOptions(DATABASE_URL) : ormOptions);

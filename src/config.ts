@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
+import { addressFault } from './database/address.ts';
 import { highMobilityBrands } from './manufacturers/brands.ts';
 
 const oneOf = <const Values extends readonly string[]>(values: Values) =>
@@ -13,9 +14,9 @@ const list = z
   .refine((items) => items.length > 0, 'must have an item');
 const http = z.url({ protocol: /^https?$/, error: 'must be an address such as https://id.example.com' });
 const url = http.transform((value) => value.replace(/\/$/, ''));
-const postgres = z.url({
-  protocol: /^postgres(ql)?$/,
-  error: 'must be an address such as postgresql://user@host/fleets',
+const postgres = z.string().superRefine((value, { addIssue }) => {
+  const fault = addressFault(value);
+  if (fault) addIssue(fault);
 });
 /** Addresses for Express's `trust proxy`. */
 const proxy = z

@@ -16,7 +16,7 @@ const findGrown = prepare(
   (p: { names: readonly string[]; vehicles: number }) =>
     sql<{ name: string }>`select c.relname::text as name
     from pg_class c left join pg_stat_user_tables s on s.relid = c.oid
-    where c.relnamespace = 'public'::regnamespace and c.relname = any(${p.names}::text[]) and c.relkind = 'r'
+    where c.oid = any(${p.names}::text[]::regclass[])
     and pg_relation_size(c.oid) / 8192 > ${FEW_PAGES}
     and (pg_relation_size(c.oid) / 8192 > 2 * c.relpages
       or s.n_mod_since_analyze > greatest(${FEW_ROWS}::float8, c.reltuples)

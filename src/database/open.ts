@@ -1,10 +1,11 @@
 import { MikroORM } from '@mikro-orm/postgresql';
 import { PostgresDialect } from 'kysely';
+import { nameOf } from './address.ts';
 import { type Database, type DatabaseConfig, StartError, type TellOperator } from './database.ts';
 import { openChannelEmitter } from './listening-connection.ts';
 import { afterCommit, applyMigrations, commonDatabaseMembers, ormOptions } from './orm.ts';
 import { PGlitePool } from './pglite.ts';
-import { connectServer, nameOf } from './server.ts';
+import { connectServer } from './server.ts';
 
 /** Opens the database that the settings name and brings it up to date; throws when it cannot be reached, or a newer version has changed its tables. */
 export async function openDatabase(config: DatabaseConfig, tell?: TellOperator): Promise<Database> {

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { MikroORM } from '@mikro-orm/postgresql';
+import { MikroORM, type Options } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import pg, { type ClientConfig, type PoolConfig } from 'pg';
+import { addressOf, nameOf, reasonOf } from './address.ts';
 import {
   type Database,
   type DatabaseConfig,
@@ -34,24 +35,28 @@ function openServer(url: string, tell: TellOperator = () => {}) {
   return { url, watch, pool, shortReads, close };
 }
 
+type Connections = ReturnType<typeof openServer>;
+
 export async function connectServer(url: string, config: DatabaseConfig, tell?: TellOperator): Promise<Database> {
   const primary = openServer(url, tell);
   const replicas = config.DATABASE_READ_URLS.map((replica) => openServer(replica, tell));
   const direct = config.DATABASE_DIRECT_URL ? openServer(config.DATABASE_DIRECT_URL, tell) : primary;
   const closeServers = () => Promise.all([primary, ...replicas, direct].map((server) => server.close()));
   const listening = new ListeningConnection(session(direct.url), direct.watch.Client);
+  let options: Options;
   try {
-    await listening.connect();
+    await listening.connect().catch((error) => Promise.reject(notReached(direct.url, error)));
+    options = await optionsOn(primary);
   } catch (error) {
-    await closeServers();
-    throw notReached(direct.url, error);
+    await Promise.all([listening.close(), closeServers()]);
+    throw error;
   }
   // Readiness has a connection of its own, so that it never waits for one.
   const probing = new ServerPool(primary.watch, { ...pooled(url), max: 1 });
   // A statement that waits for a lock must not delay the next ones for long.
   const addition = { ...session(url, [GENERIC_PLAN_OPTION]), ...bounds, lock_timeout: 20 };
   const additions = openPipelines(primary.watch, addition, { most: MOST_ADDING, repeatable: false });
-  const orm = await MikroORM.init({ ...ormOptions, clientUrl: url, driverOptions: () => primary.pool.dialect });
+  const orm = await MikroORM.init(options);
   let turn = 0;
   /** A replica, or the primary where none can be reached. */
   const nextReader = () => {
@@ -78,7 +83,7 @@ export async function connectServer(url: string, config: DatabaseConfig, tell?: 
     connections: () => ({ ...primary.pool.usage, lostReplicas: replicas.filter(({ watch }) => watch.isLost).length }),
     listen: (channel, onNotify) => listening.listen(channel, onNotify),
     notify: (channel, payload) => afterCommit(() => listening.notify(channel, payload)),
-    migrate: (tell = () => {}) => migrateServer(direct.url, tell),
+    migrate: (tell = () => {}) => migrateServer(direct, tell),
     async close() {
       additions.close();
       await listening.close();
@@ -92,14 +97,36 @@ export async function connectServer(url: string, config: DatabaseConfig, tell?: 
 /** Whether the server was not reached. */
 const isUnreached = (error: unknown) => !(error instanceof pg.DatabaseError) || /^(?:08|57P)/.test(error.code ?? '');
 
-export function nameOf(url: string): string {
-  const { host, pathname } = new URL(url);
-  return host + pathname;
+/** Where the connections of a pool work, and where they find the tables of the gateway. */
+const PLACE = `select current_database() as "dbName", current_schema() as schema, (select n.nspname from pg_class c
+  join pg_namespace n on n.oid = c.relnamespace where c.oid = to_regclass('vehicle_tally')) as found`;
+interface Place {
+  dbName: string;
+  schema: string | null;
+  found: string | null;
 }
 
+/** MikroORM's options on a server: by itself, it looks for tables in `public`, wherever search_path has them made. */
+async function optionsOn({ url, pool }: Pick<Connections, 'url' | 'pool'>): Promise<Options> {
+  const rows = await pool.send(PLACE, []).catch((error) => Promise.reject(notReached(url, error)));
+  const { dbName, schema, found } = rows[0] as Place;
+  if (schema === null) {
+    throw new StartError(`search_path of the database names no schema that exists at ${nameOf(url)}: create it first.`);
+  }
+  if (found !== null && found !== schema) {
+    throw new StartError(
+      `The tables are in the schema ${found}, but search_path names the schema ${schema} before it, where others would ` +
+        `be made: have it name ${found} first to use the tables, or leave ${found} out to begin anew.`,
+    );
+  }
+  return { ...ormOptions, dbName, schema, driverOptions: () => pool.dialect };
+}
+
+/** MikroORM's options for its own tools. */
+export const toolOptions = (url: string): Promise<Options> => optionsOn(openServer(url));
+
 function notReached(url: string, error: unknown): StartError {
-  const reason = error instanceof Error ? error.message || ('code' in error && error.code) : error;
-  return new StartError(`Cannot connect to the database at ${nameOf(url)}: ${reason}`, { cause: error });
+  return new StartError(`Cannot connect to the database at ${nameOf(url)}: ${reasonOf(error)}`, { cause: error });
 }
 
 /** Few, since statements save by sharing packets; two, so that a slow one does not hold up all others. */
@@ -111,19 +138,11 @@ const MOST_ADDING = 8;
 const lockKey = 4_071_928;
 
 /** Several processes may start at once: one migrates, the others wait. */
-async function migrateServer(url: string, tell: TellOperator): Promise<string[]> {
-  const orm = await MikroORM.init({
-    ...ormOptions,
-    entities: [],
-    discovery: { warnWhenNoEntities: false },
-    clientUrl: url,
-    pool: { min: 0, max: 2 },
-    // Overrides limits of the role.
-    driverOptions: {
-      ...session(url),
-      options: `-c jit=off -c statement_timeout=0 -c lock_timeout=${MIGRATION_LOCK_TIMEOUT}`,
-    },
-  });
+async function migrateServer({ url, watch }: Connections, tell: TellOperator): Promise<string[]> {
+  // Overrides limits of the role.
+  const limits = ['statement_timeout=0', `lock_timeout=${MIGRATION_LOCK_TIMEOUT}`];
+  const options = await optionsOn({ url, pool: new ServerPool(watch, { ...session(url, limits), max: 2 }) });
+  const orm = await MikroORM.init({ ...options, entities: [], discovery: { warnWhenNoEntities: false } });
   try {
     return await orm.em
       .getKysely()
@@ -151,11 +170,12 @@ const pooled = (url: string): PoolConfig => ({ ...session(url), ...bounds, max: 
 
 /** Settings of every connection. A lost server is noticed in about 20 seconds on an idle connection. */
 function session(url: string, settings: readonly string[] = []): ClientConfig {
+  const { options = '', ...address } = addressOf(url);
   return {
-    connectionString: url,
     application_name: 'fleet-gateway',
+    ...address,
     // Compiling a plan pays for statements of seconds, and costs short ones ten times what they take.
-    options: ['jit=off', ...settings].map((setting) => `-c ${setting}`).join(' '),
+    options: [options, ...['jit=off', ...settings].map((setting) => `-c ${setting}`)].join(' '),
     connectionTimeoutMillis: 3_000,
     idle_in_transaction_session_timeout: 60_000,
     keepAlive: true,

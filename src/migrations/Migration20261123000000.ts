@@ -5,7 +5,8 @@ import { takeOver } from './take-over.ts';
 /** All tables; or, where a development version made them, what brings them to the same state. */
 export class Migration20261123000000 extends Migration {
   override async up(): Promise<void> {
-    const [found] = await this.execute(`select to_regclass('fleet') is not null as tables`);
+    const [found] = await this.execute(`
+      select to_regclass(quote_ident(current_schema()) || '.fleet') is not null as tables`);
     const statements = found?.tables ? await takeOver((statement) => this.execute(statement)) : [...tables, ...indexes];
     for (const statement of statements) this.addSql(statement);
   }

@@ -117,7 +117,7 @@ const allowed: Record<string, readonly string[]> = {
   database: ['entities'],
   entities: [],
   migrations: [],
-  config: ['manufacturers'],
+  config: ['database', 'manufacturers'],
   telemetry: [],
   fairness: [],
 };
