@@ -14,24 +14,22 @@ export function nameOf(url: string): string {
   return `${written}${port ? `:${port}` : ''}/${database}`;
 }
 
-/** Several hosts, as libpq takes them: pg connects to one. */
-const HOSTS = /^\w+:\/\/(?:[^/?]*@)?[^/?@]*,|[?&]host=[^&]*(?:,|%2C)/i;
+/** pg connects to one host, where libpq takes several. */
+const SEVERAL =
+  'must name one host: the primary, or a name that follows it, of a proxy or of the provider (target_session_attrs ' +
+  'has no effect; replicas go to DATABASE_READ_URLS)';
 
 /** Why an address cannot be used; null if it can. */
 export function addressFault(url: string): string | null {
-  if (HOSTS.test(url)) {
-    return (
-      'must name one host: the primary, or a name that follows it, of a proxy or of the provider ' +
-      '(target_session_attrs has no effect; replicas go to DATABASE_READ_URLS)'
-    );
-  }
+  const [, , authority = ''] = url.split(/[/?]/);
+  if (authority.slice(authority.lastIndexOf('@')).includes(',')) return SEVERAL;
   try {
-    if (/^postgres(?:ql)?:\/\//.test(url) && addressOf(url)) return null;
+    if (/^postgres(?:ql)?:\/\//.test(url)) return addressOf(url).host?.includes(',') ? SEVERAL : null;
   } catch (error) {
-    // Its certificates are read.
+    // The files of certificates are read.
     if (error instanceof Error && 'syscall' in error) return `must name files that can be read (${error.message})`;
-    if (error instanceof Error && /sslmode/.test(error.message))
-      return `must name a CA with sslmode=verify-ca, by sslrootcert=/path/to/ca.pem`;
+    if (/sslmode=verify-ca/.test(String(error)))
+      return 'must name a CA for sslmode=verify-ca: sslrootcert=/path/to/ca.pem';
   }
   return 'must be an address such as postgresql://user@host/fleets, or postgresql://user@/fleets?host=/var/run/postgresql';
 }

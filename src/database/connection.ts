@@ -63,8 +63,8 @@ export class PostgresConnection extends pg.Client {
   /** Statements without an answer. */
   waiting = 0;
   isConnected = false;
-  /** Whether its server's name is resolved, or the path of a socket. */
-  hasAddress: boolean;
+  /** Whether its server's name is resolved. */
+  hasAddress = false;
   #isEnding = false;
   readonly #prepared = new Set<string>();
 
@@ -72,7 +72,6 @@ export class PostgresConnection extends pg.Client {
     const socket = new Socket();
     super({ types, ...config, stream: () => socket });
     this.socket = socket;
-    this.hasAddress = this.host.startsWith('/');
     socket.once('connectionAttempt', () => {
       this.hasAddress = true;
     });

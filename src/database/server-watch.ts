@@ -79,9 +79,7 @@ export class ServerWatch {
     // The time of a slow name server does not count.
     const connection = new PostgresConnection({ ...this.#config, connectionTimeoutMillis: 0 });
     const { promise: silence, resolve } = Promise.withResolvers<true>();
-    const wait = () => setTimeout(resolve, ANSWER_MS, true).unref();
-    if (connection.hasAddress) wait();
-    else connection.socket.once('connectionAttempt', wait);
+    connection.socket.once('connectionAttempt', () => setTimeout(resolve, ANSWER_MS, true).unref());
     const hello = connection.connect().then(() => connection.query('select 1'));
     // An error is an answer, too.
     const answer = hello.catch(() => {}).then(() => false);

@@ -1,15 +1,11 @@
-import { execFileSync } from 'node:child_process';
-import { chownSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/open.ts';
+import { startSecureServer } from '../support/certificate.ts';
 import type { Json } from '../support/client.ts';
 import { databaseConfig, databaseEnv } from '../support/database.ts';
 import { contractFields } from '../support/factories.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
-import { startServer } from '../support/postgres-server.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 import { newWorld, type World } from '../support/worlds.ts';
@@ -142,29 +138,10 @@ test.skipIf(url)('the embedded database gives correct times, too', async () => {
 test.runIf(url)(
   'over TLS, with a certificate that is checked, everything works, and nothing goes without',
   async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'fleet-gateway-tls-'));
-    const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
-    const subject = ['-subj', '/CN=database', '-addext', 'subjectAltName=DNS:localhost'];
-    execFileSync('openssl', [
-      'req',
-      '-x509',
-      '-nodes',
-      '-newkey',
-      'rsa:2048',
-      '-keyout',
-      key,
-      '-out',
-      certificate,
-      ...subject,
-    ]);
-    const ssl = { ssl: 'on', ssl_key_file: key, ssl_cert_file: certificate };
-    const server = await startServer(ssl, (_, account) => {
-      if (account) for (const path of [folder, key, certificate]) chownSync(path, account.uid, account.gid);
-      return () => {};
-    });
+    const server = await startSecureServer();
     // pg cannot verify an address.
     const stranger = `${server.url.replace('127.0.0.1', 'localhost')}?sslmode=verify-full`;
-    const secure = { ...env, DATABASE_URL: `${stranger}&sslrootcert=${certificate}` };
+    const secure = { ...env, DATABASE_URL: `${stranger}&sslrootcert=${server.certificate}` };
     const opened = await openDatabase(databaseConfig(secure));
     const gateway = await startGateway({ on: { env: secure, database: opened }, workers: true });
     try {
@@ -177,7 +154,6 @@ test.runIf(url)(
       await gateway.close();
       await opened.close();
       await server.stop();
-      rmSync(folder, { recursive: true });
     }
   },
 );

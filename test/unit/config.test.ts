@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { mistakenNames, readConfig, settings } from '../../src/config.ts';
+import { mistakenNames, readConfig, readSettings, settings } from '../../src/config.ts';
 
 const long = Object.keys(settings.shape).filter((name) => name.length >= 8);
 
@@ -126,5 +126,53 @@ describe('signing in to the console', () => {
     expect(() => readConfig({ CONSOLE_SCOPE: 'fleets:read openid2' })).toThrow('CONSOLE_SCOPE: must name openid');
     const right = { CONSOLE_CLIENT_ID: 'console', AUTH_ISSUER: 'https://id.example.com' };
     expect(readConfig(right).CONSOLE_SCOPE).toBe('openid');
+  });
+});
+
+describe('the address of a database', () => {
+  test.each([
+    'postgres://db/fleets',
+    'postgresql://gateway@[::1]:5433/fleets',
+    'postgresql://gateway:p%40ss%2Cw%2Frd@db/fleets?sslmode=verify-full',
+    'postgresql://gateway@/fleets?host=/var/run/postgresql',
+    'postgresql://gateway@localhost/fleets?host=/cloudsql/project:region:instance',
+    'postgresql://gateway@%2Fvar%2Frun%2Fpostgresql/fleets',
+    'postgresql:///fleets?host=/var/run/postgresql&port=5433&user=gateway',
+    'postgresql://gateway@db/fleets?target_session_attrs=read-write',
+    'postgresql://gateway@db/fleets?options=-c%20search_path%3Da,b',
+  ])('%s', (DATABASE_URL) => {
+    expect(readSettings({ DATABASE_URL }, settings.pick({ DATABASE_URL: true }))).toEqual({ DATABASE_URL });
+  });
+
+  test.each([
+    'postgresql://gateway@a,b/fleets?target_session_attrs=read-write',
+    'postgresql://gateway:p,w@a:5432,b:5433/fleets',
+    'postgresql://a,b',
+    'postgresql://gateway@/fleets?host=a,b',
+    'postgresql://gateway@/fleets?port=1&host=a%2cb',
+  ])('%s: one host alone, and what to use instead', (DATABASE_URL) => {
+    for (const env of [{ DATABASE_URL }, { DATABASE_DIRECT_URL: DATABASE_URL }]) {
+      expect(() => readConfig(env)).toThrow(/must name one host: the primary, or a name that follows it.*READ_URLS/);
+    }
+  });
+
+  test.each([
+    ['postgresql://', 'gateway@db:port/fleets'],
+    ['mysql://', 'db/fleets'],
+    ['', 'host=db dbname=fleets'],
+    ['', '/var/run/postgresql'],
+  ])('%s%s is none', (scheme, rest) => {
+    expect(() => readConfig({ DATABASE_URL: scheme + rest })).toThrow(
+      /DATABASE_URL: must be an address such as postgresql:\/\/user@host\/fleets, or \S+\?host=\/var\/run\/postgresql$/m,
+    );
+  });
+
+  test('a file that it names must be there', () => {
+    expect(() => readConfig({ DATABASE_URL: 'postgresql://db/fleets?sslrootcert=/nowhere/ca.pem' })).toThrow(
+      /DATABASE_URL: must name files that can be read \(ENOENT.*\/nowhere\/ca\.pem'\)$/m,
+    );
+    expect(() => readConfig({ DATABASE_URL: 'postgresql://db/x?sslmode=verify-ca&uselibpqcompat=true' })).toThrow(
+      /DATABASE_URL: must name a CA for sslmode=verify-ca: sslrootcert=/,
+    );
   });
 });

@@ -1,0 +1,127 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { openDatabase } from '../src/database/open.ts';
+import { startSecureServer } from './support/certificate.ts';
+import { databaseConfig } from './support/database.ts';
+import { createFleet } from './support/factories.ts';
+import { type Gateway, spawnGateway, startGateway, testIssuer } from './support/gateway.ts';
+import { childrenOf } from './support/postgres-server.ts';
+import { newWorld } from './support/worlds.ts';
+
+const given = inject('database');
+const issuer = await testIssuer();
+
+describe.runIf(given.kind === 'postgresql')('the address of a server', () => {
+  let server: Awaited<ReturnType<typeof startSecureServer>>;
+  beforeAll(async () => {
+    server = await startSecureServer();
+  });
+  afterAll(() => server.stop());
+
+  const env = (address: string) => ({ DATA_DIR: given.folder, DATABASE_URL: address });
+  const refusal = (address: string) =>
+    openDatabase(databaseConfig(env(address))).then(
+      () => 'opened',
+      (error: Error) => error.message,
+    );
+
+  async function started(address: string): Promise<Gateway> {
+    const config = { ...databaseConfig(env(address)), DATABASE_DIRECT_URL: address, DATABASE_READ_URLS: [address] };
+    const database = await openDatabase(config);
+    const gateway = await startGateway({ on: { env: env(address), database } });
+    onTestFinished(async () => {
+      await gateway.close();
+      await database.close();
+    });
+    return gateway;
+  }
+
+  /** Ways to name a socket, by its folder and the port in its name. */
+  const sockets: Record<string, (folder: string, port: string) => string> = {
+    'by host=': (folder, port) => `postgresql://postgres@/postgres?host=${folder}&port=${port}`,
+    'by host=, beside a host': (folder, port) => `postgresql://postgres@localhost:${port}/postgres?host=${folder}`,
+    'by host=, without a user before it': (folder, port) =>
+      `postgres:///postgres?user=postgres&host=${folder}&port=${port}`,
+    'instead of a host': (folder, port) => `postgresql://postgres@${encodeURIComponent(folder)}:${port}/postgres`,
+    'with a mode of TLS, which sockets have not': (folder, port) =>
+      `postgresql://postgres@/postgres?host=${folder}&port=${port}&sslmode=verify-full`,
+  };
+  const port = () => new URL(server.url).port;
+
+  test.each(Object.entries(sockets))('a socket %s', async (_, addressOf) => {
+    const gateway = await started(addressOf(server.folder, port()));
+    const { client, fleetId } = await newWorld(gateway, 'acme');
+    expect(await gateway.anyone.get('/readyz')).toMatchObject({ status: 200 });
+    expect(await client.get(`/fleets/${fleetId}/vehicles`, { accept: 'text/csv' })).toMatchObject({ status: 200 });
+    const { body } = await client.post('/graphql', { query: '{ fleets { nodes { vehicles { totalCount } } } }' });
+    expect(body.errors).toBeUndefined();
+    const sessions = `select distinct application_name as name, client_port from pg_stat_activity
+      where application_name like 'fleet-gateway%' order by name`;
+    expect(await gateway.execute(sessions)).toEqual([
+      { name: 'fleet-gateway', client_port: -1 },
+      { name: 'fleet-gateway listening', client_port: -1 },
+    ]);
+  });
+
+  test('a socket, for the process and its commands', async () => {
+    const DATABASE_URL = sockets['by host=']?.(server.folder, port());
+    const all = { DATABASE_URL, DATABASE_DIRECT_URL: DATABASE_URL, DATABASE_READ_URLS: DATABASE_URL };
+    const gateway = await spawnGateway(all, { issuer });
+    expect(gateway.output()).toContain(`it opens the database at ${server.folder}:${port()}/postgres`);
+    const fleet = await createFleet(gateway.as('globex'));
+    expect(await gateway.as('globex').get(`/fleets/${fleet.id}`)).toMatchObject({ status: 200, body: fleet });
+    const { stdout } = await promisify(execFile)(process.execPath, ['src/commands/migrate.ts', 'status'], {
+      env: { PATH: process.env.PATH, DATABASE_URL },
+    });
+    expect(stdout).toBe(`Nothing is pending in the database at ${server.folder}:${port()}/postgres.\n`);
+  });
+
+  test('a server that says nothing on its socket is noticed', async () => {
+    const gateway = await started(sockets['by host=']?.(server.folder, port()) ?? '');
+    const acme = await gateway.as('acme');
+    expect(await acme.get('/fleets')).toMatchObject({ status: 200 });
+    const postmaster = Number(readFileSync(join(server.data, 'postmaster.pid'), 'utf8').split('\n')[0]);
+    const all = [postmaster, ...childrenOf(postmaster)];
+    for (const pid of all) process.kill(pid, 'SIGSTOP');
+    try {
+      expect(await acme.get('/fleets')).toMatchObject({ status: 503 });
+    } finally {
+      for (const pid of all) process.kill(pid, 'SIGCONT');
+    }
+    await expect.poll(async () => (await acme.get('/fleets')).status).toBe(200);
+  });
+
+  describe('with a self-signed certificate', () => {
+    const at = (host: string, query: string) => `postgresql://postgres@${host}:${port()}/postgres?${query}`;
+
+    test.each(['require', 'prefer', 'verify-ca', 'verify-full'])(
+      'sslmode=%s refuses it, and says what to do',
+      async (mode) => {
+        const reason = await refusal(at('localhost', `sslmode=${mode}`));
+        expect(reason).toMatch(
+          /^Cannot connect to the database at localhost:\d+\/postgres: its certificate is of no authority/,
+        );
+        expect(reason).toMatch(/sslrootcert=.*uselibpqcompat=true.*DEPTH_ZERO_SELF_SIGNED_CERT/);
+        expect(reason).not.toMatch(/node|--/i);
+      },
+    );
+
+    test.each(['require', 'verify-ca', 'verify-full'])('sslmode=%s accepts it by sslrootcert', async (mode) => {
+      expect(await refusal(at('localhost', `sslmode=${mode}&sslrootcert=${server.certificate}`))).toBe('opened');
+    });
+
+    test('another name is refused, also by verify-ca, unless libpq is followed', async () => {
+      const query = `sslmode=verify-ca&sslrootcert=${server.certificate}`;
+      const reason = await refusal(at('127.0.0.1', query));
+      expect(reason).toMatch(/its certificate names another server: .*uselibpqcompat=true.*ALTNAME/);
+      expect(await refusal(at('127.0.0.1', `${query}&uselibpqcompat=true`))).toBe('opened');
+    });
+
+    test.each(['sslmode=require&uselibpqcompat=true', 'sslmode=no-verify'])('%s checks nothing', async (query) => {
+      expect(await refusal(at('127.0.0.1', query))).toBe('opened');
+    });
+  });
+});
