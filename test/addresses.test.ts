@@ -79,6 +79,13 @@ describe.runIf(given.kind === 'postgresql')('the address of a server', () => {
     expect(stdout).toBe(`Nothing is pending in the database at ${server.folder}:${port()}/postgres.\n`);
   });
 
+  test('settings in an address stand beside those of the gateway', async () => {
+    const gateway = await started(`${server.url}?options=-c%20work_mem%3D7MB%20-c%20jit%3Don&application_name=ours`);
+    const [show] = await gateway.execute(`select current_setting('work_mem') as memory, current_setting('jit') as jit,
+      array(select distinct application_name from pg_stat_activity where client_port > 0 order by 1) as names`);
+    expect(show).toEqual({ memory: '7MB', jit: 'off', names: ['fleet-gateway listening', 'ours'] });
+  });
+
   test('a server that says nothing on its socket is noticed', async () => {
     const gateway = await started(sockets['by host=']?.(server.folder, port()) ?? '');
     const acme = await gateway.as('acme');
