@@ -3,8 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { VerifyEligibility } from '../src/jobs/verify-eligibility.ts';
 import type { Json } from './support/client.ts';
-import { addVehicles, createContract, createFleet, newVin, newVins, recount, uploadForm } from './support/factories.ts';
+import { addVehicles, createContract, createFleet, newVin, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
+import { otherCompanies } from './support/other-companies.ts';
+import { genericPlan } from './support/plans.ts';
 
 // schema.test.ts compares entities and migrations; this file tests that queries use the indexes.
 
@@ -17,31 +19,7 @@ const [vehicle, other] = await addVehicles(acme, newVins(2), fleet);
 const contract = await createContract(acme, vehicle);
 const { body: upload } = await acme.post('/vehicles/file', uploadForm(fleet.id, `vin\n${newVin()}\nbad\n`));
 
-// Enough rows of other companies that a full scan is never cheaper.
-const id = (table: number) =>
-  `('0198000${table}-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'company ' || n % 100`;
-const vehicleOf = `('01980001-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid`;
-const fleetOf = `('01980000-0000-7000-8000-' || lpad(to_hex((n - 1) % 2000 + 1), 12, '0'))::uuid`;
-for (const statement of [
-  `insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
-   select ${id(0)}, 'Fleet ' || n, 'a', 'e@example.com', 'v' || n, now(), now() from generate_series(1, 2000) n`,
-  `insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, status)
-   select ${id(1)}, ${fleetOf}, 'XYZ' || lpad(n::text, 14, '0'), 'm' || n % 30, now(), 'ELIGIBLE'
-   from generate_series(1, 20000) n`,
-  recount,
-  `insert into contract (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at)
-   select ${id(2)}, ${fleetOf}, ${vehicleOf}, 'n', 'd', 'p' || n % 10, '2026-01-01', '2027-01-01', now()
-   from generate_series(1, 5000) n`,
-  `insert into import (id, company, fleet_id, state, mode, dry_run, started_at)
-   select ${id(3)}, ${fleetOf}, 'COMPLETED', 'partial', false, now() from generate_series(1, 2000) n`,
-  `insert into import_rejection (company, import_id, row, value, code, message)
-   select 'company ' || n % 100, ('01980003-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 1, 'v', 'c', 'm' from generate_series(1, 2000) n`,
-  `insert into idempotency_key (company, key, request, created_at)
-   select 'company ' || n % 100, 'key ' || n, 'r', now() from generate_series(1, 2000) n`,
-  'analyze',
-]) {
-  await gateway.execute(statement);
-}
+for (const statement of otherCompanies) await gateway.execute(statement);
 
 interface Statement {
   sql: string;
@@ -108,11 +86,12 @@ interface Plan {
 async function planOf({ sql, parameters, planned }: Statement, without = ['seqscan']): Promise<Plan> {
   return fork().transactional(async (em) => {
     for (const way of without) await em.execute(`set local enable_${way} = off`);
-    const explain = planned
-      ? CompiledQuery.raw(`explain (format json, generic_plan) ${sql}`)
-      : CompiledQuery.raw(`explain (format json) ${sql}`, [...parameters]);
-    const { rows } = await em.getKysely<unknown>().executeQuery<Record<string, Json>>(explain);
-    const plan = rows[0]?.['QUERY PLAN'];
+    const run = async (statement: string, values: readonly unknown[] = []) =>
+      (await em.getKysely<unknown>().executeQuery<Record<string, Json>>(CompiledQuery.raw(statement, [...values])))
+        .rows;
+    if (planned) return genericPlan<Plan>(run, sql);
+    const [row] = await run(`explain (format json) ${sql}`, parameters);
+    const plan = row?.['QUERY PLAN'];
     return (typeof plan === 'string' ? JSON.parse(plan) : plan)[0].Plan;
   });
 }

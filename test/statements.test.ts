@@ -7,6 +7,9 @@ import { contextOf } from '../src/core/context.ts';
 import { appendSender, newestReadSender, primarySender } from '../src/core/sql/send.ts';
 import { db, everyStatementText, newId, prepare } from '../src/core/sql/sql.ts';
 import { startGateway } from './support/gateway.ts';
+import { genericPlan } from './support/plans.ts';
+
+type Row = Record<string, unknown>;
 
 const { services, database } = await startGateway();
 const core = join(import.meta.dirname, '../src/core');
@@ -14,18 +17,11 @@ const core = join(import.meta.dirname, '../src/core');
 const modules = globSync('**/*.ts', { cwd: core, exclude: ['imports/file-worker.ts'] });
 for (const file of modules) await import(pathToFileURL(join(core, file)).href);
 
-let tried = 0;
 /** Lets the database parse a statement and plan it for any values, without running it. */
 const plan = (text: string) =>
-  database.transaction(database.orm.em.fork(), async (em) => {
-    const run = (statement: string) => em.getKysely().executeQuery(CompiledQuery.raw(statement));
-    const values = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)));
-    const name = `tried_${++tried}`;
-    await run('set local plan_cache_mode = force_generic_plan');
-    await run(`prepare ${name} as ${text}`);
-    await run(`explain execute ${name}${values > 0 ? `(${Array(values).fill('null').join(', ')})` : ''}`);
-    await run(`deallocate ${name}`);
-  });
+  database.transaction(database.orm.em.fork(), (em) =>
+    genericPlan(async (statement) => (await em.getKysely().executeQuery<Row>(CompiledQuery.raw(statement))).rows, text),
+  );
 
 describe('the database understands', () => {
   test.each(everyStatementText())('%s', async (text) => {

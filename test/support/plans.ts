@@ -12,6 +12,27 @@ export interface Plan {
   Plans?: Plan[];
 }
 
+let prepared = 0;
+
+/**
+ * The plan of a statement for any values, as `explain (format json)` gives it, without running the statement. Needs a
+ * transaction. PostgreSQL 15 has no `explain (generic_plan)`.
+ */
+export async function genericPlan<Node>(
+  run: (statement: string) => Promise<Record<string, unknown>[]>,
+  text: string,
+): Promise<Node> {
+  const values = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)));
+  const name = `planned_${++prepared}`;
+  await run('set local plan_cache_mode = force_generic_plan');
+  await run(`prepare ${name} as ${text}`);
+  const given = values > 0 ? `(${Array(values).fill('null').join(', ')})` : '';
+  const [row] = await run(`explain (format json) execute ${name}${given}`);
+  await run(`deallocate ${name}`);
+  const plan = row?.['QUERY PLAN'];
+  return (typeof plan === 'string' ? JSON.parse(plan) : plan)[0].Plan;
+}
+
 /** Counts the rows that a plan has read, by table and index, and the pairs that its joins rejected. */
 export function looks(plan: Plan, found: Record<string, number> = {}): Record<string, number> {
   const { 'Relation Name': table, 'Index Name': index = 'no index', Plans: below = [] } = plan;
