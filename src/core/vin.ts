@@ -36,14 +36,33 @@ for (const [at, character] of [...'0123456789.ABCDEFGH..JKLMN.P.R..STUVWXYZ'].en
   VALUES[character.charCodeAt(0)] = at % 10;
 }
 
-/** Letters that no VIN has, with the digits that they are mistaken for. */
-const MISTAKEN: Readonly<Record<string, string>> = { O: '0', I: '1', Q: '0' };
+/** Letters that no VIN has, with the digits that they are mistaken for; Cyrillic and Greek letters, with those that they look like. */
+const MISTAKEN: ReadonlyMap<string, string> = new Map(
+  [
+    ['OIQ', '010'],
+    ['АВСЕНІЈКМОРЅТУҮХԚԜѴ', 'ABCEH1JKM0PSTYYX0WV'],
+    ['авсеніјкморѕтуүхԛԝѵ', 'ABCEH1JKM0PSTYYX0WV'],
+    ['ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϳαβεικορτχ', 'ABEZH1KMN0PTYXJABE1K0PTX'],
+  ].flatMap(([alike = '', meant = '']) => [...alike].map((letter, at): [string, string] => [letter, meant.charAt(at)])),
+);
 
-/** Spaces and dashes of every kind, and characters without width, as copied from documents and web pages. */
-const SEPARATORS = /[\s\p{Dash_Punctuation}\u2212\u00ad\u200b-\u200d\u2060]+/gu;
+/** Spaces and dashes of every kind, and what nobody sees, as scanners send it and as it is copied from documents. */
+const SEPARATORS = /[\s\p{Dash_Punctuation}\u2212\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]+/gu;
+const INVISIBLE = /(?!\s)[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]+/gu;
+/** All but a long s, which nobody reads as S. */
+const NOT_ASCII = /[^\0-\x7fſ]+/g;
+
+/** 17 digits of which a spreadsheet has kept 15, perhaps with separators. */
+const ROUNDED = /^(?:\d{15}|\d\d([.,'’])(?:\d{3}\1){4}\d)00(?:[.,]0+)?$/;
 
 /** Values that spreadsheets make of a VIN. */
 const SPREADSHEET_FAULTS: readonly { pattern: RegExp; code: VinError['code']; message(value: string): string }[] = [
+  {
+    pattern: ROUNDED,
+    code: 'VIN_SPREADSHEET_DAMAGE',
+    message: (value) =>
+      `A spreadsheet has rounded this VIN to the number ${value}. Format the column as text and enter the VIN again.`,
+  },
   {
     // A VIN such as 1234567E890123456, read as a number: `1.0E+16`, `1,23E+16`.
     pattern: /^[-+]?\d+(?:E\+|[.,]\d+E\+?)\d+$/i,
@@ -71,16 +90,22 @@ const SPREADSHEET_FAULTS: readonly { pattern: RegExp; code: VinError['code']; me
   },
 ];
 
-/** Reads a VIN, ignoring case, spaces and dashes; gives an error for anything else, and throws nothing. */
+/** Reads a VIN, ignoring case, width, spaces and dashes; gives an error for anything else, and throws nothing. */
 export function readVin(value: string): Vin | VinError {
-  if (CLEAN.test(value)) return withWarnings(value);
-  const vin = normalizeVinPart(value);
-  return CLEAN.test(vin) ? withWarnings(vin) : errorOf(vin, value);
+  const vin = CLEAN.test(value) ? value : normalizeVinPart(value);
+  return CLEAN.test(vin) && !ROUNDED.test(vin) ? withWarnings(vin) : errorOf(vin, plainWidth(value));
 }
 
 /** A VIN, or a part of one, without spaces and dashes, in upper case. */
 export const normalizeVinPart = (value: string): string =>
-  value.replace(SEPARATORS, '').replace(/[a-z]+/g, (letters) => letters.toUpperCase());
+  plainWidth(value)
+    .replace(SEPARATORS, '')
+    .replace(/[a-z]+/g, (letters) => letters.toUpperCase());
+
+const plainWidth = (value: string): string => value.replace(NOT_ASCII, (text) => text.normalize('NFKC'));
+
+/** A text as people see it, with letters and digits of the usual width. */
+export const visibleText = (value: string): string => plainWidth(value).replace(INVISIBLE, '').trim();
 
 /** Whether a VIN may begin or end with these characters, or be them. */
 export const isPartOfVin = (characters: string): boolean => CLEAN_PART.test(characters);
@@ -92,8 +117,8 @@ export const vinWarningsText = ({ warnings }: Vin): string | null => (warnings.l
 
 /** The VIN in its normal form, or null. */
 export function vinOrNull(value: string): string | null {
-  const reading = readVin(value);
-  return 'vin' in reading ? reading.vin : null;
+  const vin = normalizeVinPart(value);
+  return CLEAN.test(vin) ? vin : null;
 }
 
 function withWarnings(vin: string): Vin {
@@ -108,15 +133,16 @@ function checkDigit(vin: string): string {
 }
 
 function errorOf(vin: string, value: string): VinError {
-  const trimmed = value.trim();
-  const fault = SPREADSHEET_FAULTS.find(({ pattern }) => pattern.test(trimmed));
-  if (fault) return { code: fault.code, message: fault.message(shortened(trimmed)) };
+  const seen = visibleText(value);
+  const fault = SPREADSHEET_FAULTS.find(({ pattern }) => pattern.test(pattern === ROUNDED ? vin : seen));
+  if (fault) return { code: fault.code, message: fault.message(shortened(seen)) };
   const characters = [...vin];
-  return characters.length === LENGTH ? characterError(characters) : lengthError(characters.length, value);
+  if (characters.length === LENGTH) return characterError(characters);
+  return lengthError(characters.length, `${value.slice(0, SEARCHED)} ${vin.slice(0, SEARCHED)}`);
 }
 
-/** Words of 17 letters and digits, one of them a digit. */
-const VINS_WITHIN = /(?<![A-Z\d])(?=[A-Z]{0,16}\d)[A-HJ-NPR-Z\d]{17}(?![A-Z\d])/g;
+/** Words of 17 letters and digits, one of them a digit, without the I that bar codes have in front of a VIN. */
+const VINS_WITHIN = /(?<=(?:^|[^A-Z\d])I?)(?=[A-Z]{0,16}\d)[A-HJ-NPR-Z\d]{17}(?![A-Z\d])/g;
 /** Characters of a value that are searched for VINs, since cells may be long. */
 const SEARCHED = 1000;
 
@@ -124,7 +150,7 @@ function lengthError(length: number, value: string): VinError {
   const code = 'VIN_INVALID_LENGTH';
   const found = length === 0 ? 'this one is empty' : `this one has ${length}`;
   const message = `A VIN has ${LENGTH} characters; ${found}`;
-  const within = new Set(value.slice(0, SEARCHED).toUpperCase().match(VINS_WITHIN));
+  const within = new Set(value.toUpperCase().match(VINS_WITHIN));
   const [suggestion] = within;
   if (!suggestion) return { code, message: `${message}.` };
   if (within.size === 1) return { code, message: `${message}. Did you mean ${suggestion}?`, suggestion };
@@ -141,7 +167,7 @@ function characterError(characters: readonly string[]): VinError {
   const others = wrong.length - first.length;
   const places = others > 0 ? `${first.join(', ')} and ${others} more` : first.join(', ');
   const message = `A VIN holds the digits 0-9 and the letters A-Z without I, O and Q; this one has ${places}.`;
-  const suggestion = characters.map((character) => MISTAKEN[character] ?? character).join('');
+  const suggestion = characters.map((character) => MISTAKEN.get(character) ?? character).join('');
   if (!CLEAN.test(suggestion)) return { code: 'VIN_INVALID_CHARACTER', message };
   return { code: 'VIN_INVALID_CHARACTER', message: `${message} Did you mean ${suggestion}?`, suggestion };
 }

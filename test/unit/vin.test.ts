@@ -1,11 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readVin } from '../../src/core/vin.ts';
+import { readVin, vinOrNull } from '../../src/core/vin.ts';
 
 const LETTERS_AND_DIGITS = [...'ABCDEFGHJKLMNPRSTUVWXYZ0123456789'];
 const anyVin = fc
   .array(fc.constantFrom(...LETTERS_AND_DIGITS), { minLength: 17, maxLength: 17 })
   .map((c) => c.join(''));
+
+const unseen = Array.from({ length: 0xe1000 }, (_, code) => String.fromCodePoint(code)).filter((character) =>
+  /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/u.test(character),
+);
 
 const warningsOf = (value: string) => {
   const read = readVin(value);
@@ -24,16 +28,27 @@ describe('VIN', () => {
     ['a space that does not break', 'WVW\u00a0ZZZ1KZAW000001'],
     ['dashes of a word processor', 'WVW\u2013ZZZ\u20141KZ\u2212AW000001'],
     ['characters without width', '\u200bWVWZZZ1KZ\u00adAW000001\ufeff'],
+    ['a unit separator', '\x1fWVWZZZ1KZAW000001'],
+    ['what scanners send around a value', '\x02WVWZZZ1KZ\x1dAW000001\x1e\x04'],
+    ['a delete character', 'WVWZZZ1KZAW000001\x7f'],
+    ['a control character of Latin-1', '\x85WVWZZZ1KZAW000001\x9c'],
+    ['marks of direction', '\u200eWVWZZZ1KZAW000001\u200f'],
+    ['embedded and isolated directions', '\u202a\u2066WVWZZZ1KZAW000001\u2069\u202c'],
+    ['a mark of Arabic letters, fillers and selectors', '\u061cWVW\u3164ZZZ1KZ\ufe0fAW000001\u034f'],
+    ['full width', 'ＷＶＷＺＺＺ１ＫＺＡＷ０００００１'],
+    ['full width in lower case, with a wide space and dash', 'ｗｖｗ\u3000ｚｚｚ－１ｋｚａｗ０００００１'],
+    ['letters and digits of mathematics, and in circles', '𝐖𝑽𝗪ⓏⓏⓏ①ＫＺＡＷ𝟎𝟘𝟢𝟬𝟶1'],
   ])('%s does not count', (_, value) => {
     expect(readVin(value)).toEqual({ vin: 'WVWZZZ1KZAW000001', warnings: [] });
   });
 
   test('every VIN is read as itself, however it is written', () => {
-    const separator = fc.constantFrom('', '', ' ', '-', '\u00a0', '\u2013');
-    const written = fc.tuple(anyVin, fc.array(separator, { minLength: 17, maxLength: 17 }), fc.boolean());
+    const separator = fc.oneof(fc.constantFrom('', '', ' ', '-', '\u00a0', '\u2013'), fc.constantFrom(...unseen));
+    const written = fc.tuple(anyVin, fc.array(separator, { minLength: 17, maxLength: 17 }), fc.boolean(), fc.boolean());
     fc.assert(
-      fc.property(written, ([vin, separators, lower]) => {
-        const value = [...vin].map((character, at) => character + separators[at]).join('');
+      fc.property(written, ([vin, separators, lower, wide]) => {
+        const shown = (character: string) => (wide ? String.fromCharCode(character.charCodeAt(0) + 0xfee0) : character);
+        const value = [...vin].map((character, at) => shown(character) + separators[at]).join('');
         expect(readVin(lower ? value.toLowerCase() : value)).toMatchObject({ vin });
       }),
     );
@@ -159,6 +174,42 @@ describe('invalid VINs', () => {
     });
   });
 
+  test.each([
+    ['Cyrillic', 'АВСЕНЈКМРЅТХУԜѴ', 'ABCEHJKMPSTXYWV'],
+    ['Cyrillic in lower case', 'авсенјкмрѕтхуԝѵ', 'ABCEHJKMPSTXYWV'],
+    ['Cyrillic that stands for digits', 'ОІԚоіԛ', '010010'],
+    ['Greek', 'ΑΒΕΖΗΚΜΝΡΤΥΧϳακρχτβε', 'ABEZHKMNPTYXJAKPXTBE'],
+    ['Greek that stands for digits', 'ΟΙοι', '0101'],
+  ])('letters of another alphabet that look Latin are refused with the VIN in Latin ones: %s', (_, alike, latin) => {
+    for (const [at, character] of [...alike].entries()) {
+      const suggestion = `WVWZZZ1KZ${latin[at]}W000001`;
+      expect(readVin(`WVWZZZ1KZ${character}W000001`)).toMatchObject({
+        code: 'VIN_INVALID_CHARACTER',
+        message: expect.stringMatching(
+          new RegExp(`${character.toUpperCase()}|${character}.* at position 10\\. Did you mean ${suggestion}\\?$`),
+        ),
+        suggestion,
+      });
+    }
+    expect(readVin('ѡvw\u200ezzz1kzаw00000о')).not.toHaveProperty('suggestion');
+    expect(readVin('wvw\u200ezzz1kzаw00000о')).toMatchObject({ suggestion: 'WVWZZZ1KZAW000000' });
+  });
+
+  test.each([
+    ['an I of a bar code in front', 'IWBA00000104711047', 18],
+    ['in lower case', 'iwba00000104711047', 18],
+    ['with blanks', ' I WBA 00000104711047', 18],
+    ['with the signs that begin and end a code', '*IWBA00000104711047*', 20],
+    ['in the envelope of a two-dimensional code', '[)>\x1e06\x1dIWBA00000104711047\x1e\x04', 23],
+    ['full width', 'ＩＷＢＡ０００００１０４７１１０４７', 18],
+  ])('%s is left out of the suggestion', (_, value, length) => {
+    expect(readVin(value)).toEqual({
+      code: 'VIN_INVALID_LENGTH',
+      message: `A VIN has 17 characters; this one has ${length}. Did you mean WBA00000104711047?`,
+      suggestion: 'WBA00000104711047',
+    });
+  });
+
   test('no invalid VIN is suggested', () => {
     const read = readVin('WVWZZZ1KZAW0000O*');
     expect(read).toMatchObject({ code: 'VIN_INVALID_CHARACTER' });
@@ -166,7 +217,7 @@ describe('invalid VINs', () => {
     expect(read).toMatchObject({ message: expect.stringContaining('O at position 16, * at position 17') });
   });
 
-  test('letters that only look Latin are named by their number, and never replaced by others', () => {
+  test('letters that only look Latin are named by their number', () => {
     expect(readVin('WVWZZZ1KZ\u0410W000001')).toMatchObject({
       code: 'VIN_INVALID_CHARACTER',
       message: expect.stringContaining('\u0410 (U+0410) at position 10'),
@@ -175,6 +226,32 @@ describe('invalid VINs', () => {
     expect(readVin('\u017fVWZZZ1KZAW000001')).toMatchObject({ code: 'VIN_INVALID_CHARACTER' });
     expect(readVin('WVWZZZ\u0131KZAW000001')).not.toHaveProperty('suggestion');
     expect(readVin('WVWZZZ1KZAW00000\u{1f697}')).toMatchObject({ code: 'VIN_INVALID_CHARACTER' });
+  });
+
+  test.each([
+    ...[
+      '12345678901234500',
+      '12,345,678,901,234,500',
+      '12.345.678.901.234.500',
+      '12 345 678 901 234 500',
+      "12'345'678'901'234'500",
+    ],
+    ...[
+      '12345678901234500.0',
+      '12345678901234500,00',
+      '12,345,678,901,234,500.00',
+      '１２３４５６７８９０１２３４５００',
+      '12345678901234000',
+    ],
+    ...['\u200e1.0E+16', '\x1f########'],
+  ])('%s is a number that a spreadsheet has rounded, or made unreadable', (value) => {
+    expect(readVin(value)).toMatchObject({ code: 'VIN_SPREADSHEET_DAMAGE' });
+  });
+
+  test('17 digits that a spreadsheet cannot have rounded are a VIN, and the look-up of one that it can have is none', () => {
+    for (const vin of ['12345678901234510', '12345678901234501', '11111111111111111'])
+      expect(readVin(vin)).toMatchObject({ vin });
+    expect(vinOrNull('12345678901234500')).toBe('12345678901234500');
   });
 
   test.each(['1.0E+16', '1,23E+16', '1.23457E+16', '2E+16', ' 1.0e+16 ', '1.0E16'])(
