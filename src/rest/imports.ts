@@ -33,8 +33,8 @@ const form = z.object({
   vins: z.string().meta({
     description:
       'CSV text, in UTF-8, UTF-16 or Windows-1252, separated by commas, semicolons, tabs or bars; or an Excel workbook ' +
-      '(.xlsx), whose first sheet with a column of VINs counts. With a header that names the column `vin`, in any of six languages, below a ' +
-      'title or not; or with no header at all.',
+      '(.xlsx), whose first sheet with a column of VINs counts. With a header that names the column `vin`, in any of fifteen languages, or ' +
+      'whose only column of VINs is plain to see, below a title or not; or with no header at all.',
     format: 'binary',
   }),
 });

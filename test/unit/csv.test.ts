@@ -168,7 +168,7 @@ describe('shapes of a file', () => {
         });
       expect(await values(`${A}${between}x${between}${B}`)).toEqual([A]);
       expect(await refusal(`Old${between}New\n${A}${between}${B}\n`)).toMatchObject({
-        message: expect.stringMatching(/^No column of the file holds VINs\. Found: "Old", "New"\./),
+        message: expect.stringMatching(/^Several columns of the file hold VINs: "Old", "New"\. Name the column vin,/),
       });
       expect(await values(`VIN${between}before\n${A}${between}${B}`)).toEqual([A]);
     },
@@ -284,11 +284,15 @@ describe('where the header is, and the column of the VINs', () => {
   });
 
   test.each([
-    ['no name that is known', `Nr;Fahrgestell;Modell\n1;${A};Golf\n`, ['Nr', 'Fahrgestell', 'Modell']],
-    ['a title, and no name that is known', `Fleet 2026\nNr;Fahrgestell\n1;${A}\n`, ['Nr', 'Fahrgestell']],
+    ['no name that is known', `Nr;Fahrgestell;Modell\n1;${A};Golf\n2;WVW1;Polo\n`, ['Nr', 'Fahrgestell', 'Modell']],
+    ['a title, and no name that is known', `Fleet 2026\nNr;Fahrgestell\n1;${A}\n2;WVW1\n`, ['Nr', 'Fahrgestell']],
     ['no header, and no VIN', '1;Golf;Berlin\n2;Polo;Hamburg\n', ['1', 'Golf', 'Berlin']],
     ['a title, and no VIN', 'Fleet 2026\n1;Golf\n2;Polo\n', ['1', 'Golf']],
-    ['a title with a name, and a header without one', `Fleet (VIN);\nNr;Fahrgestell\n1;${A}\n`, ['Nr', 'Fahrgestell']],
+    [
+      'a title with a name, and a header without one',
+      `Fleet (VIN);\nNr;Fahrgestell\n1;${A}\n2;WVW1\n`,
+      ['Nr', 'Fahrgestell'],
+    ],
     ['a header too far below', `${'x;1\n'.repeat(20)}vin;a\n${A};x\n`, ['x', '1']],
   ])('%s: one refusal, which says what was found', async (_, content, found) => {
     expect(await refusal(content)).toMatchObject({ errors: [{ code: 'VIN_COLUMN_MISSING' }], details: { found } });
@@ -413,7 +417,7 @@ describe('unreadable files', () => {
   });
 
   test('a header without a VIN column: what was found and what is accepted', async () => {
-    const error = await refusal(`Numberplate;plate\n${A};x\n`);
+    const error = await refusal(`Numberplate;plate\n${A};x\nWVW1;x\n`);
     expect(error).toBeInstanceOf(ValidationFailed);
     expect(error).toMatchObject({
       message: expect.stringMatching(/Found: "Numberplate", "plate"\..*vin_number.*chassis/),
@@ -896,11 +900,20 @@ describe('names of a column of VINs', () => {
     it: ['Telaio', 'Numero di telaio', 'n. telaio', 'Numero telaio', 'numero di identificazione del veicolo'],
     es: ['Bastidor', 'Número de bastidor', 'Nº de bastidor', 'Nº bastidor', 'número de identificación del vehículo'],
     nl: ['Chassisnummer', 'chassis nr.', 'Voertuigidentificatienummer', 'VIN-nummer'],
+    pl: ['Numer VIN', 'Nr VIN', 'Numer nadwozia', 'Nr podwozia', 'Numer identyfikacyjny pojazdu'],
+    cs: ['Číslo karoserie', 'č. podvozku', 'VIN kód', 'Identifikační číslo vozidla'],
+    da: ['Stelnummer', 'Stel-nr.'],
+    no: ['Understellsnummer', 'Rammenummer'],
+    sv: ['Chassinummer', 'Chassi nr', 'Fordonsidentifieringsnummer'],
+    fi: ['Alustanumero', 'Valmistenumero', 'VIN-koodi', 'Ajoneuvon valmistenumero'],
+    pt: ['Nº do Chassi', 'Número do chassi', 'Chassi', 'Número de identificação do veículo', 'N.º de quadro'],
+    hu: ['Alvázszám', 'Jármű azonosító szám'],
+    ro: ['Serie șasiu', 'Seria șasiului', 'Număr de identificare al vehiculului', 'Nr. șasiu'],
   };
   const written = Object.entries(names).flatMap(([language, some]) => some.map((name) => [language, name] as const));
   test.each(written)('%s: %s', async (_, name) => {
     for (const form of [name, name.toUpperCase(), ` ${name} `, name.normalize('NFD'), `'${name}`]) {
-      const { columns, rows } = await read(`Wagenpark 2026\nx;${form};y\n1;${A};2\n`);
+      const { columns, rows } = await read(`Wagenpark 2026\nx;${form};y\n${B};${A};${C}\n`);
       expect([columns, rows.map(({ value }) => value)]).toEqual([['x', form, 'y'], [A]]);
     }
   });
@@ -908,7 +921,7 @@ describe('names of a column of VINs', () => {
   test.each(['Vehicle ID', 'Numéro', 'Nummer', 'Fahrzeug', 'Identificación', 'Modell', 'No', '北'])(
     'not a name: %s',
     async (name) => {
-      expect(await refusal(`x;${name}\n1;${A}\n`)).toMatchObject({ errors: [{ code: 'VIN_COLUMN_MISSING' }] });
+      expect(await refusal(`x;${name}\n${B};${A}\n`)).toMatchObject({ errors: [{ code: 'VIN_COLUMN_MISSING' }] });
     },
   );
 });

@@ -2,8 +2,9 @@ import { candidateBrands } from '../../manufacturers/brands.ts';
 import { readVin, type VinError, vinWarningsText } from '../vin.ts';
 import { decodeText } from './csv/decode.ts';
 import { isPlainCsv, parseCsvRecords, scanCsvRecords } from './csv/head.ts';
-import { type CsvLayout, type CsvStart, readCsvStart, stripTextMarks } from './csv/layout.ts';
+import { type CsvLayout, type CsvStart, readCsvStart } from './csv/layout.ts';
 import { type CsvLimits, tooManyRowsError, unreadableFileError, unreadableRowError } from './csv/limits.ts';
+import { stripTextMarks } from './csv/vin-cells.ts';
 import { openVinSheet } from './spreadsheet/workbook.ts';
 
 /** `sheet` is the one that is read of a workbook. */

@@ -86,9 +86,9 @@ const notCsv = (what: string) => new UnsupportedMediaType(`The uploaded file is 
 
 type Decode = (piece: Buffer, last: boolean) => string;
 
-/** Control characters that no text holds, and the bytes for which Windows-1252 has no character. */
+/** Control characters that no text holds (separators of data are in those of scanners), and the bytes for which Windows-1252 has no character. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for.
-const BINARY = /[\0-\x08\x0e-\x19\x1b-\x1f\x7f\x81\x8d\x8f\x90\x9d]/;
+const BINARY = /[\0-\x08\x0e-\x19\x1b\x7f\x81\x8d\x8f\x90\x9d]/;
 const MARKS: readonly (readonly [mark: string, encoding: string])[] = [
   ['\xef\xbb\xbf', 'utf-8'],
   ['\xff\xfe', 'utf-16le'],

@@ -1,3 +1,5 @@
+import { visibleText } from '../../vin.ts';
+
 /** Names of a VIN's column by preference, as the error for a file without one lists them. */
 export const VIN_COLUMN_NAMES: readonly string[] = [
   'vin',
@@ -41,10 +43,35 @@ const OTHER_NAMES: readonly string[] = [
   ...combined(NUMBER, ['de', ''], ['identificaciondelvehiculo', 'identificacionvehiculo', 'identificacionvehicular']),
   // Dutch
   ...combined(['chassis', 'voertuigidentificatie', 'voertuigident'], NUMMER),
+  // Polish
+  ...combined(['numer', 'nr'], ['vin', 'nadwozia', 'podwozia', 'identyfikacyjnypojazdu']),
+  // Czech
+  ...combined(['cislo', 'c'], ['vin', 'karoserie', 'podvozku']),
+  ...['vinkod', 'kodvin', 'vincislo', 'identifikacnicislovozidla'],
+  // Danish, Norwegian and Swedish
+  ...combined(['stel', 'understells', 'ramme', 'chassi', 'fordonsidentifierings'], [...NUMMER, 'nummer']),
+  // Finnish
+  ...['alustanumero', 'runkonumero', 'autonvalmistenumero', 'ajoneuvonvalmistenumero', 'vinnumero', 'vinkoodi'],
+  // Portuguese
+  ...['chassi', 'codigodochassi', ...combined(NUMBER, ['', 'de', 'do'], ['chassi', 'chassis', 'quadro'])],
+  ...combined(NUMBER, ['deidentificacaodoveiculo', 'identificacaodoveiculo', 'identificacaoveiculo']),
+  // Hungarian
+  ...['alvazszam', 'jarmuazonositoszam', 'jarmualvazszama'],
+  // Romanian
+  ...combined(
+    ['serie', 'seria', 'seriede', 'numar', 'numarul', 'numarde', 'nr', 'nrde'],
+    ['sasiu', 'sasiului', 'caroserie', 'vin'],
+  ),
+  ...combined(
+    ['numar', 'numarul', 'nr'],
+    ['de', ''],
+    ['identificarevehicul', 'identificareavehiculului', 'identificarealvehiculului'],
+  ),
 ];
 
-/** A vehicle's equipment has serial numbers, too, and `niv` may be a level: the rows below have to confirm these names. */
+/** A vehicle's equipment has numbers of its maker, too, and `niv` may be a level: the rows below have to confirm these names. */
 const AMBIGUOUS_NAMES: readonly string[] = [
+  ...['valmistenumero', 'jarmuazonosito'],
   ...['niv', ...combined(NUMBER, ['', 'de', 'du'], ['niv'])],
   ...combined(NUMBER, ['', 'de'], ['serieduvehicule', 'serievehicule', 'serieduchassis', 'seriedelvehiculo', 'serie']),
 ];
@@ -59,6 +86,8 @@ const bareName = (name: string): string =>
 /** Preferences from here on are uncertain: a part of the name says something else, or the whole name may. */
 export const UNCERTAIN_PREFERENCE = 1000;
 const AMBIGUOUS = 1500;
+/** The only name with the word VIN in it, such as `asset.vin`. */
+export const VIN_WORD_PREFERENCE = 1900;
 const BEHIND_ANOTHER_PART = 2000;
 /** `VIN / FIN` comes after `VIN`, and before all other names. */
 const SEVERAL_PARTS = 0.5;
@@ -74,6 +103,24 @@ const LONGEST_NAME = 80;
 const BETWEEN_PARTS = /[/\\()[\]{}:+&\n]|\s[-–—]\s/;
 /** The length of a VIN says nothing, nor does what follows it: `VIN (17)`, `FIN 17-stellig`. */
 const LENGTH = '17';
+
+/** The ranks of a header's names. */
+export function vinNamePreferences(names: readonly string[]): number[] {
+  const all = names.map(vinNamePreference);
+  const [only, ...others] = names.flatMap((name, at) => (hasVinWord(name) ? [at] : []));
+  if (only !== undefined && others.length === 0) all[only] = Math.min(all[only] ?? 0, VIN_WORD_PREFERENCE);
+  return all;
+}
+
+const CHANGE_OF_CASE = /(?<=\p{Ll})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll}{2})/gu;
+
+/** `asset.vin`, `VIN_2`, `vehicleVin` and `VINCode`, not `Vincent`. */
+const hasVinWord = (name: string): boolean =>
+  name.length <= LONGEST_NAME &&
+  visibleText(name)
+    .replace(CHANGE_OF_CASE, ' ')
+    .split(/[^\p{L}]+/u)
+    .some((word) => /^vins?$/i.test(word));
 
 /** The rank of a name, or its parts (`VIN / Chassis`), for a column of VINs: the less the better, infinite for none. */
 export function vinNamePreference(name: string): number {

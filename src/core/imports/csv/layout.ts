@@ -1,8 +1,15 @@
 import { cutText } from '../../cut-text.ts';
-import { readVin } from '../../vin.ts';
 import { type CsvDelimiter, CsvHead, type CsvHeadLine, type CsvLineReading } from './head.ts';
-import { UNCERTAIN_PREFERENCE, vinNamePreference } from './header-names.ts';
-import { type CsvLimits, noVinColumnError, unreadableFileError, unreadableRowError } from './limits.ts';
+import { UNCERTAIN_PREFERENCE, VIN_WORD_PREFERENCE, vinNamePreferences } from './header-names.ts';
+import {
+  type CsvLimits,
+  noVinColumnError,
+  quotedList,
+  unreadableFileError,
+  unreadableRowError,
+  vinColumnMissingError,
+} from './limits.ts';
+import { isFormulaError, isMeantAsVin, isNearlyVin, isVin, stripTextMarks } from './vin-cells.ts';
 
 export interface CsvLayout {
   /** The header's cells, or numberedColumnNames without a header; null for VINs in the first column without one. */
@@ -21,9 +28,15 @@ export interface CsvStart {
   doubt: VinDoubtLevel;
 }
 
-/** Whether a table has VINs (0), or merely cells that look like wrong ones (1), or a single column with digits (2). */
-export type VinDoubtLevel = 0 | 1 | 2;
+/**
+ * Whether a table has VINs below a name for them or below none (0), below an unknown name (1), or merely cells that look like
+ * wrong ones (2), or a single column with digits (3).
+ */
+export type VinDoubtLevel = 0 | 1 | 2 | 3;
 
+/** Rows in which a column of VINs is looked for below unknown names, if as many hold anything. */
+const SAMPLE = 50;
+const MOST_READ = 500;
 /** Characters that answers have of a column's name. */
 const NAME_LENGTH = 100;
 /** Titles and other rows above a table are at most this many. */
@@ -45,14 +58,15 @@ export async function readCsvStart(
     if (named && (!header || named.rank < header.rank)) header = { ...named, line };
     if (header && header.rank < UNCERTAIN_PREFERENCE && header.twins.length === 1)
       return belowHeader(head, header, limits);
-    const vinAt = header && confirmed(header, line);
+    const vinAt = header && header.rank !== VIN_WORD_PREFERENCE ? confirmed(header, line) : undefined;
     if (header && vinAt !== undefined) return belowHeader(head, { ...header, vinAt }, limits);
     const data = findCell(line, isVin);
     if (data || above.length > 0 || !isComment(line)) above.push(line);
     if (data && !(header && header.rank < UNCERTAIN_PREFERENCE))
-      return listOfVins(head, above, narrow(data, line, limits));
+      return atFirstVin(head, above, { ...narrow(data, line, limits), header }, limits);
   }
-  if (header) return { ...belowHeader(head, header, limits), doubt: header.rank < UNCERTAIN_PREFERENCE ? 0 : 1 };
+  if (header && !isTitle(header, above))
+    return { ...belowHeader(head, header, limits), doubt: header.rank < UNCERTAIN_PREFERENCE ? 0 : 2 };
   const [first] = above;
   if (!first) throw unreadableFileError('NO_ROWS', 'The file holds no rows.');
   const { doubt, ...wrong } = wrongVins(above, first);
@@ -76,6 +90,25 @@ const cellsOf = ({ readings }: CsvHeadLine, delimiter: CsvDelimiter): readonly s
 /** The column of a header's name in which a row below holds a VIN. */
 const confirmed = ({ twins, delimiter }: Header, line: CsvHeadLine): number | undefined =>
   twins.find((at) => isVin(cellsOf(line, delimiter)[at] ?? ''));
+
+/** Of the rows with a text in this column the one that is most like a header: titles have fewer cells, rows of data have digits. */
+function headerOf(lines: readonly CsvHeadLine[], { delimiter, vinAt, cells: { length } }: Match) {
+  const likeness = (line: CsvHeadLine) => {
+    const cells = cellsOf(line, delimiter).slice(0, length).filter(isFilled);
+    return cells.length + (cells.some(isMeantAsVin) ? 0 : 0.5);
+  };
+  // The last one has a VIN.
+  const named = lines.slice(0, -1).filter((line) => isName(cellsOf(line, delimiter)[vinAt]));
+  return named.toSorted((a, b) => likeness(a) - likeness(b)).at(-1);
+}
+
+const isFilled = (cell: string): boolean => cell.trim() !== '';
+const isName = (cell = ''): boolean => isFilled(cell) && !isMeantAsVin(cell);
+
+/** Whether a row that has the word VIN in it is above no cells that are meant as VINs. */
+const isTitle = ({ rank, line, delimiter, vinAt }: Header, lines: readonly CsvHeadLine[]): boolean =>
+  rank === VIN_WORD_PREFERENCE &&
+  !lines.some((one) => one.row > line.row && isMeantAsVin(cellsOf(one, delimiter)[vinAt] ?? ''));
 
 function isComment({ readings }: CsvHeadLine): boolean {
   const cell = readings[0]?.cells[0] ?? '';
@@ -117,13 +150,62 @@ function narrow(match: Match, { row }: CsvHeadLine, limits: CsvLimits): Match {
 function wrongVins(lines: readonly CsvHeadLine[], first: CsvHeadLine): Match & { doubt: VinDoubtLevel } {
   for (const line of lines) {
     const nearly = findCell(line, isNearlyVin);
-    if (nearly) return { ...nearly, doubt: 1 };
+    if (nearly) return { ...nearly, doubt: 2 };
   }
   const readings = lines.flatMap((line) => line.readings);
   const alone = readings.every(({ cells }) => cells.length <= 1) && findCell(first, isMeantAsVin);
-  if (alone) return { ...alone, doubt: 2 };
+  if (alone) return { ...alone, doubt: 3 };
   const widest = readings.reduce((most, one) => (one.cells.length > most.cells.length ? one : most));
   throw noVinColumnError(widest.cells);
+}
+
+/**
+ * The table whose first VIN is in the last of these rows: the others are bad ones, unless one has names of columns. Then the column
+ * is the one with the word VIN in its name, if it has any, or else the only one that has hardly anything else.
+ */
+async function atFirstVin(
+  head: CsvHead,
+  lines: readonly CsvHeadLine[],
+  { header, ...match }: Match & { header: Header | undefined },
+  limits: CsvLimits,
+): Promise<CsvStart> {
+  const { delimiter } = match;
+  const named = header?.rank === VIN_WORD_PREFERENCE && header.delimiter === delimiter ? header : undefined;
+  const word = named?.vinAt;
+  const line = headerOf(lines, { ...match, vinAt: word ?? match.vinAt }) ?? named?.line;
+  if (!line) return listOfVins(head, lines, match);
+  const names = cellsOf(line, delimiter);
+  const rows = lines.filter(({ row }) => row > line.row);
+  const sample = await sampleOf(head, rows, delimiter);
+  const isNamed = word !== undefined && sample.some((cells) => isVin(cells[word] ?? ''));
+  const columns = isNamed ? [word] : columnsOfVins(sample);
+  const [vinAt] = columns;
+  if (vinAt === undefined) throw noVinColumnError(names);
+  if (columns.length > 1) {
+    const found = columns.map((at) => names[at] ?? '');
+    throw vinColumnMissingError(`Several columns of the file hold VINs: ${quotedList(found)}.`, { found });
+  }
+  const start = belowHeader(head, { ...match, vinAt, cells: [...names], line }, limits);
+  return { ...start, doubt: isNamed ? 0 : 1 };
+}
+
+/** The first rows that hold anything, from these on. */
+async function sampleOf(head: CsvHead, lines: readonly CsvHeadLine[], delimiter: CsvDelimiter) {
+  const rows = lines.map((line) => cellsOf(line, delimiter)).filter((cells) => cells.some(isFilled));
+  for (let read = 0; read < MOST_READ && rows.length < SAMPLE; read++) {
+    const line = await head.next();
+    if (!line) break;
+    const cells = cellsOf(line, delimiter);
+    if (cells.some(isFilled)) rows.push(cells);
+  }
+  return rows;
+}
+
+/** Columns of which at least four in five cells are VINs. */
+function columnsOfVins(rows: readonly (readonly string[])[]): number[] {
+  const width = Math.max(...rows.map(({ length }) => length));
+  const columns = Array.from({ length: width }, (_, at) => at);
+  return columns.filter((at) => rows.filter((cells) => isVin(cells[at] ?? '')).length * 5 >= rows.length * 4);
 }
 
 /** The table without a header whose first VIN is in the last of these rows. */
@@ -138,13 +220,9 @@ function listOfVins(head: CsvHead, lines: readonly CsvHeadLine[], match: Match):
 const misplacedVins = (row = 0, text: string): Error =>
   unreadableFileError('VIN_COLUMN_MISSING', `Row ${row} ${text}`, { row });
 
-/** Rows above the first VIN are bad ones, unless one of them has an unknown name for the column. */
 function withoutHeader(head: CsvHead, above: readonly CsvHeadLine[], { cells, delimiter, vinAt }: Match): CsvStart {
-  for (const line of above) {
-    const row = cellsOf(line, delimiter);
-    const cell = row[vinAt] ?? '';
-    if (cell.trim() !== '' && !isMeantAsVin(cell)) throw noVinColumnError(row);
-  }
+  const named = above.find((line) => isName(cellsOf(line, delimiter)[vinAt]));
+  if (named) throw noVinColumnError(cellsOf(named, delimiter));
   const columns = vinAt === 0 ? null : numberedColumnNames(cells.length, vinAt);
   return { layout: { columns, column: null, delimiter }, vinAt, doubt: 0, ...head.from(above[0] as CsvHeadLine) };
 }
@@ -153,38 +231,9 @@ export const numberedColumnNames = (count: number, vinAt = 0): string[] =>
   Array.from({ length: count }, (_, at) => (at === vinAt ? 'vin' : `column_${at + 1}`));
 
 function vinColumn(cells: readonly string[]): Column | undefined {
-  const preferences = cells.map((cell) => vinNamePreference(stripTextMarks(cell)));
+  const preferences = vinNamePreferences(cells.map(stripTextMarks));
   const rank = Math.min(...preferences);
   if (!Number.isFinite(rank)) return undefined;
   const twins = preferences.flatMap((preference, at) => (preference === rank ? [at] : []));
   return { vinAt: twins[0] ?? 0, rank, twins };
-}
-
-/** Every VIN holds a digit, and headings rarely do: a wrong VIN in the first row, or a failed formula, is no heading. */
-const isMeantAsVin = (cell: string): boolean => /\d/.test(cell) || isFormulaError(cell);
-
-function isFormulaError(cell: string): boolean {
-  const reading = readVin(stripTextMarks(cell));
-  return 'code' in reading && reading.code === 'VIN_FORMULA_ERROR';
-}
-
-/** A VIN in one word: a title of several could be one by chance. */
-function isVin(cell: string): boolean {
-  const text = stripTextMarks(cell.trim());
-  return isMeantAsVin(text) && !/\s/.test(text) && 'vin' in readVin(text);
-}
-
-/** A VIN in several words, what a spreadsheet has made of one, or a word that is nearly one. */
-function isNearlyVin(cell: string): boolean {
-  const text = stripTextMarks(cell.trim());
-  if (!isMeantAsVin(text)) return false;
-  const reading = readVin(text);
-  return 'vin' in reading || reading.code === 'VIN_SPREADSHEET_DAMAGE' || NEARLY_VIN.test(text);
-}
-const NEARLY_VIN = /^(?=[\d-]*[a-z])[a-z\d-]{14,20}$/i;
-
-/** A cell freed from what spreadsheets and our own rejected.csv put around text: `'WVW…` and `="WVW…"`. */
-export function stripTextMarks(cell: string): string {
-  const text = cell.startsWith("'") ? cell.slice(1) : cell;
-  return text.startsWith('="') && text.endsWith('"') ? text.slice(2, -1) : text;
 }

@@ -138,7 +138,7 @@ export async function openVinSheet(fd: number, limits: CsvLimits) {
     }
   }
   const alone = failures.every(isEmpty) && failures.length === workbook.sheets.length - 1;
-  if (likeliest && (likeliest.doubt === 1 || alone)) {
+  if (likeliest && (likeliest.doubt < 3 || alone)) {
     const opened = await open(likeliest.sheet, limits, errorOf);
     if (!(opened instanceof DomainError)) return opened;
   }
