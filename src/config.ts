@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { addressFault } from './database/address.ts';
-import { highMobilityBrands } from './manufacturers/brands.ts';
+import { highMobilityEligibilityBrands } from './manufacturers/brands.ts';
 
 const oneOf = <const Values extends readonly string[]>(values: Values) =>
   z.enum(values, `must be ${new Intl.ListFormat('en', { type: 'disjunction' }).format(values)}`);
@@ -91,7 +91,7 @@ export const settings = z.object({
   HIGH_MOBILITY_URL: url.optional(),
   HIGH_MOBILITY_CLIENT_ID: z.string().min(1).optional(),
   HIGH_MOBILITY_CLIENT_SECRET: z.string().min(1).optional(),
-  HIGH_MOBILITY_BRANDS: list.pipe(z.array(oneOf(highMobilityBrands))).optional(),
+  HIGH_MOBILITY_BRANDS: list.pipe(z.array(oneOf(highMobilityEligibilityBrands))).optional(),
   MERCEDES_URL: url.optional(),
   MERCEDES_TOKEN_URL: url.optional(),
   MERCEDES_CLIENT_ID: z.string().min(1).optional(),

@@ -52,7 +52,9 @@ async function main(): Promise<void> {
   const database = await openDatabase(config, (message) => log.warn(message));
   const changes = await ChangeFeed.open(database);
   const clock = Date.now;
-  const manufacturers = await openManufacturers(config, clock);
+  const manufacturers = await openManufacturers(config, clock, (refusal) =>
+    log.warn(refusal, 'a manufacturer’s service refused what this gateway sent'),
+  );
   const files = new FileReaders(config, manufacturers.supported);
   const followers = new Followers(changes, config.LIMIT_CONNECTIONS);
   const shares = { ...openPlaces(), turns: new RequestTurns() };

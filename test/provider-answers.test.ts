@@ -1,7 +1,8 @@
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import type { Json } from './support/client.ts';
 import { addVehicles, createFleet, newVins } from './support/factories.ts';
 import { askingAt, startGateway } from './support/gateway.ts';
+import { hasDocuments } from './support/published.ts';
 import { until } from './support/until.ts';
 import { type Behaviour, eligible, text, UpstreamServer, vinOf } from './support/upstream.ts';
 
@@ -48,4 +49,33 @@ test.each<[string, Behaviour, { status: string; raw: unknown }]>([
   );
   if (raw === null) expect(row?.raw_answer).toBeNull();
   else expect(row?.raw_answer).toMatchObject(raw as object);
+});
+
+test('Mercedes-Benz’s answers are stored: of an account that lacks the vehicles, by the published document', async () => {
+  const fake = await UpstreamServer.start();
+  onTestFinished(() => fake.close());
+  const { url: MERCEDES_URL, tokenUrl: MERCEDES_TOKEN_URL } = fake;
+  const credentials = { MERCEDES_CLIENT_ID: 'client', MERCEDES_CLIENT_SECRET: 'secret' };
+  const own = await startGateway({ workers: true, settings: { MERCEDES_URL, MERCEDES_TOKEN_URL, ...credentials } });
+  const client = await own.as('acme');
+  const [good = '', refused = '', blacklisted = ''] = ['1234', '123A', '1235'].map((end) => `W1K2130041A12${end}`);
+  fake.blacklist.add(blacklisted);
+  await addVehicles(client, [good, refused, blacklisted]);
+  const answered = (vin: string) =>
+    until(async () => {
+      const { status, body } = await client.get(`/vehicles/eligibility/${vin}`, { prefer: 'wait=20' });
+      return status !== 409 && { status, body };
+    });
+  expect(await answered(good)).toMatchObject({ status: 200, body: { status: 'ELIGIBLE', reason: null } });
+  for (const [vin, code, actor] of [
+    [refused, 'VIN_REFUSED', 'CUSTOMER'],
+    [blacklisted, 'VEHICLE_BLACKLISTED', 'MANUFACTURER'],
+  ] as const) {
+    const reason = { code, actor, retryable: false };
+    expect(await answered(vin)).toMatchObject({ status: 200, body: { status: 'FAILED', eligible: null, reason } });
+    const query = `{ eligibility(vin: "${vin}") { status reason { code actor retryable } } }`;
+    const { body } = await client.post('/graphql', { query });
+    expect(body.data.eligibility).toEqual({ status: 'FAILED', reason });
+  }
+  if (hasDocuments) expect(fake.faults).toEqual([expect.stringContaining('vin must match pattern')]);
 });

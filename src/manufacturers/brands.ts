@@ -43,7 +43,7 @@ export type BrandId = keyof typeof brands;
 
 export const brandIds = Object.keys(brands) as [BrandId, ...BrandId[]];
 
-export const highMobilityBrands = [
+export const highMobilityEligibilityBrands = [
   ...(['alfaromeo', 'bmw', 'citroen', 'ds', 'fiat', 'ford', 'jeep', 'lexus'] as const),
   ...(['mercedes-benz', 'mini', 'opel', 'peugeot', 'renault', 'toyota', 'vauxhall', 'volvo-cars'] as const),
 ] as const satisfies readonly BrandId[];

@@ -5,7 +5,6 @@ import {
   type ConnectivityStatus,
   type Provider,
   type ProviderAnswer,
-  ProviderError,
   type Reason,
   readAnswer,
   reason,
@@ -29,7 +28,7 @@ const eligibility = z.object({
 });
 
 const text = z.string().nullish();
-/** An error of a 422 points at a field by its name or as JSON:API does. */
+/** An error points at a field by its name or as JSON:API does. */
 const source = z.union([
   text,
   z.object({ pointer: text, parameter: text }).transform(({ pointer, parameter }) => pointer ?? parameter),
@@ -79,8 +78,12 @@ export class HighMobility extends Upstream implements Provider {
     if (reply.outcome === 'NO_ANSWER') return reply;
     const { status, body } = reply;
     if (status === 200) return readAnswer(eligibility, body, vin, answered);
-    if (status === 422) return rejectedBy(body);
-    return new ProviderError('UNEXPECTED', { raw: { status, body } }).answer;
+    const field = status === 422 || status === 400 ? refusedField(body) : null;
+    // It may be right for another brand.
+    if (field === 'brand') return { outcome: 'BRAND_REFUSED', raw: body };
+    if (field === 'vin') return { outcome: 'FAILED', reason: vinRejected, raw: body };
+    const unexpected = this.unexpected(reply);
+    return status === 422 ? { outcome: 'FAILED', reason: rejected, raw: body } : unexpected;
   }
 }
 
@@ -107,13 +110,12 @@ function reasonFor(connectivity: ConnectivityStatus | null, userAssigned: boolea
   return userAssigned === false ? ineligible.userMissing : ineligible.unexplained;
 }
 
-/** A 422 names a field by its `source`, or by the words of its text where there is none. */
-function rejectedBy(body: unknown): ProviderAnswer {
+/** A refusal names a field by its `source`, or by the words of its text where there is none; the brand counts before the VIN. */
+function refusedField(body: unknown): 'brand' | 'vin' | null {
   const errors = rejections.safeParse(body).data?.errors ?? [];
   const named = errors.map(({ source, title, detail }) => source ?? `${title ?? ''} ${detail ?? ''}`).join(' ');
-  // "Invalid VIN and brand" may be right for another brand, so the brand is looked for first.
-  if (hasWord(named, /^brands?$/)) return { outcome: 'BRAND_REFUSED', raw: body };
-  return { outcome: 'FAILED', reason: hasWord(named, /^vins?$/) ? vinRejected : rejected, raw: body };
+  if (hasWord(named, /^brands?$/)) return 'brand';
+  return hasWord(named, /^vins?$/) ? 'vin' : null;
 }
 
 /** Whether a text has the word: `/data/vin`, `vehicle_vin` and `vehicleVin` have `vin`, `province` does not. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { UpstreamRequest } from './exchange.ts';
-import { type Asker, type Provider, type ProviderAnswer, ProviderError, readAnswer, reason } from './provider.ts';
+import { type Asker, type Provider, type ProviderAnswer, readAnswer, reason } from './provider.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 
 interface MercedesOptions extends UpstreamOptions {
@@ -18,6 +18,10 @@ const compatibility = z.object({
 const vinRejected = reason(
   'VIN_REFUSED',
   'Mercedes-Benz does not accept this VIN. Check it against the vehicle’s papers.',
+);
+const blacklisted = reason(
+  'VEHICLE_BLACKLISTED',
+  'Mercedes-Benz has this vehicle on a blacklist: it cannot join the program.',
 );
 const notConnected = reason(
   'NOT_ELIGIBLE',
@@ -54,26 +58,39 @@ export class Mercedes extends Upstream implements Provider {
     const ask = (request: UpstreamRequest) => this.ask(brand, request, asker);
     const compatibilities = { method: 'GET', url: `${this.#url}/v1/accounts/vehicles/${vin}/compatibilities` } as const;
     const first = await ask(compatibilities);
-    if (first.outcome === 'NO_ANSWER' || first.status !== 404) return read(first, vin);
-    const added = await ask({ method: 'POST', url: `${this.#url}/v1/accounts/vehicles`, body: [vin] });
-    if (added.outcome === 'NO_ANSWER' || added.status >= 300) return read(added, vin);
+    if (first.outcome === 'NO_ANSWER' || first.status !== 404) return this.#read(first, vin);
+    const added = await ask({ method: 'POST', url: `${this.#url}/v1/accounts/vehicles`, body: [{ vin }] });
+    if (added.outcome === 'NO_ANSWER' || added.status >= 300) return this.#read(added, vin);
     const second = await ask(compatibilities);
     if (second.outcome === 'REPLY' && second.status === 404) {
       return { outcome: 'NO_ANSWER', reason: notSettled, asked: true, raw: second.body };
     }
-    return read(second, vin);
+    return this.#read(second, vin);
+  }
+
+  #read(reply: Awaited<ReturnType<Upstream['ask']>>, vin: string): ProviderAnswer {
+    if (reply.outcome === 'NO_ANSWER') return reply;
+    const { status, body } = reply;
+    if (status === 200) return readAnswer(compatibility, body, vin, answered);
+    if (status === 400 && namingVin.safeParse(body).success)
+      return { outcome: 'FAILED', reason: vinRejected, raw: body };
+    if (status === 403 && blacklist.safeParse(body).success)
+      return { outcome: 'FAILED', reason: blacklisted, raw: body };
+    return this.unexpected(reply);
   }
 }
 
-function read(reply: Awaited<ReturnType<Upstream['ask']>>, vin: string): ProviderAnswer {
-  if (reply.outcome === 'NO_ANSWER') return reply;
-  const { status, body } = reply;
-  if (status === 400) return { outcome: 'FAILED', reason: vinRejected, raw: body };
-  if (status !== 200) return new ProviderError('UNEXPECTED', { raw: { status, body } }).answer;
-  return readAnswer(compatibility, body, vin, ({ vehicleProvidesConnectivity, services }) => {
-    if (!vehicleProvidesConnectivity) return { eligible: false, reason: notConnected };
-    // An empty list says nothing about services; one in which all are missing does.
-    const isServed = !services?.length || services.some((service) => service.available);
-    return isServed ? { eligible: true, reason: null, dataDelivery: ['PUSH'] } : { eligible: false, reason: noService };
-  });
+/** Other faults of a request are none of the customer's. */
+const namingVin = z.object({
+  validationErrors: z.array(z.object({ field: z.string().catch('') })).refine((all) => all.some(isOfVin)),
+});
+const isOfVin = ({ field }: { field: string }): boolean => /(^|\.)vin$/.test(field);
+const blacklist = z.object({ type: z.literal('/vehicle/blacklist') });
+
+function answered({ vehicleProvidesConnectivity, services }: z.output<typeof compatibility>) {
+  if (!vehicleProvidesConnectivity) return { eligible: false, reason: notConnected };
+  // An empty list says nothing about services; one in which all are missing does.
+  const isServed = !services?.length || services.some((service) => service.available);
+  if (!isServed) return { eligible: false, reason: noService };
+  return { eligible: true, reason: null, dataDelivery: ['PUSH' as const] };
 }

@@ -1,14 +1,20 @@
 import type { Config } from '../config.ts';
-import { highMobilityBrands } from './brands.ts';
+import { highMobilityEligibilityBrands } from './brands.ts';
 import { HighMobility } from './high-mobility.ts';
 import { Mercedes } from './mercedes.ts';
 import type { Provider } from './provider.ts';
 import { type Manufacturers, manufacturersOf } from './registry.ts';
 import { openSandbox, sandboxBrands } from './sandbox.ts';
+import type { Refusal } from './upstream.ts';
 
 /** The providers that the settings name; without any, the sandbox, on a port of its own of this machine. */
-export async function openManufacturers(config: Config, clock = () => Date.now()): Promise<Manufacturers> {
-  const common = { concurrency: config.PROVIDER_CONCURRENCY, timeoutMs: config.PROVIDER_TIMEOUT_SECONDS * 1000, clock };
+export async function openManufacturers(
+  config: Config,
+  clock = () => Date.now(),
+  tell?: (refusal: Refusal) => void,
+): Promise<Manufacturers> {
+  const { PROVIDER_CONCURRENCY: concurrency, PROVIDER_TIMEOUT_SECONDS: seconds } = config;
+  const common = { concurrency, timeoutMs: seconds * 1000, clock, ...(tell && { tell }) };
   const providers: Provider[] = [];
   if (config.HIGH_MOBILITY_URL && config.HIGH_MOBILITY_CLIENT_ID && config.HIGH_MOBILITY_CLIENT_SECRET) {
     providers.push(
@@ -16,7 +22,7 @@ export async function openManufacturers(config: Config, clock = () => Date.now()
         url: config.HIGH_MOBILITY_URL,
         clientId: config.HIGH_MOBILITY_CLIENT_ID,
         clientSecret: config.HIGH_MOBILITY_CLIENT_SECRET,
-        brands: config.HIGH_MOBILITY_BRANDS ?? highMobilityBrands,
+        brands: config.HIGH_MOBILITY_BRANDS ?? highMobilityEligibilityBrands,
         ...common,
       }),
     );

@@ -4,7 +4,7 @@ import type { Slots } from './slots.ts';
 /** Subscribers branch on them, so they never change; GraphQL's schema says what they mean. */
 export const reasonCodes = [
   ...(['CONNECTIVITY_DEACTIVATED', 'PRIMARY_USER_MISSING', 'NOT_ELIGIBLE', 'NO_SERVICE_AVAILABLE'] as const),
-  ...(['VIN_REFUSED', 'REFUSED', 'MANUFACTURER_UNKNOWN', 'MANUFACTURER_NOT_SUPPORTED'] as const),
+  ...(['VIN_REFUSED', 'REFUSED', 'VEHICLE_BLACKLISTED', 'MANUFACTURER_UNKNOWN', 'MANUFACTURER_NOT_SUPPORTED'] as const),
   ...(['PROVIDER_TIMEOUT', 'PROVIDER_UNREACHABLE', 'PROVIDER_ERROR', 'PROVIDER_BAD_ANSWER', 'PROVIDER_BUSY'] as const),
   ...(['PROVIDER_CREDENTIALS', 'PROVIDER_UNEXPECTED', 'PROVIDER_ENROLMENT_PENDING'] as const),
 ] as const;
@@ -15,7 +15,9 @@ const ofCustomers: ReasonCode[] = [
 ];
 const ofOperators: ReasonCode[] = ['MANUFACTURER_NOT_SUPPORTED', 'PROVIDER_CREDENTIALS', 'PROVIDER_UNEXPECTED'];
 /** Asking again does not change them. */
-const settled: ReasonCode[] = ['VIN_REFUSED', 'REFUSED', 'MANUFACTURER_UNKNOWN', 'MANUFACTURER_NOT_SUPPORTED'];
+const settled: ReasonCode[] = [
+  ...(['VIN_REFUSED', 'REFUSED', 'VEHICLE_BLACKLISTED', 'MANUFACTURER_UNKNOWN', 'MANUFACTURER_NOT_SUPPORTED'] as const),
+];
 
 /** Why an answer is what it is. `code` is ours and stable; `message` is for people; `actor` can do something about it. */
 export interface Reason {

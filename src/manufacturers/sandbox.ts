@@ -5,17 +5,23 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { type BrandId, brandIds } from './brands.ts';
+import { type Answer, empty, findOperation, operation } from './operations.ts';
 
 /** Sent with `retry-after: 0`, so that other vehicles do not wait. */
 const failures = [429, 503];
 
 const LARGEST_BODY = 16 * 1024;
 
-const credentials = z.object({ client_id: z.literal('sandbox'), client_secret: z.literal('sandbox') });
-const question = z.object({ vin: z.string(), brand: z.string() });
+const credentials = z.strictObject({
+  grant_type: z.literal('client_credentials'),
+  client_id: z.literal('sandbox'),
+  client_secret: z.literal('sandbox'),
+});
 
 /** Two are missing, so that an unsupported manufacturer can be seen in development. */
 export const sandboxBrands: readonly BrandId[] = brandIds.filter((id) => id !== 'ferrari' && id !== 'porsche');
+
+const question = z.strictObject({ vin: z.string().length(17), brand: z.enum(sandboxBrands) });
 
 export type Sandbox = Awaited<ReturnType<typeof openSandbox>>;
 
@@ -27,19 +33,29 @@ export async function openSandbox(wait = (signal: AbortSignal): Promise<unknown>
   const token = randomUUID();
   const failed = new Map<string, number>();
 
-  async function answer(request: IncomingMessage): Promise<Answer> {
-    const body = await readJson(request).catch(() => null);
-    if (request.method === 'POST' && request.url === '/v1/access_tokens') {
-      if (!credentials.safeParse(body).success) return [400, { error: 'invalid_request' }];
-      return [200, { access_token: token, token_type: 'bearer', expires_in: 300 }];
-    }
-    if (request.method !== 'POST' || request.url !== '/v1/eligibility') return [404, rejection('Not found')];
-    if (request.headers.authorization !== `Bearer ${token}`) return [401, rejection('Not authorized', 'Authorization')];
-    const { data } = question.safeParse(body);
-    if (!data) return [422, rejection('Invalid request')];
-    if (!sandboxBrands.some((id) => id === data.brand)) return [422, rejection('The brand is invalid', 'brand')];
-    return eligibility(data.vin);
-  }
+  const operations = [
+    operation({
+      name: 'token',
+      document: 'hm-oauth-rest-v1.yml',
+      method: 'POST',
+      path: '/v1/access_tokens',
+      takes: z.strictObject({ ...empty, body: credentials }),
+      refuses: () => [400, { error: 'invalid_request' }],
+      answers: () => [200, { access_token: token, token_type: 'bearer', expires_in: 300 }],
+    }),
+    operation({
+      name: 'eligibility',
+      // Its brands are fewer.
+      document: 'hm-eligibility-v1.yml',
+      method: 'POST',
+      path: '/v1/eligibility',
+      takes: z.strictObject({ ...empty, body: question }),
+      bars: ({ headers }) =>
+        headers.authorization === `Bearer ${token}` ? null : [401, rejection('Not authorized', 'Authorization')],
+      refuses: ([issue]) => [422, rejection(`${issue?.message}`, issue?.path[1]?.toString())],
+      answers: ({ body }) => eligibility(body.vin),
+    }),
+  ];
 
   async function eligibility(vin: string): Promise<Answer> {
     if (vin.endsWith('8')) await wait(stop.signal);
@@ -55,10 +71,17 @@ export async function openSandbox(wait = (signal: AbortSignal): Promise<unknown>
     return [200, { vin, eligible: true, data_delivery: ['pull', 'push'], ...connected }];
   }
 
-  const server = createServer((request, response) => {
-    answer(request).then(
-      ([status, body, headers]) =>
-        response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body)),
+  async function answer(asked: IncomingMessage): Promise<Answer> {
+    const { method = '', url = '', headers } = asked;
+    return findOperation(operations, { method, url, headers, text: await readText(asked) }).answer();
+  }
+
+  const server = createServer((asked, response) => {
+    answer(asked).then(
+      ([status, body, headers]) => {
+        response.writeHead(status, { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers });
+        response.end(JSON.stringify(body));
+      },
       () => response.destroy(),
     );
   }).listen(0, '127.0.0.1');
@@ -78,15 +101,13 @@ export async function openSandbox(wait = (signal: AbortSignal): Promise<unknown>
   };
 }
 
-type Answer = [status: number, body: unknown, headers?: Record<string, string>];
-
 const rejection = (title: string, source?: string) => ({ errors: [{ title, source }] });
 
-async function readJson(request: IncomingMessage): Promise<unknown> {
+async function readText(asked: IncomingMessage): Promise<string> {
   let text = '';
-  for await (const chunk of request.setEncoding('utf8')) {
+  for await (const chunk of asked.setEncoding('utf8')) {
     text += chunk;
     if (text.length > LARGEST_BODY) throw new Error('The body is too large.');
   }
-  return JSON.parse(text);
+  return text;
 }

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import { Agent } from 'undici';
+import { z } from 'zod';
 import { breakerDefaults, openBreakers, secondsUntil } from './breaker.ts';
 import { exchange, type IssuedToken, issuedToken, type Reply, sharedToken, type UpstreamRequest } from './exchange.ts';
 import { type Asker, type NoAnswer, ProviderError, type ProviderState, reasonOf } from './provider.ts';
@@ -12,9 +14,14 @@ const defaults = {
   timeoutMs: 30_000,
   /** Calls wait out a pause up to this long; a longer one is their answer at once. */
   patienceMs: 2_000,
+  /** Is told of refusals that an operator must look into, once a minute each. */
+  tell: (_refusal: Refusal): void => {},
   ...breakerDefaults,
 };
 export type UpstreamOptions = Partial<typeof defaults>;
+
+/** What a manufacturer's service refused: its status, and the name that its body gives the fault. */
+export type Refusal = { provider: string; status: number; fault: string | null };
 
 /** The longest pause after several 429s without Retry-After. */
 const LONGEST_UNNAMED_PAUSE_S = 60;
@@ -22,17 +29,26 @@ const LARGEST_BODY = 256 * 1024;
 /** A vehicle that failed while its brand is held back waits longer than one not asked about, which is the next probe. */
 const BEHIND_OTHERS = 1.5;
 
+const LONGEST_FAULT = 200;
+/** Members that name a fault: of RFC 9457, of RFC 6749, and of JSON:API. */
+const faultNames = z
+  .object({ type: z.string(), title: z.string(), error: z.string(), errors: z.array(z.object({ title: z.string() })) })
+  .partial()
+  .catch({});
+
 const notReached: NoAnswer = { outcome: 'NO_ANSWER', reason: null, retryAfter: 0, asked: false, raw: null };
 
 const anyone: Asker = { company: '', deadline: Number.POSITIVE_INFINITY };
 
 /** A manufacturer's service: one token, bounded concurrency, time-outs, pauses that it asks for, and circuit breakers. */
 export abstract class Upstream {
+  abstract readonly id: string;
   readonly capacity: Slots;
   readonly #agent: Agent;
   readonly #breakers: ReturnType<typeof openBreakers>;
   readonly #token: ReturnType<typeof sharedToken>;
   readonly #options: typeof defaults;
+  readonly #told: LRUCache<string, true>;
   #pausedSince = 0;
   #pausedUntil = 0;
   #unnamedPauses = 0;
@@ -43,6 +59,7 @@ export abstract class Upstream {
     const { concurrency, clock } = this.#options;
     this.#agent = new Agent({ connections: concurrency, maxResponseSize: LARGEST_BODY });
     this.capacity = new Slots(concurrency);
+    this.#told = new LRUCache({ max: 100, ttl: 60_000, perf: { now: clock } });
     this.#breakers = openBreakers(this.#options);
     this.#token = sharedToken(() => this.#issue(token), clock);
   }
@@ -69,6 +86,22 @@ export abstract class Upstream {
     }
   }
 
+  /** The answer where a service refuses what we sent, and its protocol does not say why. */
+  protected unexpected({ status, body }: Reply): NoAnswer {
+    this.#tell(status, body);
+    return new ProviderError('UNEXPECTED', { raw: { status, body } }).answer;
+  }
+
+  #tell(status: number, body: unknown): void {
+    const { error, type, title, errors } = faultNames.parse(body);
+    const named = [type === 'about:blank' ? null : type, title, error, errors?.[0]?.title].find(Boolean);
+    const refusal = { provider: this.id, status, fault: named?.slice(0, LONGEST_FAULT) ?? null };
+    const key = JSON.stringify(refusal);
+    if (this.#told.has(key)) return;
+    this.#told.set(key, true);
+    this.#options.tell(refusal);
+  }
+
   state(): ProviderState {
     const { provider, brands, holds } = this.#breakers.state();
     const now = this.#options.clock();
@@ -93,21 +126,27 @@ export abstract class Upstream {
     const reply = await this.#send({ ...request, headers: { authorization: `Bearer ${token}` } }, deadline);
     if (reply.status !== 401) return reply;
     this.#token.drop(token);
-    if (isRetry) throw new ProviderError('CREDENTIALS', { raw: { status: reply.status, body: reply.body } });
+    if (isRetry) throw this.#refusesCredentials(reply);
     return this.#authorised(request, deadline, true);
   }
 
   async #issue(request: UpstreamRequest): Promise<IssuedToken> {
-    const { status, body } = await this.#send(request).catch((error) => {
+    const reply = await this.#send(request).catch((error) => {
       // Without a token no brand can be asked about.
       if (error instanceof ProviderError && error.concerns === 'BRAND') error.concerns = 'PROVIDER';
       throw error;
     });
-    if (status >= 400) throw new ProviderError('CREDENTIALS', { raw: { status, body } });
+    const { status, body } = reply;
+    if (status >= 400) throw this.#refusesCredentials(reply);
     const issued = issuedToken.safeParse(body);
     if (issued.success) return issued.data;
     // The body is not kept here: it may hold a token.
     throw new ProviderError('BAD_ANSWER', { raw: { status, tokenEndpoint: true }, concerns: 'PROVIDER' });
+  }
+
+  #refusesCredentials({ status, body }: Reply): ProviderError {
+    this.#tell(status, body);
+    return new ProviderError('CREDENTIALS', { raw: { status, body } });
   }
 
   async #send(request: UpstreamRequest, deadline = Number.POSITIVE_INFINITY): Promise<Reply> {

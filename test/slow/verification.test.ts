@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/open.ts';
-import { highMobilityBrands } from '../../src/manufacturers/brands.ts';
+import { highMobilityEligibilityBrands } from '../../src/manufacturers/brands.ts';
 import { HighMobility } from '../../src/manufacturers/high-mobility.ts';
 import { manufacturersOf } from '../../src/manufacturers/registry.ts';
 import type { UpstreamOptions } from '../../src/manufacturers/upstream.ts';
@@ -39,7 +39,12 @@ const askedAbout = (vin: string) =>
 
 /** Replaces the provider by one without memory of faults. */
 function askAfresh(options: UpstreamOptions = {}) {
-  const client = { url: upstream.url, clientId: 'client', clientSecret: 'secret', brands: highMobilityBrands };
+  const client = {
+    url: upstream.url,
+    clientId: 'client',
+    clientSecret: 'secret',
+    brands: highMobilityEligibilityBrands,
+  };
   const provider = new HighMobility({ ...client, timeoutMs: 1_500, breakAfter: 1000, ...options });
   gateway.services.manufacturers = manufacturersOf([provider]);
   afterAll(() => provider.close());

@@ -1,8 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Answer, findOperation } from '../../src/manufacturers/operations.ts';
+import { documentedOperations, type Endpoint } from './documented.ts';
+import { faultsOf } from './published.ts';
 
 export interface Received {
   endpoint: Endpoint;
@@ -10,18 +12,19 @@ export interface Received {
   path: string;
   headers: IncomingMessage['headers'];
   body: string;
+  /** The published document of the operation. */
+  document?: string | undefined;
+  /** The answer, where it is none that a test has set. */
+  answer?: Answer;
 }
-
-export type Endpoint = 'token' | 'eligibility' | 'compatibilities' | 'vehicles' | 'unknown';
 
 /** How the upstream handles one request instead of answering correctly. */
 export type Behaviour = (response: ServerResponse, received: Received) => void | Promise<void>;
 
 export const json =
   (status: number, body: unknown, headers: Record<string, string> = {}): Behaviour =>
-  (response) => {
-    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
-  };
+  (response) =>
+    send(response, [status, body, headers]);
 
 export const text =
   (status: number, body: string, headers: Record<string, string> = {}): Behaviour =>
@@ -66,8 +69,8 @@ export const eligible =
 export const vinOf = ({ body }: Received): string => JSON.parse(body).vin;
 
 /**
- * A fake upstream with High Mobility's API (at `url`) and Mercedes-Benz Connect Your Fleet's (at `url` and `tokenUrl`).
- * It answers correctly unless a behaviour is set. Its credentials are `client` and `secret`.
+ * A fake upstream with High Mobility's API (at `url`) and Mercedes-Benz Connect Your Fleet's (at `url` and `tokenUrl`), strict as
+ * their documents (documented.ts). It answers by them unless a behaviour is set. Its credentials are `client` and `secret`.
  */
 export class UpstreamServer {
   readonly received: Received[] = [];
@@ -77,10 +80,12 @@ export class UpstreamServer {
   tokenLifetime = 300;
   /** VINs of the Connect Your Fleet account. */
   readonly account = new Set<string>();
+  readonly blacklist = new Set<string>();
   readonly #server = createServer((request, response) => void this.#handle(request, response));
   readonly #next = new Map<Endpoint, Behaviour[]>();
   readonly #always = new Map<Endpoint, Behaviour>();
-  readonly #tokens = new Set<string>();
+  readonly tokens = new Set<string>();
+  readonly #operations = documentedOperations(this);
   #underWay = 0;
 
   static async start(): Promise<UpstreamServer> {
@@ -112,7 +117,7 @@ export class UpstreamServer {
 
   /** Makes all tokens issued so far invalid. */
   revokeTokens(): void {
-    this.#tokens.clear();
+    this.tokens.clear();
   }
 
   count(endpoint: Endpoint): number {
@@ -132,51 +137,29 @@ export class UpstreamServer {
     let body = '';
     for await (const chunk of request.setEncoding('utf8')) body += chunk;
     const { method = '', url: path = '', headers } = request;
-    const received = { endpoint: endpointOf(method, path), method, path, headers, body };
+    const { one, answer } = findOperation(this.#operations, { method, url: path, headers, text: body });
+    const endpoint = (one?.name ?? 'unknown') as Endpoint;
+    const received: Received = { endpoint, method, path, headers, body, document: one?.document };
     this.received.push(received);
-    const scripted = this.#next.get(received.endpoint)?.shift() ?? this.#always.get(received.endpoint);
-    await (scripted ?? this.#rightly)(response, received);
+    const scripted = this.#next.get(endpoint)?.shift() ?? this.#always.get(endpoint);
+    if (scripted) return scripted(response, received);
+    received.answer = await answer();
+    send(response, received.answer);
   }
 
-  readonly #rightly: Behaviour = (response, received) => {
-    if (received.endpoint === 'token') return this.#issue(received)(response, received);
-    const authorised = this.#tokens.has(received.headers.authorization?.replace(/^Bearer /, '') ?? '');
-    const refusal = { errors: [{ title: 'Not authorized', source: 'Authorization' }] };
-    const answer = authorised ? this.#answer(received) : json(401, refusal);
-    return answer(response, received);
-  };
-
-  #issue({ path, headers, body }: Received): Behaviour {
-    const asForm = path === '/v1/token';
-    const basic = `Basic ${Buffer.from('client:secret').toString('base64')}`;
-    const good = asForm
-      ? headers.authorization === basic && body === 'grant_type=client_credentials&scope=openid'
-      : body === JSON.stringify({ grant_type: 'client_credentials', client_id: 'client', client_secret: 'secret' });
-    if (!good) return json(asForm ? 401 : 400, { error: 'invalid_request' });
-    const token = randomUUID();
-    this.#tokens.add(token);
-    return json(200, { access_token: token, expires_in: this.tokenLifetime, token_type: 'bearer' });
-  }
-
-  #answer({ endpoint, path, body }: Received): Behaviour {
-    if (endpoint === 'eligibility') return eligible();
-    if (endpoint === 'vehicles') {
-      for (const vin of JSON.parse(body)) this.account.add(vin);
-      return json(201, null);
-    }
-    const vin = path.split('/')[4] ?? '';
-    if (endpoint !== 'compatibilities' || !this.account.has(vin)) {
-      return json(404, { type: '/vehicle/not-found', statusCode: 404, vins: [vin] });
-    }
-    const services = [{ serviceId: '1001', serviceName: 'Mileage', available: true }];
-    return json(200, { vin, vehicleProvidesConnectivity: true, vehicleType: 'Battery Electric Vehicle', services });
+  /** What was asked or answered otherwise than the published documents have it; of answers that tests set, only the question. */
+  get faults(): string[] {
+    return this.received.flatMap(({ method, path, body, document, answer }) => {
+      if (!document) return [];
+      const [status = 0, given] = answer ?? [];
+      const exchange = { document, method, path, status, answer: given, ...(body && { body: JSON.parse(body) }) };
+      const found = faultsOf(exchange);
+      return [...found.request, ...(answer ? found.answer : [])].map((fault) => `${method} ${path}: ${fault}`);
+    });
   }
 }
 
-function endpointOf(method: string, path: string): Endpoint {
-  if (method === 'POST' && /^\/v1\/(access_tokens|token)$/.test(path)) return 'token';
-  if (method === 'POST' && path === '/v1/eligibility') return 'eligibility';
-  if (method === 'POST' && path === '/v1/accounts/vehicles') return 'vehicles';
-  if (method === 'GET' && /^\/v1\/accounts\/vehicles\/\w+\/compatibilities$/.test(path)) return 'compatibilities';
-  return 'unknown';
+function send(response: ServerResponse, [status, body, headers]: Answer): void {
+  response.writeHead(status, { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers });
+  response.end(body === undefined ? '' : JSON.stringify(body));
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { highMobilityBrands } from '../../src/manufacturers/brands.ts';
+import { highMobilityEligibilityBrands } from '../../src/manufacturers/brands.ts';
 import { HighMobility, type HighMobilityOptions } from '../../src/manufacturers/high-mobility.ts';
 import { manufacturersOf } from '../../src/manufacturers/registry.ts';
 import { eligible, json, text, UpstreamServer } from '../support/upstream.ts';
@@ -14,7 +14,7 @@ const broken = new Set<string>();
 
 function connect(options: Partial<HighMobilityOptions> = {}): HighMobility {
   const { url } = upstream;
-  const brands = highMobilityBrands;
+  const brands = highMobilityEligibilityBrands;
   return new HighMobility({ url, clientId: 'client', clientSecret: 'secret', brands, probeAfterMs: 100, ...options });
 }
 
@@ -59,7 +59,7 @@ describe('a broken brand', () => {
   });
 
   test('is held back alone, for any set of broken brands and any order of vehicles', async () => {
-    const brand = fc.constantFrom(...highMobilityBrands);
+    const brand = fc.constantFrom(...highMobilityEligibilityBrands);
     await fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(brand, { maxLength: 3 }),
@@ -71,7 +71,7 @@ describe('a broken brand', () => {
           for (const one of bad) broken.add(one);
           upstream.received.length = 0;
           // A working brand is asked about in between, so that the provider is known to answer.
-          const well = highMobilityBrands.find((one) => !broken.has(one)) ?? '';
+          const well = highMobilityEligibilityBrands.find((one) => !broken.has(one)) ?? '';
           for (const one of order) {
             await ask(well);
             const answer = await ask(one);

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { HighMobility, type HighMobilityOptions } from '../../src/manufacturers/high-mobility.ts';
 import { holdDeadlines, takeTurns } from '../support/deadlines.ts';
+import { hasDocuments } from '../support/published.ts';
 import { until } from '../support/until.ts';
 import {
   type Behaviour,
@@ -37,6 +38,7 @@ afterEach(async () => {
   vi.useRealTimers();
   await provider.close();
   await upstream.close();
+  if (hasDocuments) expect(upstream.faults).toEqual([]);
 });
 
 describe('High Mobility: the protocol', () => {
@@ -115,6 +117,11 @@ describe('High Mobility: the protocol', () => {
   ])('any other 422 has failed on the manufacturer’s side: %s', async (_name, body) => {
     upstream.next('eligibility', json(422, body));
     expect(await ask()).toMatchObject({ outcome: 'FAILED', reason: { code: 'REFUSED', actor: 'MANUFACTURER' } });
+  });
+
+  test('400 naming the VIN by its source is the customer’s, too', async () => {
+    upstream.next('eligibility', json(400, { errors: [{ title: 'invalid', source: 'vin' }] }));
+    expect(await ask()).toMatchObject({ outcome: 'FAILED', reason: { code: 'VIN_REFUSED', actor: 'CUSTOMER' } });
   });
 
   test.each([400, 403, 404, 302])(

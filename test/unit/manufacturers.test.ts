@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/config.ts';
-import { candidateBrands, highMobilityBrands } from '../../src/manufacturers/brands.ts';
+import { candidateBrands, highMobilityEligibilityBrands } from '../../src/manufacturers/brands.ts';
 import { openManufacturers } from '../../src/manufacturers/open.ts';
 import type { Manufacturers } from '../../src/manufacturers/registry.ts';
 import { type Behaviour, eligible, json, UpstreamServer } from '../support/upstream.ts';
@@ -63,7 +63,7 @@ describe('Manufacturers: providers of brands', () => {
 
   test('High Mobility serves its own brands', () => {
     const served = manufacturers.list().filter((one) => one.provider === 'high-mobility');
-    expect(served.map((one) => one.id)).toEqual([...highMobilityBrands]);
+    expect(served.map((one) => one.id)).toEqual([...highMobilityEligibilityBrands]);
     expect(byId('tesla')).toMatchObject({ provider: null, supported: false });
   });
 

@@ -62,6 +62,7 @@ const ReasonCode = enumTypeOf('ReasonCode', reasonCodeSchema, 'Why a vehicle is 
   NOT_ELIGIBLE: 'The manufacturer says that the vehicle is not eligible, and not why.',
   NO_SERVICE_AVAILABLE: 'The manufacturer offers no data service for the vehicle.',
   VIN_REFUSED: 'The manufacturer does not accept the VIN.',
+  VEHICLE_BLACKLISTED: 'The manufacturer has the vehicle on a blacklist.',
   REFUSED: 'The manufacturer’s service refused to check the vehicle.',
   MANUFACTURER_UNKNOWN: 'The VIN does not tell the manufacturer.',
   MANUFACTURER_NOT_SUPPORTED: 'No configured provider answers for the manufacturer.',

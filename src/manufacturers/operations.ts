@@ -1,0 +1,69 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { z } from 'zod';
+
+/** What a manufacturer's server answers; without a body, the answer is empty. */
+export type Answer = [status: number, body?: unknown, headers?: Record<string, string>];
+
+export interface Asked {
+  method: string;
+  url: string;
+  headers: IncomingHttpHeaders;
+  text: string;
+}
+
+/** An operation of a manufacturer's published document: a server of it refuses whatever the document refuses. */
+interface Row<Taken> {
+  name: string;
+  /** Its file in the manufacturer's repository; method and path name the operation in it. */
+  document: string;
+  method: string;
+  /** As URLPattern writes it. */
+  path: string;
+  /** JSON by default. */
+  media?: 'application/x-www-form-urlencoded';
+  /** The answer to a caller without a right to it; null for others. */
+  bars?: (asked: Asked) => Answer | null;
+  takes: z.ZodType<Taken>;
+  refuses: (issues: readonly z.core.$ZodIssue[]) => Answer;
+  answers: (taken: Taken) => Answer | Promise<Answer>;
+}
+
+/** The parts of a request where nothing is sent: `{ ...empty, body }` takes a body alone. */
+export const empty = { params: z.strictObject({}), query: z.strictObject({}), body: z.null() };
+
+export type Operation = ReturnType<typeof operation>;
+
+export function operation<Taken>({ media, bars, takes, refuses, answers, ...row }: Row<Taken>) {
+  function answer(asked: Asked, named: object): Answer | Promise<Answer> {
+    const barred = bars?.(asked);
+    if (barred) return barred;
+    const { success, data, error } = takes.safeParse({ ...named, body: bodyOf(asked, media) });
+    return success ? answers(data) : refuses(error.issues);
+  }
+  return { ...row, answer };
+}
+
+/** The operation that a request names, and its answer; no document says how other paths and methods are answered. */
+export function findOperation(operations: readonly Operation[], asked: Asked) {
+  const { pathname, searchParams } = new URL(asked.url, 'http://localhost');
+  const ofPath = operations.flatMap((one) => {
+    const params = new URLPattern({ pathname: one.path }).exec({ pathname })?.pathname.groups;
+    return params ? [{ one, params }] : [];
+  });
+  const found = ofPath.find(({ one }) => one.method === asked.method);
+  if (!found) return { answer: (): Answer => [ofPath.length > 0 ? 405 : 404] };
+  const { one, params } = found;
+  return { one, answer: () => one.answer(asked, { params, query: Object.fromEntries(searchParams) }) };
+}
+
+/** null for none, undefined for one of another media type, or that cannot be read. */
+function bodyOf({ headers, text }: Asked, media = 'application/json'): unknown {
+  if (text === '' && headers['content-type'] === undefined) return null;
+  if (headers['content-type']?.split(';')[0] !== media) return undefined;
+  if (media !== 'application/json') return Object.fromEntries(new URLSearchParams(text));
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
