@@ -49,6 +49,8 @@ async function main(): Promise<void> {
   for (const mistake of mistakenNames(process.env)) log.warn(mistake);
   await openTelemetry(process.env, log, masked);
   const authenticator = await openAuthenticator(config);
+  const otherIssuer = await authenticator.checkIssuer?.((message) => log.warn(message));
+  if (otherIssuer) throw new StartError(otherIssuer);
   const database = await openDatabase(config, (message) => log.warn(message));
   const changes = await ChangeFeed.open(database);
   const clock = Date.now;

@@ -17,7 +17,7 @@ export function consolePage(assets: ConsoleAssets, config: Config, token: string
   const issuer = client && config.AUTH_ISSUER;
   const page = html`<!doctype html>
 <html lang="en" data-token="${token}" data-claim="${claim}"
-  data-issuer="${issuer}" data-client="${client}" data-scope="${scope}" data-audience="${config.AUTH_AUDIENCE}">
+  data-issuer="${issuer}" data-client="${client}" data-scope="${scope}" data-audience="${config.AUTH_AUDIENCE?.[0]}">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark">

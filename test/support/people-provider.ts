@@ -44,7 +44,12 @@ export async function startPeopleProvider(): Promise<PeopleProvider> {
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const state: PeopleProvider = {
     issuer,
-    settings: { AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience, CONSOLE: 'on', CONSOLE_CLIENT_ID: clientId },
+    settings: {
+      AUTH_ISSUER: issuer,
+      AUTH_AUDIENCE: `${audience},fleet-gateway`,
+      CONSOLE: 'on',
+      CONSOLE_CLIENT_ID: clientId,
+    },
     life: 300,
     refreshing: true,
     silent: false,

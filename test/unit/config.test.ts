@@ -59,7 +59,15 @@ const wrong = Object.keys(settings.shape).flatMap((name) => {
 
 test('an invalid setting is reported with its value and the expected one', () => {
   expect(Object.keys(settings.shape).filter((name) => !wrong.some((one) => one.name === name))).toEqual([
-    ...['HOST', 'DATA_DIR', 'AUTH_AUDIENCE', 'AUTH_COMPANY_CLAIM', 'PACKS', 'HIGH_MOBILITY_CLIENT_ID'],
+    ...[
+      'HOST',
+      'DATA_DIR',
+      'AUTH_AUDIENCE',
+      'AUTH_CLIENT_IDS',
+      'AUTH_COMPANY_CLAIM',
+      'PACKS',
+      'HIGH_MOBILITY_CLIENT_ID',
+    ],
     ...['HIGH_MOBILITY_CLIENT_SECRET', 'MERCEDES_CLIENT_ID', 'MERCEDES_CLIENT_SECRET', 'CONSOLE_CLIENT_ID'],
   ]);
   for (const { name, value } of wrong) {
@@ -92,11 +100,14 @@ test('plain digits are a whole number', () => {
   expect(readConfig({ PORT: '0', LIMIT_VINS: '0050' })).toMatchObject({ PORT: 0, LIMIT_VINS: 50 });
 });
 
-test.each(['PACKS', 'HIGH_MOBILITY_BRANDS', 'TRUST_PROXY', 'CORS_ORIGINS'])('%s has items, if it is set', (name) => {
-  for (const nothing of [' , ', ',', ' '])
-    expect(() => readConfig({ [name]: nothing })).toThrow(`${name}: must have an item, not "${nothing}"`);
-  expect(readConfig({ PACKS: 'basic, ,pro,' }).PACKS).toEqual(['basic', 'pro']);
-});
+test.each(['PACKS', 'HIGH_MOBILITY_BRANDS', 'TRUST_PROXY', 'CORS_ORIGINS', 'AUTH_AUDIENCE'])(
+  '%s has items, if it is set',
+  (name) => {
+    for (const nothing of [' , ', ',', ' '])
+      expect(() => readConfig({ [name]: nothing })).toThrow(`${name}: must have an item, not "${nothing}"`);
+    expect(readConfig({ PACKS: 'basic, ,pro,' }).PACKS).toEqual(['basic', 'pro']);
+  },
+);
 
 test('an invalid secret is not printed', () => {
   const DATABASE_URL = 'mysql://root:hunter2@db/fleets';

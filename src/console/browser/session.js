@@ -20,7 +20,12 @@ export const lapsed = signal('');
 export const ended = signal('');
 
 /** The company of the token, for display; the gateway alone verifies it. */
-export const company = computed(() => String(claimsOf(token.value)[settings.claim] ?? ''));
+export const company = computed(() => {
+  const claims = claimsOf(token.value);
+  return String(
+    claims[settings.claim] ?? settings.claim.split('.').reduce((value, name) => value?.[name], claims) ?? '',
+  );
+});
 
 /** Parses JSON; undefined if the text is none, such as a proxy's error page. */
 export function readJson(text) {

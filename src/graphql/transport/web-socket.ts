@@ -6,7 +6,7 @@ import { type ExecutionArgs, type ExecutionResult, parse } from 'graphql';
 import type { ServerOptions } from 'graphql-ws';
 import type { WebSocket } from 'ws';
 import { type Caller, contextOf } from '../../core/context.ts';
-import { DomainError, type ErrorCode, RateLimited, Unauthenticated } from '../../core/errors.ts';
+import { DomainError, type ErrorCode, RateLimited, Unauthenticated, Unavailable } from '../../core/errors.ts';
 import { SharedPlaces } from '../../fairness/shares.ts';
 import { loadedOnce } from '../../http/assets.ts';
 import type { Upgrades } from '../../http/connections/server.ts';
@@ -90,6 +90,7 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, W
         peer.begin((sent, completed) => operate(sent, completed, caller, peer), caller.expiresAt);
         return true;
       } catch (error) {
+        if (error instanceof Unavailable) services.log.warn({ err: error.cause }, error.message);
         if (error instanceof DomainError) peer.close(closeCodes[error.code] ?? TRY_AGAIN_LATER, error.message);
         else {
           services.log.error({ err: error }, NOT_OPENED);

@@ -9,6 +9,11 @@ import { IssuerKeys } from './issuer.ts';
 export interface Authenticator {
   /** The caller by an Authorization header; null without one. Throws Unauthenticated, Forbidden and Unavailable. */
   authenticate(authorization: string | undefined): Promise<Caller | null>;
+  /**
+   * Reads the issuer's keys once: gives the reason why AUTH_ISSUER cannot be its name, and tells of an issuer that cannot
+   * be read, which is asked again by the next tokens.
+   */
+  checkIssuer?: (tell: (message: string) => void) => Promise<string | null>;
   /** Makes a token where the gateway is its own issuer. */
   issue?: (claims: TokenClaims) => Promise<string>;
   warnings: readonly string[];
@@ -22,6 +27,7 @@ const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 const LONGEST_COMPANY = 255;
 const TOLERANCE = 5;
 
+const OTHER_AUDIENCE = 'The token is meant for another audience.';
 const NO_AUDIENCE = 'AUTH_AUDIENCE is not set: tokens that the issuer made for other services are accepted, too.';
 
 /** Opens the authenticator for the configured issuer, or in development for the gateway's own tokens. */
@@ -30,26 +36,23 @@ export async function openAuthenticator(config: Config): Promise<Authenticator> 
   const identity = config.developmentIdentity ? await openDevelopmentIdentity(config) : null;
   const issuer = identity?.issuer ?? config.AUTH_ISSUER;
   if (!issuer) throw new Error('AUTH_ISSUER is required where the gateway is not its own issuer.');
-  const audience = identity?.audience ?? config.AUTH_AUDIENCE;
+  const audiences = identity ? [identity.audience] : config.AUTH_AUDIENCE;
+  const clients = config.AUTH_CLIENT_IDS;
   const keys = identity ?? new IssuerKeys(issuer, config.AUTH_JWKS_URI, () => verified.clear());
-  const options: JWTVerifyOptions = {
-    algorithms: ALGORITHMS,
-    issuer,
-    requiredClaims: ['exp'],
-    clockTolerance: TOLERANCE,
-    ...(audience !== undefined && { audience }),
-  };
+  const options = { algorithms: ALGORITHMS, issuer, requiredClaims: ['exp'], clockTolerance: TOLERANCE };
 
   return {
     authenticate: async (authorization) => {
       if (authorization === undefined) return null;
       return verified.get(authorization, async () => {
         const claims = await verifiedClaims(bearerToken(authorization), keys, options);
+        if ((audiences || clients) && !isForUs(claims, audiences, clients)) throw new Unauthenticated(OTHER_AUDIENCE);
         return { value: callerOf(claims, config), expiresAt: (claims.exp ?? 0) * 1000 };
       });
     },
+    ...('check' in keys && { checkIssuer: keys.check }),
     ...(identity && { issue: identity.issue }),
-    warnings: audience === undefined ? [NO_AUDIENCE] : [],
+    warnings: audiences || clients ? [] : [NO_AUDIENCE],
   };
 }
 
@@ -117,7 +120,6 @@ const reasons: Readonly<Record<string, string>> = {
   [errors.JWKSNoMatchingKey.code]: 'The token is signed with a key that its issuer does not publish.',
   [errors.JWSSignatureVerificationFailed.code]: 'The signature of the token is wrong.',
   iss: 'The token is from another issuer.',
-  aud: 'The token is meant for another audience.',
   exp: 'The token does not say when it expires.',
   nbf: 'The token is not valid yet.',
 };
@@ -129,18 +131,40 @@ function unauthenticated(error: unknown): Unauthenticated {
   return Object.assign(new Unauthenticated(message), { cause: error });
 }
 
+/** Whether a token is for this service. Only a token that names no audience, as those of Cognito, counts by its client. */
+function isForUs({ aud, client_id, azp }: JWTPayload, audiences: string[] = [], clients: string[] = []): boolean {
+  if (aud === undefined) return clients.some((id) => id === client_id || id === azp);
+  return audiences.some((one) => (Array.isArray(aud) ? aud.includes(one) : aud === one));
+}
+
 function callerOf(claims: JWTPayload, config: Config): Caller {
-  const company = claims[config.AUTH_COMPANY_CLAIM];
+  const company = claimAt(claims, config.AUTH_COMPANY_CLAIM);
   if (!isCompany(company)) {
     throw new Forbidden(`The token names no company: its claim "${config.AUTH_COMPANY_CLAIM}" must be a plain name.`);
   }
-  const scope = typeof claims.scope === 'string' ? claims.scope : '';
   return {
     company,
     subject: typeof claims.sub === 'string' ? claims.sub : '',
-    scopes: config.AUTH_SCOPES ? new Set(scope.split(' ').filter(Boolean)) : null,
+    scopes: config.AUTH_SCOPES ? scopesOf(claims) : null,
     expiresAt: ((claims.exp ?? 0) + TOLERANCE) * 1000,
   };
+}
+
+/** The claim of that very name, or else what the path leads to through objects, by their own members alone. */
+function claimAt(claims: JWTPayload, path: string): unknown {
+  if (Object.hasOwn(claims, path)) return claims[path];
+  return path.split('.').reduce<unknown>((value, name) => {
+    const isEntered =
+      typeof value === 'object' && value !== null && !Array.isArray(value) && Object.hasOwn(value, name);
+    return isEntered ? (value as JWTPayload)[name] : undefined;
+  }, claims);
+}
+
+/** All that a token may do, by whichever claims its provider writes: a text with spaces, or a list. */
+function scopesOf({ scope, scp, permissions, roles }: JWTPayload): Set<string> {
+  const texts = [scope, scp].flatMap((value) => (typeof value === 'string' ? value.split(' ') : []));
+  const lists = [scope, scp, permissions, roles].flatMap((value) => (Array.isArray(value) ? value : []));
+  return new Set([...texts, ...lists].filter((one) => typeof one === 'string' && one !== ''));
 }
 
 /** Names are not trimmed: two spellings of one name would be two tenants in one. */

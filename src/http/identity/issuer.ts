@@ -51,6 +51,18 @@ export class IssuerKeys {
     }
   };
 
+  /** Why AUTH_ISSUER is not the issuer's name; null where it is, or where the issuer cannot be read now, which is told. */
+  readonly check = async (tell: (message: string) => void): Promise<string | null> => {
+    try {
+      await this.#refresh();
+    } catch (error) {
+      const { cause } = error as Unavailable;
+      if (cause instanceof OtherName) return cause.message;
+      tell(`The issuer ${this.#issuer} cannot be read (${reasonOf(cause)}): tokens get a 503 until it can.`);
+    }
+    return null;
+  };
+
   /**
    * Notes the known keys before a token is verified; if its signature is wrong, the result tells whether the issuer
    * publishes others since: it may have given a new key an old id.
@@ -113,9 +125,17 @@ export class IssuerKeys {
 async function discover(issuer: string, signal: AbortSignal): Promise<string> {
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
   const found = discovery.parse(await readJson(url, signal));
-  if (found.issuer !== issuer) throw new Error(`${url} speaks for "${found.issuer}", not for "${issuer}"`);
-  return found.jwks_uri;
+  if (found.issuer === issuer) return found.jwks_uri;
+  throw new OtherName(
+    `AUTH_ISSUER is "${issuer}", but the issuer there calls itself "${found.issuer}", as its tokens do.`,
+  );
 }
+
+class OtherName extends Error {}
+
+/** The reason why fetch failed is its error's cause. */
+const reasonOf = (error: unknown): string =>
+  error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
 
 async function readJson(url: string, signal: AbortSignal): Promise<unknown> {
   const response = await fetch(url, { signal, redirect: 'error', headers: { accept: 'application/json' } });
