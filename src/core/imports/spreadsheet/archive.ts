@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 import sax from 'sax';
 import yauzl, { type Entry } from 'yauzl';
@@ -14,10 +15,10 @@ export async function openArchive(fd: number, mostBytes: number) {
   const { zip, parts } = await openZip(fd).catch(failed);
   let bytesLeft = mostBytes;
   return {
-    has: (name: string): boolean => parts.has(name),
+    has: (name: string): boolean => parts.has(keyOf(name)),
     /** The bytes of a part; nothing where there is none. */
     async *read(name: string): AsyncGenerator<Buffer, void> {
-      const part = parts.get(name);
+      const part = parts.get(keyOf(name));
       if (!part) return;
       try {
         for await (const piece of await zip.openReadStreamPromise(part)) {
@@ -34,15 +35,26 @@ export async function openArchive(fd: number, mostBytes: number) {
 
 async function openZip(fd: number) {
   // Its sizes are compared with what is unpacked, so that the sizes which entries name are true.
-  const zip = await yauzl.fromFdPromise(fd, { autoClose: false, lazyEntries: true });
+  const zip = await yauzl.fromFdPromise(fd, { autoClose: false, lazyEntries: true, decodeStrings: false });
   const parts = new Map<string, Entry>();
   let entries = 0;
   for await (const entry of zip.eachEntry()) {
-    parts.set(entry.fileName, entry);
+    parts.set(keyOf(String(entry.fileNameRaw)), entry);
     entries += 1;
     if (entries > MOST_PARTS) throw tooManyParts();
   }
   return { zip, parts };
+}
+
+/** Names are the same in any case; some programs write them as absolute paths, with backslashes, or as parts of an address. */
+const keyOf = (name: string): string => posix.resolve('/', plainAddress(name).replaceAll('\\', '/')).toLowerCase();
+
+function plainAddress(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
 }
 
 function failed(error: unknown): never {
@@ -107,6 +119,20 @@ export async function* readXml(pieces: AsyncIterable<Buffer>, handler: XmlHandle
 
 /** Some programs write `x:row` where others write `row`. */
 const bare = (name: string): string => name.slice(name.indexOf(':') + 1);
+
+/** What a part, or the whole package, is related to: the parts that are there, with the last word of their type. */
+export async function readRelationships(archive: Archive, part = '') {
+  const { dir, base } = posix.parse(part);
+  const related: { id: string; type: string; part: string }[] = [];
+  await readWholeXml(archive.read(posix.join(dir, '_rels', `${base}.rels`)), {
+    open(name, { Id: id = '', Type = '', Target = '' }) {
+      const to = posix.resolve('/', dir, Target.replaceAll('\\', '/'));
+      if (name !== 'Relationship' || !archive.has(to) || related.length >= MOST_PARTS) return;
+      related.push({ id, type: Type.slice(Type.lastIndexOf('/') + 1), part: to });
+    },
+  });
+  return related;
+}
 
 export async function readWholeXml(pieces: AsyncIterable<Buffer>, handler: XmlHandler): Promise<void> {
   for await (const _ of readXml(pieces, handler));

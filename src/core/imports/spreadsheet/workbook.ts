@@ -3,10 +3,18 @@ import { cutText } from '../../cut-text.ts';
 import { DomainError, PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../../errors.ts';
 import { readCsvStart } from '../csv/layout.ts';
 import { type CsvLimits, limitPieces, quotedList, unreadableFileError, vinColumnMissingError } from '../csv/limits.ts';
-import { type Archive, damagedWorkbookError, openArchive, readWholeXml, workbookTooLargeError } from './archive.ts';
+import {
+  type Archive,
+  damagedWorkbookError,
+  openArchive,
+  readRelationships,
+  readWholeXml,
+  workbookTooLargeError,
+} from './archive.ts';
 import { readDateStyles, streamSheetText } from './sheet.ts';
 
-const WORKBOOK = 'xl/workbook.xml';
+/** Where programs put a workbook that nothing leads to. */
+const USUAL = '/xl/workbook.xml';
 
 /** Sheets that are read of a workbook's list, and characters of their names. */
 const MOST_LISTED = 1000;
@@ -24,39 +32,32 @@ type Sheet = Workbook['sheets'][number];
 
 /** Throws UnsupportedMediaType for an archive that is no workbook, and ValidationFailed. */
 async function listSheets(archive: Archive) {
-  if (!archive.has(WORKBOOK)) {
-    throw new UnsupportedMediaType(
-      'The uploaded file is neither CSV text nor an Excel workbook: it is a ZIP archive of something else. In your ' +
-        'program, save the sheet as "CSV UTF-8" or as .xlsx and send that.',
-    );
-  }
+  const document = (await readRelationships(archive)).find(({ type }) => type === 'officeDocument');
+  const workbook = document?.part ?? USUAL;
+  if (!archive.has(workbook) || /\.bin$/i.test(workbook)) throw noWorkbook();
+  let isWorkbook = false;
   const sheets: { id: string; name: string; hidden: boolean }[] = [];
   let from1904 = false;
-  await readWholeXml(archive.read(WORKBOOK), {
+  await readWholeXml(archive.read(workbook), {
     open(name, attributes) {
+      isWorkbook ||= name === 'workbook';
       if (name === 'workbookPr') from1904 = /^(?:1|true)$/.test(attributes.date1904 ?? '');
       if (name !== 'sheet' || sheets.length >= MOST_LISTED) return;
       const id = Object.entries(attributes).find(([key]) => /:id$/.test(key))?.[1] ?? '';
       sheets.push({ id, name: nameOf(attributes.name), hidden: /hidden/i.test(attributes.state ?? '') });
     },
   });
-  return { sheets, from1904 };
+  if (!isWorkbook && sheets.length === 0) throw noWorkbook();
+  return { workbook, sheets, from1904 };
 }
+
+const noWorkbook = () =>
+  new UnsupportedMediaType(
+    'The uploaded file is neither CSV text nor an Excel workbook: it is a ZIP archive of something else. In your ' +
+      'program, save the sheet as "CSV UTF-8" or as .xlsx and send that.',
+  );
 
 const nameOf = (written = ''): string => cutText(written, NAME_LENGTH).replaceAll('\0', '').toWellFormed();
-
-/** The names of the parts of sheets of cells, by the ids of these sheets. */
-async function readParts(archive: Archive, ids: ReadonlySet<string>): Promise<Map<string, string>> {
-  const parts = new Map<string, string>();
-  await readWholeXml(archive.read('xl/_rels/workbook.xml.rels'), {
-    open(name, { Id = '', Type = '', Target = '' }) {
-      if (name !== 'Relationship' || !Type.endsWith('/worksheet') || !ids.has(Id)) return;
-      const part = posix.resolve('/xl', Target).slice(1);
-      if (archive.has(part)) parts.set(Id, part);
-    },
-  });
-  return parts;
-}
 
 /** Reads the part with the texts that cells refer to; of each, `longest` characters and one more. Throws PayloadTooLarge. */
 async function readSharedStrings(pieces: AsyncIterable<Buffer>, longest: number): Promise<string[]> {
@@ -95,14 +96,17 @@ const UNPACKED = 4;
 /** Opens an Excel workbook (.xlsx), whose sheets are read in constant memory but for the texts that they share. */
 async function openWorkbook(fd: number, limits: CsvLimits) {
   const archive = await openArchive(fd, limits.bytes * UNPACKED);
-  const { sheets, from1904 } = await listSheets(archive);
-  const parts = await readParts(archive, new Set(sheets.map(({ id }) => id)));
+  const { workbook, sheets, from1904 } = await listSheets(archive);
+  const related = await readRelationships(archive, workbook);
+  const parts = new Map(related.flatMap(({ id, type, part }) => (type === 'worksheet' ? [[id, part]] : [])));
+  const read = (wanted: string, usual: string) =>
+    archive.read(related.find(({ type }) => type === wanted)?.part ?? posix.resolve(workbook, '..', usual));
   const ofCells = sheets.filter(({ id }) => parts.has(id));
   const visible = ofCells.filter(({ hidden }) => !hidden);
   const shown = visible.length > 0 ? visible : ofCells;
   if (shown.length === 0) throw damagedWorkbookError(new Error('no sheet'));
-  const strings = await readSharedStrings(archive.read('xl/sharedStrings.xml'), limits.fieldLength);
-  const dateStyles = await readDateStyles(archive.read('xl/styles.xml'));
+  const strings = await readSharedStrings(read('sharedStrings', 'sharedStrings.xml'), limits.fieldLength);
+  const dateStyles = await readDateStyles(read('styles', 'styles.xml'));
   const meanings = { strings, dateStyles, from1904 };
   const opened = shown.slice(0, MOST_SHEETS).map(({ id, name }) => ({
     name,
