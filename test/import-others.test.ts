@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { connect } from 'node:net';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { Json } from './support/client.ts';
 import { createFleet, newVin, newVins } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
-import { rowsOf, workbookOf } from './support/zip.ts';
+import { until } from './support/until.ts';
+import { rowsOf, workbookAs, workbookOf } from './support/zip.ts';
 
 // Files and values as other programs, scanners and keyboards make them.
 
@@ -153,4 +156,127 @@ test('a letter of another alphabet is refused with the VIN in Latin letters', as
     expect((await acme.post('/vehicles', { fleetId: fleet.id, vins: [given] })).body.rejected).toMatchObject([
       { code: 'VIN_INVALID_CHARACTER', message: expect.stringMatching(/Did you mean WVWZZZ1KZAW00000[01]\?$/) },
     ]);
+});
+
+test.each([
+  ['shared texts with a capital', (name: string) => name.replace('sharedS', 'SharedS'), true],
+  ['a sheet with a capital', (name: string) => name.replace('sheet1', 'Sheet1'), false],
+])('a workbook of another program, with %s, is read', async (_, stored, shared) => {
+  const style = {
+    ...{ folder: 'xl/', workbook: 'workbook.xml', sheet: 'worksheets/sheet1.xml', texts: 'sharedStrings.xml' },
+    ...{
+      stored,
+      target: (relative: string) => relative,
+      prefix: '',
+      idPrefix: 'r',
+      strict: false,
+      shared,
+      reversed: false,
+    },
+  };
+  expect(await upload(workbookAs([['VIN'], [newVin()]], style))).toMatchObject({ status: 201, created: 1 });
+});
+
+describe('a file as the body with a Content-Encoding', () => {
+  const CSV = `vin\n${newVins(3).join('\n')}\n`;
+  const sheet = workbookOf(rowsOf([['vin'], [newVin()]]));
+
+  test.each([
+    ['gzip', gzipSync],
+    ['GZIP', gzipSync],
+    ['x-gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+    ['identity', (text: string | Buffer) => Buffer.from(text)],
+  ])('%s is unpacked', async (encoding, pack) => {
+    expect(await upload(pack(CSV), { 'content-encoding': encoding })).toMatchObject({ status: 201, created: 3 });
+    expect(await upload(pack(sheet), { 'content-encoding': encoding })).toMatchObject({ status: 201, created: 1 });
+  });
+
+  const { env, database } = gateway;
+  test('is bounded as it is unpacked, and as it comes', async () => {
+    const limited = await startGateway({ on: { env, database }, settings: { LIMIT_FILE_BYTES: '1000000' } });
+    const client = await limited.as('packers');
+    const { id } = await createFleet(client);
+    const send = (bytes: Buffer) =>
+      client.post(`/vehicles/file?fleetId=${id}`, new Blob([new Uint8Array(bytes)]), {
+        ...{ 'content-type': 'text/csv', 'content-encoding': 'gzip' },
+      });
+    const large = `vin\n${Array.from({ length: 200_000 }, () => randomUUID()).join('\n')}`;
+    const zeros = gzipSync(Buffer.alloc(200_000_000, `${newVin()}\n`));
+    // Empty members unpack to nothing, as many as there are.
+    const empty = Buffer.alloc(3_000_000, gzipSync(''));
+    for (const bytes of [gzipSync(large), zeros, empty]) {
+      const { status, body } = await send(bytes);
+      expect([status, body.code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);
+    }
+    expect((await send(gzipSync(CSV))).status).toBe(201);
+    expect((await client.get(`/fleets/${id}`)).body.vehicleCount).toBe(3);
+  });
+
+  test('that it does not have, or that is not known, is refused; and so is a part of it', async () => {
+    const told = async (file: Buffer, encoding: string) => {
+      const client = await gateway.as('packers');
+      const { id } = await createFleet(client);
+      const headers = { 'content-type': 'text/csv', 'content-encoding': encoding };
+      const { status, body } = await client.post(
+        `/vehicles/file?fleetId=${id}`,
+        new Blob([new Uint8Array(file)]),
+        headers,
+      );
+      expect((await client.get(`/fleets/${id}`)).body.vehicleCount).toBe(0);
+      return [status, body.detail];
+    };
+    const long = gzipSync(`vin\n${newVins(1000).join('\n')}\n`);
+    expect(await told(long.subarray(0, long.length - 9), 'gzip')).toEqual([400, 'The file is cut off.']);
+    expect(await told(long.subarray(0, 1), 'gzip')).toEqual([400, 'The file is cut off.']);
+    expect(await told(Buffer.from(CSV), 'gzip')).toEqual([
+      400,
+      'The body cannot be unpacked: it is not gzip, as Content-Encoding says, or damaged.',
+    ]);
+    for (const encoding of ['zip', 'constructor', 'gzip, gzip'])
+      expect(await told(gzipSync(CSV), encoding)).toEqual([
+        415,
+        `The Content-Encoding ${encoding} is not understood. Send the file as it is, or with gzip, deflate or br.`,
+      ]);
+  });
+
+  test('is read to its end if it is refused before, so that the connection serves the next request', async () => {
+    const client = await gateway.as('packers');
+    const file = gzipSync(Array.from({ length: 200_000 }, () => randomUUID()).join('\n'));
+    const { hostname, port } = new URL(gateway.url);
+    const socket = connect(Number(port), hostname).setEncoding('latin1');
+    let answers = '';
+    socket.on('data', (text) => {
+      answers += text;
+    });
+    const head = (request: string) =>
+      `${request} HTTP/1.1\r\nHost: x\r\nAuthorization: ${client.headers.authorization}\r\n`;
+    socket.write(
+      `${head(`POST /vehicles/file?fleetId=${randomUUID()}`)}Content-Type: text/csv\r\nContent-Encoding: gzip\r\nContent-Length: ${file.length}\r\n\r\n`,
+    );
+    socket.write(file);
+    socket.write(`${head('GET /fleets')}\r\n`);
+    await until(() => answers.split('HTTP/1.1 ').length === 3);
+    expect([...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['404', '200']);
+    socket.destroy();
+  });
+
+  test('whose client leaves stores nothing', async () => {
+    const client = await gateway.as('packed leavers');
+    const { id } = await createFleet(client);
+    const file = gzipSync(`vin\n${newVins(1000).join('\n')}\n`);
+    const importId = randomUUID();
+    const { hostname, port } = new URL(gateway.url);
+    const socket = connect(Number(port), hostname);
+    socket.write(
+      `POST /vehicles/file?fleetId=${id}&importId=${importId} HTTP/1.1\r\nHost: x\r\nAuthorization: ${client.headers.authorization}\r\n` +
+        `Content-Type: text/csv\r\nContent-Encoding: gzip\r\nContent-Length: ${file.length}\r\n\r\n`,
+    );
+    socket.write(file.subarray(0, file.length - 50));
+    await until(async () => (await client.get(`/imports/${importId}`)).status === 200);
+    socket.destroy();
+    await until(async () => (await client.get(`/imports/${importId}`)).body.state === 'FAILED');
+    expect((await client.get(`/fleets/${id}`)).body.vehicleCount).toBe(0);
+  });
 });

@@ -95,7 +95,8 @@ export const importRoutes = [
     summary: 'Add vehicles from a file',
     description:
       'Adds the vehicles of a CSV file or an Excel workbook to a fleet, as one whole: an upload that breaks off leaves the ' +
-      'fleet as it was. The file comes in a form, or is the body itself, for the fleet `?fleetId=`. ' +
+      'fleet as it was. The file comes in a form, or is the body itself, for the fleet `?fleetId=`, which may have the ' +
+      '`Content-Encoding` gzip, deflate or br. ' +
       'Good rows are stored even if others are rejected; if all are rejected, that is a 400 with the same report.',
     query: ['mode', 'dryRun', 'fleetId', 'importId'],
     body: form,

@@ -1,9 +1,17 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
+import type { Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import busboy from 'busboy';
 import { parse } from 'content-disposition';
 import type { Context } from '../core/context.ts';
-import { DomainError, FleetIdMissing, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
+import {
+  DomainError,
+  FleetIdMissing,
+  PayloadTooLarge,
+  UnsupportedMediaType,
+  ValidationFailed,
+} from '../core/errors.ts';
 import { mayBeTableFile, notTableMessage } from '../core/imports/csv/head.ts';
 import { spoolUpload } from '../core/imports/run.ts';
 import { piecesOf, tornForm } from '../http/multipart.ts';
@@ -29,7 +37,8 @@ export async function readUpload(ctx: Context, req: IncomingMessage, fromQuery: 
     if (/^multipart\/form-data\b/i.test(type)) return await readForm(ctx, req, fleetId);
     if (!type || !mayBeTableFile(type)) throw new UnsupportedMediaType(SEND_A_FORM);
     if (fleetId === undefined) throw new FleetIdMissing();
-    return { fleetId, file: bodyOf(req), name: nameOf(req), discard };
+    const body = { file: bodyOf(req), discard, ...unpackedOf(req, ctx.services.config.LIMIT_FILE_BYTES) };
+    return { fleetId, ...body, name: nameOf(req) };
   } catch (error) {
     await discard();
     throw error;
@@ -53,6 +62,49 @@ async function* bodyOf(req: IncomingMessage): AsyncGenerator<Buffer> {
     throw error instanceof DomainError ? error : cutOff(error);
   }
   if (!req.complete) throw cutOff(clientHasLeft());
+}
+
+const unpackers = new Map<string, () => Transform>([
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['deflate', createInflate],
+  ['br', createBrotliDecompress],
+]);
+
+/** The body without its Content-Encoding, if it has one. What is unpacked is bounded by its reader, what arrives by `most` bytes. */
+function unpackedOf(req: IncomingMessage, most: number): Pick<Upload, 'file' | 'discard'> | undefined {
+  const encoding = req.headers['content-encoding']?.toLowerCase() ?? 'identity';
+  if (encoding === 'identity') return undefined;
+  const unpacker = unpackers.get(encoding)?.();
+  if (!unpacker) {
+    const advice = 'Send the file as it is, or with gzip, deflate or br.';
+    throw new UnsupportedMediaType(`The Content-Encoding ${encoding} is not understood. ${advice}`);
+  }
+  // Its reader gets the error too; it may have none.
+  unpacker.on('error', () => {});
+  let left = most;
+  req.on('data', (piece: Buffer) => {
+    left -= piece.length;
+    if (left < 0) unpacker.destroy(new PayloadTooLarge(`The body is larger than ${most.toLocaleString('en')} bytes.`));
+  });
+  req.once('close', () => req.complete || unpacker.destroy(cutOff(clientHasLeft())));
+  req.pipe(unpacker);
+  const discard = async () => {
+    req.unpipe(unpacker).resume();
+    unpacker.destroy();
+  };
+  return { file: mended(unpacker, encoding), discard };
+}
+
+async function* mended(unpacked: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer> {
+  try {
+    yield* unpacked;
+  } catch (error) {
+    if (error instanceof DomainError) throw error;
+    if ((error as NodeJS.ErrnoException).code === 'Z_BUF_ERROR') throw cutOff(error);
+    const message = `The body cannot be unpacked: it is not ${encoding}, as Content-Encoding says, or damaged.`;
+    throw Object.assign(new ValidationFailed([], message), { cause: error });
+  }
 }
 
 const cutOff = (cause: unknown) => Object.assign(new ValidationFailed([], 'The file is cut off.'), { cause });
