@@ -31,7 +31,7 @@ test.skipIf(gateway.database.kind === 'embedded')(
     for (let round = 0; round < 3; round++) {
       const vin = newVin();
       await addVehicles(globex, [vin]);
-      expect(await globex.get(`/vehicles/eligibility/${vin}`, { prefer: 'wait=2' })).toMatchObject({ status: 200 });
+      expect(await globex.get(`/vehicles/eligibility/${vin}`, { prefer: 'wait=10' })).toMatchObject({ status: 200 });
     }
     await long.query('rollback');
     expect(await acme.get(`/vehicles/eligibility/${locked}`, { prefer: 'wait=10' })).toMatchObject({ status: 200 });

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import type { SendStatement } from '../src/core/sql/send.ts';
+import { runInTransaction } from '../src/core/sql/send.ts';
 import { claimDueVehicles } from '../src/core/vehicles/due-vehicles.ts';
 import { storeVehicleFacts } from '../src/core/vehicles/verification.ts';
+import { startExplained } from './support/explained.ts';
 import { createFleet } from './support/factories.ts';
-import { startGateway } from './support/gateway.ts';
 import { looks, type Plan } from './support/plans.ts';
 
-const gateway = await startGateway();
+const { gateway, seen } = await startExplained();
 const { database, services } = gateway;
 const acme = await gateway.as('acme');
 const VEHICLES = 10_000;
@@ -29,23 +29,20 @@ test.skipIf(database.kind === 'embedded')('storing answers reads no other vehicl
     for (const limit of [1, 16, 100]) {
       const claimed = await claimDueVehicles(ctx, { company: 'acme', except: [], limit });
       expect(claimed).toHaveLength(limit);
-      const explain: SendStatement = async (text, values) => {
-        const [row] = await database.send(`explain (analyze, format json) ${text}`, values);
-        const [{ Plan: plan }] = (row as { 'QUERY PLAN': [{ Plan: Plan }] })['QUERY PLAN'];
-        read[`${limit} of ${VEHICLES}, ${statistics}`] = Math.ceil(vehiclesIn(plan) / limit);
-        return [];
-      };
       const facts = claimed.map(({ id, until }) => ({ id, until, status: 'ELIGIBLE', dataDelivery: [] }));
       const hours = { ELIGIBLE: 720, INELIGIBLE: 168, UNSUPPORTED: 720, FAILED: 24 };
-      await storeVehicleFacts(explain, {
-        ...{
-          company: 'acme',
-          process: services.changes.process,
-          facts: JSON.stringify(facts),
-          ids: claimed.map(({ id }) => id),
-        },
-        ...{ now: ctx.now(), hours: JSON.stringify(hours) },
-      });
+      const given = {
+        company: 'acme',
+        process: services.changes.process,
+        facts: JSON.stringify(facts),
+        ids: claimed.map(({ id }) => id),
+        now: ctx.now(),
+        hours: JSON.stringify(hours),
+      };
+      seen.length = 0;
+      await runInTransaction(ctx, () => storeVehicleFacts(ctx, given));
+      const rows = seen.reduce((sum, { Plan }) => sum + vehiclesIn(Plan), 0);
+      read[`${limit} of ${VEHICLES}, ${statistics}`] = Math.ceil(rows / limit);
     }
   }
   // Each vehicle is found, found again for the update, and written.

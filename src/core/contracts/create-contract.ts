@@ -3,7 +3,7 @@ import { authorizeContracts, type Context } from '../context.ts';
 import { violatedConstraint } from '../database-errors.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
 import { announceEvents, callerOrigin, type EventOrigin, eventsClause } from '../events/record-events.ts';
-import { companyOfFleet, requireFleet } from '../fleets/fleets.ts';
+import { companyOfFleet, isInFleets, requireFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { scheduleClause } from '../schedule.ts';
 import { appendSender, runInSavepoint } from '../sql/send.ts';
@@ -51,7 +51,7 @@ const insert = prepare((p: NewContract) =>
     .with('v', (q) =>
       q
         .selectFrom('fleet as f')
-        .innerJoin('vehicle as v', 'v.fleet_id', 'f.id')
+        .innerJoin('vehicle as v', (on) => on.on(isInFleets(sql.ref('f.id'))))
         .select(['v.company', 'v.fleet_id', 'v.id', 'v.vin', 'v.manufacturer'])
         .where('f.company', '=', p.company)
         .where('f.id', '=', p.fleetId)

@@ -1,3 +1,4 @@
+import { type RawBuilder, sql } from 'kysely';
 import type { z } from 'zod';
 import { eligibilityStatuses, Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
@@ -80,6 +81,9 @@ export const lockedFleetsClause = ({ company, ids }: { company: string; ids: rea
     .where('id', '=', anyOfIds(ids));
   return existingFleetsQuery(company).select('id').where('id', '=', anyOf(theirs)).forKeyShare().skipLocked();
 };
+
+/** Whether a vehicle `v` is in these fleets, by no index: the planner would read whole fleets for few ids or VINs. */
+export const isInFleets = (fleets: RawBuilder<unknown>) => sql<boolean>`(v.fleet_id = ${fleets}) is true`;
 
 const findDeleted = prepare((p: { company: string }) =>
   db.selectFrom('fleet').select('id').where('company', '=', p.company).where('deletion', 'is not', null).limit(1),

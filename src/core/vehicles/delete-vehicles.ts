@@ -11,7 +11,7 @@ import {
   vehicleFactsQuery,
 } from '../events/record-events.ts';
 import { fleetExistsExpression } from '../fleets/fleet.ts';
-import { existingFleetsQuery, lockedFleetClause, requireFleet } from '../fleets/fleets.ts';
+import { existingFleetsQuery, isInFleets, lockedFleetClause, requireFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { readOneRow } from '../sql/read.ts';
 import { ChangedMeanwhile, retryOnDeadlock, runInTransaction } from '../sql/send.ts';
@@ -22,7 +22,6 @@ import { vehicleJsonExpression, vehicleResource } from './vehicles.ts';
 import {
   type DeletedVehicles,
   deleteVehiclesInput,
-  isInFleets,
   missingVehicleKeys,
   namedVehiclesQuery,
   type VehicleKeys,
@@ -37,7 +36,7 @@ const lockVehicle = prepare((p: RowKey) => {
     .selectFrom('vehicle as v')
     .select(vehicleJsonExpression.as('json'))
     .where('v.company', '=', p.company)
-    .where('v.fleet_id', '=', (of) => of.selectFrom('held').select('held.id'))
+    .where(isInFleets(sql`(select id from held)`))
     .where('v.id', '=', p.id)
     .forUpdate();
 });
@@ -133,7 +132,7 @@ export async function removeLockedVehicles(
 type WithVins = { company: string; vins: readonly string[] };
 
 const withVins = (p: WithVins) =>
-  db.selectFrom('vehicle').where('company', '=', p.company).where('vin', '=', anyOfTexts(p.vins));
+  db.selectFrom('vehicle as v').where('v.company', '=', p.company).where('v.vin', '=', anyOfTexts(p.vins));
 
 const lockTheirs = prepare((p: WithVins) =>
   db
@@ -141,13 +140,17 @@ const lockTheirs = prepare((p: WithVins) =>
     .select(['id', 'deletion'])
     .where('company', '=', p.company)
     .where('deletion', 'is not', null)
-    .where('id', '=', anyOf(withVins(p).select('fleet_id')))
+    .where('id', '=', anyOf(withVins(p).select('v.fleet_id')))
     .orderBy('id')
     .forUpdate(),
 );
 
 const lockNamed = prepare((p: WithVins & { fleets: readonly string[] }) =>
-  withVins(p).select(['id', 'fleet_id']).where('fleet_id', '=', anyOfIds(p.fleets)).orderBy('vin').forUpdate(),
+  withVins(p)
+    .select(['v.id', 'v.fleet_id'])
+    .where(isInFleets(anyOfIds(p.fleets)))
+    .orderBy('v.vin')
+    .forUpdate(),
 );
 
 /** Deletes the vehicles with these VINs that are in fleets that are being deleted. */

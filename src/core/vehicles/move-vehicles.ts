@@ -1,7 +1,7 @@
 import { authorize, type Context } from '../context.ts';
 import { NothingToMove } from '../errors.ts';
 import { type EventFact, recordEvents } from '../events/record-events.ts';
-import { existingFleetsQuery, shareLockFleet } from '../fleets/fleets.ts';
+import { existingFleetsQuery, isInFleets, shareLockFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { byKeys, newestReadSender, runInTransaction } from '../sql/send.ts';
 import { anyOf, anyOfIds, db, holdAdvisoryLock, prepare } from '../sql/sql.ts';
@@ -9,7 +9,6 @@ import { updateVehicleTally } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { findVehicles } from './vehicles.ts';
 import {
-  isInFleets,
   type MovedVehicles,
   missingVehicleKeys,
   moveVehiclesInput,
@@ -95,7 +94,7 @@ async function move(ctx: Context, company: string, to: string, found: readonly L
 /** The moved vehicles, in the order of their ids, unless they were deleted since. */
 export async function readMovedVehicles(ctx: Context, { moved }: MovedVehicles): Promise<Vehicle[]> {
   const company = authorize(ctx, 'fleets:write');
-  const ids = moved.map(({ id }) => id).toSorted();
+  const ids = moved.map(({ id }) => id);
   const rows = await byKeys(ids, (ids) => findVehicles(newestReadSender(ctx), { company, ids }));
-  return rows.map(({ json }) => json);
+  return rows.map(({ json }) => json).toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }

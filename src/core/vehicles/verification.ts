@@ -3,7 +3,7 @@ import type { ConnectivityStatus, DataDelivery } from '../../manufacturers/provi
 import type { Verification } from '../../manufacturers/registry.ts';
 import type { Context } from '../context.ts';
 import { type EventFact, recordEvents, systemOrigin } from '../events/record-events.ts';
-import { lockedFleetsClause } from '../fleets/fleets.ts';
+import { isInFleets, lockedFleetsClause } from '../fleets/fleets.ts';
 import { toMendedJson } from '../input.ts';
 import { scheduleClause } from '../schedule.ts';
 import { runInTransaction } from '../sql/send.ts';
@@ -13,7 +13,6 @@ import { type ClaimedVehicle, claimDeadline } from './due-vehicles.ts';
 import { recheckHours, recheckInterval } from './eligibility.ts';
 import { updateVehicleTally } from './tally.ts';
 import type { EligibilityStatus } from './vehicle.ts';
-import { isInFleets } from './vin-lists.ts';
 
 /** Asks the manufacturer once. No transaction is open meanwhile. */
 export async function askManufacturer(ctx: Context, vehicle: ClaimedVehicle): Promise<Verification> {

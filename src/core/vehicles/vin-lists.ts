@@ -1,4 +1,4 @@
-import { type QueryCreator, type RawBuilder, sql } from 'kysely';
+import type { QueryCreator } from 'kysely';
 import { z } from 'zod';
 import { addModes } from '../../entities/import.ts';
 import { exampleIds, field, uuidField } from '../fields.ts';
@@ -164,9 +164,6 @@ export const namedVehiclesQuery = ({ company, ids, vins }: VehicleKeys, q: Query
     .selectFrom('vehicle as v')
     .where('v.company', '=', company)
     .where(({ eb, or }) => or([eb('v.id', '=', anyOfIds(ids)), eb('v.vin', '=', anyOfTexts(vins))]));
-
-/** Whether a vehicle `v` is in these fleets, by no index: the planner would read whole fleets for few ids or VINs. */
-export const isInFleets = (fleets: RawBuilder<unknown>) => sql<boolean>`(v.fleet_id = ${fleets}) is true`;
 
 /** The ids and VINs without a vehicle, as the caller wrote them. */
 export function missingVehicleKeys({ ids, vins }: Lists, found: readonly { id: string; vin: string }[]) {
