@@ -52,15 +52,18 @@ describe('the log', () => {
 
   test.each(['json', 'pretty'] as const)('quoted values in an error are masked everywhere: %s', async (LOG_FORMAT) => {
     const written = new PassThrough({ encoding: 'utf8' });
-    const error = Object.assign(new Error('duplicate key\nWDB1234561A123456 of driver@example.com'), {
-      detail: 'Key (company, vin)=(acme, wdb1234561a123456) Bearer eyJhbGciOiJFUzI1NiJ9.eyJjb21wYW55IjoiYSJ9.c2ln',
-    });
+    const error = Object.assign(
+      new Error('duplicate key\nWDB1234561A123456 of driver@example.com and müller@bücher.de'),
+      {
+        detail: 'Key (company, vin)=(acme, wdb1234561a123456) Bearer eyJhbGciOiJFUzI1NiJ9.eyJjb21wYW55IjoiYSJ9.c2ln',
+      },
+    );
     openLog({ LOG_LEVEL: 'info', LOG_FORMAT }, written).error(
       { err: error, requestId: '0198c0de-0000-7000-8000-123456789012' },
       'failed',
     );
     const [line] = await once(written, 'data');
-    expect(line).not.toMatch(/WDB1234561A123456|eyJ|@example/i);
+    expect(line).not.toMatch(/WDB1234561A123456|eyJ|@example|müller|bücher/i);
     expect(line).toContain('[VIN]…3456');
     if (LOG_FORMAT === 'pretty') expect(line).toMatch(/ERROR.*failed/);
     else expect(JSON.parse(line)).toMatchObject({ requestId: '0198c0de-0000-7000-8000-123456789012', msg: 'failed' });

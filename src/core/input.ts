@@ -23,7 +23,11 @@ export function countInputItems(input: unknown, depth = 2): number {
 export const textSchema = (max: number) =>
   storableText(z.string().trim().min(1, 'must not be empty').max(max, `is at most ${max} characters`));
 
-export const emailSchema = textSchema(254).pipe(z.email('is not an e-mail address'));
+/** Any script (RFC 6531), and a domain of several names; neither quotes nor comments, which mail forms refuse as well. */
+const EMAIL =
+  /^(?:[^\p{C}\p{Z}"(),.:;<>@[\\\]]+\.)*[^\p{C}\p{Z}"(),.:;<>@[\\\]]+@(?:[\p{L}\p{N}][\p{L}\p{M}\p{N}\p{Join_C}-]*\.)+(?:xn--[a-z\d-]+|\p{L}[\p{L}\p{M}\p{Join_C}]+)$/iu;
+
+export const emailSchema = textSchema(254).pipe(z.string().regex(EMAIL, 'is not an e-mail address'));
 
 /** An id, unparsed: a malformed one is looked up like any other, and not found. */
 export const idSchema = z.string();

@@ -99,8 +99,16 @@ async function documentFindings(before: Json, after: Json): Promise<string[]> {
 
 const releasedDocument = async (): Promise<Json> => JSON.parse(await released('openapi.json'));
 
+/** What clients must bear although it is no addition, by reason. */
+const widened: Record<string, string> = {
+  'schema-constraint-changed: `format` of `email` was removed.':
+    'addresses may have any script, which `email` does not admit',
+};
+
 test('the OpenAPI document is compatible with the last release', async () => {
-  expect(await documentFindings(await releasedDocument(), JSON.parse(openApiText()))).toEqual([]);
+  const findings = await documentFindings(await releasedDocument(), JSON.parse(openApiText()));
+  expect(findings.filter((finding) => !(finding in widened))).toEqual([]);
+  expect(findings).toEqual(expect.arrayContaining(Object.keys(widened)));
 });
 
 test('breaking changes of an OpenAPI document are found', async () => {

@@ -11,7 +11,7 @@ export const fleetSchema = z
     company: field(z.string(), 'The company it belongs to: the one of the token that created it.', 'acme'),
     name: field(z.string(), 'Any name; several fleets may share one.', 'Berlin vans'),
     companyAddress: field(z.string(), 'The postal address of the company.', '1 Main Street, 10115 Berlin'),
-    email: field(z.email(), 'Who answers for the fleet: an e-mail address.', 'fleet@example.com'),
+    email: field(z.string(), 'Who answers for the fleet: an e-mail address, in any script.', 'fleet@example.com'),
     vat: field(z.string(), 'The VAT number of the company.', 'DE123456789'),
     vehicleCount: field(z.int(), 'How many vehicles it has.', 2),
     createdAt: timeField('When it was created.'),

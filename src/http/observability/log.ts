@@ -16,7 +16,11 @@ const secrets: readonly Secret[] = [
     pattern: /(?<![\w-])(?=[\w-]*eyJ)[\w-]+\.[\w-]+\.[\w-]*/g,
     instead: '[token]',
   },
-  { isLikely: (line) => line.includes('@'), pattern: /(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.+@-]+/g, instead: '[e-mail]' },
+  {
+    isLikely: (line) => line.includes('@'),
+    pattern: /(?<![\p{L}\p{M}\p{N}_.+-])[\p{L}\p{M}\p{N}_.+-]+@[\p{L}\p{M}\p{N}_-]+\.[\p{L}\p{M}\p{N}_.+@-]+/gu,
+    instead: '[e-mail]',
+  },
   {
     isLikely: (line) => hasWord(line, VIN_LENGTH),
     // Preceded by a JSON escape such as \n, or no character of a word.

@@ -3,7 +3,7 @@ import { z } from 'zod';
 export type Json = { [key: string]: unknown };
 
 /** Formats whose expressions are left out. */
-const FORMATS: readonly unknown[] = ['uuid', 'date-time', 'email'];
+const FORMATS: readonly unknown[] = ['uuid', 'date-time'];
 
 /** JSON Schemas of zod's, for one document. Those with an `id` in their meta are in `components`. */
 export class Schemas {
