@@ -92,9 +92,12 @@ const SPREADSHEET_FAULTS: readonly { pattern: RegExp; code: VinError['code']; me
 
 /** Reads a VIN, ignoring case, width, spaces and dashes; gives an error for anything else, and throws nothing. */
 export function readVin(value: string): Vin | VinError {
-  const vin = CLEAN.test(value) ? value : normalizeVinPart(value);
-  return CLEAN.test(vin) && !ROUNDED.test(vin) ? withWarnings(vin) : errorOf(vin, plainWidth(value));
+  if (isVin(value)) return withWarnings(value);
+  const vin = normalizeVinPart(value);
+  return isVin(vin) ? withWarnings(vin) : errorOf(vin, plainWidth(value));
 }
+
+const isVin = (vin: string): boolean => CLEAN.test(vin) && !(vin.endsWith('00') && ROUNDED.test(vin));
 
 /** A VIN, or a part of one, without spaces and dashes, in upper case. */
 export const normalizeVinPart = (value: string): string =>

@@ -23,8 +23,12 @@ export function isNearlyVin(cell: string): boolean {
 }
 const NEARLY_VIN = /^(?=[\d-]*[a-z])[a-z\d-]{14,20}$/i;
 
+const [ZERO, EQUALS, DELETE] = [0x30, 0x3d, 0x7f];
+
 /** A cell freed from what spreadsheets and our own rejected.csv put around text: `'WVW…` and `="WVW…"`. */
 export function stripTextMarks(cell: string): string {
+  const first = cell.charCodeAt(0);
+  if (first >= ZERO && first !== EQUALS && first < DELETE) return cell;
   // What nobody sees may stand around the marks.
   const marked = cell.replace(/^[\p{Cc}\p{Cf}]+(?=['=])/u, '');
   const text = marked.startsWith("'") ? marked.slice(1) : marked;
