@@ -1,9 +1,10 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import { traceStatement } from './connection.ts';
+import { dataFolderError, openDataFolder } from './data-folder.ts';
 import { StartError, type TextRow } from './database.ts';
 import { isInsideTransaction } from './orm.ts';
 import type { PgliteReply, PgliteRequest } from './pglite-worker.ts';
@@ -23,10 +24,12 @@ export class PGlitePool implements PostgresPool {
 
   /** Opens (or makes) the database in `{dataDir}/pglite`; throws when another process has it open. */
   static async open(dataDir: string): Promise<PGlitePool> {
-    mkdirSync(dataDir, { recursive: true });
+    openDataFolder(dataDir);
     const unlock = lock(dataDir);
     const folder = join(dataDir, 'pglite');
     try {
+      // PGlite itself waits for ever.
+      openDataFolder(folder);
       // A thread of its own creates the database, and ends: else up to 350 MB would stay in memory.
       if (!existsSync(join(folder, 'PG_VERSION'))) await (await PGlitePool.#start(folder)).end();
       const pool = await PGlitePool.#start(folder);
@@ -34,7 +37,7 @@ export class PGlitePool implements PostgresPool {
       return pool;
     } catch (error) {
       unlock();
-      throw error;
+      throw error instanceof StartError ? error : dataFolderError(folder, error);
     }
   }
 
@@ -120,13 +123,14 @@ function refuseInsideTransaction(): void {
 
 /** Two processes on one folder would corrupt it. The lock of a SQLite file ends with its process. */
 function lock(dataDir: string): () => void {
-  const file = new DatabaseSync(join(dataDir, 'pglite.lock'), { timeout: 0 });
+  const file = new DatabaseSync(join(dataDir, 'pglite.lock'), { timeout: 0, open: false });
   try {
+    file.open();
     file.exec('pragma locking_mode = exclusive; begin exclusive');
   } catch (error) {
-    file.close();
+    if (file.isOpen) file.close();
     const busy = error instanceof Error && 'errcode' in error && error.errcode === 5;
-    if (!busy) throw error;
+    if (!busy) throw dataFolderError(dataDir, error);
     throw new StartError(
       `DATA_DIR ${dataDir} is in use by another process, and the embedded database serves one at a time. ` +
         'Stop the other one, choose another DATA_DIR, or share a server through DATABASE_URL.',

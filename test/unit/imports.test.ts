@@ -79,7 +79,7 @@ const allowed: Record<string, readonly string[]> = {
   ],
   http: ['http/connections', 'http/identity', 'core', 'core/operations'],
   'http/connections': ['core'],
-  'http/identity': ['core'],
+  'http/identity': ['core', 'database'],
   'http/observability': ['http', 'core', 'core/operations'],
   'http/pages': ['http', 'http/observability'],
   core: ['core/imports', 'core/sql', 'database', 'entities', 'fairness', 'manufacturers'],

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose';
 import { z } from 'zod';
 import type { Config } from '../../config.ts';
+import { openDataFolder } from '../../database/data-folder.ts';
+import { StartError } from '../../database/database.ts';
 
 const ISSUER = 'http://fleet-gateway.local';
 const AUDIENCE = 'fleet-gateway';
@@ -45,12 +47,12 @@ export async function openDevelopmentIdentity(config: Config) {
 }
 
 async function readOrMakeKey(directory: string): Promise<PrivateKey> {
+  openDataFolder(directory);
   const path = join(directory, 'issuer-key.json');
   const kept = await readKey(path);
   if (kept) return kept;
   const pair = await generateKeyPair(ALGORITHM, { extractable: true });
   const made = privateKey.parse(await exportJWK(pair.privateKey));
-  await mkdir(directory, { recursive: true });
   const draft = `${path}.${randomUUID()}`;
   try {
     await writeFile(draft, `${JSON.stringify(made)}\n`, { flag: 'wx', mode: 0o600, flush: true });
@@ -75,7 +77,7 @@ async function readKey(path: string): Promise<PrivateKey | null> {
   try {
     return privateKey.parse(JSON.parse(text));
   } catch (cause) {
-    throw new Error(`${path} does not hold a signing key. Delete it, and a new one is made.`, { cause });
+    throw new StartError(`${path} does not hold a signing key. Delete it, and a new one is made.`, { cause });
   }
 }
 
