@@ -1,8 +1,10 @@
 import dns, { type LookupAddress } from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
+import ipaddr from 'ipaddr.js';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openWebhookSender } from '../../src/core/webhooks/sender.ts';
 import { isReachableAddress } from '../../src/core/webhooks/webhook.ts';
+import special from '../fixtures/special-addresses.json' with { type: 'json' };
 import { holdDeadlines, takeTurns } from '../support/deadlines.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -44,6 +46,14 @@ describe('An address', () => {
     'ff02::1',
     'not an address',
   ])('%s may not', (address) => expect(isReachableAddress(address, { loopback: false })).toBe(false));
+
+  test.each(special.blocks)('of the special-purpose block %s may not', (block) => {
+    const { IPv4, IPv6 } = ipaddr;
+    const ofBlock = block.includes(':') ? IPv6 : IPv4;
+    const [first, last] = [ofBlock.networkAddressFromCIDR(block), ofBlock.broadcastAddressFromCIDR(block)];
+    const reached = [first, last].filter((one) => isReachableAddress(one.toString(), { loopback: false }));
+    expect(reached.map(String)).toEqual([]);
+  });
 
   test.each(['127.0.0.1', '::1'])('%s may where loopback is allowed', (address) =>
     expect(isReachableAddress(address, { loopback: true })).toBe(true),
