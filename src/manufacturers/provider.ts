@@ -140,7 +140,7 @@ export type ProviderErrorKind = keyof typeof kinds;
 export const reasonOf = (kind: ProviderErrorKind): Reason =>
   reason(`PROVIDER_${kind}`, `The manufacturer’s service ${kinds[kind][1]}`);
 
-type Circumstances = Partial<Pick<NoAnswer, 'retryAfter' | 'asked' | 'raw'>> & { concerns?: Concern };
+type ProviderErrorOptions = Partial<Pick<NoAnswer, 'retryAfter' | 'asked' | 'raw'>> & { concerns?: Concern };
 
 /** An upstream did not answer. Its text never holds a VIN, a token or a secret. */
 export class ProviderError extends Error {
@@ -148,7 +148,7 @@ export class ProviderError extends Error {
   readonly answer: NoAnswer;
   concerns: Concern;
 
-  constructor(kind: ProviderErrorKind, { retryAfter, asked = true, raw = null, concerns }: Circumstances = {}) {
+  constructor(kind: ProviderErrorKind, { retryAfter, asked = true, raw = null, concerns }: ProviderErrorOptions = {}) {
     const reason = reasonOf(kind);
     super(reason.message);
     this.kind = kind;

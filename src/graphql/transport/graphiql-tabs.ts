@@ -1,13 +1,13 @@
-interface Situation {
+interface GraphiqlTabOptions {
   origin: string;
   importId: string;
   development: boolean;
 }
 
 /** The first tabs of GraphiQL: three things to try. Lines fit half a window. */
-export const graphiqlTabs = (situation: Situation) => [explore(situation), verify, upload(situation)];
+export const graphiqlTabs = (options: GraphiqlTabOptions) => [explore(options), verify, upload(options)];
 
-const explore = ({ development }: Situation) => ({
+const explore = ({ development }: GraphiqlTabOptions) => ({
   query: `# Your fleets and the first of their vehicles.
 # Ctrl-Enter runs this, Ctrl-Space completes.
 ${
@@ -100,7 +100,7 @@ mutation VerifyAgain {
   variables: JSON.stringify({ fleetId: '' }, null, 2),
 };
 
-const upload = ({ origin, importId, development }: Situation) => ({
+const upload = ({ origin, importId, development }: GraphiqlTabOptions) => ({
   query: `# Follow the upload of a file. Run this first,
 # then send the file from a terminal:
 #
