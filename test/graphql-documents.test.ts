@@ -133,10 +133,12 @@ const documents: Record<string, [query: string, ...sends: Record<string, unknown
   ],
   'types of events, also where graphql-js makes the answer': [
     `query Q($types: [EventType!], $first: Int) { events(first: $first, filter: { types: $types }) { nodes { type } }
+       history(types: $types) { nodes { type } }
        webhooks { nodes { types deliveries(first: 5) { nodes { type } } } } }`,
     { types: ['FLEET_CREATED', 'IMPORT_COMPLETED'] },
     { first: 5 },
     { types: ['OTHER'] },
+    { types: ['OTHER', 'FLEET_UPDATED'] },
     { types: [], first: 0 },
   ],
   'data of events by its type, also where graphql-js makes the answer': [

@@ -86,3 +86,8 @@ test("another company's webhook is answered like an unknown one, in every operat
   expect(seen.data).toEqual({ webhooks: { totalCount: 0, nodes: [] }, webhook: null });
   expect((await ask(acme, LIST, { id })).data.webhook.state).toBe('ACTIVE');
 });
+
+test.each(['OTHER', 'WEBHOOK_TEST'])('no webhook gets %s', async (type) => {
+  const { errors } = await ask(acme, mutations.create, { input: { url: receiver.url('/none'), types: [type] } });
+  expect(errors).toMatchObject([{ message: 'input.types.0: is a type that no webhook gets' }]);
+});

@@ -1,16 +1,10 @@
 import { z } from 'zod';
-import {
-  type Event,
-  type EventFilter,
-  eventCursor,
-  eventFilterSchema,
-  eventSchema,
-  getEvent,
-  listEvents,
-} from '../core/events/events.ts';
+import { eventTypes } from '../core/events/event-data.ts';
+import { type Event, type EventFilter, eventCursor, eventSchema, getEvent, listEvents } from '../core/events/events.ts';
+import { MOST_EVENT_TYPES } from '../core/events/record-events.ts';
 import { field } from '../core/fields.ts';
 import { followEvents } from '../core/following/follow-events.ts';
-import { readInput } from '../core/input.ts';
+import { listSchema, readInput } from '../core/input.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
 import { commaList, inSteps, listAnswer, once, onceEach, operations, type RestRequest } from './route.ts';
 
@@ -21,8 +15,8 @@ const shape = fieldCopier(eventSchema);
 
 const eventQuery = z.object({ type: commaList, ...onceEach('fleetId', 'historyId', 'vin', 'since', 'until') });
 
-const typesQuery = z.object({ type: eventFilterSchema.shape.types });
-/** Reads types of events as core does, under the name of REST's parameter. */
+const typesQuery = z.object({ type: listSchema(z.enum(eventTypes), MOST_EVENT_TYPES).nullish() });
+/** Reads types of events under the name of REST's parameter: answers name unknown types by themselves. */
 export const readEventTypes = (type: unknown) => readInput(typesQuery, { type }).type;
 
 function readFilter({ query }: RestRequest): EventFilter {

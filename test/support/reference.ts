@@ -183,7 +183,7 @@ const filters: Record<string, Record<string, (row: Row, wanted: Row, rows: Rows)
     status: (contract, status, rows) => statusOf(contract, rows.now) === status,
   },
   event: {
-    types: (event, types) => types.includes(nameOf(event.type)),
+    types: (event, types) => types.includes(eventTypeOf(event.type)),
     fleetId: (event, id) => sameId(id, event.fleetId),
     contractId: (event, id) => sameId(id, event.contractId),
     historyId: (event, id) => sameId(id, event.historyId),
@@ -194,7 +194,7 @@ const filters: Record<string, Record<string, (row: Row, wanted: Row, rows: Rows)
   },
   history: {
     fleetId: (item, id) => sameId(id, item.fleetId),
-    types: (item, types) => types.includes(nameOf(item.type)),
+    types: (item, types) => types.includes(eventTypeOf(item.type)),
   },
   delivery: { state: (delivery, state) => delivery.state === state },
 };
@@ -214,7 +214,6 @@ const wrong: Record<string, (value: Row) => boolean> = {
   verifiedBefore: (time) => Number.isNaN(Date.parse(time)),
   verifiedAfter: (time) => Number.isNaN(Date.parse(time)),
   since: (time) => Number.isNaN(Date.parse(time)),
-  types: (types) => types.includes('OTHER'),
   until: (time) => Number.isNaN(Date.parse(time)),
 };
 

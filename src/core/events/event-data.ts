@@ -82,9 +82,10 @@ export const eventTypeSchema = z.enum([...eventTypes, OTHER]);
 export const knownEventType = (type: string) => eventTypeSchema.catch(OTHER).parse(type);
 
 const known = eventTypes.map((type) => `'${type}'`);
+/** A type in a column, as an eventTypeSchema has it. */
+export const knownEventTypeSql = (type: string) => `case when ${type} in (${known}) then ${type} else '${OTHER}' end`;
 /** `FLEET_CREATED` for `fleet.created`. */
-const nameSql = (type: string) =>
-  `case when ${type} in (${known}) then upper(replace(${type}, '.', '_')) else '${OTHER.toUpperCase()}' end`;
+const nameSql = (type: string) => `upper(replace(${knownEventTypeSql(type)}, '.', '_'))`;
 const typeOf = (name: string) => name.toLowerCase().replaceAll('_', '.');
 
 /** A type in a column, by its name in GraphQL. */

@@ -11,7 +11,14 @@ import { idOrNull, type Resource } from '../sql/resource.ts';
 import { jsonMembersOf, jsonObjectExpression, jsonObjectSql, jsonSql, type ValueSql } from '../sql/selection.ts';
 import { db, isId, prepare } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
-import { eventDataField, eventDataSchemas, eventTypeField, eventTypes } from './event-data.ts';
+import {
+  eventDataField,
+  eventDataSchemas,
+  eventTypeField,
+  eventTypeSchema,
+  eventTypes,
+  knownEventTypeSql,
+} from './event-data.ts';
 import { MOST_EVENT_TYPES, MOST_EVENT_VEHICLES } from './record-events.ts';
 
 export const eventVehicleSchema = z
@@ -46,7 +53,7 @@ export type Event = z.output<typeof eventSchema>;
 
 export const eventFilterSchema = z
   .object({
-    types: listSchema(z.enum(eventTypes), MOST_EVENT_TYPES).nullish().describe('Of one of these types.'),
+    types: listSchema(eventTypeSchema, MOST_EVENT_TYPES).nullish().describe('Of one of these types.'),
     fleetId: z.string().nullish().describe('About this fleet or its vehicles.'),
     contractId: z.string().nullish().describe('About this contract.'),
     historyId: z.string().nullish().describe('Of this item of the history.'),
@@ -157,7 +164,7 @@ export const eventResource: Resource = {
   filter: eventFilterSchema,
   conditions: {
     id: ['e.id = ?::uuid', idOrNull],
-    types: ['e.type = any(?::text[])'],
+    types: [`${knownEventTypeSql('e.type')} = any(?::text[])`],
     fleetId: ['e.fleet_id is not null and e.fleet_id = ?::uuid', idOrNull],
     contractId: ['e.contract_id is not null and e.contract_id = ?::uuid', idOrNull],
     historyId: ['e.history_id is not null and e.history_id = ?::uuid', idOrNull],

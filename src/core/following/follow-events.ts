@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import { authorize, type Context, contextOfSharedRead, renewContext } from '../context.ts';
+import { knownEventType } from '../events/event-data.ts';
 import { type Event, type EventFilter, eventResource, positionOfEvent } from '../events/events.ts';
 import { endOfLogExpression, readEndOfLog } from '../events/log.ts';
 import { requireFleet } from '../fleets/fleets.ts';
@@ -150,7 +151,7 @@ export async function followEvents(ctx: Context, input: FollowInput, signal: Abo
 
 /** Conditions of `eventResource` on an event in memory; null fits nothing. `historyId`, which events lack, needs SQL. */
 const fits: Record<string, (event: Event, wanted: never) => boolean> = {
-  types: ({ type }, wanted: readonly string[]) => wanted.includes(type),
+  types: ({ type }, wanted: readonly string[]) => wanted.includes(knownEventType(type)),
   fleetId: ({ fleetId }, wanted: string) => fleetId === wanted.toLowerCase(),
   contractId: ({ contractId }, wanted: string) => contractId === wanted.toLowerCase(),
   vehicleId: ({ vehicles }, wanted: string) => vehicles.some(({ id }) => id === wanted.toLowerCase()),

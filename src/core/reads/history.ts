@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
-import { eventTypeField } from '../events/event-data.ts';
+import { eventTypeField, knownEventTypeSql } from '../events/event-data.ts';
 import { CONTRACT_EVENTS_ACCESS, type EventFilter, eventFilterSchema, eventSchema } from '../events/events.ts';
 import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { eligibilitySummarySchema } from '../fleets/fleet.ts';
@@ -65,7 +65,7 @@ export const historyResource: Resource = {
   conditions: {
     id: ['h.id = ?::uuid', idOrNull],
     fleetId: ['h.fleet_id is not null and h.fleet_id = ?::uuid', idOrNull],
-    types: ['h.type = any(?::text[])'],
+    types: [`${knownEventTypeSql('h.type')} = any(?::text[])`],
   },
   leading: { fleetId: 'h.fleet_id' },
   order: {

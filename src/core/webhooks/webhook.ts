@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import { webhookStates } from '../../entities/event.ts';
 import { ValidationFailed } from '../errors.ts';
-import { eventTypes } from '../events/event-data.ts';
+import { eventTypeSchema, eventTypes } from '../events/event-data.ts';
 import { endOfLogExpression } from '../events/log.ts';
 import { MOST_EVENT_TYPES } from '../events/record-events.ts';
 import { describeInputFields, exampleIds, field, timeField, uuidField } from '../fields.ts';
@@ -58,7 +58,11 @@ export type WebhookWithSecret = z.output<typeof webhookWithSecretSchema>;
 
 const url = z.string();
 const description = storableText(z.string().trim().max(255, 'is at most 255 characters'));
-const types = listSchema(z.enum(subscribableEventTypes), MOST_EVENT_TYPES);
+/** GraphQL offers all types, by other names than REST's. */
+const type = z.enum(subscribableEventTypes, {
+  error: ({ input }) => (eventTypeSchema.safeParse(input).success ? 'is a type that no webhook gets' : undefined),
+});
+const types = listSchema(type, MOST_EVENT_TYPES);
 
 export const createWebhookInput = z
   .object(describeInputFields(webhookSchema, { url, description: description.nullish(), types: types.nullish() }))

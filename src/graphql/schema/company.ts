@@ -86,7 +86,7 @@ addListField(
     args: schemaBuilder.args((t) => ({
       ...pageArgs,
       fleetId: t.id({ description: schemaDescription(historyFilterSchema.shape.fleetId) }),
-      types: t.field({ type: [EventTypeRef], description: 'Only items of one of these types. `OTHER` is rejected.' }),
+      types: t.field({ type: [EventTypeRef], description: 'Only items of one of these types.' }),
     })),
   },
 );

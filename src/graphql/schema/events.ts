@@ -67,7 +67,7 @@ const EventRef = objectTypeOf('Event', eventSchema, {
 
 export const EventConnectionRef = connectionType('Event', EventRef);
 const EventFilter = inputTypeOf('EventFilter', eventFilterSchema, {
-  types: { type: [EventTypeRef], description: 'Of one of these types. `OTHER` is rejected.' },
+  types: { type: [EventTypeRef] },
 });
 const args = listArgs('Event', EventFilter);
 addListField(
