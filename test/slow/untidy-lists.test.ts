@@ -14,6 +14,8 @@ const { gateway, seen } = await startExplained({ LIMIT_GRAPHQL_COST: '1000000' }
 
 const VEHICLES = 120_000;
 const LARGE = 50_000;
+/** Vehicles of a fleet that no page of 1,000 fills. */
+const SMALL = 100;
 /** Vehicles of `big` with the rare status. */
 const RARE = 66;
 const fleets = {
@@ -21,7 +23,10 @@ const fleets = {
   middle: '01980000-0000-7000-8000-000000000002',
   single: '01980000-0000-7000-8000-000000000003',
   rest: '01980000-0000-7000-8000-000000000004',
+  small: '01980000-0000-7000-8000-000000000005',
 };
+/** A company whose vehicles are all of one fleet, among many of others. */
+const other = 'other-001';
 const first = '2026-01-01T00:00:00Z';
 
 /** `n` numbers rows in the order of storage; `k` numbers those of the large company in no order. */
@@ -36,6 +41,7 @@ const vehicles = (from: number) => `
     select ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, company,
       case when not big then md5(company)::uuid when k < ${LARGE} then '${fleets.large}'
         when k < ${LARGE} + 1000 then '${fleets.middle}' when k = ${LARGE} + 1000 then '${fleets.single}'
+        when k <= ${LARGE} + 1000 + ${SMALL} then '${fleets.small}'
         else '${fleets.rest}' end::uuid,
       case maker when 'bmw' then 'WBA' when 'audi' then 'WBA' when 'kia' then 'KNA' else '5YJ' end || lpad(vin::text, 14, '0'),
       maker, '${first}'::timestamptz + n * interval '1 second', status,
@@ -66,16 +72,23 @@ const fill = [
 ];
 
 let acme: Client;
+let small: Client;
+let otherFleet = '';
 beforeAll(async () => {
   acme = await gateway.as('big');
+  small = await gateway.as(other);
   for (const statement of fill) await gateway.execute(statement);
   await gateway.execute('vacuum analyze vehicle');
   for (const table of ['fleet', 'company', 'vehicle_tally']) await gateway.execute(`analyze ${table}`);
+  const [row] = await gateway.execute<{ id: string }>(`select id from fleet where company = '${other}'`);
+  otherFleet = row?.id ?? '';
 }, 120_000);
 
 const blocks = (plan: Plan) => (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0);
 
 interface Look {
+  /** Rows of the answer. */
+  returned: number;
   rows: number;
   blocks: number;
   by: string;
@@ -84,9 +97,10 @@ interface Look {
 /** Rows of vehicles, and pages of any table, that PostgreSQL read for a request. */
 async function lookedAt(ask: () => Promise<unknown>): Promise<Look> {
   seen.length = 0;
-  await ask();
+  const returned = Number(await ask());
   const all = seen.flatMap(({ Plan }) => Object.entries(looks(Plan)));
   return {
+    returned,
     rows: all.reduce((sum, [what, rows]) => (/^(vehicle|entries) by/.test(what) ? sum + rows : sum), 0),
     blocks: seen.reduce((sum, { Plan }) => sum + blocks(Plan), 0),
     by: all.map(([what, rows]) => `${what} ${rows}`).join(', '),
@@ -101,11 +115,16 @@ const SOUGHT = 3 * 5_001;
 const BLOCKS = 4;
 
 type Excesses = Record<string, string>;
-/** Notes the query if it read more than `most` rows. */
-function judge(found: Excesses, what: string, look: Look, most: number): void {
-  if (look.rows > most || look.blocks > most * BLOCKS + 200) {
-    found[what] = `${look.rows} rows, ${look.blocks} pages; ${most} rows may be: ${look.by}`;
+/** Notes the query if it read more than `most` rows, or pages. */
+function judge(found: Excesses, what: string, look: Look, most: number, pages = most * BLOCKS + 200): void {
+  if (look.rows > most || look.blocks > pages) {
+    found[what] = `${look.rows} rows, ${look.blocks} of ${pages} pages; ${most} rows may be: ${look.by}`;
   }
+}
+
+/** Notes the list if it read much more than it returned, filled or not; `sought` rows may be looked up beside. */
+function judgeList(found: Excesses, what: string, look: Look, sought: number): void {
+  judge(found, what, look, 5 * look.returned + SPARE + sought, 10 * look.returned + 250 + sought * BLOCKS);
 }
 
 const orders = Object.keys(vehicleSortOrders).flatMap((field) =>
@@ -148,6 +167,7 @@ const filters: Record<string, Filtered> = {
   'most times': { filter: range(0, 3_000_000), ordered: ['VERIFIED_AT'] },
   'a short time': { filter: range(1_000_000, 1_000_500), ordered: ['VERIFIED_AT'] },
   'no time': { filter: range(-1_000, -1), ordered: ['VERIFIED_AT'] },
+  'a late time': { filter: { verifiedAfter: range(1_990_000, 0).verifiedAfter }, ordered: ['VERIFIED_AT'] },
   'a common beginning': { filter: { vin: 'WBA' }, ordered: [] },
   'a rare beginning': { filter: { vin: 'KNA' }, ordered: [] },
   'an absent beginning': { filter: { vin: '5YJ' }, ordered: [] },
@@ -176,12 +196,13 @@ async function deepCursor(order: ListOrder, fleetId: string | undefined): Promis
 const scopes = { company: undefined, ...fleets };
 const PAGE = 50;
 
-async function askGraphql(list: string, type: string, variables: object): Promise<void> {
+async function askGraphql(list: string, type: string, variables: object, client = acme): Promise<number> {
   const types = { fleet: 'ID!', orderBy: 'VehicleOrder', filter: type, first: 'Int', last: 'Int', after: 'String' };
   const used = Object.entries(types).filter(([name]) => list.includes(`$${name}`));
   const query = `query (${used.map(([name, of]) => `$${name}: ${of}`).join(', ')}) { ${list} }`;
-  const { body } = await acme.post('/graphql', { query, variables });
+  const { body } = await client.post('/graphql', { query, variables });
   expect(body.errors).toBeUndefined();
+  return (body.data.vehicles ?? body.data.fleet.vehicles).nodes?.length ?? 0;
 }
 
 const page = `(orderBy: $orderBy, filter: $filter, first: $first, last: $last, after: $after) {
@@ -189,10 +210,13 @@ const page = `(orderBy: $orderBy, filter: $filter, first: $first, last: $last, a
 const ofCompany = `vehicles${page}`;
 const ofFleet = `fleet(id: $fleet) { vehicles${page} }`;
 
-/** First, last and deep pages. */
+/** First, last and deep pages, and those that a small list does not fill. */
 async function positions(order: ListOrder, fleet: string | undefined) {
-  const deep = fleet === fleets.single ? {} : { deep: { first: PAGE, after: await deepCursor(order, fleet) } };
-  return { first: { first: PAGE }, last: { last: PAGE }, ...deep };
+  const isSmall = fleet === fleets.single || fleet === fleets.small;
+  const other = isSmall
+    ? { 'unfilled first': { first: 1000 }, 'unfilled last': { last: 1000 } }
+    : { deep: { first: PAGE, after: await deepCursor(order, fleet) } };
+  return { first: { first: PAGE }, last: { last: PAGE }, ...other };
 }
 
 describe('untidy lists', () => {
@@ -204,10 +228,10 @@ describe('untidy lists', () => {
       const found: Excesses = {};
       for (const order of orders) {
         if (walked.includes(order.field)) continue;
-        const most = 5 * PAGE + SPARE + (ordered.includes(order.field) ? 0 : SOUGHT);
+        const sought = ordered.includes(order.field) ? 0 : SOUGHT;
         for (const [position, sizes] of Object.entries(await positions(order, fleet))) {
           const ask = () => askGraphql(ofCompany, 'VehicleFilter', { orderBy: order, filter: given, ...sizes });
-          judge(found, `${position}, ${order.direction} ${order.field}`, await lookedAt(ask), most);
+          judgeList(found, `${position}, ${order.direction} ${order.field}`, await lookedAt(ask), sought);
         }
       }
       expect(found).toEqual({});
@@ -232,12 +256,23 @@ describe('untidy lists', () => {
     const found: Excesses = {};
     for (const order of orders) {
       if (walked.includes(order.field)) continue;
-      const most = 5 * PAGE + SPARE + (ordered.includes(order.field) ? 0 : SOUGHT);
-      for (const fleet of [fleets.large, fleets.middle, fleets.single]) {
+      const sought = ordered.includes(order.field) ? 0 : SOUGHT;
+      for (const fleet of [fleets.large, fleets.middle, fleets.single, fleets.small]) {
         for (const [position, sizes] of Object.entries(await positions(order, fleet))) {
           const ask = () => askGraphql(ofFleet, 'VehicleFilter', { fleet, orderBy: order, filter, ...sizes });
-          judge(found, `${position}, ${order.direction} ${order.field} of ${fleet}`, await lookedAt(ask), most);
+          judgeList(found, `${position}, ${order.direction} ${order.field} of ${fleet}`, await lookedAt(ask), sought);
         }
+      }
+    }
+    expect(found).toEqual({});
+  });
+
+  test.each(orders)('of a small company with one fleet are read to their end: $direction $field', async (order) => {
+    const found: Excesses = {};
+    for (const sizes of [{ first: PAGE }, { last: PAGE }, { first: 1000 }, { last: 1000 }]) {
+      for (const [list, fleet] of [[ofCompany], [ofFleet, otherFleet]] as const) {
+        const ask = () => askGraphql(list, 'VehicleFilter', { fleet, orderBy: order, ...sizes }, small);
+        judgeList(found, `${JSON.stringify(sizes)} of ${fleet}`, await lookedAt(ask), 0);
       }
     }
     expect(found).toEqual({});

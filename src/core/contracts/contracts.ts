@@ -96,6 +96,7 @@ export const contractResource: Resource = {
     pack: ['c.pack = ?'],
     status: [`${statusSql} = ?`],
   },
+  leading: { fleetId: 'c.fleet_id' },
   orders: contractSortOrders,
   scope: 'contracts:read',
   missing: () => new ContractNotFound(),

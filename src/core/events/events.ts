@@ -139,12 +139,11 @@ const logOrder: FixedSortOrder = {
   placeOf: (id) => [
     `(select p.position from event p where p.company = $company and p.id = ${id}::uuid and p.position is not null)`,
   ],
-  range: ['0', `${2n ** 63n - 1n}`],
   lost: notInLog,
 };
 
 /** The order for the few events of a vehicle. The log's own index would be walked until it yields a page of them. */
-export const unindexedEventOrder: FixedSortOrder = { ...logOrder, columns: ['(e.position + 0)'], range: undefined };
+export const unindexedEventOrder: FixedSortOrder = { ...logOrder, columns: ['(e.position + 0)'], unindexed: true };
 
 /** A bound of the positions of events since (or before) a time: events are written at their time or within an hour. */
 const positionAt = (sign: string, compared: string, direction: string) => `(select near.position from event near

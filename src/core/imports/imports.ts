@@ -129,7 +129,6 @@ export const rejectionResource: Resource = {
   order: {
     columns: ['r.row'],
     placeOf: (id) => [`('x' || right(${id}::text, 8))::bit(32)::int`],
-    range: ['0', '2147483647'],
   },
   primary: true,
   missing: () => new ImportNotFound(),
@@ -148,6 +147,7 @@ export const importResource: Resource = {
       `(select p.started_at from import p where p.company = $company and p.id = ${id}::uuid)`,
       `${id}::uuid`,
     ],
+    unindexed: true,
     lost: lostCursor('is no import that is still kept; begin with the first'),
   },
   primary: true,

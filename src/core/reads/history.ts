@@ -72,7 +72,6 @@ export const historyResource: Resource = {
     columns: ['h.position'],
     descending: true,
     placeOf: (id) => [`(select p.position from history p where p.company = $company and p.id = ${id}::uuid)`],
-    range: ['0', `${2n ** 63n - 1n}`],
     lost: lostCursor('is nothing of the history that is still kept; begin with the newest'),
   },
   lacking: { ...CONTRACT_EVENTS_ACCESS, where: `h.type not like 'contract.%'` },

@@ -1,6 +1,8 @@
 import { type Context, hasScope } from '../context.ts';
 import {
+  boundsSql,
   type EqualColumns,
+  equalitiesSql,
   orderBySql,
   type RangeEnd,
   rangeSql,
@@ -51,7 +53,7 @@ export function listSelectionOf(of: Resource, order: SortOrder, spec: RowsSpec):
   const { id, order: fixed, sparse } = of;
   const isSparse = sparse && spec.names.some((name) => sparse.names.includes(name));
   const sort = sortSqlOf(order, id, isSparse ? sparse.order : fixed);
-  return { ...rowSelectionOf(of, spec), sort: spec.few && spec.under ? { ...sort, range: undefined } : sort };
+  return { ...rowSelectionOf(of, spec), sort: spec.few && spec.under ? { ...sort, unindexed: true } : sort };
 }
 
 export type ListSelection = RowSelection & { sort: SortSql };
@@ -62,7 +64,6 @@ export const hidesRows = (ctx: Context, { lacking }: Resource): boolean =>
 /** Up to this many rows are looked up by a key and sorted; more are searched in the list's order. */
 const SOUGHT_MOST = 5000;
 
-const equalities = (prefix: EqualColumns) => prefix.map(([column, value]) => `${column} = ${value}`);
 const allOf = (conditions: readonly string[]) => conditions.join(' and ') || 'true';
 
 /** The conditions beside the prefix, without those in `said`, which the statement expresses elsewhere. */
@@ -71,7 +72,7 @@ const conditionsOf = ({ of, conditions, names, param }: RowSelection, said: read
   return [...conditions, ...conditionsSql(of.conditions, others, param)];
 };
 
-export const whereSql = (rows: RowSelection): string => allOf([...equalities(rows.prefix), ...conditionsOf(rows)]);
+export const whereSql = (rows: RowSelection): string => allOf([...equalitiesSql(rows.prefix), ...conditionsOf(rows)]);
 
 /** SQL for these values of the rows, in any order. */
 export function rowsSql(rows: RowSelection, values: string): string {
@@ -85,9 +86,10 @@ type RowSlice = { bounds: readonly RangeEnd[]; backward: boolean; limit: string 
 export function firstRowsSql(list: ListSelection, values: string, { bounds, backward, limit }: RowSlice): string {
   const { of, prefix } = list;
   const sort = narrowed(list);
-  const range = rangeSql(sort, prefix, bounds);
+  const isFar = ({ operator }: RangeEnd) => operator.startsWith(backward ? '>' : '<');
+  const near = bounds.filter((one) => !isFar(one));
+  const range = rangeSql(sort, prefix, near, backward);
   const order = orderBySql(sort, sort.columns, backward, prefix);
-  // An equality beside the range would make a part of the order needless, and another index seem to have it.
   const where = allOf([...range, ...conditionsOf(list)]);
   const inOrder = (what: string, also = '') =>
     `select ${what} from ${fromClause({ ...of, lookups: {} }, what + where)} where ${also}${where} order by ${order} limit ${limit}`;
@@ -100,9 +102,11 @@ export function firstRowsSql(list: ListSelection, values: string, { bounds, back
   };
   const key = keyOf(list);
   const isSought = key && (key[0]?.or || key[0]?.column !== sort.columns[0]);
-  if (!isSought && mentionedJoins(of.lookups, values).length === 0) return inOrder(values);
+  // The far end comes after the limit: before it, rows would be looked for beyond that end.
+  const inside = boundsSql(sort, bounds.filter(isFar));
+  if (!isSought && inside.length === 0 && mentionedJoins(of.lookups, values).length === 0) return inOrder(values);
   const page = isSought ? soughtOrInOrder(key) : inOrder(`${alias}.*`);
-  return `select ${values} from (${page}) ${fromClause({ ...of, table: alias }, values)} order by ${order}`;
+  return `select ${values} from (${page}) ${fromClause({ ...of, table: alias }, values)} where ${allOf(inside)} order by ${order}`;
 }
 
 /** SQL for up to `most` rows of a list without their values, for counting. */
@@ -111,14 +115,17 @@ export function rowsToCountSql(list: ListSelection, most: number): string {
   return key ? soughtRows(list, key, most) : `${rowsSql(list, '')} limit ${most}`;
 }
 
-/** The order, its range narrowed to the filter's bounds on the same column. */
+/** The order, narrowed to the filter's bounds on the same column. */
 function narrowed(list: ListSelection): SortSql {
   const { of, sort } = list;
   const own = of.seek?.keys.map(([first]) => first).find((first) => first?.column === sort.columns[0]);
-  if (!own || own.or || !sort.range) return sort;
-  const { least = sort.range[0], most = sort.range[1] } = endsOf(own, list);
-  return { ...sort, range: [least, most] };
+  return !own || own.or || sort.unindexed ? sort : { ...sort, part: partOf(endsOf(own, list)) };
 }
+
+const partOf = ({ least, most }: Ends = {}): RangeEnd[] => [
+  ...(least ? [{ operator: '>=' as const, place: [least] }] : []),
+  ...(most ? [{ operator: '<=' as const, place: [most] }] : []),
+];
 
 /** The first key of which the filter names a column. */
 const keyOf = (list: ListSelection): IndexKey | undefined =>
@@ -138,14 +145,15 @@ function endsOf(column: IndexColumn, { names, param }: ListSelection, alias = ''
   if (set) return { least: one, most: one, each: `(select distinct unnest(${set}::text[])) ${alias}(of)` };
   const given = ([name, sql]: readonly string[] = []) =>
     name && names.includes(name) ? sql?.replaceAll('?', param(name)) : undefined;
-  const [least, most] = [given(column.least), given(column.below)];
+  const least = given(column.least);
+  const most = given(column.below) ?? (least && column.most);
   return { ...(least && { least }), ...(most && { most }) };
 }
 
 /** SQL for the rows of a list in any order, looked up by a key for each possible parent. */
 function soughtRows(list: ListSelection, key: IndexKey, limit: number): string {
   const [{ or, ...first } = { column: '' }] = key;
-  if (!or || !list.sort.range) return rowsOfKey(list, key, limit);
+  if (!or || list.sort.unindexed) return rowsOfKey(list, key, limit);
   const rows = [first, or].map((column) => `(${rowsOfKey(list, [column], limit)})`);
   return `${rows.join(' union all ')} limit ${limit}`;
 }
@@ -159,22 +167,21 @@ function rowsOfKey(list: ListSelection, key: IndexKey, limit: number): string {
   const ends = key.map((one, at) => endsOf(one, list, `k${at}`));
   const whole = key.findIndex((_, at) => !ends[at]?.least && !ends[at]?.most);
   const used = whole < 0 ? key : key.slice(0, whole);
-  const columns = [...before.map(([one]) => one), ...used.map((one) => one.column)];
-  const values = (end: 'least' | 'most') => [
-    ...before.map(([, value]) => value),
-    ...used.flatMap((_, at) => ends[at]?.[end] ?? []),
-  ];
-  const bound = (operator: string, of: readonly string[]) =>
-    `(${columns.slice(0, of.length).join(', ')}) ${operator} (${of.join(', ')})`;
+  const equal = [...before, ...used.slice(0, -1).map((one, at) => [one.column, ends[at]?.least ?? ''] as const)];
+  const ofKey = {
+    columns: used.slice(-1).map((one) => one.column),
+    descending: false,
+    part: partOf(ends[used.length - 1]),
+  };
   const said = used.flatMap(({ is, isOneOf }) => [is ?? '', isOneOf ?? '']);
   const ofIndex = used.flatMap(({ where = [], least: [name = ''] = [] }) =>
     [where].flat().map((one) => one.replaceAll('?', list.param(name))),
   );
-  const where = sort.range
-    ? [bound('>=', values('least')), bound('<=', values('most')), ...ofIndex, ...conditionsOf(list, said)]
-    : [...equalities(before), ...conditionsOf(list)];
-  const order = sort.range ? `order by ${columns.join(', ')}` : '';
-  const each = sort.range ? used.flatMap((_, at) => ends[at]?.each ?? []) : [];
+  const where = sort.unindexed
+    ? [...equalitiesSql(before), ...conditionsOf(list)]
+    : [...rangeSql(ofKey, equal, [], false), ...ofIndex, ...conditionsOf(list, said)];
+  const order = sort.unindexed ? '' : `order by ${orderBySql(ofKey, ofKey.columns, false, equal)}`;
+  const each = sort.unindexed ? [] : used.flatMap((_, at) => ends[at]?.each ?? []);
   const rows = `select ${alias}.* from ${of.table} where ${allOf(where)} ${order} limit ${limit}`;
   const from = [...(isUnder ? [] : [parents.from]), ...each];
   if (from.length === 0) return rows;

@@ -1,4 +1,3 @@
-import { MAX, NIL } from 'uuid';
 import { z } from 'zod';
 import { type DomainError, ValidationFailed } from '../errors.ts';
 import { readInput, readTime } from '../input.ts';
@@ -59,14 +58,10 @@ export const restSortsOf = (orders: SortOrders): Readonly<Record<string, { field
     ]),
   );
 
-/** SQL for the least and the greatest value. */
-type Range = readonly [least: string, most: string];
-const ID_RANGE: Range = [`'${NIL}'::uuid`, `'${MAX}'::uuid`];
-
 /** 255 characters, each of which may be two of JavaScript's. */
 const MOST_TEXT = 510;
 
-/** The column as its index has it, the text of a cursor, that text as SQL, and the range of the values. */
+/** The column as its index has it, the text of a cursor, and that text as SQL. */
 const kinds = {
   // Text is sorted by code points: the order is the same on every server.
   text: {
@@ -74,7 +69,6 @@ const kinds = {
     text: (column: string) => column,
     bound: (text: string) => `${text}::text`,
     isText: (text: string) => text.length <= MOST_TEXT && !text.includes('\0'),
-    range: [`''`, 'repeat(chr(1114111), 256)'] as Range,
   },
   // To the microsecond, whatever the session's style of dates.
   time: {
@@ -82,7 +76,6 @@ const kinds = {
     text: (column: string) => `to_char(${inUtcSql(column)}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
     bound: (text: string) => `coalesce(${text}, 'infinity')::timestamptz`,
     isText: (text: string) => /^(?!0000)\d{4}-\d\d-\d\dT[\d:]{8}\.\d{6}Z$/.test(text) && readTime(text) !== null,
-    range: [`'-infinity'::timestamptz`, `'infinity'::timestamptz`] as Range,
   },
 };
 
@@ -101,8 +94,8 @@ export interface FixedSortOrder {
   descending?: boolean;
   /** SQL for the columns of the row with this id, where a page begins. */
   placeOf(id: string): readonly string[];
-  /** The range of the first column, if an index has the order; else rows are found, then sorted. */
-  range?: Range | undefined;
+  /** No index has the order: rows are found, then sorted. */
+  unindexed?: true;
   /** The error for the id of a deleted row; without it, no rows come before or after such a position. */
   lost?(path: string): DomainError;
 }
@@ -113,8 +106,10 @@ export const lostCursor =
   (path: string): DomainError =>
     new ValidationFailed([{ path, code: 'INVALID_CURSOR', message }]);
 
-export interface SortSql extends Pick<FixedSortOrder, 'columns' | 'lost' | 'range'> {
+export interface SortSql extends Pick<FixedSortOrder, 'columns' | 'lost' | 'unindexed'> {
   descending: boolean;
+  /** Ends of a part of the index that has all rows. */
+  part?: readonly RangeEnd[];
   /** The columns of the position with these parameters as its id and text. */
   placeOf(id: string, text: string): readonly string[];
   /** The cursor's text of the value in a row; null where the id alone is the position. */
@@ -127,7 +122,7 @@ export function sortSqlOf({ name, by, descending }: SortOrder, id: string, fixed
     cursorSql(of, name === CREATION_ORDER.name ? null : sortedSql(name, by, text));
   if (fixed) return { descending: false, ...fixed, text: null, cursor };
   if (!by) {
-    return { columns: [id], descending, placeOf: (place) => [`${place}::uuid`], range: ID_RANGE, text: null, cursor };
+    return { columns: [id], descending, placeOf: (place) => [`${place}::uuid`], text: null, cursor };
   }
   const kind = kinds[by.kind];
   const column = `${id.slice(0, id.indexOf('.'))}.${by.column}`;
@@ -136,7 +131,6 @@ export function sortSqlOf({ name, by, descending }: SortOrder, id: string, fixed
     columns: by.unique ? [own] : [own, id],
     descending,
     placeOf: (place, text) => (by.unique ? [kind.bound(text)] : [kind.bound(text), `${place}::uuid`]),
-    range: kind.range,
     text: kind.text(column),
     cursor,
   };
@@ -157,39 +151,55 @@ function cursorSql(id: string, sorted: string | null): string {
 type Comparison = '<' | '>' | '<=' | '>=';
 export type RangeEnd = { operator: Comparison; place: readonly string[] };
 
-const rowOf = (columns: readonly string[]) => (columns.length === 1 ? columns[0] : `(${columns.join(', ')})`);
-
 /** The columns in which all rows of a list are equal, with SQL for their values: company and parent. */
 export type EqualColumns = readonly (readonly [column: string, value: string])[];
 
+type IndexOrder = Pick<SortSql, 'columns' | 'descending' | 'unindexed' | 'part'>;
+
+export const equalitiesSql = (columns: EqualColumns) => columns.map((one) => compareSql('=', [one]));
+
+const rowOf = (columns: readonly string[]) => (columns.length === 1 ? columns[0] : `(${columns.join(', ')})`);
+const compareSql = (operator: string, columns: EqualColumns) =>
+  `${rowOf(columns.map(([column]) => column))} ${operator} ${rowOf(columns.map(([, value]) => value))}`;
+
+/** The bounds in the direction of the index. */
+const turned = ({ descending }: IndexOrder, bounds: readonly RangeEnd[]): readonly RangeEnd[] =>
+  bounds.map(({ operator, place }) => ({
+    operator: descending ? (operator.replace(/[<>]/, (one) => (one === '<' ? '>' : '<')) as Comparison) : operator,
+    place,
+  }));
+
+const endsSql = ({ columns }: IndexOrder, before: EqualColumns, ends: readonly RangeEnd[]) =>
+  ends.map(({ operator, place }) =>
+    compareSql(operator, [...before, ...place.map((value, at) => [columns[at] ?? '', value] as const)]),
+  );
+
+/** Conditions for rows that come after (`>`) or before such positions, in the list's order. */
+export const boundsSql = (sort: IndexOrder, bounds: readonly RangeEnd[]) => endsSql(sort, [], turned(sort, bounds));
+
 /**
- * The conditions for the rows of a list between these positions; `>` comes after, in the list's order. Where an index
- * has the order after the prefix's columns, they are one range of it: for equalities PostgreSQL expects so few rows
- * that it may read and sort all of them for a page (docs/decisions/lists.md).
+ * The conditions for the rows of a list that are read from this position on. Where an index has the order after the
+ * prefix's columns, they are one range of it. Its form leaves the planner no other index, and every version reads no
+ * further than to the range's end (docs/decisions/lists.md).
  */
-export function rangeSql(sort: SortSql, prefix: EqualColumns, bounds: readonly RangeEnd[]): string[] {
-  const { columns, descending, range } = sort;
-  const turned = (operator: Comparison) =>
-    descending ? (operator.replace(/[<>]/, (one) => (one === '<' ? '>' : '<')) as Comparison) : operator;
-  const compared = bounds.map(({ operator, place }) => ({ operator: turned(operator), place }));
-  const equal = prefix.map(([column, value]) => `${column} = ${value}`);
-  if (!range) {
-    return [...equal, ...compared.map(({ operator, place }) => `${rowOf(columns)} ${operator} ${rowOf(place)}`)];
+export function rangeSql(sort: IndexOrder, prefix: EqualColumns, from: readonly RangeEnd[], backward: boolean) {
+  const { descending, unindexed, part = [] } = sort;
+  const inside = [...turned(sort, from), ...part];
+  if (unindexed) return [...equalitiesSql(prefix), ...endsSql(sort, [], inside)];
+  const isOpen = (sign: string) => !inside.some(({ operator }) => operator.startsWith(sign));
+  const isBackward = descending !== backward;
+  if (isOpen(isBackward ? '>' : '<')) {
+    const last = prefix.slice(-1);
+    const open = ['>', '<'].filter(isOpen).map((sign) => compareSql(`${sign}=`, last));
+    return [...equalitiesSql(prefix.slice(0, -1)), ...endsSql(sort, last, inside), ...open];
   }
-  const has = (sign: string) => compared.some(({ operator }) => operator.startsWith(sign));
-  const ends: RangeEnd[] = [
-    ...(has('>') ? [] : [{ operator: '>=' as const, place: [range[0]] }]),
-    ...(has('<') ? [] : [{ operator: '<=' as const, place: [range[1]] }]),
-  ];
-  return [...compared, ...ends].map(({ operator, place }) => {
-    const left = [...prefix.map(([column]) => column), ...columns.slice(0, place.length)];
-    return `${rowOf(left)} ${operator} ${rowOf([...prefix.map(([, value]) => value), ...place])}`;
-  });
+  // Of indexes that seem equally good, the first comparison, always true, is dearer where it is no index's condition.
+  return [compareSql('>=', prefix.toReversed()), ...equalitiesSql(prefix), ...endsSql(sort, [], inside)];
 }
 
 /** The `order by` clause for these columns, after the prefix where the index has it. */
-export function orderBySql(sort: SortSql, columns: readonly string[], backward: boolean, prefix: EqualColumns = []) {
-  const before = sort.range ? prefix.map(([column]) => column) : [];
+export function orderBySql(sort: IndexOrder, columns: readonly string[], backward: boolean, prefix: EqualColumns = []) {
+  const before = sort.unindexed ? [] : prefix.map(([column]) => column);
   const direction = sort.descending === backward ? '' : ' desc';
   return [...before, ...columns].map((column) => column + direction).join(', ');
 }

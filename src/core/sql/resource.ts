@@ -110,6 +110,8 @@ export interface IndexColumn {
   /** The lower bound (inclusive) and the upper bound (exclusive), each with SQL that has `?` for its value. */
   least?: readonly [name: string, sql: string];
   below?: readonly [name: string, sql: string];
+  /** The greatest value that `least` alone allows; behind it are rows without a value. */
+  most?: string;
   /** The condition of a partial index, with `?` for the value. */
   where?: string;
   /** Another index has this key directly after the company. */

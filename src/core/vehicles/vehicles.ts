@@ -94,6 +94,7 @@ const partOfVin = (name: string): IndexKey => [
     column: 'v.vin collate "C"',
     least: [name, '?::text'],
     below: [name, `?::text || ${AFTER}`],
+    ofCompany: true,
     or: {
       column: 'reverse(v.vin) collate "C"',
       least: [name, 'reverse(?::text)'],
@@ -121,7 +122,15 @@ const seek: IndexSeek = {
       { column: 'v.manufacturer', is: 'manufacturer' },
     ],
     partOfVin('vinPart'),
-    [{ column: VERIFIED, least: ['verifiedAfter', '?::timestamptz'], below: ['verifiedBefore', '?::timestamptz'] }],
+    [
+      {
+        column: VERIFIED,
+        ofCompany: true,
+        least: ['verifiedAfter', '?::timestamptz'],
+        below: ['verifiedBefore', '?::timestamptz'],
+        most: `'9999-12-31Z'::timestamptz`,
+      },
+    ],
   ],
 };
 

@@ -1,0 +1,228 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { contractSortOrders } from '../src/core/contracts/contract.ts';
+import { fleetSortOrders } from '../src/core/fleets/fleet.ts';
+import type { SortOrders } from '../src/core/sql/order.ts';
+import { vehicleSortOrders } from '../src/core/vehicles/vehicle.ts';
+import type { Client } from './support/client.ts';
+import { type Explained, startExplained } from './support/explained.ts';
+import { recount } from './support/factories.ts';
+import type { Plan } from './support/plans.ts';
+
+// A list that its limit does not fill ends where its rows do, in every version of PostgreSQL: before 18, only the first
+// column of a row comparison ends the scan of an index. Each list with few rows lies between lists with many.
+
+const { gateway, seen } = await startExplained({ LIMIT_GRAPHQL_COST: '1000000' });
+
+/** Rows of each kind in a large company: those of its small parents, and many of two parents before and behind these. */
+const MANY = 12_000;
+const FEW = 7;
+const parents = { before: 1, small: 5, behind: 9 };
+type Parent = keyof typeof parents;
+const uuid = (company: number, kind: string, one: string) =>
+  `('01900000-0000-7000-8${company}${kind}0-' || lpad(to_hex(${one}), 12, '0'))::uuid`;
+const companies = { 'a-large': 1, 'm-tiny': 2, 'z-large': 3 };
+const large = 'a-large';
+const parentId = (kind: string, parent: Parent) =>
+  `01900000-0000-7000-8${companies[large]}${kind}0-${parents[parent].toString(16).padStart(12, '0')}`;
+
+function rowsOf(company: string, digit: number, rows: number): string[] {
+  const id = (kind: string, one: string) => uuid(digit, kind, one);
+  const parent = `case when n % ${Math.floor(rows / FEW)} = 0 then 5 when n % 2 = 0 then 1 else 9 end`;
+  const many = `(select n, ${parent} as p, timestamptz '2026-01-01Z' + n * interval '1 minute' as at
+    from generate_series(1, ${rows}) n) n`;
+  return [
+    `insert into company (company, position) values ('${company}', ${rows})`,
+    `insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
+       select ${id('a', 'n')}, '${company}', 'Fleet ' || n, 'Here', 'a@example.com', 'DE1', now(), now() from unnest(array[1, 5, 9]) n`,
+    `insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, status, verified_at)
+       select ${id('b', 'n')}, '${company}', ${id('a', 'p')}, 'WBA' || lpad(n::text, 14, '0'), 'bmw', at,
+         case when n % 4 = 0 then 'PENDING' else 'ELIGIBLE' end, case when n % 4 > 0 then at end from ${many}`,
+    `insert into contract (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at)
+       select ${id('c', 'n')}, '${company}', ${id('a', 'p')}, ${id('b', 'n')}, 'Log', 'Log', 'log', at, at + interval '1 year', at from ${many}`,
+    `insert into event (id, company, position, type, fleet_id, history_id, actor, at)
+       select ${id('d', 'n')}, '${company}', n, 'vehicle.added', ${id('a', 'p')}, ${id('e', 'p')}, 'system', at from ${many}`,
+    `insert into history (id, company, key, position, type, fleet_id, actor, first_at, last_at, events, vehicles, pending, eligible,
+         ineligible, unsupported, failed)
+       select ${id('e', 'n')}, '${company}', ${id('e', 'n')}, n, 'vehicle.added', ${id('a', 'p')}, 'system', at, at, 1, 1, 1, 0, 0, 0, 0
+       from ${many}`,
+    `insert into webhook (id, company, url, secret, created_at, updated_at)
+       select ${id('f', 'n')}, '${company}', 'https://example.com', 'none', now(), now() from unnest(array[1, 5, 9]) n`,
+    `insert into delivery (company, webhook_id, event_id, created_at)
+       select '${company}', ${id('f', 'p')}, ${id('d', 'n')}, at from ${many} order by n`,
+    `insert into import (id, company, fleet_id, state, mode, dry_run, started_at)
+       select ${id('0', 'n')}, '${company}', ${id('a', 'n')}, 'COMPLETED', 'partial', false, now() from unnest(array[1, 5, 9]) n`,
+    `insert into import_rejection (company, import_id, row, value, code, message)
+       select '${company}', ${id('0', 'p')}, n, 'X', 'VIN_INVALID_LENGTH', 'No' from ${many}`,
+  ];
+}
+
+const tables = [
+  'vehicle',
+  'contract',
+  'event',
+  'history',
+  'delivery',
+  'import_rejection',
+  'fleet',
+  'webhook',
+  'import',
+];
+const clients: Record<string, Client> = {};
+beforeAll(async () => {
+  const scope = 'fleets:read contracts:read';
+  for (const [company, digit] of Object.entries(companies)) {
+    clients[company] = await gateway.as(company, { scope });
+    for (const one of rowsOf(company, digit, company === 'm-tiny' ? FEW : MANY)) await gateway.execute(one);
+  }
+  await gateway.execute(recount);
+  for (const table of tables) await gateway.execute(`vacuum analyze ${table}`);
+}, 120_000);
+
+/** Pages of tables and indexes for each row of the answer: of its table, of its fleet, and of what it refers to. */
+const PER_ROW = 12;
+/** Pages of statements for anything else, and for descending into indexes. */
+const BESIDE = 40;
+/** The same of a filter, whose values are looked up in each fleet, for the page and for both of its ends. */
+const BESIDE_FILTER = 240;
+
+const blocks = (plan: Plan) => (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0);
+const total = (plans: readonly Explained[]) => plans.reduce((sum, { Plan }) => sum + blocks(Plan), 0);
+
+interface Page {
+  first?: number;
+  last?: number;
+  after?: string | undefined;
+  before?: string | undefined;
+}
+
+/** Pages that are filled, and that are not, from both ends and from and to cursors. */
+const pagesOf = (cursors: readonly string[]): Page[] => [
+  ...[3, 100].flatMap((size) => [{ first: size }, { last: size }]),
+  { first: 100, after: cursors[2] },
+  { last: 100, before: cursors[4] },
+  { first: 100, before: cursors[4] },
+  { first: 100, after: cursors[1], before: cursors[5] },
+  { last: 100, after: cursors[1], before: cursors[5] },
+];
+
+interface List {
+  /** The document around the list, and its field. */
+  around?: (list: string, parent: Parent) => string;
+  field: string;
+  filter?: (parent: Parent) => string;
+  /** The list has an argument for the fleet. */
+  fleet?: true;
+  orders?: SortOrders;
+}
+const within =
+  (field: string, kind: string) =>
+  (list: string, parent: Parent): string =>
+    `${field}(id: "${parentId(kind, parent)}") { ${list} }`;
+const ofFleet = within('fleet', 'a');
+const fleetId = (parent: Parent) => `{ fleetId: "${parentId('a', parent)}" }`;
+
+const ofParents: Record<string, List> = {
+  'vehicles of a fleet': { around: ofFleet, field: 'vehicles', orders: vehicleSortOrders },
+  'vehicles by their fleet': {
+    field: 'vehicles',
+    filter: (parent) => `{ fleetIds: ["${parentId('a', parent)}"] }`,
+    orders: vehicleSortOrders,
+  },
+  'contracts of a fleet': { around: ofFleet, field: 'contracts', orders: contractSortOrders },
+  'contracts by their fleet': { field: 'contracts', filter: fleetId, orders: contractSortOrders },
+  'a fleet’s timeline': { around: ofFleet, field: 'timeline' },
+  'events by their fleet': { field: 'events', filter: fleetId },
+  'events by their item of the history': { field: 'events', filter: (p) => `{ historyId: "${parentId('e', p)}" }` },
+  'history by its fleet': { field: 'history', fleet: true },
+  'deliveries of a webhook': { around: within('webhook', 'f'), field: 'deliveries' },
+  'rejected rows of an import': { around: within('import', '0'), field: 'rejected' },
+};
+const ofCompany: Record<string, List> = {
+  fleets: { field: 'fleets', orders: fleetSortOrders },
+  vehicles: { field: 'vehicles', orders: vehicleSortOrders },
+  contracts: { field: 'contracts', orders: contractSortOrders },
+  events: { field: 'events' },
+  history: { field: 'history' },
+};
+
+const filters: Record<string, string> = {
+  'a manufacturer that none has': '{ manufacturer: "zzz" }',
+  'a status that none has': '{ eligibility: [UNSUPPORTED] }',
+  'a beginning that few VINs have': '{ vin: "WBA00000000012345" }',
+  'an end that few VINs have': '{ vin: "00999" }',
+  'a reason that none has': '{ reasonCode: "ODD" }',
+  'a short time': '{ verifiedAfter: "2026-01-05T00:00:00Z", verifiedBefore: "2026-01-05T00:10:00Z" }',
+  'a time that few come after': '{ verifiedAfter: "2026-01-09T07:50:00Z" }',
+  'a time that few come before': '{ verifiedBefore: "2026-01-01T00:10:00Z" }',
+};
+
+const ordersOf = ({ orders }: List): string[] =>
+  orders
+    ? Object.keys(orders).flatMap((field) => ['ASC', 'DESC'].map((one) => `{ field: ${field}, direction: ${one} }`))
+    : [''];
+
+type Asked = { cursors: string[]; blocks: number };
+
+/** The cursors of a page, and how many blocks PostgreSQL read for it. */
+async function ask(client: Client, list: List, parent: Parent, order: string, page: Page): Promise<Asked> {
+  const { around = (one) => one, field, filter, fleet } = list;
+  const quoted = `"${parentId('a', parent)}"`;
+  const given = { ...page, filter: filter?.(parent), orderBy: order || undefined, fleetId: fleet && quoted };
+  const args = Object.entries(given).flatMap(([name, value]) => {
+    if (value === undefined) return [];
+    return `${name}: ${name === 'after' || name === 'before' ? `"${value}"` : value}`;
+  });
+  const query = `{ ${around(`${field}(${args.join(', ')}) { edges { cursor } }`, parent)} }`;
+  seen.length = 0;
+  const { body } = await client.post('/graphql', { query });
+  expect(body.errors, query).toBeUndefined();
+  const found = JSON.stringify(body.data).matchAll(/"cursor":"([^"]+)"/g);
+  return { cursors: [...found].map(([, cursor]) => cursor ?? ''), blocks: total(seen) };
+}
+
+/** Pages of this list for which PostgreSQL read too much. */
+async function excesses(client: Client, list: List, parent: Parent, most = BESIDE): Promise<Record<string, string>> {
+  const found: Record<string, string> = {};
+  for (const order of ordersOf(list)) {
+    const { cursors } = await ask(client, list, parent, order, { first: FEW });
+    for (const page of pagesOf(cursors)) {
+      const { cursors: rows, blocks } = await ask(client, list, parent, order, page);
+      if (blocks > most + PER_ROW * rows.length) {
+        found[`${JSON.stringify(page)} ${order}`] = `${blocks} pages for ${rows.length} rows`;
+      }
+    }
+  }
+  return found;
+}
+
+describe.each(Object.entries(ofParents))('%s', (_, list) => {
+  test.each(['small', 'before'] as const)('end with their rows: %s', async (parent) => {
+    expect(await excesses(clients[large] as Client, list, parent)).toEqual({});
+  });
+});
+
+describe.each(Object.entries(ofCompany))('%s', (_, list) => {
+  test.each(Object.keys(companies))('of the company %s end with their rows', async (company) => {
+    expect(await excesses(clients[company] as Client, list, 'small')).toEqual({});
+  });
+});
+
+describe.each(Object.entries(filters))('vehicles with %s', (_, filter) => {
+  const all: List = { field: 'vehicles', filter: () => filter, orders: vehicleSortOrders };
+  test('of a company end with their rows', async () => {
+    expect(await excesses(clients[large] as Client, all, 'small', BESIDE_FILTER)).toEqual({});
+  });
+  test.each(['small', 'before'] as const)('of a fleet end with their rows: %s', async (parent) => {
+    expect(await excesses(clients[large] as Client, { ...all, around: ofFleet }, parent, BESIDE_FILTER)).toEqual({});
+  });
+});
+
+test('vehicles of several fleets end with their rows', async () => {
+  seen.length = 0;
+  const query = '{ fleets(first: 20) { nodes { vehicles(first: 101) { nodes { vin } } } } }';
+  const { body } = await (clients['m-tiny'] as Client).post('/graphql', { query });
+  expect(body.data.fleets.nodes.flatMap(({ vehicles }: { vehicles: { nodes: [] } }) => vehicles.nodes)).toHaveLength(
+    FEW,
+  );
+  expect(total(seen)).toBeLessThan(BESIDE + PER_ROW * FEW);
+});
