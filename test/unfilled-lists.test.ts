@@ -76,7 +76,7 @@ beforeAll(async () => {
   }
   await gateway.execute(recount);
   for (const table of tables) await gateway.execute(`vacuum analyze ${table}`);
-}, 120_000);
+});
 
 /** Pages of tables and indexes for each row of the answer: of its table, of its fleet, and of what it refers to. */
 const PER_ROW = 12;

@@ -26,7 +26,7 @@ const fleets = {
   small: '01980000-0000-7000-8000-000000000005',
 };
 /** A company whose vehicles are all of one fleet, among many of others. */
-const other = 'other-001';
+const other = { company: 'other-001', fleet: '01980000-0000-7000-8000-000000000006' };
 const first = '2026-01-01T00:00:00Z';
 
 /** `n` numbers rows in the order of storage; `k` numbers those of the large company in no order. */
@@ -39,7 +39,7 @@ const STEP = 20_000;
 const vehicles = (from: number) => `
   insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, status, reason, verified_at)
     select ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, company,
-      case when not big then md5(company)::uuid when k < ${LARGE} then '${fleets.large}'
+      case when company = '${other.company}' then '${other.fleet}' when not big then md5(company)::uuid when k < ${LARGE} then '${fleets.large}'
         when k < ${LARGE} + 1000 then '${fleets.middle}' when k = ${LARGE} + 1000 then '${fleets.single}'
         when k <= ${LARGE} + 1000 + ${SMALL} then '${fleets.small}'
         else '${fleets.rest}' end::uuid,
@@ -64,7 +64,7 @@ const fill = [
   `insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
     select id::uuid, 'big', 'Fleet', 'Here', 'a@example.com', 'DE1', now(), now()
       from unnest(array['${Object.values(fleets).join(`', '`)}']) id
-    union all select md5(company)::uuid, company, 'Fleet', 'Here', 'a@example.com', 'DE1', now(), now()
+    union all select case company when '${other.company}' then '${other.fleet}' else md5(company) end::uuid, company, 'Fleet', 'Here', 'a@example.com', 'DE1', now(), now()
       from company where company <> 'big'`,
   ...Array.from({ length: VEHICLES / STEP }, (_, at) => vehicles(at * STEP)),
   recount,
@@ -73,15 +73,12 @@ const fill = [
 
 let acme: Client;
 let small: Client;
-let otherFleet = '';
 beforeAll(async () => {
   acme = await gateway.as('big');
-  small = await gateway.as(other);
+  small = await gateway.as(other.company);
   for (const statement of fill) await gateway.execute(statement);
   await gateway.execute('vacuum analyze vehicle');
   for (const table of ['fleet', 'company', 'vehicle_tally']) await gateway.execute(`analyze ${table}`);
-  const [row] = await gateway.execute<{ id: string }>(`select id from fleet where company = '${other}'`);
-  otherFleet = row?.id ?? '';
 }, 120_000);
 
 const blocks = (plan: Plan) => (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0);
@@ -124,7 +121,9 @@ function judge(found: Excesses, what: string, look: Look, most: number, pages = 
 
 /** Notes the list if it read much more than it returned, filled or not; `sought` rows may be looked up beside. */
 function judgeList(found: Excesses, what: string, look: Look, sought: number): void {
-  judge(found, what, look, 5 * look.returned + SPARE + sought, 10 * look.returned + 250 + sought * BLOCKS);
+  // A filtered list has no row at the cursor of a deep page, which may be far from all.
+  const pages = what.startsWith('deep') ? undefined : 10 * look.returned + 250 + sought * BLOCKS;
+  judge(found, what, look, 5 * look.returned + SPARE + sought, pages);
 }
 
 const orders = Object.keys(vehicleSortOrders).flatMap((field) =>
@@ -270,7 +269,7 @@ describe('untidy lists', () => {
   test.each(orders)('of a small company with one fleet are read to their end: $direction $field', async (order) => {
     const found: Excesses = {};
     for (const sizes of [{ first: PAGE }, { last: PAGE }, { first: 1000 }, { last: 1000 }]) {
-      for (const [list, fleet] of [[ofCompany], [ofFleet, otherFleet]] as const) {
+      for (const [list, fleet] of [[ofCompany], [ofFleet, other.fleet]] as const) {
         const ask = () => askGraphql(list, 'VehicleFilter', { fleet, orderBy: order, ...sizes }, small);
         judgeList(found, `${JSON.stringify(sizes)} of ${fleet}`, await lookedAt(ask), 0);
       }

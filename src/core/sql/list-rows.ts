@@ -89,14 +89,14 @@ export function firstRowsSql(list: ListSelection, values: string, { bounds, back
   const isFar = ({ operator }: RangeEnd) => operator.startsWith(backward ? '>' : '<');
   const near = bounds.filter((one) => !isFar(one));
   const range = rangeSql(sort, prefix, near, backward);
-  const order = orderBySql(sort, sort.columns, backward, prefix);
-  const where = allOf([...range, ...conditionsOf(list)]);
+  const order = orderBySql(sort, [...range.before, ...sort.columns], backward);
+  const where = allOf([...range.conditions, ...conditionsOf(list)]);
   const inOrder = (what: string, also = '') =>
     `select ${what} from ${fromClause({ ...of, lookups: {} }, what + where)} where ${also}${where} order by ${order} limit ${limit}`;
   const [alias = ''] = of.id.split('.');
   const soughtOrInOrder = (key: IndexKey) => {
     const few = `(select count(*) from few) <= ${SOUGHT_MOST}`;
-    const sought = `select ${alias}.* from few ${alias} where ${few} and ${allOf(range)} order by ${order} limit ${limit}`;
+    const sought = `select ${alias}.* from few ${alias} where ${few} and ${allOf(range.conditions)} order by ${order} limit ${limit}`;
     return `with few as materialized (${soughtRows(list, key, SOUGHT_MOST + 1)})
       select * from ((${sought}) union all (${inOrder(`${alias}.*`, `not ${few} and `)})) ${alias} order by ${order} limit ${limit}`;
   };
@@ -177,10 +177,11 @@ function rowsOfKey(list: ListSelection, key: IndexKey, limit: number): string {
   const ofIndex = used.flatMap(({ where = [], least: [name = ''] = [] }) =>
     [where].flat().map((one) => one.replaceAll('?', list.param(name))),
   );
+  const range = rangeSql(ofKey, equal, [], false);
   const where = sort.unindexed
     ? [...equalitiesSql(before), ...conditionsOf(list)]
-    : [...rangeSql(ofKey, equal, [], false), ...ofIndex, ...conditionsOf(list, said)];
-  const order = sort.unindexed ? '' : `order by ${orderBySql(ofKey, ofKey.columns, false, equal)}`;
+    : [...range.conditions, ...ofIndex, ...conditionsOf(list, said)];
+  const order = sort.unindexed ? '' : `order by ${orderBySql(ofKey, [...range.before, ...ofKey.columns], false)}`;
   const each = sort.unindexed ? [] : used.flatMap((_, at) => ends[at]?.each ?? []);
   const rows = `select ${alias}.* from ${of.table} where ${allOf(where)} ${order} limit ${limit}`;
   const from = [...(isUnder ? [] : [parents.from]), ...each];

@@ -178,28 +178,26 @@ const endsSql = ({ columns }: IndexOrder, before: EqualColumns, ends: readonly R
 export const boundsSql = (sort: IndexOrder, bounds: readonly RangeEnd[]) => endsSql(sort, [], turned(sort, bounds));
 
 /**
- * The conditions for the rows of a list that are read from this position on. Where an index has the order after the
- * prefix's columns, they are one range of it. Its form leaves the planner no other index, and every version reads no
- * further than to the range's end (docs/decisions/lists.md).
+ * The rows of a list that are read from this position on: their conditions, and the columns that their order has before
+ * the sorted ones. Where an index has the order after the prefix's columns, the rows are one range of it. Its form leaves
+ * the planner no other index, and every version reads no further than to the range's end (docs/decisions/lists.md).
  */
 export function rangeSql(sort: IndexOrder, prefix: EqualColumns, from: readonly RangeEnd[], backward: boolean) {
   const { descending, unindexed, part = [] } = sort;
   const inside = [...turned(sort, from), ...part];
-  if (unindexed) return [...equalitiesSql(prefix), ...endsSql(sort, [], inside)];
+  const whole = [...equalitiesSql(prefix), ...endsSql(sort, [], inside)];
+  if (unindexed) return { conditions: whole, before: [] };
   const isOpen = (sign: string) => !inside.some(({ operator }) => operator.startsWith(sign));
   const isBackward = descending !== backward;
-  if (isOpen(isBackward ? '>' : '<')) {
-    const last = prefix.slice(-1);
-    const open = ['>', '<'].filter(isOpen).map((sign) => compareSql(`${sign}=`, last));
-    return [...equalitiesSql(prefix.slice(0, -1)), ...endsSql(sort, last, inside), ...open];
-  }
-  // Of indexes that seem equally good, the first comparison, always true, is dearer where it is no index's condition.
-  return [compareSql('>=', prefix.toReversed()), ...equalitiesSql(prefix), ...endsSql(sort, [], inside)];
+  // Of indexes that seem equally good, this comparison, always true, is dearer where it is no index's condition.
+  if (!isOpen(isBackward ? '>' : '<'))
+    return { conditions: [compareSql('>=', prefix.toReversed()), ...whole], before: [] };
+  const last = prefix.slice(-1);
+  const open = ['>', '<'].filter(isOpen).map((sign) => compareSql(`${sign}=`, last));
+  const conditions = [...equalitiesSql(prefix.slice(0, -1)), ...endsSql(sort, last, inside), ...open];
+  return { conditions, before: last.map(([column]) => column) };
 }
 
-/** The `order by` clause for these columns, after the prefix where the index has it. */
-export function orderBySql(sort: IndexOrder, columns: readonly string[], backward: boolean, prefix: EqualColumns = []) {
-  const before = sort.unindexed ? [] : prefix.map(([column]) => column);
-  const direction = sort.descending === backward ? '' : ' desc';
-  return [...before, ...columns].map((column) => column + direction).join(', ');
-}
+/** The `order by` clause for these columns, of which the list's direction is that of all. */
+export const orderBySql = ({ descending }: IndexOrder, columns: readonly string[], backward: boolean) =>
+  columns.map((column) => column + (descending === backward ? '' : ' desc')).join(', ');
