@@ -103,6 +103,7 @@ export const settings = z.object({
   EVENTS_KEEP_DAYS: whole(1, 36_500).default(400),
   IMPORTS_KEEP_DAYS: whole(1, 36_500).default(90),
   WEBHOOK_LOOPBACK: onOff.optional(),
+  SANDBOX: onOff.optional(),
   PROVIDER_CONCURRENCY: whole(1, 1000).default(16),
   PROVIDER_TIMEOUT_SECONDS: whole(1, 300).default(30),
   WORKERS: onOff.default(true),
@@ -193,6 +194,8 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     ...data,
     /** Lines for people at a terminal, JSON for programs. */
     LOG_FORMAT: data.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
+    /** What it invents must not be taken for real where real vehicles are. */
+    SANDBOX: data.SANDBOX ?? !data.DATABASE_URL,
     CONSOLE: data.CONSOLE ?? developmentIdentity,
     /** Webhooks may go to this machine itself, and there over plain http: for trying them out. */
     WEBHOOK_LOOPBACK: data.WEBHOOK_LOOPBACK ?? developmentIdentity,

@@ -71,7 +71,9 @@ async function main(): Promise<void> {
   });
   const open = () => contextOf(services, 'job', null);
   const runner = config.WORKERS ? startRunner({ open, changes, log, activity: activityOf(server) }) : null;
-  for (const warning of [...authenticator.warnings, ...warningsOf(config)]) log.warn(warning);
+  const providers = manufacturers.state().map(({ id }) => id);
+  log.info({ providers }, 'these providers answer about vehicles');
+  for (const warning of [...authenticator.warnings, ...warningsOf(config, providers)]) log.warn(warning);
 
   stop = async (reason, graceMs) => {
     if (ending.signal.aborted) return;
@@ -110,12 +112,16 @@ function giveBackAfterStart(): void {
   }, STARTED_MS).unref();
 }
 
-function warningsOf({ DATABASE_URL, AUTH_ISSUER, HIGH_MOBILITY_CLIENT_ID, MERCEDES_CLIENT_ID }: Config): string[] {
+function warningsOf({ DATABASE_URL, AUTH_ISSUER, SANDBOX }: Config, providers: readonly string[]): string[] {
   const own = AUTH_ISSUER && !DATABASE_URL;
-  const invented = (AUTH_ISSUER || DATABASE_URL) && !HIGH_MOBILITY_CLIENT_ID && !MERCEDES_CLIENT_ID;
+  const invented = (AUTH_ISSUER || DATABASE_URL) && providers.includes('sandbox');
   return [
     ...(own ? ['DATABASE_URL is not set: what is stored is in DATA_DIR, and other processes do not see it.'] : []),
     ...(invented ? ['No provider is set: the sandbox answers about vehicles, and its answers are invented.'] : []),
+    ...(providers.length === 0
+      ? ['No provider is set (HIGH_MOBILITY_…, MERCEDES_…): every vehicle is UNSUPPORTED until one is.']
+      : []),
+    ...(SANDBOX && DATABASE_URL && !invented ? ['SANDBOX=on changes nothing, since a provider is set.'] : []),
   ];
 }
 

@@ -35,6 +35,7 @@ CREATE INDEX vehicle_by_vin ON public.vehicle USING btree (company, fleet_id, vi
 CREATE INDEX vehicle_by_vin_end ON public.vehicle USING btree (company, fleet_id, reverse(vin))
 CREATE INDEX vehicle_due_by_company ON public.vehicle USING btree (company, due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX vehicle_of_fleet_by_verified ON public.vehicle USING btree (company, fleet_id, COALESCE(verified_at, 'infinity'::timestamp with time zone), id)
+CREATE INDEX vehicle_of_sandbox ON public.vehicle USING btree (company, id) WHERE (provider = 'sandbox'::text)
 CREATE INDEX vehicle_tally_by_fleet ON public.vehicle_tally USING btree (company, fleet_id, status) INCLUDE (delta)
 CREATE INDEX webhook_due ON public.webhook USING btree (due_at) WHERE (due_at IS NOT NULL)
 CREATE UNIQUE INDEX activity_pkey ON public.activity USING btree (company, hour, fleet_id, type) -- constraint

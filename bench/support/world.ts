@@ -43,7 +43,7 @@ export async function openWorld({ postgres, server: overrides = {} }: WorldOptio
   const folder = mkdtempSync(join(tmpdir(), 'fleet-gateway-bench-'));
   const url = server?.url ?? '';
   const identity = { AUTH_ISSUER: issuer.issuer, AUTH_AUDIENCE: issuer.audience, CONTRACTS_AUTH: 'required' };
-  const settings = { DATA_DIR: folder, ...(server && { DATABASE_URL: url, ...identity }) };
+  const settings = { DATA_DIR: folder, ...(server && { DATABASE_URL: url, SANDBOX: 'on', ...identity }) };
   const started: ServerProcess[] = [];
   const tokens = new Map<string, string>();
   // Ends the processes of a bench that is interrupted.

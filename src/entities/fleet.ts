@@ -58,6 +58,8 @@ export const Vehicle = defineEntity({
       expression: `create index vehicle_of_fleet_by_verified on vehicle (company, fleet_id, coalesce(verified_at, 'infinity'::timestamptz), id)`,
     },
     { name: 'vehicle_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
+    // Invented answers, which a real provider gives again.
+    { name: 'vehicle_of_sandbox', properties: ['company', 'id'], where: `provider = 'sandbox'::text` },
   ],
   properties: {
     company: p.text().primary(),
@@ -86,6 +88,8 @@ export const Vehicle = defineEntity({
     claimedBy: p.uuid().nullable(),
     /** For support. */
     rawAnswer: json<unknown>().nullable(),
+    /** The provider whose answer it is; null where none answered, and for answers from before 27 November 2026. */
+    provider: p.text().nullable(),
   },
 });
 

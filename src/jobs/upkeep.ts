@@ -3,11 +3,13 @@ import { failAbandonedImports, trimImports } from '../core/imports/run.ts';
 import { deleteFleetStep, findFleetsInDeletion } from '../core/operations/delete-fleets.ts';
 import { deleteExpiredAnswers, deleteOldRateLimitUse, sumUpTallies, trimEvents } from '../core/operations/upkeep.ts';
 import { refreshStatistics } from '../core/statistics.ts';
+import { reaskInvented, reaskUnsupported } from '../core/vehicles/reask.ts';
 import { trimDeliveries } from '../core/webhooks/trim-deliveries.ts';
 import { inTurns, type Job, type Tools } from './job.ts';
 
 /** Each gives whether more is left to do. */
 const steps: readonly ((ctx: Context) => Promise<unknown>)[] = [
+  reaskInvented,
   failAbandonedImports,
   deleteOldRateLimitUse,
   deleteExpiredAnswers,
@@ -17,19 +19,18 @@ const steps: readonly ((ctx: Context) => Promise<unknown>)[] = [
   (ctx) => refreshStatistics(ctx),
 ];
 
-/** Ends uploads whose process has ended, keeps statistics and tallies, and deletes what is past its time. */
+/** Ends uploads whose process has ended, keeps statistics and tallies, and deletes what is past its time; reask.ts has the rest. */
 export function upkeep({ open, withBackoff, onError }: Tools): Job {
-  let allSummedUpAt = Number.NEGATIVE_INFINITY;
-  /** At the start and each hour all companies, since a minute without upkeep, or with many events, leaves some out. */
-  function sumUp(ctx: Context) {
-    const all = performance.now() - allSummedUpAt > 3_600_000;
-    if (all) allSummedUpAt = performance.now();
-    return sumUpTallies(ctx, { all });
-  }
+  let wholeAt = Number.NEGATIVE_INFINITY;
   return {
     async run(signal) {
       const ctx = open();
-      for (let left = [sumUp, ...steps]; left.length > 0; ) {
+      // At the start and each hour all companies, since a minute without upkeep, or with many events, leaves some out.
+      const all = performance.now() - wholeAt > 3_600_000;
+      if (all) wholeAt = performance.now();
+      const sumUp = () => sumUpTallies(ctx, { all });
+      // After a start, others may still add vehicles by earlier settings.
+      for (let left = [...(all ? [reaskUnsupported] : []), sumUp, ...steps]; left.length > 0; ) {
         const more: typeof left = [];
         for (const step of left) {
           // The other steps do not depend on one that fails.

@@ -2,12 +2,12 @@ import type { Config } from '../config.ts';
 import { highMobilityEligibilityBrands } from './brands.ts';
 import { HighMobility } from './high-mobility.ts';
 import { Mercedes } from './mercedes.ts';
-import type { Provider } from './provider.ts';
+import { type Provider, SANDBOX } from './provider.ts';
 import { type Manufacturers, manufacturersOf } from './registry.ts';
 import { openSandbox, sandboxBrands } from './sandbox.ts';
 import type { Refusal } from './upstream.ts';
 
-/** The providers that the settings name; without any, the sandbox, on a port of its own of this machine. */
+/** The providers that the settings name; without any, the sandbox, on a port of its own of this machine, unless it is off. */
 export async function openManufacturers(
   config: Config,
   clock = () => Date.now(),
@@ -38,9 +38,9 @@ export async function openManufacturers(
       }),
     );
   }
-  if (providers.length > 0) return manufacturersOf(providers);
+  if (providers.length > 0 || !config.SANDBOX) return manufacturersOf(providers);
   const sandbox = await openSandbox();
   // Slow answers take 10 s of a place each: there are enough places for the others not to notice.
-  const client = new HighMobility({ ...common, ...sandbox, id: 'sandbox', brands: sandboxBrands, concurrency: 256 });
+  const client = new HighMobility({ ...common, ...sandbox, id: SANDBOX, brands: sandboxBrands, concurrency: 256 });
   return manufacturersOf([client], () => sandbox.close());
 }

@@ -40,14 +40,14 @@ export function operation<Taken>({ media, bars, takes, refuses, answers, ...row 
     const { success, data, error } = takes.safeParse({ ...named, body: bodyOf(asked, media) });
     return success ? answers(data) : refuses(error.issues);
   }
-  return { ...row, answer };
+  return { ...row, pattern: new URLPattern({ pathname: row.path }), answer };
 }
 
 /** The operation that a request names, and its answer; no document says how other paths and methods are answered. */
 export function findOperation(operations: readonly Operation[], asked: Asked) {
   const { pathname, searchParams } = new URL(asked.url, 'http://localhost');
   const ofPath = operations.flatMap((one) => {
-    const params = new URLPattern({ pathname: one.path }).exec({ pathname })?.pathname.groups;
+    const params = one.pattern.exec({ pathname })?.pathname.groups;
     return params ? [{ one, params }] : [];
   });
   const found = ofPath.find(({ one }) => one.method === asked.method);

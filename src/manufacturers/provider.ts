@@ -90,6 +90,9 @@ export interface Asker {
   deadline: number;
 }
 
+/** The id of the provider whose answers are invented. */
+export const SANDBOX = 'sandbox';
+
 /** Knows whether vehicles may join the connected-data program of their manufacturer. `verify` never throws: it answers. */
 export interface Provider {
   readonly id: string;

@@ -11,6 +11,7 @@ import {
   reason,
   unknowns,
 } from './provider.ts';
+import { Slots } from './slots.ts';
 
 /** An answer that holds until the next question. `reason` is null only where the vehicle is eligible. */
 type Verified = Omit<Answered, 'outcome' | 'eligible'> & {
@@ -19,6 +20,8 @@ type Verified = Omit<Answered, 'outcome' | 'eligible'> & {
   manufacturer: string | null;
   /** Whether a provider answered; without one the vehicle is UNSUPPORTED. */
   asked: boolean;
+  /** The one whose answer it is. */
+  provider?: string;
 };
 
 export type Verification = Verified | (Omit<NoAnswer, 'outcome'> & { status: 'PENDING' });
@@ -46,7 +49,7 @@ export function manufacturersOf(providers: readonly Provider[], onClose = async 
       if (!provider) continue;
       const answer = await ask(provider, vin, id, asker);
       if (answer.outcome !== 'NO_ANSWER' || answer.asked) asked.get(provider)?.add();
-      if (answer.outcome !== 'BRAND_REFUSED') return verification(answer, id);
+      if (answer.outcome !== 'BRAND_REFUSED') return verification(answer, id, provider.id);
       rejections.push(answer.raw);
     }
     const [manufacturer = null] = candidates;
@@ -56,6 +59,8 @@ export function manufacturersOf(providers: readonly Provider[], onClose = async 
 
   return {
     supported: [...byBrand.keys()],
+    /** The makers, and the beginnings of VINs, that may be of a brand with a provider. */
+    servable: servableBy(byBrand),
     list: () => [...all],
     supports: (vin: string) => candidateBrands(vin).some((id) => byBrand.has(id)),
     /** The likeliest brand, or null when the VIN's maker is unknown. */
@@ -71,6 +76,11 @@ export function manufacturersOf(providers: readonly Provider[], onClose = async 
       await onClose();
     },
   };
+}
+
+function servableBy(byBrand: ReadonlyMap<BrandId, Provider>) {
+  const rows = wmiTable.filter((row) => row.brands.some((id) => byBrand.has(id)));
+  return { makers: [...new Set(rows.flatMap((row) => row.brands.slice(0, 1)))], wmis: rows.map((row) => row.wmi) };
 }
 
 const SECONDS = 60;
@@ -131,17 +141,24 @@ const brandsRejected = reason(
   'The provider does not answer for the brands this VIN may be of.',
 );
 
-function verification(answer: Exclude<ProviderAnswer, { outcome: 'BRAND_REFUSED' }>, brand: BrandId): Verification {
+function verification(
+  answer: Exclude<ProviderAnswer, { outcome: 'BRAND_REFUSED' }>,
+  manufacturer: BrandId,
+  provider: string,
+): Verification {
   if (answer.outcome === 'NO_ANSWER') {
     const { outcome: _, ...unanswered } = answer;
     return { ...unanswered, status: 'PENDING' };
   }
   if (answer.outcome === 'FAILED') {
-    return { ...unknowns, status: 'FAILED', manufacturer: brand, reason: answer.reason, raw: answer.raw, asked: true };
+    const { reason, raw } = answer;
+    return { ...unknowns, status: 'FAILED', manufacturer, reason, raw, asked: true, provider };
   }
   const { outcome: _, eligible, ...answered } = answer;
-  return { ...answered, status: eligible ? 'ELIGIBLE' : 'INELIGIBLE', manufacturer: brand, asked: true };
+  return { ...answered, status: eligible ? 'ELIGIBLE' : 'INELIGIBLE', manufacturer, asked: true, provider };
 }
+
+const NOBODYS_PLACES = 16;
 
 /** For each provider, its free places and the brands whose vehicles to claim. Brands here are the likeliest of their VINs. */
 function channelsOf(providers: readonly Provider[], byBrand: ReadonlyMap<BrandId, Provider>) {
@@ -154,6 +171,8 @@ function channelsOf(providers: readonly Provider[], byBrand: ReadonlyMap<BrandId
     }),
   );
   const providerOf = (id: BrandId) => byBrand.get(askedFirst.get(id) ?? id);
+  // Vehicles that nobody can be asked about are looked at all the same when they come due.
+  if (providers.length === 0) return [{ capacity: new Slots(NOBODYS_PLACES), elsewhere: [], holds: () => [] }];
   return providers.map((provider) => ({
     capacity: provider.capacity,
     /** Brands of vehicles that other providers answer for. */

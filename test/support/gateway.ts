@@ -150,6 +150,7 @@ const bareEnv = ({ PATH, HOME }: NodeJS.ProcessEnv) => ({
   HOME,
   PORT: '0',
   LOG_LEVEL: 'warn',
+  SANDBOX: 'on',
   // Each test file starts several gateways; compiled code is cached.
   NODE_COMPILE_CACHE: join(inject('database').folder, 'compile-cache'),
 });

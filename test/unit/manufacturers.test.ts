@@ -61,6 +61,27 @@ describe('Manufacturers: providers of brands', () => {
     ]);
   });
 
+  test('with a database server the sandbox is on only if it is chosen, and never beside a provider', async () => {
+    const server = {
+      ...{ DATABASE_URL: 'postgresql://127.0.0.1/fleets', AUTH_ISSUER: 'https://id.example.com' },
+      CONTRACTS_AUTH: 'required',
+    };
+    const providers = async (settings: Record<string, string>) => {
+      await open(settings);
+      return manufacturers.state().map(({ id }) => id);
+    };
+    expect(await providers(server)).toEqual([]);
+    expect(manufacturers.list().filter((one) => one.supported)).toEqual([]);
+    expect(await manufacturers.verify(OPEL)).toMatchObject({
+      status: 'UNSUPPORTED',
+      reason: { code: 'MANUFACTURER_NOT_SUPPORTED', actor: 'OPERATOR' },
+      asked: false,
+    });
+    expect(await providers({ ...server, SANDBOX: 'on' })).toEqual(['sandbox']);
+    expect(await providers({ SANDBOX: 'off' })).toEqual([]);
+    expect(await providers({ ...server, ...highMobility(), SANDBOX: 'on' })).toEqual(['high-mobility']);
+  });
+
   test('High Mobility serves its own brands', () => {
     const served = manufacturers.list().filter((one) => one.provider === 'high-mobility');
     expect(served.map((one) => one.id)).toEqual([...highMobilityEligibilityBrands]);

@@ -88,12 +88,13 @@ interface FactRow {
   asked: boolean;
   retryAfter: number | null;
   manufacturer: string | null;
+  provider: string | null;
   dataDelivery: DataDelivery[];
   connectivityStatus: ConnectivityStatus | null;
   primaryUserAssigned: boolean | null;
 }
 const factColumns = `id uuid, until timestamptz, status text, reason jsonb, raw jsonb, asked boolean, "retryAfter" real,
-  manufacturer text, "dataDelivery" text[], "connectivityStatus" text, "primaryUserAssigned" boolean`;
+  manufacturer text, provider text, "dataDelivery" text[], "connectivityStatus" text, "primaryUserAssigned" boolean`;
 
 interface Facts {
   company: string;
@@ -151,6 +152,7 @@ function answered(q: QueryCreator<WithClaims>, p: Facts) {
       status: of.ref('fact.status'),
       reason: of.ref('fact.reason'),
       raw_answer: of.ref('fact.raw'),
+      provider: of.ref('fact.provider'),
       manufacturer: of.fn.coalesce('fact.manufacturer', 'v.manufacturer'),
       data_delivery: of.ref('fact.dataDelivery'),
       connectivity_status: of.ref('fact.connectivityStatus'),

@@ -73,7 +73,7 @@ const forOperators: Address[] = [
 ];
 
 const providersOf = (manufacturers: HttpServices['manufacturers']): string =>
-  [...new Set(manufacturers.list().flatMap(({ provider }) => provider ?? []))].join(', ');
+  [...new Set(manufacturers.list().flatMap(({ provider }) => provider ?? []))].join(', ') || 'none';
 
 /** The page at `/`: what is running, and where everything is; with a token, commands that work. */
 export function home(services: HttpServices, base: string, token: string | undefined): string {
