@@ -81,6 +81,21 @@ describe('the process', () => {
     await gateway.stop();
   });
 
+  test('the log names the providers, and what it means if there is none or if they are invented', async () => {
+    const logged = async (settings: NodeJS.ProcessEnv, line: string) => {
+      const gateway = await spawnGateway({ ...env, LOG_LEVEL: 'info', ...settings }, identity);
+      await expect.poll(gateway.output).toContain('these providers answer about vehicles');
+      await expect.poll(gateway.output).toContain(line);
+      await gateway.stop();
+    };
+    await logged({ SANDBOX: 'off' }, 'every vehicle is UNSUPPORTED until one is');
+    // An unset SANDBOX: off on a server, on in development.
+    await logged({ SANDBOX: '' }, kind === 'postgresql' ? '"providers":[]' : '"providers":["sandbox"]');
+    const upstream = await UpstreamServer.start();
+    await logged({ ...askingAt(upstream) }, '"providers":["high-mobility"]');
+    await upstream.close();
+  });
+
   test('SIGTERM ends the process at once if it is idle', async () => {
     const gateway = await spawnGateway(env, identity);
     const start = performance.now();
