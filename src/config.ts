@@ -26,6 +26,14 @@ const proxy = z
 const origin = z
   .string()
   .refine((value) => URL.parse(value)?.origin === value, 'must have origins such as https://app.example.com');
+/** A pack with the numbers of its services. */
+const pack = z
+  .string()
+  .regex(/^[^:]+:\w+(\+\w+)*$/, 'must have packs such as basic:1001+1002')
+  .transform((value): [string, string[]] => {
+    const [name = '', services = ''] = value.split(':');
+    return [name.trim(), services.split('+')];
+  });
 /** The manifest of Relay's compiler and of graphql-codegen's client preset: texts by hash or id. */
 const texts = z.record(z.string(), z.string());
 /** The manifest of Apollo's generate-persisted-query-manifest. */
@@ -77,6 +85,7 @@ export const settings = z.object({
   AUTH_SCOPES: onOff.default(false),
   CONTRACTS_AUTH: oneOf(['open', 'required']).default('open'),
   PACKS: list.default([]),
+  CONTRACTS_ACTIVATION: onOff.optional(),
   LIMIT_VINS: whole(1).default(10_000),
   LIMIT_FILE_BYTES: whole(1).default(256 * 1024 * 1024),
   LIMIT_FILE_SECONDS: whole(1).default(60),
@@ -97,6 +106,10 @@ export const settings = z.object({
   MERCEDES_TOKEN_URL: url.optional(),
   MERCEDES_CLIENT_ID: z.string().min(1).optional(),
   MERCEDES_CLIENT_SECRET: z.string().min(1).optional(),
+  MERCEDES_PACKS: list
+    .pipe(z.array(pack))
+    .transform(Object.fromEntries<string[]>)
+    .default({}),
   RECHECK_ELIGIBLE_DAYS: whole(1, 3650).default(30),
   RECHECK_INELIGIBLE_DAYS: whole(1, 3650).default(7),
   RECHECK_FAILED_DAYS: whole(1, 3650).default(1),
@@ -190,12 +203,15 @@ export function readConfig(env: NodeJS.ProcessEnv) {
   const data = readSettings(env, settings, missing);
   /** Without a database and an issuer, the gateway issues its own tokens. */
   const developmentIdentity = !data.DATABASE_URL && !data.AUTH_ISSUER;
+  /** What it invents must not be taken for real where real vehicles are. */
+  const SANDBOX = data.SANDBOX ?? !data.DATABASE_URL;
   return {
     ...data,
     /** Lines for people at a terminal, JSON for programs. */
     LOG_FORMAT: data.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
-    /** What it invents must not be taken for real where real vehicles are. */
-    SANDBOX: data.SANDBOX ?? !data.DATABASE_URL,
+    SANDBOX,
+    /** It costs money, except in the sandbox. */
+    CONTRACTS_ACTIVATION: data.CONTRACTS_ACTIVATION ?? (SANDBOX && !data.HIGH_MOBILITY_URL && !data.MERCEDES_URL),
     CONSOLE: data.CONSOLE ?? developmentIdentity,
     /** Webhooks may go to this machine itself, and there over plain http: for trying them out. */
     WEBHOOK_LOOPBACK: data.WEBHOOK_LOOPBACK ?? developmentIdentity,

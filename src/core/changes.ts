@@ -26,7 +26,16 @@ const providerReport = z.object({
 export type ProviderReport = z.output<typeof providerReport>;
 
 /** Kinds of rows that come due; jobs/runner.ts has a job for each. */
-export const dueKinds = ['vehicle', 'event', 'delivery', 'webhook', 'fleet', 'upkeep', 'provider'] as const;
+export const dueKinds = [
+  'vehicle',
+  'activation',
+  'event',
+  'delivery',
+  'webhook',
+  'fleet',
+  'upkeep',
+  'provider',
+] as const;
 export type DueKind = (typeof dueKinds)[number];
 
 /** News between processes, by the channels of the database. */
@@ -41,7 +50,11 @@ interface Events extends News {
   /** News may be lost after a gap of the connection: listeners read the state again. */
   missed: [];
   /** Outcomes of this process's work, for its own metrics. */
-  outcome: [of: 'verification' | 'delivery' | 'import' | 'row' | 'operation' | 'job', outcome: string, count: number];
+  outcome: [
+    of: 'verification' | 'activation' | 'delivery' | 'import' | 'row' | 'operation' | 'job',
+    outcome: string,
+    count: number,
+  ];
 }
 
 /** The news of a notification; null for that of another version, or of another program in the same database. */

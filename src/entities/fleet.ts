@@ -30,6 +30,7 @@ export const dataDeliveries = ['PULL', 'PUSH'] as const;
 export const connectivityStatuses = ['ACTIVATED', 'DEACTIVATED', 'UNKNOWN'] as const;
 /** The one who must act for a verification to succeed. */
 export const actors = ['CUSTOMER', 'MANUFACTURER', 'OPERATOR'] as const;
+export type StoredReason = { code: string; message: string; actor: (typeof actors)[number]; retryable: boolean };
 
 export const Vehicle = defineEntity({
   name: 'Vehicle',
@@ -77,7 +78,7 @@ export const Vehicle = defineEntity({
     connectivityStatus: p.enum(connectivityStatuses).nullable(),
     primaryUserAssigned: p.boolean().nullable(),
     /** Why the status is what it is, or why the last attempt gave no answer. */
-    reason: json<{ code: string; message: string; actor: (typeof actors)[number]; retryable: boolean }>().nullable(),
+    reason: json<StoredReason>().nullable(),
     /** Questions for the present answer. */
     attempts: p.integer().default(0),
     /** Consecutive questions without an answer. */
@@ -108,6 +109,10 @@ export const VehicleTally = defineEntity({
   },
 });
 
+export const contractActivations = [
+  ...(['OFF', 'PENDING', 'ACTIVE', 'REJECTED', 'FAILED', 'ENDING', 'ENDED', 'UNSUPPORTED'] as const),
+] as const;
+
 /** A vehicle's place in a manufacturer program: a pack for the period [startsAt, endsAt). */
 export const Contract = defineEntity({
   name: 'Contract',
@@ -122,6 +127,7 @@ export const Contract = defineEntity({
     { name: 'contract_of_fleet_by_start', properties: ['company', 'fleetId', 'startsAt', 'id'] },
     { name: 'contract_by_end', properties: ['company', 'endsAt', 'id'] },
     { name: 'contract_of_fleet_by_end', properties: ['company', 'fleetId', 'endsAt', 'id'] },
+    { name: 'contract_by_activation', properties: ['company', 'activation', 'id'] },
     { name: 'contract_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
   ],
   checks: [
@@ -148,5 +154,12 @@ export const Contract = defineEntity({
     createdAt: time(),
     /** When its next event comes due: its start, then its end, then never. */
     dueAt: time().nullable(),
+    /** The state at the manufacturer; before the start and after the end, the clock counts, too (core/contracts/activation.ts). */
+    activation: p.enum(contractActivations).default('OFF'),
+    activationReason: json<StoredReason>().nullable(),
+    activationChangedAt: time().nullable(),
+    /** The provider that carries it out, and the programs that its pack needs there, from its start on. */
+    provider: p.text().nullable(),
+    programs: texts().default([]),
   },
 });

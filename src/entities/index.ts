@@ -1,11 +1,12 @@
 import { Routine } from '@mikro-orm/core';
+import { Activation } from './activation.ts';
 import { Company, IdempotencyKey, RateUse, Schedule, Worker } from './company.ts';
 import { Activity, Delivery, Event, History, Webhook } from './event.ts';
 import { Contract, Fleet, Vehicle, VehicleTally } from './fleet.ts';
 import { Import, ImportBatch, ImportRejection } from './import.ts';
 
 export const entities = [
-  ...[Company, Fleet, Vehicle, VehicleTally, Contract, Import, ImportBatch, ImportRejection],
+  ...[Company, Fleet, Vehicle, VehicleTally, Contract, Activation, Import, ImportBatch, ImportRejection],
   ...[IdempotencyKey, Event, History, Activity, Webhook, Delivery, Schedule, Worker, RateUse],
 ];
 

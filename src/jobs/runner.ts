@@ -3,6 +3,7 @@ import type { ChangeFeed, DueKind } from '../core/changes.ts';
 import type { Context } from '../core/context.ts';
 import { WakeSignal } from '../core/followers.ts';
 import { traced } from '../telemetry/telemetry.ts';
+import { activateContracts } from './activate-contracts.ts';
 import { DeliverWebhooks, resumeWebhooks } from './deliver-webhooks.ts';
 import { type Activity, Backoff, type Job, type Tools } from './job.ts';
 import { publish } from './publish-events.ts';
@@ -24,6 +25,7 @@ const CLAIM_PAUSE_MS = 1000;
 
 const byKind: Record<DueKind, (tools: Tools) => Job> = {
   vehicle: (tools) => new VerifyEligibility(tools),
+  activation: activateContracts,
   event: publish,
   delivery: (tools) => new DeliverWebhooks(tools),
   webhook: resumeWebhooks,

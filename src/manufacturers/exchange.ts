@@ -4,7 +4,7 @@ import { type Step, traced } from '../telemetry/telemetry.ts';
 import { ProviderError } from './provider.ts';
 
 export interface UpstreamRequest {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'DELETE';
   url: string;
   headers?: Record<string, string>;
   /** A form is sent as one, anything else as JSON. */

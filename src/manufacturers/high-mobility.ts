@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { BrandId } from './brands.ts';
+import { clearanceBrands, clearances } from './high-mobility-clearance.ts';
 import {
+  type Activator,
   type Asker,
   type ConnectivityStatus,
   type Provider,
@@ -18,6 +20,8 @@ export interface HighMobilityOptions extends UpstreamOptions {
   clientId: string;
   clientSecret: string;
   brands: Iterable<BrandId>;
+  /** The brands whose vehicles it clears, and the seconds until a clearance without a decision is looked at again. */
+  clearance?: { brands: Iterable<BrandId>; looks?: readonly number[] };
 }
 
 const eligibility = z.object({
@@ -62,6 +66,7 @@ export class HighMobility extends Upstream implements Provider {
   readonly id: string;
   readonly brands: ReadonlySet<string>;
   readonly preference = 0;
+  readonly activator: Activator;
   readonly #url: string;
 
   constructor({ id = 'high-mobility', url, clientId, clientSecret, brands, ...options }: HighMobilityOptions) {
@@ -70,6 +75,8 @@ export class HighMobility extends Upstream implements Provider {
     this.id = id;
     this.brands = new Set(brands);
     this.#url = url;
+    const { brands: cleared, looks } = options.clearance ?? { brands: clearanceBrands };
+    this.activator = clearances((request, asker) => this.ask('', request, asker), url, cleared, looks);
   }
 
   async verify(vin: string, brand: string, asker?: Asker): Promise<ProviderAnswer> {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { UpstreamRequest } from './exchange.ts';
-import { type Asker, type Provider, type ProviderAnswer, readAnswer, reason } from './provider.ts';
+import { mercedesServices } from './mercedes-services.ts';
+import { type Activator, type Asker, type Provider, type ProviderAnswer, readAnswer, reason } from './provider.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 
 interface MercedesOptions extends UpstreamOptions {
@@ -8,6 +9,8 @@ interface MercedesOptions extends UpstreamOptions {
   tokenUrl: string;
   clientId: string;
   clientSecret: string;
+  /** The services of each pack, by the numbers of Mercedes-Benz' catalogue. */
+  packs?: Readonly<Record<string, readonly string[]>>;
 }
 
 const compatibility = z.object({
@@ -38,9 +41,10 @@ export class Mercedes extends Upstream implements Provider {
   readonly id = 'connect-your-fleet';
   readonly brands: ReadonlySet<string> = new Set(['mercedes-benz']);
   readonly preference = 1;
+  readonly activator: Activator;
   readonly #url: string;
 
-  constructor({ url, tokenUrl, clientId, clientSecret, ...options }: MercedesOptions) {
+  constructor({ url, tokenUrl, clientId, clientSecret, packs = {}, ...options }: MercedesOptions) {
     const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`).toString('base64');
     super(
       {
@@ -52,6 +56,7 @@ export class Mercedes extends Upstream implements Provider {
       options,
     );
     this.#url = url;
+    this.activator = mercedesServices((request, asker) => this.ask('', request, asker), url, packs);
   }
 
   async verify(vin: string, brand = 'mercedes-benz', asker?: Asker): Promise<ProviderAnswer> {

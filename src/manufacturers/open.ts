@@ -1,11 +1,15 @@
 import type { Config } from '../config.ts';
 import { highMobilityEligibilityBrands } from './brands.ts';
 import { HighMobility } from './high-mobility.ts';
+import { clearanceBrands } from './high-mobility-clearance.ts';
 import { Mercedes } from './mercedes.ts';
 import { type Provider, SANDBOX } from './provider.ts';
 import { type Manufacturers, manufacturersOf } from './registry.ts';
 import { openSandbox, sandboxBrands } from './sandbox.ts';
 import type { Refusal } from './upstream.ts';
+
+/** The sandbox decides within seconds. */
+const SANDBOX_LOOKS = [1, 2, 5, 10];
 
 /** The providers that the settings name; without any, the sandbox, on a port of its own of this machine, unless it is off. */
 export async function openManufacturers(
@@ -23,6 +27,9 @@ export async function openManufacturers(
         clientId: config.HIGH_MOBILITY_CLIENT_ID,
         clientSecret: config.HIGH_MOBILITY_CLIENT_SECRET,
         brands: config.HIGH_MOBILITY_BRANDS ?? highMobilityEligibilityBrands,
+        clearance: {
+          brands: clearanceBrands.filter((id) => config.HIGH_MOBILITY_BRANDS?.some((one) => one === id) ?? true),
+        },
         ...common,
       }),
     );
@@ -34,6 +41,7 @@ export async function openManufacturers(
         tokenUrl: config.MERCEDES_TOKEN_URL,
         clientId: config.MERCEDES_CLIENT_ID,
         clientSecret: config.MERCEDES_CLIENT_SECRET,
+        packs: config.MERCEDES_PACKS,
         ...common,
       }),
     );
@@ -41,6 +49,13 @@ export async function openManufacturers(
   if (providers.length > 0 || !config.SANDBOX) return manufacturersOf(providers);
   const sandbox = await openSandbox();
   // Slow answers take 10 s of a place each: there are enough places for the others not to notice.
-  const client = new HighMobility({ ...common, ...sandbox, id: SANDBOX, brands: sandboxBrands, concurrency: 256 });
+  const client = new HighMobility({
+    ...common,
+    ...sandbox,
+    id: SANDBOX,
+    brands: sandboxBrands,
+    clearance: { brands: clearanceBrands, looks: SANDBOX_LOOKS },
+    concurrency: 256,
+  });
   return manufacturersOf([client], () => sandbox.close());
 }

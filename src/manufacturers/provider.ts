@@ -7,6 +7,7 @@ export const reasonCodes = [
   ...(['VIN_REFUSED', 'REFUSED', 'VEHICLE_BLACKLISTED', 'MANUFACTURER_UNKNOWN', 'MANUFACTURER_NOT_SUPPORTED'] as const),
   ...(['PROVIDER_TIMEOUT', 'PROVIDER_UNREACHABLE', 'PROVIDER_ERROR', 'PROVIDER_BAD_ANSWER', 'PROVIDER_BUSY'] as const),
   ...(['PROVIDER_CREDENTIALS', 'PROVIDER_UNEXPECTED', 'PROVIDER_ENROLMENT_PENDING'] as const),
+  ...(['PACK_NOT_OFFERED', 'ACTIVATION_REJECTED', 'VEHICLE_BLACKLISTED', 'LICENCE_EXPIRED'] as const),
 ] as const;
 export type ReasonCode = (typeof reasonCodes)[number];
 
@@ -101,9 +102,43 @@ export interface Provider {
   readonly preference: number;
   readonly capacity: Slots;
   verify(vin: string, brand: string, asker?: Asker): Promise<ProviderAnswer>;
+  /** Carries out contracts, if the provider does more than answer about eligibility. */
+  readonly activator?: Activator;
   state(): ProviderState;
   /** Ends the connections; calls still under way answer NO_ANSWER. */
   close(): Promise<void>;
+}
+
+/** The program that a provider is to begin or to end for a vehicle. */
+export interface ProgramWish {
+  vin: string;
+  brand: string;
+  program: string;
+  wanted: boolean;
+  /** Whether the provider may have been asked for it before. */
+  asked: boolean;
+  /** Whether a decision against it is to be asked for again. */
+  renewed: boolean;
+}
+
+/** How a program stands at the provider. ENDED: it is not active, and nothing has to be ended. */
+export interface ProgramAnswer {
+  outcome: 'STANDS';
+  state: 'PENDING' | 'ACTIVE' | 'REJECTED' | 'FAILED' | 'ENDING' | 'ENDED';
+  reason: Reason | null;
+  /** The answer as it came, kept for support; never logged. */
+  raw: unknown;
+}
+
+/** Begins and ends the programs of vehicles at a manufacturer. */
+export interface Activator {
+  readonly brands: ReadonlySet<string>;
+  /** The programs of each pack; those of `*` are for packs that are not listed. */
+  readonly packs: Readonly<Record<string, readonly string[]>>;
+  /** Seconds until a program without a decision is looked at again, by the number of looks; the last one for all others. */
+  readonly looks: readonly number[];
+  /** Brings each program one step nearer to what is wanted. Never throws: it answers each wish, in order. */
+  activate(wishes: readonly ProgramWish[], asker: Asker): Promise<(ProgramAnswer | NoAnswer)[]>;
 }
 
 /** Reads an answer about this VIN; an answer that names none counts. Gives BAD_ANSWER for one that cannot be read. */

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { traced } from '../telemetry/telemetry.ts';
 import { type BrandId, brandIds, brands, candidateBrands, wmiTable } from './brands.ts';
 import {
+  type Activator,
   type Answered,
   type Asker,
   type NoAnswer,
@@ -38,6 +39,7 @@ export function manufacturersOf(providers: readonly Provider[], onClose = async 
     supported: byBrand.has(id),
     wmis: wmiTable.filter((row) => row.brands.includes(id)).map((row) => row.wmi),
   }));
+  const activators = providers.filter((one) => one.activator).toSorted((a, b) => b.preference - a.preference);
   const asked = new Map(providers.map((provider) => [provider, new LastMinute()]));
 
   /** One attempt. `remembered` is the brand that answered last time; it is asked first. */
@@ -66,6 +68,15 @@ export function manufacturersOf(providers: readonly Provider[], onClose = async 
     /** The likeliest brand, or null when the VIN's maker is unknown. */
     manufacturerOf: (vin: string) => candidateBrands(vin)[0] ?? null,
     unsupported,
+    noActivation,
+    /** The provider that carries out contracts for each brand, with the programs of packs. */
+    offers: Object.fromEntries(
+      brandIds.flatMap((id) => {
+        const provider = activators.find(({ activator }) => activator?.brands.has(id));
+        return provider ? [[id, { provider: provider.id, packs: provider.activator?.packs ?? {} }]] : [];
+      }),
+    ),
+    activatorOf: (id: string): Activator | undefined => activators.find((one) => one.id === id)?.activator,
     verify,
     channels: channelsOf(providers, byBrand),
     /** The state of each provider here, with the number of questions within the last minute. */
@@ -136,6 +147,10 @@ function ask(provider: Provider, vin: string, brand: BrandId, asker?: Asker): Pr
 
 const makerUnknown = reason('MANUFACTURER_UNKNOWN', 'The manufacturer cannot be told from this VIN.');
 const noProvider = reason('MANUFACTURER_NOT_SUPPORTED', 'No configured provider answers for this manufacturer.');
+const noActivation = reason(
+  'MANUFACTURER_NOT_SUPPORTED',
+  'No configured provider carries out contracts for this manufacturer.',
+);
 const brandsRejected = reason(
   'MANUFACTURER_NOT_SUPPORTED',
   'The provider does not answer for the brands this VIN may be of.',

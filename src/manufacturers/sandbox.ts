@@ -5,12 +5,13 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { type BrandId, brandIds } from './brands.ts';
-import { type Answer, empty, findOperation, operation } from './operations.ts';
+import { clearanceServer } from './clearance-server.ts';
+import { type Answer, type Asked, empty, findOperation, operation } from './operations.ts';
 
 /** Sent with `retry-after: 0`, so that other vehicles do not wait. */
 const failures = [429, 503];
 
-const LARGEST_BODY = 16 * 1024;
+const LARGEST_BODY = 256 * 1024;
 
 const credentials = z.strictObject({
   grant_type: z.literal('client_credentials'),
@@ -26,12 +27,27 @@ const question = z.strictObject({ vin: z.string().length(17), brand: z.enum(sand
 export type Sandbox = Awaited<ReturnType<typeof openSandbox>>;
 
 const SLOW_MS = 10_000;
+const DECIDED_MS = 1000;
 
 /** A local server with High Mobility's protocol. By the VIN's end, a vehicle is ineligible (7), slow (8) or fails twice (9). */
 export async function openSandbox(wait = (signal: AbortSignal): Promise<unknown> => sleep(SLOW_MS, null, { signal })) {
   const stop = new AbortController();
   const token = randomUUID();
   const failed = new Map<string, number>();
+
+  const bars = ({ headers }: Asked): Answer | null =>
+    headers.authorization === `Bearer ${token}` ? null : [401, rejection('Not authorized', 'Authorization')];
+
+  const clearance = clearanceServer({
+    bars,
+    decide: (vin) =>
+      vin.endsWith('7')
+        ? { status: 'rejected', afterMs: DECIDED_MS, reason: 'The vehicle is not in the fleet’s contract.' }
+        : { status: 'approved', afterMs: vin.endsWith('8') ? SLOW_MS : DECIDED_MS },
+    endsAfterMs: DECIDED_MS,
+    fails: (vins) => vins.map((vin) => failure(`clearance ${vin}`, vin)).find((one) => one !== null) ?? null,
+    clock: Date.now,
+  });
 
   const operations = [
     operation({
@@ -50,22 +66,26 @@ export async function openSandbox(wait = (signal: AbortSignal): Promise<unknown>
       method: 'POST',
       path: '/v1/eligibility',
       takes: z.strictObject({ ...empty, body: question }),
-      bars: ({ headers }) =>
-        headers.authorization === `Bearer ${token}` ? null : [401, rejection('Not authorized', 'Authorization')],
+      bars,
       refuses: ([issue]) => [422, rejection(`${issue?.message}`, issue?.path[1]?.toString())],
       answers: ({ body }) => eligibility(body.vin),
     }),
+    ...clearance.operations,
   ];
+
+  /** A VIN that ends with 9 fails twice. */
+  function failure(name: string, vin: string): Answer | null {
+    const times = failed.get(name) ?? 0;
+    const status = vin.endsWith('9') ? failures[times] : undefined;
+    if (status) failed.set(name, times + 1);
+    else failed.delete(name);
+    return status ? [status, rejection('Try again'), { 'retry-after': '0' }] : null;
+  }
 
   async function eligibility(vin: string): Promise<Answer> {
     if (vin.endsWith('8')) await wait(stop.signal);
-    const times = failed.get(vin) ?? 0;
-    const status = vin.endsWith('9') ? failures[times] : undefined;
-    if (status) {
-      failed.set(vin, times + 1);
-      return [status, rejection('Try again'), { 'retry-after': '0' }];
-    }
-    failed.delete(vin);
+    const failed = failure(`eligibility ${vin}`, vin);
+    if (failed) return failed;
     if (vin.endsWith('7')) return [200, { vin, eligible: false, data_delivery: [] }];
     const connected = { connectivity_status: 'activated', primary_user_assigned: true };
     return [200, { vin, eligible: true, data_delivery: ['pull', 'push'], ...connected }];

@@ -108,7 +108,7 @@ const allowed: Record<string, readonly string[]> = {
     'fairness',
     'manufacturers',
   ],
-  'core/contracts': ['core', 'core/events', 'core/fleets', 'core/sql'],
+  'core/contracts': ['core', 'core/events', 'core/fleets', 'core/sql', 'manufacturers'],
   'core/vehicles': ['core', 'core/contracts', 'core/events', 'core/fleets', 'core/sql', 'entities', 'manufacturers'],
   'core/fleets': ['core', 'core/events', 'core/sql', 'entities'],
   'core/events': ['core', 'core/sql', 'entities'],

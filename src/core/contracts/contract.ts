@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { describeInputFields, exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { idSchema, storableText, textSchema, timeSchema } from '../input.ts';
 import type { SortOrders } from '../sql/order.ts';
+import { activationSchema, activationStateSchema } from './activation.ts';
 
 export const contractStatusSchema = z.enum(['SCHEDULED', 'ACTIVE', 'ENDED']);
 export type ContractStatus = z.output<typeof contractStatusSchema>;
@@ -24,6 +25,7 @@ export const contractSchema = z
       'fuel',
     ),
     status: field(contractStatusSchema, 'Where its period stands to the present.', 'SCHEDULED'),
+    activation: activationSchema.describe('The contract at the manufacturer.'),
     createdAt: timeField('When it was created.'),
   })
   .meta({ id: 'Contract', description: 'Ties a vehicle to a pack of its manufacturer for a period of time.' });
@@ -55,6 +57,11 @@ export const contractFilterSchema = z
     vin: z.string().nullish().describe('For the vehicle with this VIN.'),
     pack: storableText(z.string()).nullish().describe('For this pack.'),
     status: contractStatusSchema.nullish().describe('With this status.'),
+    activation: z.array(activationStateSchema).nullish().describe('In one of these states at the manufacturer.'),
+    name: storableText(z.string().max(255))
+      .transform((value) => value.trim() || null)
+      .nullish()
+      .describe('With this in the name, whatever the case and accents.'),
   })
   .describe('Which contracts: those that fit everything that is given.');
 

@@ -3,15 +3,17 @@ import { authorizeContracts, type Context } from '../context.ts';
 import { ContractNotFound, Forbidden, type Precondition, requirePrecondition } from '../errors.ts';
 import { announceEvents, callerOrigin, type EventOrigin, eventsClause, systemOrigin } from '../events/record-events.ts';
 import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
-import { scheduleForKind } from '../schedule.ts';
+import { typedSql } from '../fleets/fleets.ts';
+import { scheduleClause, scheduleForKind } from '../schedule.ts';
 import type { PageArguments } from '../sql/page.ts';
 import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeSql, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
 import { runInTransaction } from '../sql/send.ts';
-import { db, isId, prepare, type RowKey } from '../sql/sql.ts';
+import { asTimestamptz, db, isId, prepare, type RowKey } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
+import { activationField, activationJson, activationStateSql } from './activation.ts';
 import {
   type Contract,
   type ContractStatus,
@@ -19,6 +21,7 @@ import {
   contractSortOrders,
   contractWithVehicleSchema,
 } from './contract.ts';
+import { type PlanValues, planClause, planned, planValues, touchActivations, wantClause } from './plan-activations.ts';
 
 /** Deletes a contract and gives it back as it was; throws ContractNotFound and PreconditionFailed. */
 export async function deleteContract(ctx: Context, by: { id: string }, expected?: Precondition<Contract>) {
@@ -33,6 +36,7 @@ export async function deleteContract(ctx: Context, by: { id: string }, expected?
     }
     const [row] = await removeContract(ctx, { ...callerOrigin(ctx), ...key });
     if (!row) throw new ContractNotFound();
+    await touchActivations(ctx, company, [row.json.vin]);
     announceEvents(ctx);
     return row.json;
   });
@@ -76,6 +80,7 @@ const contractJson = jsonMembersOf('contract', 'c', contractWithVehicleSchema, {
   from: jsonSql.time('c.starts_at'),
   to: jsonSql.time('c.ends_at'),
   status: jsonSql.code(statusSql),
+  activation: activationJson,
 });
 
 export const contractResource: Resource = {
@@ -87,7 +92,7 @@ export const contractResource: Resource = {
     clock: 'cross join (select $now::timestamptz as now) clock',
   },
   members: contractJson,
-  fields: { manufacturer: { kind: 'manufacturer', slug: 'cv.manufacturer' } },
+  fields: { manufacturer: { kind: 'manufacturer', slug: 'cv.manufacturer' }, activation: activationField },
   filter: contractFilterSchema,
   conditions: {
     id: ['c.id = ?::uuid', idOrNull],
@@ -95,6 +100,8 @@ export const contractResource: Resource = {
     vin: ['cv.vin = ?', vinOrNull],
     pack: ['c.pack = ?'],
     status: [`${statusSql} = ?`],
+    activation: [`${activationStateSql} = any(?::text[])`],
+    name: [`position(${typedSql('folded(?::text)')} in ${typedSql('c.folded_name')}) > 0`],
   },
   leading: { fleetId: 'c.fleet_id' },
   orders: contractSortOrders,
@@ -108,12 +115,16 @@ const contractsOf = (company: string) =>
 type WithContracts = QueryCreator<Tables & { c: Selectable<Tables['contract']> }>;
 type VehicleName = Pick<Selectable<Tables['vehicle']>, 'company' | 'id' | 'vin'>;
 
-const contractData = sql.raw<Record<string, unknown>>(
-  `jsonb_build_object('name', c.name, 'pack', c.pack, 'from', ${isoTimeSql('c.starts_at')}, 'to', ${isoTimeSql('c.ends_at')})`,
-);
+const DATA = `'name', c.name, 'pack', c.pack, 'from', ${isoTimeSql('c.starts_at')}, 'to', ${isoTimeSql('c.ends_at')}`;
+const contractData = sql.raw<Record<string, unknown>>(`jsonb_build_object(${DATA})`);
+const dataWithReason = sql.raw<Record<string, unknown>>(`jsonb_build_object(${DATA}, 'reason', c.activation_reason)`);
 
 /** Facts of the contracts of clause `c`; `vehicles` gives theirs, which may be deleted by the same statement. */
-export const contractFactsQuery = (q: WithContracts, vehicles: AliasedExpression<VehicleName, 'v'>) =>
+export const contractFactsQuery = (
+  q: WithContracts,
+  vehicles: AliasedExpression<VehicleName, 'v'>,
+  data?: 'withReason',
+) =>
   q
     .selectFrom('c')
     .innerJoin(vehicles, (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
@@ -123,10 +134,10 @@ export const contractFactsQuery = (q: WithContracts, vehicles: AliasedExpression
       'c.id as contract_id',
       sql<string[]>`array[${ref('c.vehicle_id')}]`.as('vehicle_ids'),
       sql<string[]>`array[${ref('v.vin')}]`.as('vins'),
-      contractData.as('data'),
+      (data ? dataWithReason : contractData).as('data'),
     ]);
 
-const namesOf = (company: string) =>
+export const vehicleNamesOf = (company: string) =>
   db.selectFrom('vehicle').select(['company', 'id', 'vin']).where('company', '=', company).as('v');
 
 /** A contract that another transaction is deleting is reported by that transaction. */
@@ -140,7 +151,9 @@ const removeContract = prepare((p: EventOrigin & RowKey) =>
         .where(fleetExistsExpression('c', p.company))
         .returningAll('c'),
     )
-    .with('recorded', (q) => eventsClause(q, p, { 'contract.deleted': contractFactsQuery(q, namesOf(p.company)) }))
+    .with('recorded', (q) =>
+      eventsClause(q, p, { 'contract.deleted': contractFactsQuery(q, vehicleNamesOf(p.company)) }),
+    )
     .selectFrom('c')
     .innerJoin('vehicle as cv', (on) => on.onRef('cv.company', '=', 'c.company').onRef('cv.id', '=', 'c.vehicle_id'))
     .where('cv.company', '=', p.company)
@@ -154,9 +167,10 @@ export const contractSchedule = scheduleForKind('contract', (company) =>
   contractsOf(company).select('c.due_at').where('c.due_at', 'is not', null).orderBy('c.due_at').limit(sql.lit(1)),
 );
 
-const recordDue = prepare((p: EventOrigin & { company: string }) => {
+const recordDue = prepare((p: EventOrigin & PlanValues & { company: string }) => {
+  const now = asTimestamptz(p.at);
   const facts = (q: WithContracts, since: 'c.starts_at' | 'c.ends_at') =>
-    contractFactsQuery(q, namesOf(p.company)).whereRef('c.due_at', '=', since);
+    contractFactsQuery(q, vehicleNamesOf(p.company)).whereRef('c.due_at', '=', since);
   return db
     .with('c', () =>
       contractsOf(p.company)
@@ -167,22 +181,37 @@ const recordDue = prepare((p: EventOrigin & { company: string }) => {
         .forNoKeyUpdate()
         .skipLocked(),
     )
+    .with('plan', () => planClause(p, now))
     .with('moved', (q) =>
       q
         .updateTable('contract')
-        .from('c')
-        .set({ due_at: sql<string | null>`case when c.due_at = c.starts_at then c.ends_at end` })
+        .from('plan')
+        .set({
+          ...planned(now),
+          due_at: sql<string | null>`case when contract.due_at = contract.starts_at then contract.ends_at end`,
+        })
         .where('contract.company', '=', p.company)
-        .whereRef('contract.id', '=', 'c.id'),
+        .whereRef('contract.id', '=', 'plan.id'),
     )
+    .with('wanted', (q) => wantClause(q, now))
+    .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('wanted').select(['company', 'due_at'])))
     .with('started', (q) => eventsClause(q, p, { 'contract.started': facts(q, 'c.starts_at') }))
     .with('ended', (q) => eventsClause(q, p, { 'contract.ended': facts(q, 'c.ends_at') }))
-    .selectFrom('c')
-    .select('id');
+    .selectFrom('plan')
+    .select(['vin', 'activation']);
 });
 
 /** Records due starts and ends of a company's contracts; skips rows that another process is recording. */
 export async function recordContractPeriods(ctx: Context, company: string): Promise<void> {
-  await recordDue(ctx, { ...systemOrigin(ctx), company });
+  await runInTransaction(ctx, async () => {
+    const rows = await recordDue(ctx, { ...systemOrigin(ctx), ...planValues(ctx), company });
+    if (rows.some(({ activation }) => activation === 'PENDING')) ctx.services.changes.announce('due', 'activation');
+    const ended = rows.filter(({ activation }) => activation !== 'PENDING' && activation !== 'OFF');
+    await touchActivations(
+      ctx,
+      company,
+      ended.map(({ vin }) => vin),
+    );
+  });
   await contractSchedule.reschedule(ctx, company);
 }

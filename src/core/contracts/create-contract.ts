@@ -25,7 +25,8 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
   const company = caller ?? (await companyOfFleet(ctx, fleetId));
   const by = callerOrigin(ctx);
   const shown = { company, vin: vin ?? '', ...terms, from: from.toISOString(), to: to.toISOString() };
-  const given = { ...by, id: newId(), fleetId, ...shown };
+  const activation = ctx.services.config.CONTRACTS_ACTIVATION ? ('PENDING' as const) : ('OFF' as const);
+  const given = { ...by, id: newId(), fleetId, ...shown, activation };
   const [vehicle] = await runInSavepoint(ctx, async () =>
     isId(fleetId) ? insert(appendSender(ctx), given) : [],
   ).catch(async (error) => {
@@ -39,11 +40,27 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
     throw new VehicleNotFound('This fleet has no vehicle with this VIN.');
   }
   announceEvents(ctx);
-  return { id: given.id, ...shown, ...vehicle, status: contractStatusAt(new Date(by.at), from, to), createdAt: by.at };
+  const now = new Date(by.at);
+  return { id: given.id, ...shown, ...vehicle, ...statesOf(given, now, from, to), createdAt: by.at };
+}
+
+/** The states of a new contract; a job carries it out. */
+function statesOf(
+  { activation, at }: NewContract,
+  now: Date,
+  from: Date,
+  to: Date,
+): Pick<Contract, 'status' | 'activation'> {
+  const status = contractStatusAt(now, from, to);
+  const state = status === 'SCHEDULED' ? status : status === 'ENDED' && activation === 'OFF' ? status : activation;
+  const nextAttemptAt = state === 'PENDING' ? at : null;
+  return { status, activation: { state, reason: null, changedAt: at, nextAttemptAt } };
 }
 
 type NewContract = EventOrigin &
-  Pick<Contract, 'id' | 'company' | 'fleetId' | 'vin' | 'name' | 'description' | 'pack' | 'from' | 'to'>;
+  Pick<Contract, 'id' | 'company' | 'fleetId' | 'vin' | 'name' | 'description' | 'pack' | 'from' | 'to'> & {
+    activation: 'PENDING' | 'OFF';
+  };
 
 /** Locks the fleet, then the vehicle, which gets one contract at a time: two that overlap would wait for each other. */
 const insert = prepare((p: NewContract) =>
@@ -80,6 +97,7 @@ const insert = prepare((p: NewContract) =>
               cast<string>(val(p.to), 'timestamptz').as('ends_at'),
               cast<string>(val(p.at), 'timestamptz').as('created_at'),
               cast<string>(val(p.from), 'timestamptz').as('due_at'),
+              cast<NewContract['activation']>(val(p.activation), 'text').as('activation'),
             ]),
         )
         .returningAll(),
@@ -96,7 +114,7 @@ const insert = prepare((p: NewContract) =>
 
 const columns = [
   ...(['id', 'company', 'fleet_id', 'vehicle_id', 'name', 'description', 'pack'] as const),
-  ...(['starts_at', 'ends_at', 'created_at', 'due_at'] as const),
+  ...(['starts_at', 'ends_at', 'created_at', 'due_at', 'activation'] as const),
 ] as const;
 
 /** Contracts of a vehicle for a pack that are in force within a period, in any fleet. */

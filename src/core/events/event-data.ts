@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { eligibilityStatuses } from '../../entities/fleet.ts';
 import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { reasonJsonMembers, reasonSchema } from '../reason.ts';
-import type { UnionField, UnionFieldMember, ValueField } from '../sql/resource.ts';
+import type { ResourceField, UnionField, UnionFieldMember, ValueField } from '../sql/resource.ts';
 import { jsonSql } from '../sql/selection.ts';
 
 const fleetName = field(z.string(), 'The name of the fleet.', 'Berlin');
@@ -17,6 +17,10 @@ const contract = z
     to: timeField('When it ends.', '2027-01-01T00:00:00.000Z'),
   })
   .describe('The contract.');
+
+const contractAtManufacturer = contract
+  .extend({ reason: field(reasonSchema.nullable(), 'The reason, and who must act; null where there is none.', null) })
+  .describe('The contract, and the reason for its state at the manufacturer.');
 
 /** The data of each type of event, as REST and webhooks write it. Subscribers branch on types, which never change. */
 export const eventDataSchemas = {
@@ -68,6 +72,9 @@ export const eventDataSchemas = {
   'contract.deleted': contract,
   'contract.started': contract,
   'contract.ended': contract,
+  'contract.activated': contractAtManufacturer,
+  'contract.rejected': contractAtManufacturer,
+  'contract.deactivated': contractAtManufacturer,
   'webhook.test': z
     .object({ webhookId: uuidField('The webhook.', exampleIds.webhook) })
     .describe('The webhook that was tested.'),
@@ -141,6 +148,12 @@ export const fleetChangeSchema = z
 
 const changed = (name: string) => ({ sql: `coalesce((c.change -> '${name}')::text, 'null')` });
 
+const reasonOfEvent: ResourceField = {
+  kind: 'object',
+  unless: `e.data ->> 'reason' is null`,
+  members: reasonJsonMembers(`(e.data -> 'reason')`),
+};
+
 /** Types of GraphQL's union by name; the first that fits an event is used. */
 export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
   FleetCreatedData: dataOf(['fleet.created']),
@@ -172,16 +185,14 @@ export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
   },
   EligibilityChangedData: {
     ...dataOf(['eligibility.changed'], { from: 'fromStatus', to: 'toStatus' }),
-    fields: {
-      reason: {
-        kind: 'object',
-        unless: `e.data ->> 'reason' is null`,
-        members: reasonJsonMembers(`(e.data -> 'reason')`),
-      },
-    },
+    fields: { reason: reasonOfEvent },
   },
   ImportCompletedData: dataOf(['import.completed']),
   ContractData: dataOf(['contract.created', 'contract.deleted', 'contract.started', 'contract.ended']),
+  ContractActivationData: {
+    ...dataOf(['contract.activated', 'contract.rejected', 'contract.deactivated']),
+    fields: { reason: reasonOfEvent },
+  },
   WebhookTestData: dataOf(['webhook.test']),
   OtherData: {
     types: [],

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { contractFactsQuery } from '../contracts/contracts.ts';
+import { touchActivations } from '../contracts/plan-activations.ts';
 import { NothingToDelete, type Precondition, requirePrecondition, VehicleNotFound } from '../errors.ts';
 import {
   announceEvents,
@@ -114,7 +115,9 @@ const remove = prepare((p: EventOrigin & { company: string; ids: readonly string
         'vehicle.removed': vehicleFactsQuery(vehicles),
       });
     })
-    .selectNoFrom([]),
+    .selectFrom('deleted')
+    .innerJoin('c', 'c.vehicle_id', 'deleted.id')
+    .select('deleted.vin'),
 );
 
 /** Deletes locked vehicles with their contracts: only a statement after the locking one sees all contracts. */
@@ -125,7 +128,12 @@ export async function removeLockedVehicles(
   by = callerOrigin(ctx),
 ) {
   if (vehicles.length === 0) return;
-  await remove(ctx, { ...by, company, ids: vehicles.map(({ id }) => id) });
+  const rows = await remove(ctx, { ...by, company, ids: vehicles.map(({ id }) => id) });
+  await touchActivations(
+    ctx,
+    company,
+    rows.map(({ vin }) => vin),
+  );
   announceEvents(ctx);
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { activationSchema, activationStateSchema } from '../../core/contracts/activation.ts';
 import {
   contractFilterSchema,
   contractSortOrders,
@@ -22,6 +23,20 @@ enumTypeOf('ContractStatus', contractStatusSchema, 'Where the period of a contra
   ACTIVE: 'It is in force.',
   ENDED: 'It is over.',
 });
+
+enumTypeOf('ActivationState', activationStateSchema, 'The state of a contract at the manufacturer.', {
+  SCHEDULED: 'The contract has not begun.',
+  PENDING: 'The manufacturer has not decided: it was asked, or is about to be.',
+  ACTIVE: 'The manufacturer said that all programs of the contract are active.',
+  REJECTED: 'The manufacturer decided against the contract, and is not asked again by itself.',
+  FAILED: 'A fault that asking again does not mend.',
+  ENDING: 'The end was asked for, and the manufacturer has not confirmed it.',
+  ENDED: 'The contract is over, and the manufacturer has confirmed the end of what it had begun.',
+  UNSUPPORTED: 'No provider of this gateway carries out the contract; the reason says why.',
+  OFF: 'This gateway does not tell manufacturers of contracts.',
+});
+
+objectTypeOf('ContractActivation', activationSchema);
 
 export const ContractRef = objectTypeOf('Contract', contractWithVehicleSchema, {
   fleetId: { name: 'fleet', type: FleetRef, resolve: resolvePlannedField },

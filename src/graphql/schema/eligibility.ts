@@ -64,6 +64,11 @@ const ReasonCode = enumTypeOf('ReasonCode', reasonCodeSchema, 'Why a vehicle is 
   VIN_REFUSED: 'The manufacturer does not accept the VIN.',
   VEHICLE_BLACKLISTED: 'The manufacturer has the vehicle on a blacklist.',
   REFUSED: 'The manufacturer’s service refused to check the vehicle.',
+  PACK_NOT_OFFERED: 'The operator has not set up the pack with the manufacturer’s service.',
+  ACTIVATION_REJECTED:
+    'The manufacturer rejected the activation of a contract; the message has its own words, if it gave some.',
+  VEHICLE_BLACKLISTED: 'The manufacturer has the vehicle on its blacklist.',
+  LICENCE_EXPIRED: 'The licence of a service has expired; the operator extends it.',
   MANUFACTURER_UNKNOWN: 'The VIN does not tell the manufacturer.',
   MANUFACTURER_NOT_SUPPORTED: 'No configured provider answers for the manufacturer.',
   PROVIDER_TIMEOUT: 'The manufacturer’s service did not answer in time.',

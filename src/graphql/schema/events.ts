@@ -26,6 +26,9 @@ export const EventTypeRef = enumTypeOf('EventType', eventTypeSchema, 'What happe
   'contract.deleted': 'A contract was deleted.',
   'contract.started': 'A contract came into force.',
   'contract.ended': 'A contract ended.',
+  'contract.activated': 'The manufacturer activated the contract.',
+  'contract.rejected': 'The manufacturer rejected the contract, or it ended the contract by itself.',
+  'contract.deactivated': 'The manufacturer confirmed the end of the contract.',
   'webhook.test': 'A webhook was tested.',
   other: 'A type of another version of the gateway, which REST shows.',
 });

@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { field, timeField } from '../fields.ts';
+import { reasonJsonMembers, reasonSchema } from '../reason.ts';
+import type { ResourceField } from '../sql/resource.ts';
+import { jsonSql } from '../sql/selection.ts';
+
+export const activationStates = [
+  ...(['SCHEDULED', 'PENDING', 'ACTIVE', 'REJECTED', 'FAILED', 'ENDING', 'ENDED', 'UNSUPPORTED', 'OFF'] as const),
+] as const;
+export const activationStateSchema = z.enum(activationStates);
+export type ActivationState = z.output<typeof activationStateSchema>;
+
+export const activationSchema = z
+  .object({
+    state: field(activationStateSchema, 'The state of the contract at the manufacturer.', 'ACTIVE'),
+    reason: field(
+      reasonSchema.nullable(),
+      'The reason for the state, and who must act; null where the state needs none.',
+      null,
+    ),
+    changedAt: timeField('The time of the last change of `state` or `reason`.', '2027-01-01T00:00:03.000Z'),
+    nextAttemptAt: field(
+      z.iso.datetime().nullable(),
+      'The time at which the manufacturer is asked next; null where it is not asked, or is being asked.',
+      null,
+    ),
+  })
+  .meta({
+    id: 'ContractActivation',
+    description: 'A contract at the manufacturer: whether its programs are active there.',
+  });
+export type Activation = z.output<typeof activationSchema>;
+
+/** A contract that has not begun, and one that ended without the manufacturer, go by the clock. */
+export const activationStateSql = `case when clock.now < c.starts_at then 'SCHEDULED'
+  when clock.now >= c.ends_at and c.activation in ('OFF', 'UNSUPPORTED') then 'ENDED' else c.activation end`;
+
+const IS_WAITING = `c.activation in ('PENDING', 'ENDING') and clock.now >= c.starts_at`;
+const HAS_REASON = `c.activation_reason is not null and clock.now >= c.starts_at
+  and not (clock.now >= c.ends_at and c.activation = 'UNSUPPORTED')`;
+
+/** The programs of a contract `c`, in the rows of `activation` for the VIN of its vehicle `v`. */
+export const programsOfContract = (a: string, c: string, vin: string) =>
+  `${a}.company = ${c}.company and ${a}.vin = ${vin} and ${a}.provider = ${c}.provider and ${a}.program = any(${c}.programs)`;
+
+const NEXT = `case when ${IS_WAITING} then (select min(na.due_at) from activation na
+  where ${programsOfContract('na', 'c', 'cv.vin')} and na.claimed_by is null) end`;
+
+export const activationJson = {
+  state: jsonSql.code(activationStateSql),
+  reason: { sql: `case when ${HAS_REASON} then c.activation_reason::text else 'null' end` },
+  changedAt: jsonSql.time('coalesce(c.activation_changed_at, c.created_at)'),
+  nextAttemptAt: jsonSql.orNull(jsonSql.time(NEXT)),
+};
+
+export const activationField: ResourceField = {
+  kind: 'object',
+  members: activationJson,
+  fields: {
+    reason: { kind: 'object', unless: `not (${HAS_REASON})`, members: reasonJsonMembers('c.activation_reason') },
+  },
+};

@@ -1,0 +1,128 @@
+import { sql } from 'kysely';
+import type { Context } from '../context.ts';
+import { anyOfIds, asTimestamptz, db, prepare } from '../sql/sql.ts';
+import { programsOfContract } from './activation.ts';
+
+/** A claim outlives the wait for a place, a token, and questions that build on each other, each of up to one time-out. */
+const LEASE_TIMEOUTS = 6;
+
+const timeoutMs = (ctx: Context): number => ctx.services.config.PROVIDER_TIMEOUT_SECONDS * 1000;
+
+/** The end (ms since 1970) of questions about a claimed program, with time left for storing the answer. */
+export const askingDeadline = (ctx: Context, until: string): number => Date.parse(until) - timeoutMs(ctx);
+
+/** Whether a contract in force needs the program of a row `a`. */
+const isWanted = (company: string, now: string) =>
+  sql<boolean>`exists (select from vehicle v join contract c on c.company = ${company} and c.vehicle_id = v.id
+    where v.company = ${company} and ${sql.raw(programsOfContract('a', 'c', 'v.vin'))}
+      and c.starts_at <= ${now}::timestamptz and c.ends_at > ${now}::timestamptz)`;
+
+/** What is wanted goes by the contracts of now: whatever changes them makes the row due again. */
+const claim = prepare((p: { company: string; process: string; now: string; until: string; limit: number }) => {
+  const due = db
+    .selectFrom('activation')
+    .select(['id', 'asked'])
+    .where('company', '=', p.company)
+    .where('due_at', '<=', asTimestamptz(p.now))
+    .orderBy('due_at')
+    .limit(p.limit)
+    .forUpdate()
+    .skipLocked();
+  return db
+    .with('due', () => due)
+    .updateTable('activation as a')
+    .from('due')
+    .set({
+      due_at: asTimestamptz(p.until),
+      claimed_by: p.process,
+      touched: false,
+      wanted: isWanted(p.company, p.now),
+      // Noted before it is asked: a process may be killed in between.
+      asked: sql<boolean>`a.asked or ${isWanted(p.company, p.now)}`,
+    })
+    .where('a.company', '=', p.company)
+    .whereRef('a.id', '=', 'due.id')
+    .returning(['a.id', 'a.company', 'a.vin', 'a.provider', 'a.program', 'a.brand', 'a.wanted', 'a.renewed', 'a.state'])
+    .returning(['a.looks', 'a.faults', 'due.asked']);
+});
+
+/** Claims up to `limit` due programs of a company, the longest waiting first; skips rows of other claims. */
+export async function claimDueActivations(ctx: Context, company: string, limit: number) {
+  const now = ctx.now();
+  const until = new Date(now.getTime() + LEASE_TIMEOUTS * timeoutMs(ctx)).toISOString();
+  const { process } = ctx.services.changes;
+  const rows = await claim(ctx, { company, process, now: now.toISOString(), until, limit });
+  return rows.map((row) => ({ ...row, until }));
+}
+
+/** A program to be asked about; `until` shows that the claim is still held when the answer is stored. */
+export type ClaimedProgram = Awaited<ReturnType<typeof claimDueActivations>>[number];
+
+/** The one question over all companies: programs belong to the gateway's account at the provider. */
+const wantedElsewhere = prepare((p: { ids: readonly string[]; companies: readonly string[] }) =>
+  db
+    .selectFrom('activation as a')
+    .select('a.id')
+    .where('a.id', '=', anyOfIds(p.ids))
+    .where('a.company', '=', sql<string>`any(${p.companies}::text[])`)
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('activation as o')
+          .select('o.id')
+          .whereRef('o.vin', '=', 'a.vin')
+          .whereRef('o.provider', '=', 'a.provider')
+          .whereRef('o.program', '=', 'a.program')
+          .whereRef('o.company', '<>', 'a.company')
+          .where('o.wanted', '=', sql.lit(true)),
+      ),
+    ),
+);
+
+/**
+ * The programs among these that another company wants, so that they are not to be ended. Each row says whether it is wanted
+ * before it is asked here, so of two companies that end at the same time, the later one sees that nobody wants it.
+ */
+export async function findWantedElsewhere(ctx: Context, programs: readonly ClaimedProgram[]): Promise<Set<string>> {
+  if (programs.length === 0) return new Set();
+  const ids = programs.map(({ id }) => id);
+  const companies = [...new Set(programs.map(({ company }) => company))];
+  return new Set((await wantedElsewhere(ctx, { ids, companies })).map(({ id }) => id));
+}
+
+const findOthers = prepare((p: { vins: readonly string[]; company: string }) =>
+  db
+    .selectFrom('activation')
+    .select(['company', 'vin'])
+    .distinct()
+    .where('vin', '=', sql<string>`any(${p.vins}::text[])`)
+    .where('company', '<>', p.company)
+    .where('wanted', '=', sql.lit(true)),
+);
+
+/** Other companies that want programs of these vehicles, which were ended for this one: they began to want them meanwhile. */
+export async function findOtherCompanies(ctx: Context, company: string, vins: readonly string[]) {
+  const rows = vins.length > 0 ? await findOthers(ctx, { vins, company }) : [];
+  return Map.groupBy(rows, (row) => row.company);
+}
+
+const findCompaniesToPlan = prepare((_: object) =>
+  db
+    .selectFrom('company as co')
+    .select('co.company')
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('contract as c')
+          .select('c.id')
+          .whereRef('c.company', '=', 'co.company')
+          .where('c.activation', '=', sql<'OFF'>`any('{OFF,UNSUPPORTED,PENDING}'::text[])`)
+          .where('c.provider', 'is', null)
+          .where('c.starts_at', '<=', sql<string>`now()`)
+          .where('c.ends_at', '>', sql<string>`now()`),
+      ),
+    )
+    .orderBy('co.company'),
+);
+
+/** Companies with contracts in force of which no manufacturer has heard. */
+export const companiesToPlan = async (ctx: Context): Promise<string[]> =>
+  (await findCompaniesToPlan(ctx, {})).map(({ company }) => company);

@@ -1,0 +1,177 @@
+import { type Expression, type QueryCreator, type Selectable, sql } from 'kysely';
+import { type Reason, reason } from '../../manufacturers/provider.ts';
+import type { Context } from '../context.ts';
+import { scheduleClause, scheduleForKind } from '../schedule.ts';
+import { asTimestamptz, db, prepare } from '../sql/sql.ts';
+import type { Tables } from '../sql/tables.ts';
+
+// What contracts in force need becomes rows of `activation`, in the transaction that starts or ends them. A row is made
+// due by whatever changes contracts; whether it is wanted is asked of the contracts when the row is claimed.
+
+export const activationSchedule = scheduleForKind('activation', (company) =>
+  db
+    .selectFrom('activation')
+    .select('due_at')
+    .where('company', '=', company)
+    .where('due_at', 'is not', null)
+    .orderBy('due_at')
+    .limit(sql.lit(1)),
+);
+
+/** Values of a plan, as JSON: what providers offer by brand (null: manufacturers are not told), and why there is none. */
+export interface PlanValues {
+  offers: string | null;
+  reasons: string;
+}
+
+const noPack = reason(
+  'PACK_NOT_OFFERED',
+  'The pack is not among those that the operator has set up with the manufacturer’s service.',
+);
+
+export function planValues({ services }: Context): PlanValues {
+  const { manufacturers, config } = services;
+  const reasons: Record<'unknown' | 'brand' | 'pack', Reason> = {
+    unknown: manufacturers.unsupported(null),
+    brand: manufacturers.noActivation,
+    pack: noPack,
+  };
+  return {
+    offers: config.CONTRACTS_ACTIVATION ? JSON.stringify(manufacturers.offers) : null,
+    reasons: JSON.stringify(reasons),
+  };
+}
+
+type Planned = {
+  id: string;
+  company: string;
+  vin: string;
+  brand: string | null;
+  provider: string | null;
+  programs: string[];
+  activation: Selectable<Tables['contract']>['activation'];
+  reason: string | null;
+};
+/** A `with` clause: contracts of clause `c` that have begun, with their programs and their state from now on. */
+export const planClause = (p: PlanValues & { company: string }, now: Expression<string>) =>
+  sql<Planned>`(
+    select c.id, c.company, v.vin, v.manufacturer as brand, coalesce(c.provider, case when packed.needed is not null then offer ->> 'provider' end) as provider,
+      case when c.provider is not null then c.programs when packed.needed is null then '{}'
+        else array(select jsonb_array_elements_text(packed.needed)) end as programs,
+      case when c.ends_at <= ${now} then
+          case when c.provider is not null and c.activation in ('PENDING', 'ACTIVE', 'FAILED', 'ENDING') then 'ENDING' else 'ENDED' end
+        when ${p.offers}::jsonb is null then 'OFF' when packed.needed is null then 'UNSUPPORTED' else 'PENDING' end as activation,
+      case when c.ends_at > ${now} and ${p.offers}::jsonb is not null and packed.needed is null then ${p.reasons}::jsonb ->
+        case when v.manufacturer is null then 'unknown' when offer is null then 'brand' else 'pack' end end as reason
+    from c
+    join vehicle v on v.company = ${p.company} and v.id = c.vehicle_id
+    cross join lateral (select ${p.offers}::jsonb -> v.manufacturer as offer offset 0) offered
+    cross join lateral (select coalesce(offer -> 'packs' -> c.pack, offer -> 'packs' -> '*') as needed offset 0) packed)`;
+
+type WantedRow = Pick<Selectable<Tables['activation']>, (typeof wantedColumns)[number]>;
+const wantedColumns = ['company', 'id', 'vin', 'provider', 'program', 'brand', 'changed_at', 'due_at'] as const;
+
+/** A `with` clause that makes the programs of clause `plan` wanted, and due. */
+export const wantClause = (q: QueryCreator<Tables>, now: Expression<string>) =>
+  q
+    .insertInto('activation')
+    .columns(wantedColumns)
+    .expression(
+      sql<WantedRow>`select distinct on (company, vin, provider, program) company, new_uuid() as id, vin, provider, program,
+          brand, ${now} as changed_at, ${now} as due_at
+        from plan, unnest(programs) program where activation = 'PENDING' order by company, vin, provider, program`,
+    )
+    .onConflict((conflict) =>
+      conflict.columns(['company', 'vin', 'provider', 'program']).doUpdateSet(({ ref }) => ({
+        wanted: true,
+        brand: ref('excluded.brand'),
+        // A new contract is a new question.
+        renewed: sql<boolean>`activation.state in ('REJECTED', 'FAILED')`,
+        ...touched(now),
+      })),
+    )
+    .returning(['company', 'due_at']);
+
+/** Makes a row due. A claimed one is due when its answer is stored, since two questions could overtake each other. */
+const touched = (now: Expression<string>) => {
+  const isClaimed = sql<boolean>`(activation.claimed_by is not null and activation.due_at > ${now})`;
+  return {
+    touched: sql<boolean>`${isClaimed}`,
+    due_at: sql<string>`case when ${isClaimed} then activation.due_at else ${now} end`,
+  };
+};
+
+/** Makes the programs of vehicles due, and schedules them. */
+const touch = prepare((p: { company: string; vins: readonly string[]; now: Date }) =>
+  db
+    .with('touched', (q) =>
+      q
+        .updateTable('activation')
+        .set(touched(asTimestamptz(p.now)))
+        .where('company', '=', p.company)
+        .where('vin', '=', sql<string>`any(${p.vins}::text[])`)
+        .returning(['company', 'due_at']),
+    )
+    .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('touched').select(['company', 'due_at'])))
+    .selectFrom('touched')
+    .select('company'),
+);
+
+/** Has what is wanted of these vehicles looked at again, after the statement of the transaction that changed their contracts. */
+export async function touchActivations(ctx: Context, company: string, vins: readonly string[]): Promise<void> {
+  if (vins.length === 0) return;
+  const touched = await touch(ctx, { company, vins: [...new Set(vins)], now: ctx.now() });
+  if (touched.length > 0) ctx.services.changes.announce('due', 'activation');
+}
+
+const AT_ONCE = 500;
+
+/** Contracts in force of which no manufacturer has heard: the setting was off, or nobody could be asked. */
+const planSome = prepare((p: PlanValues & { company: string; after: string; now: Date }) => {
+  const now = asTimestamptz(p.now);
+  return db
+    .with('c', () =>
+      db
+        .selectFrom('contract as c')
+        .selectAll('c')
+        .where('c.company', '=', p.company)
+        .where('c.activation', '=', sql<Planned['activation']>`any('{OFF,UNSUPPORTED,PENDING}'::text[])`)
+        .where('c.provider', 'is', null)
+        .where('c.id', '>', p.after)
+        .where('c.starts_at', '<=', now)
+        .where('c.ends_at', '>', now)
+        .orderBy('c.id')
+        .limit(sql.lit(AT_ONCE))
+        .forNoKeyUpdate(),
+    )
+    .with('plan', () => planClause(p, now))
+    .with('wanted', (q) => wantClause(q, now))
+    .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('wanted').select(['company', 'due_at'])))
+    .with('moved', (q) =>
+      q
+        .updateTable('contract')
+        .from('plan')
+        .set(planned(now))
+        .whereRef('contract.id', '=', 'plan.id')
+        .whereRef('contract.company', '=', 'plan.company')
+        .whereRef('contract.activation', '<>', 'plan.activation'),
+    )
+    .selectFrom('c')
+    .select('id');
+});
+
+/** The columns of a contract that a plan decides. */
+export const planned = (now: Expression<string>) => ({
+  activation: sql<Planned['activation']>`plan.activation`,
+  activation_reason: sql<string | null>`plan.reason`,
+  activation_changed_at: now,
+  provider: sql<string | null>`plan.provider`,
+  programs: sql<string[]>`plan.programs`,
+});
+
+/** Carries out what is in force in steps; gives the id to go on after, null at the end. */
+export async function planContractsInForce(ctx: Context, company: string, after: string): Promise<string | null> {
+  const rows = await planSome(ctx, { ...planValues(ctx), company, after, now: ctx.now() });
+  ctx.services.changes.announce('due', 'activation');
+  return rows.length < AT_ONCE ? null : (rows.at(-1)?.id ?? null);
+}

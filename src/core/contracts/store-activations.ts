@@ -1,0 +1,222 @@
+import { type Selectable, sql } from 'kysely';
+import type { NoAnswer, ProgramAnswer } from '../../manufacturers/provider.ts';
+import type { Context } from '../context.ts';
+import { announceEvents, type EventOrigin, eventsClause, systemOrigin } from '../events/record-events.ts';
+import { toMendedJson } from '../input.ts';
+import { scheduleClause } from '../schedule.ts';
+import { runInTransaction } from '../sql/send.ts';
+import { anyOfIds, asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.ts';
+import type { Tables } from '../sql/tables.ts';
+import { programsOfContract } from './activation.ts';
+import { contractFactsQuery, vehicleNamesOf } from './contracts.ts';
+import type { ClaimedProgram } from './due-activations.ts';
+
+export type AskedProgram = { program: ClaimedProgram; answer: ProgramAnswer | NoAnswer };
+
+/** Active programs are looked at again, since manufacturers end some by themselves. */
+const RECHECK_ACTIVE_SECONDS = 24 * 3600;
+/** Delays without an answer grow as 1, 2, 4 … seconds, up to a quarter of an hour, each spread by half. */
+const RETRY_CAP_SECONDS = 900;
+
+/** Seconds until the manufacturer is asked next; null where that would change nothing. */
+function secondsToNext(
+  { looks, faults, state }: ClaimedProgram,
+  answer: AskedProgram['answer'],
+  schedule: readonly number[],
+) {
+  const spread = 1 + Math.random() / 10;
+  if (answer.outcome === 'NO_ANSWER') {
+    const backoff = Math.min(RETRY_CAP_SECONDS, 2 ** Math.min(faults, 20)) * (0.75 + Math.random() / 2);
+    return Math.max(answer.retryAfter ?? 0, answer.asked ? backoff : 1) * spread;
+  }
+  if (answer.state === 'ACTIVE') return RECHECK_ACTIVE_SECONDS * spread;
+  if (answer.state !== 'PENDING' && answer.state !== 'ENDING') return null;
+  const before = answer.state === state ? looks : 0;
+  return (schedule[Math.min(before, schedule.length - 1)] ?? RETRY_CAP_SECONDS) * spread;
+}
+
+interface Fact {
+  id: string;
+  until: string;
+  /** null: no answer. */
+  state: Selectable<Tables['activation']>['state'] | 'ENDED' | null;
+  reason: string | null;
+  raw: string | null;
+  asked: boolean;
+  next: number | null;
+}
+const factColumns = `id uuid, until timestamptz, state text, reason jsonb, raw jsonb, asked boolean, next float8`;
+
+interface Facts extends EventOrigin {
+  company: string;
+  process: string;
+  facts: string;
+  ids: readonly string[];
+  vins: readonly string[];
+}
+
+/** Contracts are locked before programs, as whatever changes contracts does. */
+const lockContracts = prepare((p: { company: string; vins: readonly string[] }) =>
+  db
+    .selectFrom('contract as c')
+    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
+    .select('c.id')
+    .where('c.company', '=', p.company)
+    .where('v.company', '=', p.company)
+    .where('v.vin', '=', sql<string>`any(${p.vins}::text[])`)
+    .where('c.provider', 'is not', null)
+    .where('c.activation', '<>', sql.lit('ENDED'))
+    .orderBy('c.id')
+    .forNoKeyUpdate('c'),
+);
+
+const storeFacts = prepare((p: Facts) => {
+  const now = asTimestamptz(p.at);
+  const held = (table: 'activation' | 'a') =>
+    sql<boolean>`${sql.ref(`${table}.company`)} = ${p.company} and ${sql.ref(`${table}.id`)} = fact.id
+      and ${sql.ref(`${table}.id`)} = ${anyOfIds(p.ids)} and ${sql.ref(`${table}.claimed_by`)} = ${p.process}
+      and ${sql.ref(`${table}.due_at`)} is not distinct from fact.until`;
+  return db
+    .with('fact', (q) => q.selectFrom(jsonRecordset<Fact, 'f'>('f', p.facts, factColumns)).selectAll())
+    .with('gone', (q) =>
+      q
+        .deleteFrom('activation')
+        .using('fact')
+        .where(held('activation'))
+        .where('fact.state', '=', sql.lit('ENDED'))
+        .where('activation.touched', '=', sql.lit(false))
+        .returning(['activation.company', 'activation.id', 'activation.vin']),
+    )
+    .with('kept', (q) =>
+      q
+        .updateTable('activation as a')
+        .from('fact')
+        .set({
+          // Contracts changed while it was being ended: it may be wanted again.
+          state: sql<'PENDING'>`case fact.state when 'ENDED' then 'PENDING' else coalesce(fact.state, a.state) end`,
+          reason: sql<
+            string | null
+          >`case when fact.state is null then coalesce(fact.reason, a.reason) else fact.reason end`,
+          raw_answer: sql<string | null>`coalesce(fact.raw, a.raw_answer)`,
+          changed_at: sql<string>`case when fact.state is null or fact.state = a.state then a.changed_at else ${now} end`,
+          looks: sql<number>`case when fact.state is null then a.looks when fact.state = a.state then a.looks + 1 else 0 end`,
+          faults: sql<number>`case when fact.state is null then a.faults + fact.asked::int else 0 end`,
+          renewed: sql<boolean>`a.renewed and fact.state is null`,
+          due_at: sql<
+            string | null
+          >`case when a.touched then ${now} else ${now} + make_interval(secs => fact.next) end`,
+          touched: false,
+          claimed_by: null,
+        })
+        .where(held('a'))
+        .where(sql<boolean>`(fact.state is distinct from 'ENDED' or a.touched)`)
+        .returning(['a.company', 'a.id', 'a.vin', 'a.due_at']),
+    )
+    .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('kept').select(['company', 'due_at'])))
+    .selectFrom('kept')
+    .select(['id', 'vin', sql<boolean>`false`.as('gone')])
+    .unionAll((q) => q.selectFrom('gone').select(['id', 'vin', sql<boolean>`true`.as('gone')]));
+});
+
+/** The worst state of a contract's programs comes first. */
+const RANK = `array_position('{REJECTED,FAILED,PENDING,ACTIVE}'::text[], p.state)`;
+
+/** Gives contracts the worst state of their programs, and records what became of them. */
+const settle = prepare((p: EventOrigin & { company: string; vins: readonly string[] }) => {
+  const now = asTimestamptz(p.at);
+  return db
+    .with(
+      'own',
+      () =>
+        sql<{ id: string; was: string; state: Selectable<Tables['contract']>['activation']; reason: string | null }>`(
+        select c.id, c.activation as was,
+          case when c.ends_at > ${now} then worst.state when left_over.is_left then 'ENDING' else 'ENDED' end as state,
+          case when c.ends_at > ${now} then worst.reason when left_over.is_left then left_over.reason end as reason
+        from contract c
+        join vehicle v on v.company = ${p.company} and v.id = c.vehicle_id
+        cross join lateral (
+          select p.state, p.reason from (
+            select case when a.state is null or a.state = 'ENDING' then 'PENDING' else a.state end as state, a.reason
+            from unnest(c.programs) program left join activation a on a.company = c.company and a.vin = v.vin
+              and a.provider = c.provider and a.program = program.program
+          ) p order by ${sql.raw(RANK)} limit 1
+        ) worst
+        cross join lateral (
+          select count(*) > 0 as is_left, (array_agg(a.reason))[1] as reason from activation a
+          where ${sql.raw(programsOfContract('a', 'c', 'v.vin'))} and not a.wanted
+        ) left_over
+        where c.company = ${p.company} and v.vin = any(${p.vins}::text[]) and c.provider is not null
+          and c.activation <> 'ENDED' and c.starts_at <= ${now})`,
+    )
+    .with('c', (q) =>
+      q
+        .updateTable('contract as c')
+        .from('own')
+        .set({
+          activation: sql<'ACTIVE'>`own.state`,
+          activation_reason: sql<string | null>`own.reason`,
+          activation_changed_at: now,
+        })
+        .where('c.company', '=', p.company)
+        .whereRef('c.id', '=', 'own.id')
+        .where(sql<boolean>`(own.state <> own.was or own.reason is distinct from c.activation_reason)`)
+        .returningAll('c'),
+    )
+    .with('recorded', (q) => {
+      const changed = (state: 'ACTIVE' | 'REJECTED' | 'ENDED') =>
+        contractFactsQuery(q, vehicleNamesOf(p.company), 'withReason')
+          .where('c.activation', '=', sql.lit(state))
+          .where(sql<boolean>`exists (select from own where own.id = c.id and own.was <> own.state)`);
+      return eventsClause(q, p, {
+        'contract.activated': changed('ACTIVE'),
+        'contract.rejected': changed('REJECTED'),
+        'contract.deactivated': changed('ENDED'),
+      });
+    })
+    .selectFrom('c')
+    .select(['id', 'fleet_id', 'activation']);
+});
+
+/** Stores answers about programs of a company, and what they mean for its contracts; skips claims that are lost. */
+export async function storeActivations(
+  ctx: Context,
+  company: string,
+  asked: readonly AskedProgram[],
+  looks: (provider: string) => readonly number[],
+) {
+  const { changes } = ctx.services;
+  const facts = asked.map(
+    ({ program, answer }): Omit<Fact, 'reason' | 'raw'> & Pick<AskedProgram['answer'], 'reason' | 'raw'> => {
+      const { id, until, provider } = program;
+      const isAnswer = answer.outcome === 'STANDS';
+      const next = secondsToNext(program, answer, looks(provider));
+      return {
+        id,
+        until,
+        state: isAnswer ? answer.state : null,
+        reason: answer.reason,
+        raw: answer.raw,
+        asked: isAnswer || answer.asked,
+        next,
+      };
+    },
+  );
+  const origin = systemOrigin(ctx);
+  const vins = [...new Set(asked.map(({ program }) => program.vin))];
+  const stored = await runInTransaction(ctx, async () => {
+    await lockContracts(ctx, { company, vins });
+    const rows = await storeFacts(ctx, {
+      ...origin,
+      company,
+      process: changes.process,
+      facts: toMendedJson(facts),
+      ids: facts.map(({ id }) => id),
+      vins,
+    });
+    const contracts = await settle(ctx, { ...origin, company, vins });
+    if (contracts.length > 0) announceEvents(ctx);
+    return rows;
+  });
+  for (const { state } of facts) changes.emit('outcome', 'activation', state ?? 'NO_ANSWER', 1);
+  return stored;
+}

@@ -1,0 +1,48 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { json, time } from './columns.ts';
+import type { StoredReason } from './fleet.ts';
+
+export const programStates = ['PENDING', 'ACTIVE', 'REJECTED', 'FAILED', 'ENDING'] as const;
+
+/**
+ * A manufacturer's program for a vehicle: what the contracts want of it, and how it stands at the provider. It outlives
+ * its contracts, since it must be ended after them, and goes when the provider has confirmed the end.
+ */
+export const Activation = defineEntity({
+  name: 'Activation',
+  tableName: 'activation',
+  uniques: [{ name: 'activation_program', properties: ['company', 'vin', 'provider', 'program'] }],
+  indexes: [
+    { name: 'activation_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
+    // Programs belong to the gateway's account at the provider, so another company may want the same one.
+    { name: 'activation_by_vin', properties: ['vin'] },
+  ],
+  properties: {
+    company: p.text().primary(),
+    id: p.uuid().primary(),
+    vin: p.text().collation('C'),
+    provider: p.text(),
+    /** Empty where a provider has one program for a vehicle. */
+    program: p.text(),
+    brand: p.text(),
+    /** Whether a contract in force needed it when the row was last claimed, or since. */
+    wanted: p.boolean().default(true),
+    /** Whether the provider may have been asked for it. */
+    asked: p.boolean().default(false),
+    /** Whether it is asked for although the provider decided against it before. */
+    renewed: p.boolean().default(false),
+    state: p.enum(programStates).default('PENDING'),
+    reason: json<StoredReason>().nullable(),
+    changedAt: time(),
+    /** Answers that left the state as it was, and consecutive questions without an answer. */
+    looks: p.integer().default(0),
+    faults: p.integer().default(0),
+    /** When this row needs work; while it is claimed, when the claim ends. */
+    dueAt: time().nullable(),
+    claimedBy: p.uuid().nullable(),
+    /** Whether contracts changed while the row was claimed: it is due again when its answer is stored. */
+    touched: p.boolean().default(false),
+    /** For support. */
+    rawAnswer: json<unknown>().nullable(),
+  },
+});

@@ -1,0 +1,141 @@
+import type { Context } from '../core/context.ts';
+import {
+  askingDeadline,
+  type ClaimedProgram,
+  claimDueActivations,
+  companiesToPlan,
+  findOtherCompanies,
+  findWantedElsewhere,
+} from '../core/contracts/due-activations.ts';
+import { activationSchedule, planContractsInForce, touchActivations } from '../core/contracts/plan-activations.ts';
+import { type AskedProgram, storeActivations } from '../core/contracts/store-activations.ts';
+import { LOWEST_ID } from '../core/sql/sql.ts';
+import { type Job, rounds, stepOfEach, type Tools } from './job.ts';
+
+/** Programs of one batch, and batches under way at the same time. */
+const BATCH = 1000;
+const BATCHES = 4;
+/** The least share of a company in a batch: one by one, each program would cost statements of its own. */
+const LEAST_SHARE = 25;
+
+/** Has manufacturers begin and end the programs of contracts; companies share each batch. */
+export function activateContracts(tools: Tools): Job {
+  const begin = rounds(tools.onError);
+  const planned = new Map<string, string>();
+  const plan = stepOfEach(tools, async (ctx, company) => {
+    const after = await planContractsInForce(ctx, company, planned.get(company) ?? LOWEST_ID);
+    if (after === null) planned.delete(company);
+    else planned.set(company, after);
+    return after;
+  });
+  let isPlanned = false;
+
+  /** What was in force while the setting was off, or before a provider was there. */
+  async function carryOver(ctx: Context, signal: AbortSignal): Promise<void> {
+    let companies = await companiesToPlan(ctx);
+    while (companies.length > 0 && !signal.aborted) {
+      await plan(ctx, companies, signal);
+      companies = companies.filter((company) => planned.has(company));
+    }
+    isPlanned = !signal.aborted;
+  }
+
+  /** Claims a batch in the turns of the companies; `more`: those that may have more. */
+  async function claim(ctx: Context, companies: readonly string[], signal: AbortSignal) {
+    const share = Math.max(LEAST_SHARE, Math.floor(BATCH / companies.length));
+    const attempt = begin();
+    const batch: ClaimedProgram[] = [];
+    const more: string[] = [];
+    let at = 0;
+    for (; at < companies.length && batch.length < BATCH && !signal.aborted; at++) {
+      const company = companies[at] as string;
+      const limit = Math.min(share, BATCH - batch.length);
+      const claimed = await attempt(company, () => claimDueActivations(ctx, company, limit));
+      if (!claimed) continue;
+      batch.push(...claimed.left);
+      if (claimed.left.length === limit) more.push(company);
+      else await activationSchedule.reschedule(ctx, company);
+    }
+    return { batch, left: [...companies.slice(at), ...more] };
+  }
+
+  return {
+    async run(signal) {
+      const ctx = tools.open();
+      if (!ctx.services.config.CONTRACTS_ACTIVATION) return null;
+      if (!isPlanned) await carryOver(ctx, signal);
+      const underWay = new Set<Promise<void>>();
+      for (;;) {
+        const found = await activationSchedule.companiesDue(ctx);
+        let { companies } = found;
+        let claimed = 0;
+        while (companies.length > 0 && !signal.aborted) {
+          const { batch, left } = await tools.withBackoff(() => claim(ctx, companies, signal));
+          companies = left;
+          claimed += batch.length;
+          const one = carryOut(tools.open(), batch).catch(tools.onError);
+          underWay.add(one);
+          void one.then(() => underWay.delete(one));
+          if (underWay.size >= BATCHES) await Promise.race(underWay);
+        }
+        if (claimed > 0 && !signal.aborted) continue;
+        await Promise.all(underWay);
+        return found.next;
+      }
+    },
+  };
+}
+
+/** Asks the providers of a batch, and stores what they answer. */
+async function carryOut(ctx: Context, batch: readonly ClaimedProgram[]): Promise<void> {
+  const elsewhere = await findWantedElsewhere(
+    ctx,
+    batch.filter(({ wanted }) => !wanted),
+  );
+  const byProvider = Map.groupBy(batch, ({ provider }) => provider);
+  await Promise.all([...byProvider].map(([provider, programs]) => askProvider(ctx, provider, programs, elsewhere)));
+}
+
+const ENDED_HERE = { outcome: 'STANDS', state: 'ENDED', reason: null, raw: null } as const;
+/** Without its provider a program can be neither begun nor ended. */
+const PROVIDER_GONE_SECONDS = 3600;
+
+async function askProvider(
+  ctx: Context,
+  provider: string,
+  programs: readonly ClaimedProgram[],
+  elsewhere: ReadonlySet<string>,
+) {
+  const { manufacturers } = ctx.services;
+  const activator = manufacturers.activatorOf(provider);
+  const gone = {
+    outcome: 'NO_ANSWER',
+    reason: manufacturers.noActivation,
+    retryAfter: PROVIDER_GONE_SECONDS,
+    asked: false,
+    raw: null,
+  } as const;
+  const asked = programs.filter(({ id }) => !elsewhere.has(id));
+  const deadline = askingDeadline(ctx, programs[0]?.until ?? '');
+  const answers = activator ? await activator.activate(asked, { company: '', deadline }) : asked.map(() => gone);
+  const byProgram = new Map(asked.map((program, at) => [program, answers[at] ?? gone]));
+  const all = programs.map((program): AskedProgram => ({ program, answer: byProgram.get(program) ?? ENDED_HERE }));
+  for (const [company, own] of Map.groupBy(all, ({ program }) => program.company)) {
+    await storeActivations(ctx, company, own, (id) => manufacturers.activatorOf(id)?.looks ?? []);
+    // Another company may have begun to want what was ended here meanwhile.
+    const ended = own.filter(
+      ({ program, answer }) => byProgram.has(program) && answer.outcome === 'STANDS' && answer.state === 'ENDED',
+    );
+    const others = await findOtherCompanies(
+      ctx,
+      company,
+      ended.map(({ program }) => program.vin),
+    );
+    for (const [other, rows] of others)
+      await touchActivations(
+        ctx,
+        other,
+        rows.map(({ vin }) => vin),
+      );
+  }
+}

@@ -1,0 +1,185 @@
+import { z } from 'zod';
+import { type Ask, type AskFor, chunksOf, LOOKS, sendHalving, stands, unexpected } from './activation.ts';
+import type { BrandId } from './brands.ts';
+import type { Reply } from './exchange.ts';
+import {
+  type Activator,
+  type Asker,
+  type NoAnswer,
+  type ProgramAnswer,
+  type ProgramWish,
+  ProviderError,
+  type Reason,
+  reason,
+} from './provider.ts';
+
+/** The brands of `FleetVehicle` in High Mobility's Fleet Clearance API, which has more than the eligibility check. */
+export const clearanceBrands = [
+  ...(['alfaromeo', 'audi', 'bmw', 'citroen', 'cupra', 'dacia', 'ds', 'fiat', 'ford', 'jeep', 'kia', 'lexus'] as const),
+  ...(['maserati', 'mercedes-benz', 'mini', 'opel', 'peugeot', 'polestar', 'porsche', 'renault', 'seat'] as const),
+  ...(['skoda', 'tesla', 'toyota', 'vauxhall', 'volkswagen', 'volvo-cars'] as const),
+] as const satisfies readonly BrandId[];
+
+/** Vehicles of a request that creates clearances. */
+const CREATED_AT_ONCE = 1000;
+/** VINs of a filter, which is a part of the address: about 6 kB. */
+const LOOKED_AT_ONCE = 200;
+
+const text = z.string().nullish().catch(null);
+const cleared = z.object({ vin: z.string(), status: z.string(), description: text });
+const created = z.object({ vehicles: z.array(cleared) });
+const changelog = z.array(z.object({ status: z.string(), reason: text })).catch([]);
+const listed = z.array(cleared.extend({ changelog }));
+const errors = z.object({ errors: z.array(z.object({ title: text, detail: text, source: text })) });
+
+type Note = (wish: ProgramWish, answer: ProgramAnswer | NoAnswer) => void;
+type Cleared = { status: string; why?: string | null | undefined; raw: unknown };
+
+/** What a status of `FleetVin` means where a clearance is wanted, and where it is not; null: it must be asked for. */
+const meanings: Readonly<
+  Record<string, readonly [wanted: ProgramAnswer['state'] | null, unwanted: 'ENDED' | 'ENDING' | null]>
+> = {
+  pending: ['PENDING', null],
+  approved: ['ACTIVE', null],
+  rejected: ['REJECTED', 'ENDED'],
+  // A clearance that is ending can be created again when it has ended.
+  revoking: ['PENDING', 'ENDING'],
+  canceling: ['PENDING', 'ENDING'],
+  revoked: [null, 'ENDED'],
+  canceled: [null, 'ENDED'],
+};
+
+const rejection = (why?: string | null): Reason =>
+  reason(
+    'ACTIVATION_REJECTED',
+    why
+      ? `The manufacturer rejected the clearance: ${why}`
+      : 'The manufacturer rejected the clearance, and gave no reason.',
+  );
+
+const vinRefused = reason(
+  'VIN_REFUSED',
+  'The manufacturer does not accept this VIN. Check it against the vehicle’s papers.',
+);
+const refused = (why?: string | null): Reason =>
+  reason('REFUSED', `High Mobility refused to clear this vehicle${why ? `: ${why}` : '.'}`);
+
+/** Clearances of vehicles by High Mobility's Fleet Clearance API: one for a vehicle, whatever its packs. */
+export function clearances(
+  askFor: AskFor,
+  url: string,
+  brands: Iterable<string>,
+  looks: readonly number[] = LOOKS,
+): Activator {
+  const vehicles = `${url}/v1/fleets/vehicles`;
+
+  async function activate(wishes: readonly ProgramWish[], asker: Asker): Promise<(ProgramAnswer | NoAnswer)[]> {
+    const ask: Ask = (request) => askFor(request, asker);
+    const found = await look(ask, [...new Set(wishes.map(({ vin }) => vin))]);
+    const answers = new Map(wishes.map((wish) => [wish, answerOf(wish, found.get(wish.vin))]));
+    const open = wishes.filter((wish) => answers.get(wish) === null);
+    await Promise.all([
+      create(
+        ask,
+        Map.groupBy(
+          open.filter(({ wanted }) => wanted),
+          ({ vin }) => vin,
+        ),
+        (wish, answer) => answers.set(wish, answer),
+      ),
+      ...open.filter(({ wanted }) => !wanted).map(async (wish) => answers.set(wish, await revoke(ask, wish))),
+    ]);
+    return wishes.map((wish) => answers.get(wish) ?? unreadable(null));
+  }
+
+  /** The clearances of these VINs (getting one by one is limited to 60 calls a minute); a NoAnswer where none was read. */
+  async function look(ask: Ask, vins: readonly string[]): Promise<Map<string, Cleared | ProgramAnswer | NoAnswer>> {
+    const found = new Map<string, Cleared | ProgramAnswer | NoAnswer>();
+    const read = async (some: readonly string[]) => {
+      const filter = encodeURIComponent(JSON.stringify({ vin: { operator: 'in', value: some } }));
+      const answer = await ask({ method: 'GET', url: `${vehicles}?filter=${filter}` });
+      const list = answer.outcome === 'REPLY' && answer.status === 200 ? listed.safeParse(answer.body).data : undefined;
+      const fault = list ? null : failure(answer);
+      for (const vin of some) if (fault) found.set(vin, fault);
+      for (const one of list ?? []) {
+        const why = one.changelog.findLast(({ status }) => status === one.status)?.reason;
+        found.set(one.vin, { status: one.status, why: why ?? one.description, raw: one });
+      }
+    };
+    await Promise.all(chunksOf(vins, LOOKED_AT_ONCE).map(read));
+    return found;
+  }
+
+  function answerOf(
+    { wanted, renewed }: ProgramWish,
+    found?: Cleared | ProgramAnswer | NoAnswer,
+  ): ProgramAnswer | NoAnswer | null {
+    if (!found) return wanted ? null : stands('ENDED', null);
+    if ('outcome' in found) return found;
+    if (wanted && renewed && found.status === 'rejected') return null;
+    const meaning = meanings[found.status];
+    if (!meaning) return unreadable(found.raw);
+    const state = meaning[wanted ? 0 : 1];
+    return state && stands(state, found.raw, state === 'REJECTED' ? rejection(found.why) : null);
+  }
+
+  /** Two companies may want the clearance of one vehicle. */
+  async function create(ask: Ask, ofVin: ReadonlyMap<string, readonly ProgramWish[]>, note: Note): Promise<void> {
+    const send = (some: readonly { vin: string; brand: string }[]) =>
+      ask({ method: 'POST', url: vehicles, body: { vehicles: some } });
+    const asked = [...ofVin].map(([vin, [first]]) => ({ vin, brand: first?.brand ?? '' }));
+    for (const some of chunksOf(asked, CREATED_AT_ONCE)) {
+      await sendHalving(some, send, (sent, answer) => {
+        const made =
+          answer.outcome === 'REPLY' && answer.status === 200 ? created.safeParse(answer.body).data : undefined;
+        const byVin = new Map(made?.vehicles.map((one) => [one.vin, one]));
+        for (const { vin } of sent) {
+          const result = made ? createdOf(byVin.get(vin)) : failure(answer);
+          for (const wish of ofVin.get(vin) ?? []) note(wish, result);
+        }
+      });
+    }
+  }
+
+  async function revoke(ask: Ask, { vin }: ProgramWish): Promise<ProgramAnswer | NoAnswer> {
+    const answer = await ask({ method: 'DELETE', url: `${vehicles}/${vin}` });
+    if (answer.outcome === 'NO_ANSWER') return answer;
+    const { status, body } = answer;
+    if (status === 404) return stands('ENDED', body);
+    if (status === 200) return stands('ENDING', body);
+    // 422: a pending clearance that cannot be cancelled, or not within its first day, is revoked after its decision.
+    if (status === 422) return stands('ENDING', body);
+    if (status === 409) return stands(/already removed/i.test(wordsOf(answer)) ? 'ENDED' : 'ENDING', body);
+    return failure(answer);
+  }
+
+  return { brands: new Set(brands), packs: { '*': [''] }, looks, activate };
+}
+
+function createdOf(made?: z.output<typeof cleared>): ProgramAnswer | NoAnswer {
+  if (!made) return unreadable(null);
+  const { status, description } = made;
+  if (status === 'error')
+    return stands('FAILED', made, /\bvin\b/i.test(description ?? '') ? vinRefused : refused(description));
+  const meaning = meanings[status];
+  if (!meaning) return unreadable(made);
+  return stands(meaning[0] ?? 'PENDING', made, status === 'rejected' ? rejection(description) : null);
+}
+
+/** The answer to a request that was not carried out. */
+function failure(answer: Reply | NoAnswer): ProgramAnswer | NoAnswer {
+  if (answer.outcome === 'NO_ANSWER') return answer;
+  const { status, body } = answer;
+  if (status === 200) return unreadable(body);
+  // The credentials have no fleet, or not the scope fleet:clearance.
+  if (status === 403) return new ProviderError('CREDENTIALS', { raw: { status, body } }).answer;
+  return unexpected(answer);
+}
+
+const unreadable = (raw: unknown): NoAnswer => new ProviderError('BAD_ANSWER', { raw }).answer;
+
+const wordsOf = ({ body }: Reply): string =>
+  errors
+    .safeParse(body)
+    .data?.errors.map(({ title, detail }) => `${title} ${detail}`)
+    .join(' ') ?? '';

@@ -1,0 +1,176 @@
+import { z } from 'zod';
+import { type Ask, type AskFor, chunksOf, LOOKS, sendHalving, stands, unexpected } from './activation.ts';
+import type { Reply } from './exchange.ts';
+import {
+  type Activator,
+  type Asker,
+  type NoAnswer,
+  type ProgramAnswer,
+  type ProgramWish,
+  ProviderError,
+  reason,
+} from './provider.ts';
+
+/** Operations of one request of `changeVehicleServiceStatus`, and vehicles of one of `assignVehicle`. */
+const MOST_OPERATIONS = 10_000;
+/** Services of one vehicle in a request. */
+const MOST_SERVICES = 100;
+
+const services = z.object({ services: z.array(z.object({ serviceId: z.string(), status: z.string() })) });
+const licence = z.object({ status: z.string() });
+const problem = z.object({
+  type: z.string().catch(''),
+  vins: z.array(z.string()).catch([]),
+  validationErrors: z.array(z.object({ field: z.string() })).catch([]),
+});
+
+const vinRefused = reason(
+  'VIN_REFUSED',
+  'Mercedes-Benz does not accept this VIN. Check it against the vehicle’s papers.',
+);
+const blacklisted = reason('VEHICLE_BLACKLISTED', 'Mercedes-Benz has this vehicle on its blacklist.');
+const notOffered = reason(
+  'PACK_NOT_OFFERED',
+  'Mercedes-Benz does not know a service of this pack, or does not offer it to this account.',
+);
+const rejected = reason(
+  'ACTIVATION_REJECTED',
+  'Mercedes-Benz could not activate the service in the vehicle, and gave no reason.',
+);
+const noService = reason('NO_SERVICE_AVAILABLE', 'Mercedes-Benz does not offer this service for this vehicle.');
+const licenceExpired = reason(
+  'LICENCE_EXPIRED',
+  'The licence of this service has expired. It is extended in the shop of Mercedes-Benz.',
+);
+const notSettled = reason(
+  'PROVIDER_ENROLMENT_PENDING',
+  'The vehicle was added to the Mercedes-Benz account and is not known there yet.',
+);
+
+type Note = (wish: ProgramWish, answer: ProgramAnswer | NoAnswer) => void;
+
+/** Services of Mercedes-Benz Connect Your Fleet, by the numbers that its catalogue gives them. */
+export function mercedesServices(askFor: AskFor, url: string, packs: Activator['packs']): Activator {
+  async function activate(wishes: readonly ProgramWish[], asker: Asker): Promise<(ProgramAnswer | NoAnswer)[]> {
+    const ask: Ask = (request) => askFor(request, asker);
+    const answers = new Map<ProgramWish, ProgramAnswer | NoAnswer>();
+    const note: Note = (wish, answer) => answers.set(wish, answer);
+    const open = () =>
+      Map.groupBy(
+        wishes.filter((wish) => !answers.has(wish)),
+        ({ vin }) => vin,
+      );
+    /** Vehicles that the account has, as far as is known. */
+    const enrolled = new Set<string>();
+    await Promise.all(
+      open()
+        .entries()
+        .map(async ([vin, own]) => {
+          if (await look(ask, vin, own, note)) enrolled.add(vin);
+        }),
+    );
+    const strangers = open()
+      .entries()
+      .filter(([vin, own]) => !enrolled.has(vin) && own.some(({ wanted }) => wanted));
+    await enrol(ask, new Map(strangers), note);
+    await order(ask, open(), note);
+    return wishes.map((wish) => answers.get(wish) ?? new ProviderError('BAD_ANSWER').answer);
+  }
+
+  /** Notes programs that stand as they are wanted, or that nothing can change. Gives whether the account has the vehicle. */
+  async function look(ask: Ask, vin: string, wishes: readonly ProgramWish[], note: Note): Promise<boolean> {
+    for (const wish of wishes) if (!wish.wanted && !wish.asked) note(wish, stands('ENDED', null));
+    const asked = wishes.filter((wish) => wish.asked);
+    if (asked.length === 0) return false;
+    const answer = await ask({ method: 'GET', url: `${url}/v2/accounts/vehicles/${vin}/services` });
+    const isUnknown = answer.outcome === 'REPLY' && answer.status === 404;
+    const found =
+      answer.outcome === 'REPLY' && answer.status === 200 ? services.safeParse(answer.body).data : undefined;
+    for (const wish of asked) {
+      const service = found?.services.find(({ serviceId }) => serviceId === wish.program);
+      const state = wish.wanted ? await wantedState(ask, wish, service) : unwantedState(service);
+      if (!found && !isUnknown) note(wish, failure(answer));
+      else if (state) note(wish, state);
+    }
+    return !isUnknown;
+  }
+
+  async function wantedState(ask: Ask, { vin, program, renewed }: ProgramWish, service?: { status: string }) {
+    switch (service?.status) {
+      case 'ACTIVE':
+        return stands('ACTIVE', service);
+      case 'ACTIVATION_PENDING':
+        return stands('PENDING', service);
+      case 'NOT_AVAILABLE':
+        return renewed ? null : stands('REJECTED', service, noService);
+      case 'ACTIVATION_FAILED': {
+        if (renewed) return null;
+        const answer = await ask({
+          method: 'GET',
+          url: `${url}/v1/accounts/vehicles/${vin}/services/${program}/license-status`,
+        });
+        if (answer.outcome === 'NO_ANSWER') return answer;
+        const isExpired = licence.safeParse(answer.body).data?.status === 'EXPIRED';
+        return isExpired ? stands('FAILED', answer.body, licenceExpired) : stands('REJECTED', service, rejected);
+      }
+      default:
+        return null;
+    }
+  }
+
+  /** Adds vehicles to the account: all of a request or none. */
+  async function enrol(ask: Ask, ofVin: ReadonlyMap<string, readonly ProgramWish[]>, note: Note): Promise<void> {
+    const send = (vins: readonly string[]) =>
+      ask({ method: 'POST', url: `${url}/v1/accounts/vehicles`, body: vins.map((vin) => ({ vin })) });
+    for (const some of chunksOf([...ofVin.keys()], MOST_OPERATIONS)) {
+      await sendHalving(some, send, (vins, answer) => {
+        if (answer.outcome === 'REPLY' && answer.status === 201) return;
+        for (const vin of vins) for (const wish of ofVin.get(vin) ?? []) note(wish, failure(answer));
+      });
+    }
+  }
+
+  async function order(ask: Ask, ofVin: ReadonlyMap<string, readonly ProgramWish[]>, note: Note): Promise<void> {
+    const orders = [...ofVin].flatMap(([vin, own]) => {
+      // Two companies may want a service of one vehicle.
+      const desired = new Map(own.map(({ program, wanted }) => [program, wanted ? 'ACTIVE' : 'INACTIVE']));
+      const all = [...desired].map(([serviceId, desiredStatus]) => ({ serviceId, desiredStatus }));
+      return chunksOf(all, MOST_SERVICES).map((services) => ({ vin, services }));
+    });
+    const send = (body: readonly (typeof orders)[number][]) =>
+      ask({ method: 'POST', url: `${url}/v2/accounts/vehicles/services`, body });
+    for (const some of chunksOf(orders, MOST_OPERATIONS / MOST_SERVICES)) {
+      await sendHalving(some, send, (sent, answer) => {
+        const isTaken = answer.outcome === 'REPLY' && answer.status === 202;
+        for (const { vin, services } of sent) {
+          const own = ofVin.get(vin)?.filter(({ program }) => services.some(({ serviceId }) => serviceId === program));
+          for (const wish of own ?? []) {
+            note(wish, isTaken ? stands(wish.wanted ? 'PENDING' : 'ENDING', answer.body) : failure(answer));
+          }
+        }
+      });
+    }
+  }
+
+  return { brands: new Set(['mercedes-benz']), packs, looks: LOOKS, activate };
+}
+
+/** An end is confirmed when the service is not active any more, nor about to be. */
+function unwantedState(service?: { status: string }): ProgramAnswer | null {
+  const isOn = service?.status === 'ACTIVE' || service?.status === 'ACTIVATION_PENDING';
+  return isOn ? null : stands('ENDED', service ?? null);
+}
+
+/** The answer to a request that was not carried out. A refusal concerns the vehicle where it names the VIN. */
+function failure(answer: Reply | NoAnswer): ProgramAnswer | NoAnswer {
+  if (answer.outcome === 'NO_ANSWER') return answer;
+  const { status, body } = answer;
+  const { type, validationErrors } = problem.catch({ type: '', vins: [], validationErrors: [] }).parse(body);
+  if (status === 403 && type === '/vehicle/blacklist') return stands('REJECTED', body, blacklisted);
+  if (status === 400 && validationErrors.some(({ field }) => field === 'vin'))
+    return stands('FAILED', body, vinRefused);
+  if (type === '/services/illegal-consent-type' || type === '/services/not-found')
+    return stands('FAILED', body, notOffered);
+  if (type === '/vehicle/not-found') return { outcome: 'NO_ANSWER', reason: notSettled, asked: true, raw: body };
+  return unexpected(answer);
+}
