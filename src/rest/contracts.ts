@@ -1,12 +1,20 @@
 import { z } from 'zod';
-import { contractSchema, contractSortOrders, createContractInput } from '../core/contracts/contract.ts';
+import {
+  type ContractFilter,
+  contractFilterSchema,
+  contractSchema,
+  contractSortOrders,
+  createContractInput,
+} from '../core/contracts/contract.ts';
 import { contractResource, deleteContract, getContract, listContracts } from '../core/contracts/contracts.ts';
 import { createContract } from '../core/contracts/create-contract.ts';
+import { createContracts, createContractsInput, createdContractsSchema } from '../core/contracts/create-contracts.ts';
+import { refreshOneActivation } from '../core/contracts/refresh-activation.ts';
 import { readInput, storableText } from '../core/input.ts';
 import { jsonRowWriter } from '../core/sql/read.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
 import { expectedBy } from './etag.ts';
-import { listAnswer, operations } from './route.ts';
+import { commaList, listAnswer, onceEach, operations } from './route.ts';
 
 const open = 'Where contracts are open, no token is needed; one that is sent confines you to its company.';
 
@@ -25,7 +33,12 @@ const conditions = z
     }
   })
   .pipe(z.object({ company }));
-const contractsQuery = z.object({ conditions });
+const parameters = [
+  ...(['conditions', 'contractStatus', 'contractActivation', 'contractPack', 'contractVin'] as const),
+  ...(['contractFleetId', 'contractName', 'sortContracts', 'limit', 'after'] as const),
+];
+const filterQuery = z.object({ ...onceEach('status', 'pack', 'vin', 'fleetId', 'name'), activation: commaList });
+const contractsQuery = z.object({ conditions, ...filterQuery.shape });
 
 const { get, post, remove } = operations('Contracts', { scopes: 'contracts', token: 'optional' });
 
@@ -42,16 +55,38 @@ export const contractRoutes = [
       return { headers: { Location: `/contracts/${made.id}` }, body: shape(made) };
     },
   }),
+  post('/contracts/bulk', 'createContracts', {
+    summary: 'Create contracts for several vehicles',
+    description: `Creates a contract of the same terms for each of up to 1,000 vehicles of a fleet. Vehicles that cannot have one are listed in \`rejected\`; if all are, the answer is 400. ${open}`,
+    body: createContractsInput,
+    answers: {
+      201: { description: 'The new contracts, and the vehicles that were refused.', schema: createdContractsSchema },
+    },
+    errors: ['FLEET_NOT_FOUND'],
+    async answer(ctx, { body }) {
+      const { contracts, rejected } = await createContracts(ctx, body);
+      return { body: { contracts: contracts.map(shape), rejected } };
+    },
+  }),
   get('/contracts', 'listContracts', {
     summary: 'List the contracts of a company',
     description: `The contracts of the company that \`conditions\` name, oldest first unless \`sort\` says otherwise. ${open}`,
-    query: ['conditions', 'sortContracts', 'limit', 'after'],
+    query: parameters,
     answers: { 200: { description: 'The contracts.', schema: z.array(contractSchema), headers: ['Link'] } },
     answer(ctx, request) {
-      const { company } = readInput(contractsQuery, request.query).conditions;
+      const { conditions, ...given } = readInput(contractsQuery, request.query);
+      const filter = given as ContractFilter;
+      readInput(contractFilterSchema, filter);
       const list = { filter: contractsQuery, orders: contractSortOrders };
-      return listAnswer(request, (page) => listContracts(ctx, asJson, { company, page }), list);
+      return listAnswer(request, (page) => listContracts(ctx, asJson, { ...conditions, page, filter }), list);
     },
+  }),
+  post('/contracts/:id/activation/refresh', 'refreshActivation', {
+    summary: 'Ask the manufacturer about a contract again',
+    description: `Asks the manufacturer again, in the background, unless the contract is active there, over or not yet begun. ${open}`,
+    answers: { 202: { description: 'The contract as it stands.', schema: contractSchema } },
+    errors: ['CONTRACT_NOT_FOUND'],
+    answer: async (ctx, { params }) => ({ body: shape(await refreshOneActivation(ctx, params)) }),
   }),
   get('/contracts/:id', 'getContract', {
     etag: true,

@@ -36,19 +36,24 @@ export const contractWithVehicleSchema = contractSchema
   .meta({ description: contractSchema.description });
 export type Contract = z.output<typeof contractWithVehicleSchema>;
 
+export const contractFieldsInput = describeInputFields(contractSchema, {
+  fleetId: idSchema,
+  name: textSchema(255),
+  description: textSchema(2000),
+  vin: z.string(),
+  from: timeSchema,
+  to: timeSchema,
+  pack: textSchema(255),
+});
+
+export const hasOrder = [
+  ({ from, to }: { from: Date; to: Date }): boolean => from < to,
+  { path: ['to'], message: 'must be later than from' },
+] satisfies [unknown, object];
+
 export const createContractInput = z
-  .object(
-    describeInputFields(contractSchema, {
-      fleetId: idSchema,
-      name: textSchema(255),
-      description: textSchema(2000),
-      vin: z.string(),
-      from: timeSchema,
-      to: timeSchema,
-      pack: textSchema(255),
-    }),
-  )
-  .refine(({ from, to }) => from < to, { path: ['to'], message: 'must be later than from' })
+  .object(contractFieldsInput)
+  .refine(...hasOrder)
   .describe('A new contract. Each text is trimmed and has 1 to 255 characters, its description up to 2,000.');
 
 export const contractFilterSchema = z
@@ -64,6 +69,8 @@ export const contractFilterSchema = z
       .describe('With this in the name, whatever the case and accents.'),
   })
   .describe('Which contracts: those that fit everything that is given.');
+
+export type ContractFilter = z.input<typeof contractFilterSchema>;
 
 export const contractSortOrders = {
   CREATED_AT: { meaning: 'When they were created.' },

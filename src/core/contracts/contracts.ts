@@ -5,7 +5,7 @@ import { announceEvents, callerOrigin, type EventOrigin, eventsClause, systemOri
 import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
 import { typedSql } from '../fleets/fleets.ts';
 import { scheduleClause, scheduleForKind } from '../schedule.ts';
-import type { PageArguments } from '../sql/page.ts';
+import type { ListInput } from '../sql/page.ts';
 import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeSql, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
@@ -16,6 +16,7 @@ import { vinOrNull } from '../vin.ts';
 import { activationField, activationJson, activationStateSql } from './activation.ts';
 import {
   type Contract,
+  type ContractFilter,
   type ContractStatus,
   contractFilterSchema,
   contractSortOrders,
@@ -52,7 +53,7 @@ export async function getContract(ctx: Context, input: { id: string }): Promise<
 }
 
 /** The company of a contract, for callers without a token; throws ContractNotFound. */
-async function companyOfContract(ctx: Context, { id }: { id: string }): Promise<string> {
+export async function companyOfContract(ctx: Context, { id }: { id: string }): Promise<string> {
   const [found] = isId(id) ? await findCompany(ctx, { id }) : [];
   if (!found) throw new ContractNotFound();
   return found.company;
@@ -61,12 +62,16 @@ async function companyOfContract(ctx: Context, { id }: { id: string }): Promise<
 const findCompany = prepare((p: { id: string }) => db.selectFrom('contract').select('company').where('id', '=', p.id));
 
 /** A page of a company's contracts. Throws Forbidden where the token is of another company. */
-export async function listContracts(ctx: Context, writer: RowWriter, input: { company: string; page: PageArguments }) {
+export async function listContracts(
+  ctx: Context,
+  writer: RowWriter,
+  { company, ...list }: ListInput<ContractFilter> & { company: string },
+) {
   const own = authorizeContracts(ctx, 'contracts:read');
-  if (own !== null && own !== input.company) {
+  if (own !== null && own !== company) {
     throw new Forbidden('The conditions name another company than the token.');
   }
-  return readTextPage(ctx, contractResource, writer, { company: input.company, page: input.page });
+  return readTextPage(ctx, contractResource, writer, { company, ...list });
 }
 
 export const contractStatusAt = (now: Date, from: Date, to: Date): ContractStatus =>
@@ -82,6 +87,8 @@ const contractJson = jsonMembersOf('contract', 'c', contractWithVehicleSchema, {
   status: jsonSql.code(statusSql),
   activation: activationJson,
 });
+
+export const contractJsonExpression = jsonObjectExpression<Contract>(contractJson);
 
 export const contractResource: Resource = {
   table: 'contract c',
@@ -158,7 +165,7 @@ const removeContract = prepare((p: EventOrigin & RowKey) =>
     .innerJoin('vehicle as cv', (on) => on.onRef('cv.company', '=', 'c.company').onRef('cv.id', '=', 'c.vehicle_id'))
     .where('cv.company', '=', p.company)
     .crossJoin(db.selectNoFrom(sql`${p.at}::timestamptz`.as('now')).as('clock'))
-    .select(jsonObjectExpression<Contract>(contractJson).as('json')),
+    .select(contractJsonExpression.as('json')),
 );
 
 const CONTRACTS_AT_ONCE = 500;

@@ -16,16 +16,12 @@ import { contractFactsQuery, contractStatusAt } from './contracts.ts';
 export async function createContract(ctx: Context, input: unknown): Promise<Contract> {
   const caller = authorizeContracts(ctx, 'contracts:write');
   const { fleetId, vin: vinAsGiven, from, to, ...terms } = readInput(createContractInput, input);
-  const { PACKS } = ctx.services.config;
-  if (PACKS.length > 0 && !PACKS.includes(terms.pack)) {
-    const message = `is none of the packs ${PACKS.join(', ')}`;
-    throw new ValidationFailed([{ path: 'pack', code: 'INVALID_VALUE', message }]);
-  }
+  requirePack(ctx, terms.pack);
   const vin = vinOrNull(vinAsGiven);
   const company = caller ?? (await companyOfFleet(ctx, fleetId));
   const by = callerOrigin(ctx);
   const shown = { company, vin: vin ?? '', ...terms, from: from.toISOString(), to: to.toISOString() };
-  const activation = ctx.services.config.CONTRACTS_ACTIVATION ? ('PENDING' as const) : ('OFF' as const);
+  const activation = initialActivation(ctx);
   const given = { ...by, id: newId(), fleetId, ...shown, activation };
   const [vehicle] = await runInSavepoint(ctx, async () =>
     isId(fleetId) ? insert(appendSender(ctx), given) : [],
@@ -57,9 +53,22 @@ function statesOf(
   return { status, activation: { state, reason: null, changedAt: at, nextAttemptAt } };
 }
 
+/** Throws ValidationFailed for a pack that is not in the catalogue, where there is one. */
+export function requirePack({ services }: Context, pack: string): void {
+  const { PACKS } = services.config;
+  if (PACKS.length === 0 || PACKS.includes(pack)) return;
+  throw new ValidationFailed([
+    { path: 'pack', code: 'INVALID_VALUE', message: `is none of the packs ${PACKS.join(', ')}` },
+  ]);
+}
+
+/** The state of a new contract until its start is carried out. */
+export const initialActivation = ({ services }: Context) =>
+  services.config.CONTRACTS_ACTIVATION ? ('PENDING' as const) : ('OFF' as const);
+
 type NewContract = EventOrigin &
   Pick<Contract, 'id' | 'company' | 'fleetId' | 'vin' | 'name' | 'description' | 'pack' | 'from' | 'to'> & {
-    activation: 'PENDING' | 'OFF';
+    activation: ReturnType<typeof initialActivation>;
   };
 
 /** Locks the fleet, then the vehicle, which gets one contract at a time: two that overlap would wait for each other. */
@@ -81,7 +90,7 @@ const insert = prepare((p: NewContract) =>
     .with('c', (q) =>
       q
         .insertInto('contract')
-        .columns(columns)
+        .columns(contractColumns)
         .expression(
           q
             .selectFrom('v')
@@ -112,7 +121,7 @@ const insert = prepare((p: NewContract) =>
     .select(['v.fleet_id as fleetId', 'v.id as vehicleId', 'v.manufacturer']),
 );
 
-const columns = [
+export const contractColumns = [
   ...(['id', 'company', 'fleet_id', 'vehicle_id', 'name', 'description', 'pack'] as const),
   ...(['starts_at', 'ends_at', 'created_at', 'due_at', 'activation'] as const),
 ] as const;

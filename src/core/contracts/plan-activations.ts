@@ -2,7 +2,7 @@ import { type Expression, type QueryCreator, type Selectable, sql } from 'kysely
 import { type Reason, reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
 import { scheduleClause, scheduleForKind } from '../schedule.ts';
-import { asTimestamptz, db, prepare } from '../sql/sql.ts';
+import { anyOfIds, asTimestamptz, db, prepare, prepareStatementVariants } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 
 // What contracts in force need becomes rows of `activation`, in the transaction that starts or ends them. A row is made
@@ -93,7 +93,7 @@ export const wantClause = (q: QueryCreator<Tables>, now: Expression<string>) =>
     .returning(['company', 'due_at']);
 
 /** Makes a row due. A claimed one is due when its answer is stored, since two questions could overtake each other. */
-const touched = (now: Expression<string>) => {
+export const touched = (now: Expression<string>) => {
   const isClaimed = sql<boolean>`(activation.claimed_by is not null and activation.due_at > ${now})`;
   return {
     touched: sql<boolean>`${isClaimed}`,
@@ -124,10 +124,12 @@ export async function touchActivations(ctx: Context, company: string, vins: read
   if (touched.length > 0) ctx.services.changes.announce('due', 'activation');
 }
 
-const AT_ONCE = 500;
+const AT_ONCE = 1000;
+
+type Unplanned = PlanValues & { company: string; after?: string; ids?: readonly string[]; now: Date };
 
 /** Contracts in force of which no manufacturer has heard: the setting was off, or nobody could be asked. */
-const planSome = prepare((p: PlanValues & { company: string; after: string; now: Date }) => {
+const plan = prepareStatementVariants<Unplanned>()(['after', 'ids'], (p, has) => {
   const now = asTimestamptz(p.now);
   return db
     .with('c', () =>
@@ -137,9 +139,10 @@ const planSome = prepare((p: PlanValues & { company: string; after: string; now:
         .where('c.company', '=', p.company)
         .where('c.activation', '=', sql<Planned['activation']>`any('{OFF,UNSUPPORTED,PENDING}'::text[])`)
         .where('c.provider', 'is', null)
-        .where('c.id', '>', p.after)
         .where('c.starts_at', '<=', now)
         .where('c.ends_at', '>', now)
+        .$if(has.after, (q) => q.where('c.id', '>', p.after as string))
+        .$if(has.ids, (q) => q.where('c.id', '=', anyOfIds(p.ids as readonly string[])))
         .orderBy('c.id')
         .limit(sql.lit(AT_ONCE))
         .forNoKeyUpdate(),
@@ -154,7 +157,9 @@ const planSome = prepare((p: PlanValues & { company: string; after: string; now:
         .set(planned(now))
         .whereRef('contract.id', '=', 'plan.id')
         .whereRef('contract.company', '=', 'plan.company')
-        .whereRef('contract.activation', '<>', 'plan.activation'),
+        .where(
+          sql<boolean>`(contract.activation, contract.provider) is distinct from (plan.activation, plan.provider)`,
+        ),
     )
     .selectFrom('c')
     .select('id');
@@ -169,9 +174,18 @@ export const planned = (now: Expression<string>) => ({
   programs: sql<string[]>`plan.programs`,
 });
 
+/** Carries out contracts in force of which no manufacturer has heard: those with these ids, or the first after one. */
+export const planContracts = (ctx: Context, given: Pick<Unplanned, 'company' | 'after' | 'ids'>) =>
+  plan(ctx, { ...planValues(ctx), ...given, now: ctx.now() });
+
 /** Carries out what is in force in steps; gives the id to go on after, null at the end. */
 export async function planContractsInForce(ctx: Context, company: string, after: string): Promise<string | null> {
-  const rows = await planSome(ctx, { ...planValues(ctx), company, after, now: ctx.now() });
+  const rows = await planContracts(ctx, { company, after });
   ctx.services.changes.announce('due', 'activation');
-  return rows.length < AT_ONCE ? null : (rows.at(-1)?.id ?? null);
+  return rows.length < AT_ONCE
+    ? null
+    : (rows
+        .map(({ id }) => id)
+        .toSorted()
+        .at(-1) ?? null);
 }

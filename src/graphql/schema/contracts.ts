@@ -9,7 +9,15 @@ import {
 } from '../../core/contracts/contract.ts';
 import { deleteContract } from '../../core/contracts/contracts.ts';
 import { createContract } from '../../core/contracts/create-contract.ts';
+import {
+  createContracts,
+  createContractsInput,
+  createdContractsSchema,
+  rejectedContractSchema,
+} from '../../core/contracts/create-contracts.ts';
+import { refreshActivation, refreshActivationInput } from '../../core/contracts/refresh-activation.ts';
 import type { ScopeExtension } from '../execution/context.ts';
+import type { CostExtension } from '../execution/cost.ts';
 import { resolvePlannedField } from '../execution/reads.ts';
 import { addByIdField, addListField, connectionType, listArgs } from './connection.ts';
 import { enumTypeOf, inputTypeOf, objectTypeOf } from './described.ts';
@@ -53,6 +61,7 @@ addListField('contracts', ContractConnection, 'Its contracts.', { of: VehicleRef
 
 addByIdField('contract', ContractRef, 'One contract. Errors: CONTRACT_NOT_FOUND.', reading);
 
+const asManyAsNamed = { extensions: { size: 'input' } satisfies CostExtension };
 const extensions = { scope: 'contracts:write' } satisfies ScopeExtension;
 
 addMutation('createContract', {
@@ -63,6 +72,43 @@ addMutation('createContract', {
   extensions,
   change: async (ctx, input) => ({ contract: await createContract(ctx, input) }),
 });
+
+objectTypeOf('RejectedContract', rejectedContractSchema);
+
+addMutation(
+  'createContracts',
+  {
+    description:
+      'Creates a contract of the same terms for each of up to 1,000 vehicles of a fleet. Vehicles that cannot have one are in `rejected`; if all are, the call fails. Errors: FLEET_NOT_FOUND, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
+    input: createContractsInput,
+    payload: createdContractsSchema
+      .extend({
+        contracts: z.array(contractWithVehicleSchema).describe('The new contracts, in the order of the vehicles.'),
+      })
+      .describe('The new contracts, and the vehicles that were refused.'),
+    extensions,
+    change: createContracts,
+  },
+  { payload: { contracts: asManyAsNamed, rejected: asManyAsNamed } },
+);
+
+addMutation(
+  'refreshActivation',
+  {
+    description:
+      'Has manufacturers asked again about contracts, in the background. Those that are active there, over or not yet begun stay as they are. Errors: VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
+    input: refreshActivationInput,
+    payload: z
+      .object({
+        contracts: z.array(contractWithVehicleSchema).describe('The contracts as they stand, in the order of the ids.'),
+        notFound: z.array(z.string()).describe('The ids of no contract of the company, as they were sent.'),
+      })
+      .describe('The contracts that manufacturers are asked about.'),
+    extensions,
+    change: refreshActivation,
+  },
+  { payload: { contracts: asManyAsNamed, notFound: { type: ['ID'] as never } } },
+);
 
 addMutation('deleteContract', {
   description: 'Deletes a contract. Errors: CONTRACT_NOT_FOUND.',

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import { contractSortOrders } from '../../core/contracts/contract.ts';
+import { activationStateSchema } from '../../core/contracts/activation.ts';
+import { contractFilterSchema, contractSortOrders, contractStatusSchema } from '../../core/contracts/contract.ts';
 import { schemaDescription } from '../../core/fields.ts';
 import { fleetFilterSchema, fleetSortOrders } from '../../core/fleets/fleet.ts';
 import { activityInput, activityUnitSchema } from '../../core/reads/company.ts';
@@ -124,6 +125,16 @@ export const queryParameters = {
   reasonActor: filter('vehicles', 'actor', vehicleFilterSchema, oneOf(actorSchema.options)),
   verifiedBefore: filter('vehicles', 'verifiedBefore', vehicleFilterSchema, time),
   verifiedAfter: filter('vehicles', 'verifiedAfter', vehicleFilterSchema, time),
+  contractStatus: filter('contracts', 'status', contractFilterSchema, oneOf(contractStatusSchema.options)),
+  contractActivation: commas(
+    'activation',
+    'Only contracts in one of these states at the manufacturer: a comma list.',
+    oneOf(activationStateSchema.options),
+  ),
+  contractPack: filter('contracts', 'pack', contractFilterSchema),
+  contractVin: filter('contracts', 'vin', contractFilterSchema),
+  contractFleetId: filter('contracts', 'fleetId', contractFilterSchema),
+  contractName: filter('contracts', 'name', contractFilterSchema, line),
   activityFrom: query('from', meaningOf(activityInput, 'from'), time, '2026-11-01T00:00:00Z'),
   activityTo: query('to', meaningOf(activityInput, 'to'), time),
   activityBy: query('by', meaningOf(activityInput, 'by'), oneOf(activityUnitSchema.options, 'DAY')),

@@ -1,0 +1,214 @@
+import { sql } from 'kysely';
+import { z } from 'zod';
+import { authorizeContracts, type Context } from '../context.ts';
+import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
+import { announceEvents, callerOrigin, type EventOrigin, eventsClause } from '../events/record-events.ts';
+import { exampleIds, field } from '../fields.ts';
+import { companyOfFleet, shareLockFleet } from '../fleets/fleets.ts';
+import { listSchema, readInput } from '../input.ts';
+import { scheduleClause } from '../schedule.ts';
+import { runChangeInTurn, runInTransaction } from '../sql/send.ts';
+import { anyOfIds, anyOfTexts, asTimestamptz, db, isId, newId, prepare, unnestLists } from '../sql/sql.ts';
+import { readVin } from '../vin.ts';
+import { type Contract, contractFieldsInput, contractSchema, hasOrder } from './contract.ts';
+import { contractFactsQuery, contractJsonExpression, vehicleNamesOf } from './contracts.ts';
+import { contractColumns, initialActivation, requirePack } from './create-contract.ts';
+
+const MOST_CONTRACTS = 1000;
+
+export const createContractsInput = z
+  .object({
+    fleetId: contractFieldsInput.fleetId,
+    vins: listSchema(z.string(), MOST_CONTRACTS)
+      .nullish()
+      .meta({
+        description: 'VINs of vehicles of the fleet, at most 1,000; either these or `vehicleIds`.',
+        examples: [['WBA3A5C50CF256985']],
+      }),
+    vehicleIds: listSchema(z.string(), MOST_CONTRACTS)
+      .nullish()
+      .meta({
+        description: 'Ids of vehicles of the fleet, at most 1,000; either these or `vins`.',
+        examples: [[exampleIds.vehicle]],
+      }),
+    name: contractFieldsInput.name,
+    description: contractFieldsInput.description,
+    pack: contractFieldsInput.pack,
+    from: contractFieldsInput.from,
+    to: contractFieldsInput.to,
+  })
+  .refine(...hasOrder)
+  .refine(({ vins, vehicleIds }) => Boolean(vins?.length) !== Boolean(vehicleIds?.length), {
+    path: ['vins'],
+    message: 'name vehicles by vins or by vehicleIds, and not by both',
+  })
+  .describe('Contracts of the same terms for several vehicles of a fleet.');
+
+export const rejectedContractSchema = z
+  .object({
+    vin: field(z.string(), 'The VIN, or the id of the vehicle, as it was sent.', 'WBA3A5C50CF256985'),
+    code: field(
+      z.string(),
+      'The reason for the refusal: `VEHICLE_NOT_FOUND`, `CONTRACT_OVERLAP`, or a code of a VIN.',
+      'CONTRACT_OVERLAP',
+    ),
+    message: field(
+      z.string(),
+      'The reason for people, in English.',
+      'This vehicle already has a contract for this pack in an overlapping period.',
+    ),
+    conflicts: field(z.array(z.uuid()), 'The ids of the contracts in the way, for `CONTRACT_OVERLAP`.', [
+      exampleIds.contract,
+    ]),
+  })
+  .meta({ id: 'RejectedContract', description: 'A vehicle for which no contract was created.' });
+
+export const createdContractsSchema = z
+  .object({
+    contracts: z.array(contractSchema).describe('The new contracts, in the order of the vehicles.'),
+    rejected: z.array(rejectedContractSchema).describe('The vehicles for which no contract was created.'),
+  })
+  .meta({
+    id: 'CreatedContracts',
+    description: 'The contracts that were created, and the vehicles that were refused.',
+  });
+
+type Rejected = z.output<typeof rejectedContractSchema>;
+export type CreatedContracts = { contracts: Contract[]; rejected: Rejected[] };
+
+/** Locks vehicles in the order of VINs: each gets one contract at a time, so overlaps are seen before the insertion. */
+const lockVehicles = prepare(
+  (p: { company: string; fleetId: string; ids: readonly string[]; vins: readonly string[] }) =>
+    db
+      .selectFrom('vehicle as v')
+      .select(['v.id', 'v.vin'])
+      .where('v.company', '=', p.company)
+      .where('v.fleet_id', '=', p.fleetId)
+      .where(({ eb, or }) => or([eb('v.id', '=', anyOfIds(p.ids)), eb('v.vin', '=', anyOfTexts(p.vins))]))
+      .orderBy('v.vin')
+      .forNoKeyUpdate(),
+);
+
+const findOverlaps = prepare((p: { company: string; ids: readonly string[]; pack: string; from: string; to: string }) =>
+  db
+    .selectFrom('contract as c')
+    .select(['c.id', 'c.vehicle_id'])
+    .where('c.company', '=', p.company)
+    .where('c.vehicle_id', '=', anyOfIds(p.ids))
+    .where('c.pack', '=', p.pack)
+    .where(
+      ({ ref }) =>
+        sql<boolean>`tstzrange(${ref('c.starts_at')}, ${ref('c.ends_at')}) && tstzrange(${p.from}::timestamptz, ${p.to}::timestamptz)`,
+    )
+    .orderBy('c.id'),
+);
+
+type NewContracts = EventOrigin &
+  Pick<Contract, 'company' | 'fleetId' | 'name' | 'description' | 'pack' | 'from' | 'to'> & {
+    ids: readonly string[];
+    vehicleIds: readonly string[];
+    activation: ReturnType<typeof initialActivation>;
+  };
+
+const insert = prepare((p: NewContracts) =>
+  db
+    .with('c', (q) =>
+      q
+        .insertInto('contract')
+        .columns(contractColumns)
+        .expression(
+          q
+            .selectFrom(unnestLists('n', { id: [p.ids, 'uuid'], vehicle_id: [p.vehicleIds, 'uuid'] }))
+            .select(({ cast, val }) => [
+              'n.id',
+              cast<string>(val(p.company), 'text').as('company'),
+              cast<string>(val(p.fleetId), 'uuid').as('fleet_id'),
+              'n.vehicle_id',
+              cast<string>(val(p.name), 'text').as('name'),
+              cast<string>(val(p.description), 'text').as('description'),
+              cast<string>(val(p.pack), 'text').as('pack'),
+              cast<string>(val(p.from), 'timestamptz').as('starts_at'),
+              cast<string>(val(p.to), 'timestamptz').as('ends_at'),
+              cast<string>(val(p.at), 'timestamptz').as('created_at'),
+              cast<string>(val(p.from), 'timestamptz').as('due_at'),
+              cast<NewContracts['activation']>(val(p.activation), 'text').as('activation'),
+            ]),
+        )
+        .returningAll(),
+    )
+    .with('scheduled', (q) => scheduleClause(q, 'contract', q.selectFrom('c').select(['company', 'due_at'])))
+    .with('recorded', (q) =>
+      eventsClause(q, p, { 'contract.created': contractFactsQuery(q, vehicleNamesOf(p.company)) }),
+    )
+    .selectFrom('c')
+    .innerJoin('vehicle as cv', (on) => on.onRef('cv.company', '=', 'c.company').onRef('cv.id', '=', 'c.vehicle_id'))
+    .where('cv.company', '=', p.company)
+    .crossJoin(db.selectNoFrom(asTimestamptz(p.at).as('now')).as('clock'))
+    .select(contractJsonExpression.as('json')),
+);
+
+/**
+ * Creates a contract for each of these vehicles of a fleet; those that cannot have one are in `rejected`. Throws FleetNotFound,
+ * PayloadTooLarge, and ValidationFailed, also if all were rejected.
+ */
+export async function createContracts(ctx: Context, input: unknown): Promise<CreatedContracts> {
+  const caller = authorizeContracts(ctx, 'contracts:write');
+  const { fleetId, vins, vehicleIds, from, to, ...terms } = readInput(createContractsInput, input);
+  requirePack(ctx, terms.pack);
+  const company = caller ?? (await companyOfFleet(ctx, fleetId));
+  const named = [...new Set((vins ?? vehicleIds ?? []).map((one) => one.trim()))];
+  const readings = named.map((value) => ({
+    value,
+    ...(vins ? readVin(value) : isId(value) ? { id: value.toLowerCase() } : {}),
+  }));
+  const wanted = {
+    ids: readings.flatMap((one) => ('id' in one ? one.id : [])),
+    vins: readings.flatMap((one) => ('vin' in one ? one.vin : [])),
+  };
+  const period = { ...terms, from: from.toISOString(), to: to.toISOString() };
+  return runChangeInTurn(ctx, named.length, () =>
+    runInTransaction(ctx, async () => {
+      await shareLockFleet(ctx, company, fleetId);
+      const vehicles = await lockVehicles(ctx, { company, fleetId, ...wanted });
+      const overlaps = await findOverlaps(ctx, { company, ids: vehicles.map(({ id }) => id), ...period });
+      const conflicts = Map.groupBy(overlaps, (row) => row.vehicle_id);
+      const byName = new Map(
+        vehicles.flatMap(({ id, vin }) => [
+          [id, id],
+          [vin, id],
+        ]),
+      );
+      const good = new Set<string>();
+      const rejected = readings.flatMap((one): Rejected[] => {
+        const { value: vin } = one;
+        if ('code' in one) return [{ vin, code: one.code, message: one.message, conflicts: [] }];
+        const id = byName.get('id' in one ? one.id : 'vin' in one ? one.vin : '');
+        if (!id) return [{ vin, ...notInFleet, conflicts: [] }];
+        const inTheWay = conflicts.get(id)?.map((row) => row.id);
+        if (!inTheWay) {
+          good.add(id);
+          return [];
+        }
+        const { code, message } = new ContractOverlap(inTheWay);
+        return [{ vin, code, message, conflicts: inTheWay }];
+      });
+      refuseAll(named.length, rejected);
+      const own = [...good];
+      const by = callerOrigin(ctx);
+      const made = { ...by, company, fleetId: fleetId.toLowerCase(), ...period, activation: initialActivation(ctx) };
+      const rows = await insert(ctx, { ...made, ids: own.map(newId), vehicleIds: own });
+      announceEvents(ctx);
+      const byVehicle = new Map(rows.map(({ json }) => [json.vehicleId, json]));
+      return { contracts: own.flatMap((id) => byVehicle.get(id) ?? []), rejected };
+    }),
+  );
+}
+
+const { code, message } = new VehicleNotFound('This fleet has no vehicle with this VIN or id.');
+const notInFleet = { code, message };
+
+function refuseAll(received: number, rejected: readonly Rejected[]): void {
+  if (rejected.length < received) return;
+  const errors = rejected.map(({ code, message }, index) => ({ path: `vins.${index}`, code, message }));
+  throw new ValidationFailed(errors, 'No contract was created: every vehicle was refused.', { rejected });
+}

@@ -1,0 +1,110 @@
+import { sql } from 'kysely';
+import { z } from 'zod';
+import { authorizeContracts, type Context } from '../context.ts';
+import { ContractNotFound } from '../errors.ts';
+import { exampleIds } from '../fields.ts';
+import { fleetExistsExpression } from '../fleets/fleet.ts';
+import { listSchema, readInput } from '../input.ts';
+import { scheduleClause } from '../schedule.ts';
+import { runInTransaction } from '../sql/send.ts';
+import { anyOfIds, asTimestamptz, db, isId, prepare } from '../sql/sql.ts';
+import { programsOfContract } from './activation.ts';
+import type { Contract } from './contract.ts';
+import { companyOfContract, contractJsonExpression } from './contracts.ts';
+import { planContracts, touched } from './plan-activations.ts';
+
+const MOST_REFRESHED = 1000;
+
+export const refreshActivationInput = z
+  .object({
+    ids: listSchema(z.string(), MOST_REFRESHED).meta({
+      description: 'Ids of contracts, at most 1,000.',
+      examples: [[exampleIds.contract]],
+    }),
+  })
+  .describe('The contracts to ask the manufacturers about again.');
+
+type Refreshed = { company: string; ids: readonly string[]; now: Date };
+
+/** Contracts whose manufacturer has been asked, and that are neither active nor over. */
+const askAgain = prepare((p: Refreshed) => {
+  const now = asTimestamptz(p.now);
+  return db
+    .with('named', (q) =>
+      q
+        .selectFrom('contract as c')
+        .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
+        .select(['c.company', 'c.id', 'v.vin', 'c.provider', 'c.programs'])
+        .where('c.company', '=', p.company)
+        .where('v.company', '=', p.company)
+        .where('c.id', '=', anyOfIds(p.ids))
+        .where('c.activation', '=', sql<'PENDING'>`any('{PENDING,REJECTED,FAILED,ENDING}'::text[])`)
+        .where('c.provider', 'is not', null)
+        .where('c.starts_at', '<=', now)
+        .orderBy('c.id')
+        .forNoKeyUpdate('c'),
+    )
+    .with('asked', (q) =>
+      q
+        .updateTable('activation')
+        .from('named')
+        .set({
+          ...touched(now),
+          renewed: sql<boolean>`activation.renewed or activation.state in ('REJECTED', 'FAILED')`,
+          state: sql<'PENDING'>`case when activation.state in ('REJECTED', 'FAILED') then 'PENDING' else activation.state end`,
+          looks: 0,
+          faults: 0,
+        })
+        .where(sql<boolean>`${sql.raw(programsOfContract('activation', 'named', 'named.vin'))}`)
+        .where('activation.company', '=', p.company)
+        .returning(['activation.company', 'activation.due_at']),
+    )
+    .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('asked').select(['company', 'due_at'])))
+    .updateTable('contract')
+    .from('named')
+    .set({ activation: 'PENDING', activation_reason: null, activation_changed_at: now })
+    .where('contract.company', '=', p.company)
+    .whereRef('contract.id', '=', 'named.id')
+    .where('contract.activation', '=', sql<'REJECTED'>`any('{REJECTED,FAILED}'::text[])`);
+});
+
+const find = prepare((p: Refreshed) =>
+  db
+    .selectFrom('contract as c')
+    .innerJoin('vehicle as cv', (on) => on.onRef('cv.company', '=', 'c.company').onRef('cv.id', '=', 'c.vehicle_id'))
+    .crossJoin(db.selectNoFrom(asTimestamptz(p.now).as('now')).as('clock'))
+    .select(contractJsonExpression.as('json'))
+    .where('c.company', '=', p.company)
+    .where('cv.company', '=', p.company)
+    .where('c.id', '=', anyOfIds(p.ids))
+    .where(fleetExistsExpression('c', p.company)),
+);
+
+/**
+ * Has manufacturers asked again about contracts, later; those that are active, over or not yet begun stay as they are. Gives the
+ * contracts in the order of the ids, and the ids of none. Throws PayloadTooLarge.
+ */
+export async function refreshActivation(ctx: Context, input: unknown) {
+  const { ids } = readInput(refreshActivationInput, input);
+  const caller = authorizeContracts(ctx, 'contracts:write');
+  const own = [...new Set(ids.filter(isId).map((id) => id.toLowerCase()))];
+  const company = caller ?? (own[0] ? await companyOfContract(ctx, { id: own[0] }) : '');
+  const given = { company, ids: own, now: ctx.now() };
+  const rows = await runInTransaction(ctx, async () => {
+    await planContracts(ctx, given);
+    await askAgain(ctx, given);
+    return find(ctx, given);
+  });
+  ctx.services.changes.announce('due', 'activation');
+  const byId = new Map(rows.map(({ json }) => [json.id, json]));
+  const contracts: Contract[] = own.flatMap((id) => byId.get(id) ?? []);
+  return { contracts, notFound: ids.filter((id) => !byId.has(id.toLowerCase())) };
+}
+
+/** Like refreshActivation, for one contract; throws ContractNotFound. */
+export async function refreshOneActivation(ctx: Context, { id }: { id: string }): Promise<Contract> {
+  const { contracts } = await refreshActivation(ctx, { ids: [id] });
+  const [contract] = contracts;
+  if (!contract) throw new ContractNotFound();
+  return contract;
+}
