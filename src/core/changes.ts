@@ -8,6 +8,9 @@ import type { Database } from '../database/database.ts';
 const vehicleNews = z.object({ company: z.string(), vehicles: z.array(z.tuple([z.string(), z.string()])).nullable() });
 export type EligibilityNews = z.output<typeof vehicleNews>;
 
+/** Contracts of a company with a new state at the manufacturer. */
+const contractNews = z.object({ company: z.string(), contracts: z.array(z.string()) });
+
 /** The state of the providers in one process, at a time in ms since 1970; other times are ISO 8601. */
 const providerReport = z.object({
   process: z.string(),
@@ -42,6 +45,7 @@ export type DueKind = (typeof dueKinds)[number];
 interface News {
   due: [kind: DueKind];
   eligibility: [news: EligibilityNews];
+  contract: [news: z.output<typeof contractNews>];
   import: [id: string];
   event: [company: string];
   provider: [report: ProviderReport];
@@ -105,6 +109,11 @@ export class ChangeFeed extends EventEmitter<Events> {
       if (news) changes.emit('eligibility', news);
       else changes.emit('missed');
     });
+    await listen('contract', (payload) => {
+      const news = readNews(contractNews, payload);
+      if (news) changes.emit('contract', news);
+      else changes.emit('missed');
+    });
     await listen('provider', (payload) => {
       const report = readNews(providerReport, payload);
       if (report) changes.providerReports.set(report.process, report);
@@ -129,6 +138,12 @@ export class ChangeFeed extends EventEmitter<Events> {
   announceAnswers(company: string, vehicles: readonly VehicleName[]): void {
     for (let start = 0; start < vehicles.length; start += NAMED_MAX) {
       this.announce('eligibility', { company, vehicles: vehicles.slice(start, start + NAMED_MAX).map(named) });
+    }
+  }
+
+  announceActivations(company: string, contracts: readonly string[]): void {
+    for (let start = 0; start < contracts.length; start += NAMED_MAX) {
+      this.announce('contract', { company, contracts: contracts.slice(start, start + NAMED_MAX) });
     }
   }
 

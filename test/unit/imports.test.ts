@@ -96,7 +96,15 @@ const allowed: Record<string, readonly string[]> = {
       'core/webhooks',
     ],
   ],
-  'core/following': ['core', 'core/events', 'core/fleets', 'core/imports', 'core/sql', 'core/vehicles'],
+  'core/following': [
+    'core',
+    'core/contracts',
+    'core/events',
+    'core/fleets',
+    'core/imports',
+    'core/sql',
+    'core/vehicles',
+  ],
   'core/webhooks': ['core', 'core/events', 'core/sql', 'entities', 'manufacturers'],
   'core/imports': [
     'core',

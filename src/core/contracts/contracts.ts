@@ -10,7 +10,7 @@ import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeSql, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
 import { runInTransaction } from '../sql/send.ts';
-import { asTimestamptz, db, isId, prepare, type RowKey } from '../sql/sql.ts';
+import { anyOfIds, asTimestamptz, db, isId, prepare, type RowKey } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
 import { activationField, activationJson, activationStateSql } from './activation.ts';
@@ -118,6 +118,19 @@ export const contractResource: Resource = {
 
 const contractsOf = (company: string) =>
   db.selectFrom('contract as c').where('c.company', '=', company).where(fleetExistsExpression('c', company));
+
+const readContracts = prepare((p: { company: string; ids: readonly string[]; now: Date }) =>
+  contractsOf(p.company)
+    .innerJoin('vehicle as cv', (on) => on.onRef('cv.company', '=', 'c.company').onRef('cv.id', '=', 'c.vehicle_id'))
+    .crossJoin(db.selectNoFrom(asTimestamptz(p.now).as('now')).as('clock'))
+    .select(contractJsonExpression.as('json'))
+    .where('cv.company', '=', p.company)
+    .where('c.id', '=', anyOfIds(p.ids)),
+);
+
+/** These contracts by their ids, in any order. */
+export const findContracts = (ctx: Context, given: { company: string; ids: readonly string[] }) =>
+  readContracts(ctx, { ...given, now: ctx.now() });
 
 type WithContracts = QueryCreator<Tables & { c: Selectable<Tables['contract']> }>;
 type VehicleName = Pick<Selectable<Tables['vehicle']>, 'company' | 'id' | 'vin'>;

@@ -3,14 +3,13 @@ import { z } from 'zod';
 import { authorizeContracts, type Context } from '../context.ts';
 import { ContractNotFound } from '../errors.ts';
 import { exampleIds } from '../fields.ts';
-import { fleetExistsExpression } from '../fleets/fleet.ts';
 import { listSchema, readInput } from '../input.ts';
 import { scheduleClause } from '../schedule.ts';
 import { runInTransaction } from '../sql/send.ts';
 import { anyOfIds, asTimestamptz, db, isId, prepare } from '../sql/sql.ts';
 import { programsOfContract } from './activation.ts';
 import type { Contract } from './contract.ts';
-import { companyOfContract, contractJsonExpression } from './contracts.ts';
+import { companyOfContract, findContracts } from './contracts.ts';
 import { planContracts, touched } from './plan-activations.ts';
 
 const MOST_REFRESHED = 1000;
@@ -68,18 +67,6 @@ const askAgain = prepare((p: Refreshed) => {
     .where('contract.activation', '=', sql<'REJECTED'>`any('{REJECTED,FAILED}'::text[])`);
 });
 
-const find = prepare((p: Refreshed) =>
-  db
-    .selectFrom('contract as c')
-    .innerJoin('vehicle as cv', (on) => on.onRef('cv.company', '=', 'c.company').onRef('cv.id', '=', 'c.vehicle_id'))
-    .crossJoin(db.selectNoFrom(asTimestamptz(p.now).as('now')).as('clock'))
-    .select(contractJsonExpression.as('json'))
-    .where('c.company', '=', p.company)
-    .where('cv.company', '=', p.company)
-    .where('c.id', '=', anyOfIds(p.ids))
-    .where(fleetExistsExpression('c', p.company)),
-);
-
 /**
  * Has manufacturers asked again about contracts, later; those that are active, over or not yet begun stay as they are. Gives the
  * contracts in the order of the ids, and the ids of none. Throws PayloadTooLarge.
@@ -93,7 +80,7 @@ export async function refreshActivation(ctx: Context, input: unknown) {
   const rows = await runInTransaction(ctx, async () => {
     await planContracts(ctx, given);
     await askAgain(ctx, given);
-    return find(ctx, given);
+    return findContracts(ctx, { company, ids: own });
   });
   ctx.services.changes.announce('due', 'activation');
   const byId = new Map(rows.map(({ json }) => [json.id, json]));

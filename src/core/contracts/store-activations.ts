@@ -174,7 +174,7 @@ const settle = prepare((p: EventOrigin & { company: string; vins: readonly strin
       });
     })
     .selectFrom('c')
-    .select(['id', 'fleet_id', 'activation']);
+    .select('id');
 });
 
 /** Stores answers about programs of a company, and what they mean for its contracts; skips claims that are lost. */
@@ -215,6 +215,10 @@ export async function storeActivations(
     });
     const contracts = await settle(ctx, { ...origin, company, vins });
     if (contracts.length > 0) announceEvents(ctx);
+    changes.announceActivations(
+      company,
+      contracts.map(({ id }) => id),
+    );
     return rows;
   });
   for (const { state } of facts) changes.emit('outcome', 'activation', state ?? 'NO_ANSWER', 1);

@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
-import type { EligibilityNews } from '../changes.ts';
+import type { ChangeListeners } from '../changes.ts';
 import { authorize, type Context, contextOfSharedRead, type Services } from '../context.ts';
+import type { Contract } from '../contracts/contract.ts';
+import { findContracts } from '../contracts/contracts.ts';
 import { ImportNotFound, Unavailable } from '../errors.ts';
 import { requireFleet } from '../fleets/fleets.ts';
 import type { FollowedSource, Follower } from '../followers.ts';
@@ -11,21 +13,37 @@ import { asTimestamptz, db, getOrCreate, isId, prepare } from '../sql/sql.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
 import { findVehicles } from '../vehicles/vehicles.ts';
 
-/** Vehicles with new answers until the signal aborts. Throws FleetNotFound; later Unavailable for too slow a reader. */
-export async function followEligibilityChanges(ctx: Context, input: { fleetId?: string | null }, signal: AbortSignal) {
-  const company = authorize(ctx, 'fleets:read');
-  const fleetId = input.fleetId?.toLowerCase() ?? null;
+/** Rows of a company that change by themselves, as followers are told of them. */
+interface Changing<Row> {
+  name: string;
+  /** Listeners of their news; `ids` is null where any row may be deleted. */
+  listeners(hear: (company: string, ids: readonly string[] | null) => boolean): ChangeListeners;
+  read(ctx: Context, rows: { company: string; ids: readonly string[] }): Promise<{ json: Row }[]>;
+  /** Those that changed since then, at most WAITING_MAX and one more. */
+  changedSince(ctx: Context, given: { company: string; since: Date }): Promise<{ id: string }[]>;
+}
+
+type ChangingRow = { id: string; fleetId: string };
+
+/** Rows that change until the signal aborts. Throws FleetNotFound; later Unavailable for too slow a reader. */
+async function followChanges<Row extends ChangingRow>(
+  ctx: Context,
+  of: Changing<Row>,
+  { company, fleetId: given }: { company: string; fleetId?: string | null },
+  signal: AbortSignal,
+) {
+  const fleetId = given?.toLowerCase() ?? null;
   if (fleetId !== null) await requireFleet(ctx, company, fleetId);
-  const open = () => new CompanyAnswers(company, ctx.services);
-  const { source, follower, leave } = ctx.services.followers.join(['eligibility', company], open, signal);
+  const open = () => new CompanyChanges(company, of, ctx.services);
+  const { source, follower, leave } = ctx.services.followers.join([of.name, company], open, signal);
   const readNext = source.readFrom(follower);
 
-  async function* answers(): AsyncGenerator<Vehicle> {
+  async function* changes(): AsyncGenerator<Row> {
     try {
       while (await follower.wait({ signal })) {
         do {
-          for (const vehicle of await readNext(contextOfSharedRead(ctx))) {
-            if (fleetId === null || vehicle.fleetId === fleetId) yield vehicle;
+          for (const row of await readNext(contextOfSharedRead(ctx))) {
+            if (fleetId === null || row.fleetId === fleetId) yield row;
           }
         } while (follower.heard < source.last && !signal.aborted);
       }
@@ -33,8 +51,16 @@ export async function followEligibilityChanges(ctx: Context, input: { fleetId?: 
       leave();
     }
   }
-  return answers();
+  return changes();
 }
+
+/** Vehicles with new answers until the signal aborts. Throws FleetNotFound; later Unavailable for too slow a reader. */
+export const followEligibilityChanges = async (ctx: Context, input: { fleetId?: string | null }, signal: AbortSignal) =>
+  followChanges<Vehicle>(ctx, verifiedVehicles, { ...input, company: authorize(ctx, 'fleets:read') }, signal);
+
+/** Contracts with a new state at the manufacturer, likewise. */
+export const followContractChanges = async (ctx: Context, input: { fleetId?: string | null }, signal: AbortSignal) =>
+  followChanges<Contract>(ctx, activatedContracts, { ...input, company: authorize(ctx, 'contracts:read') }, signal);
 
 /** Vehicles that may wait for a slow reader, each once. */
 const WAITING_MAX = 10_000;
@@ -43,28 +69,30 @@ const KEPT = 1_000;
 /** The greatest difference of two processes' clocks, and the longest transaction. */
 const MARGIN_MS = 60_000;
 
-/** The vehicles of a company with new answers, in the order of the news, read once for all followers. */
-class CompanyAnswers implements FollowedSource {
+/** The changed rows of a company, in the order of the news, read once for all followers. */
+class CompanyChanges<Row extends ChangingRow> implements FollowedSource {
   readonly listeners;
   last = 0;
   readonly #company: string;
+  readonly #of: Changing<Row>;
   readonly #services: Services;
-  /** The number of each vehicle's last change, in order. */
+  /** The number of each row's last change, in order. */
   readonly #changes = new Map<string, number>();
   /** Some changes up to this number are forgotten. */
   #forgotten = 0;
-  /** Vehicles by id, as read after their last change. */
-  readonly #vehicles = new Map<string, Promise<Vehicle | null>>();
+  /** Rows by id, as read after their last change. */
+  readonly #rows = new Map<string, Promise<Row | null>>();
   #heardAt: number;
   #missedSince: Date | null = null;
   #missed: Promise<void> | null = null;
 
-  constructor(company: string, services: Services) {
+  constructor(company: string, of: Changing<Row>, services: Services) {
     this.#company = company;
+    this.#of = of;
     this.#services = services;
     this.#heardAt = services.clock();
     this.listeners = {
-      eligibility: (news: EligibilityNews) => news.company === company && this.#hear(news.vehicles),
+      ...of.listeners((changed, ids) => changed === company && this.#hear(ids)),
       missed: () => {
         this.#missedSince ??= new Date(this.#heardAt - MARGIN_MS);
         return true;
@@ -73,7 +101,7 @@ class CompanyAnswers implements FollowedSource {
   }
 
   refresh(followers: ReadonlySet<Follower>): boolean {
-    this.#vehicles.clear();
+    this.#rows.clear();
     const passed = followers.values().reduce((least, { heard }) => Math.min(least, heard), this.last);
     for (const [id, number] of this.#changes) {
       if (number > passed) break;
@@ -82,8 +110,8 @@ class CompanyAnswers implements FollowedSource {
     return false;
   }
 
-  /** Makes a function that reads the vehicles of the follower's next changes; throws Unavailable if any is lost. */
-  readFrom(follower: Follower): (ctx: Context) => Promise<Vehicle[]> {
+  /** Makes a function that reads the rows of the follower's next changes; throws Unavailable if any is lost. */
+  readFrom(follower: Follower): (ctx: Context) => Promise<Row[]> {
     // An iterator of a map finds later additions, unless it has ended.
     const changes = this.#changes.entries();
     for (const _ of this.#changes) changes.next();
@@ -102,21 +130,21 @@ class CompanyAnswers implements FollowedSource {
         ids.push(id);
         follower.heard = number;
       }
-      const vehicles = await Promise.all(this.#vehiclesWith(ctx, ids));
-      return vehicles.filter((one) => one !== null);
+      const rows = await Promise.all(this.#rowsWith(ctx, ids));
+      return rows.filter((one) => one !== null);
     };
   }
 
-  #hear(vehicles: EligibilityNews['vehicles']): true {
+  #hear(ids: readonly string[] | null): true {
     this.#heardAt = this.#services.clock();
-    if (!vehicles) this.#vehicles.clear();
-    for (const [id] of vehicles ?? []) this.#add(id);
+    if (!ids) this.#rows.clear();
+    for (const id of ids ?? []) this.#add(id);
     return true;
   }
 
   #add(id: string): void {
     this.last += 1;
-    this.#vehicles.delete(id);
+    this.#rows.delete(id);
     this.#changes.delete(id);
     this.#changes.set(id, this.last);
     for (const [oldest, number] of this.#changes) {
@@ -132,7 +160,7 @@ class CompanyAnswers implements FollowedSource {
     this.#missedSince = null;
     const begun = this.#services.clock();
     try {
-      for (const { id } of await findVerified(ctx, { company: this.#company, since })) this.#add(id);
+      for (const { id } of await this.#of.changedSince(ctx, { company: this.#company, since })) this.#add(id);
       this.#heardAt = Math.max(this.#heardAt, begun);
     } catch (error) {
       this.#missedSince = since;
@@ -142,19 +170,19 @@ class CompanyAnswers implements FollowedSource {
     }
   }
 
-  #vehiclesWith(ctx: Context, ids: readonly string[]): Promise<Vehicle | null>[] {
-    const unread = ids.filter((id) => !this.#vehicles.has(id));
+  #rowsWith(ctx: Context, ids: readonly string[]): Promise<Row | null>[] {
+    const unread = ids.filter((id) => !this.#rows.has(id));
     const read = this.#read(ctx, unread);
     read.catch(() => {
-      for (const id of unread) this.#vehicles.delete(id);
+      for (const id of unread) this.#rows.delete(id);
     });
-    const vehicles = ids.map((id) => getOrCreate(this.#vehicles, id, () => read.then((all) => all.get(id) ?? null)));
-    for (const oldest of this.#vehicles.keys()) if (this.#vehicles.size > KEPT) this.#vehicles.delete(oldest);
-    return vehicles;
+    const rows = ids.map((id) => getOrCreate(this.#rows, id, () => read.then((all) => all.get(id) ?? null)));
+    for (const oldest of this.#rows.keys()) if (this.#rows.size > KEPT) this.#rows.delete(oldest);
+    return rows;
   }
 
-  async #read(ctx: Context, ids: readonly string[]): Promise<Map<string, Vehicle>> {
-    const rows = ids.length > 0 ? await findVehicles(ctx, { company: this.#company, ids }) : [];
+  async #read(ctx: Context, ids: readonly string[]): Promise<Map<string, Row>> {
+    const rows = ids.length > 0 ? await this.#of.read(ctx, { company: this.#company, ids }) : [];
     return new Map(rows.map(({ json }) => [json.id, this.#services.followers.share(json)]));
   }
 }
@@ -172,6 +200,31 @@ const findVerified = prepare((p: { company: string; since: Date }) =>
     .orderBy(verified)
     .limit(WAITING_MAX + 1),
 );
+
+const verifiedVehicles: Changing<Vehicle> = {
+  name: 'eligibility',
+  listeners: (hear) => ({
+    eligibility: ({ company, vehicles }) => hear(company, vehicles?.map(([id]) => id) ?? null),
+  }),
+  read: findVehicles,
+  changedSince: findVerified,
+};
+
+const findActivated = prepare((p: { company: string; since: Date }) =>
+  db
+    .selectFrom('contract')
+    .select('id')
+    .where('company', '=', p.company)
+    .where('activation_changed_at', '>=', asTimestamptz(p.since))
+    .limit(WAITING_MAX + 1),
+);
+
+const activatedContracts: Changing<Contract> = {
+  name: 'contract',
+  listeners: (hear) => ({ contract: ({ company, contracts }) => hear(company, contracts) }),
+  read: findContracts,
+  changedSince: findActivated,
+};
 
 const PAUSE_MS = 100;
 

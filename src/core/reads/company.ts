@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { authorize, type Context, hasScope } from '../context.ts';
+import { type ActivationState, activationStateSql, activationStates } from '../contracts/activation.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
 import { eventTypes } from '../events/event-data.ts';
 import { CONTRACT_EVENTS_ACCESS, eventSchema } from '../events/events.ts';
@@ -15,6 +16,20 @@ import { isoTimeExpression, jsonSql } from '../sql/selection.ts';
 import { readRows, type SendStatement } from '../sql/send.ts';
 import { asTimestamptz, db, prepareStatementVariants } from '../sql/sql.ts';
 
+const summaryOf = Object.fromEntries(
+  activationStates.map((state) => [
+    state.toLowerCase(),
+    field(
+      z.int(),
+      `The number of contracts that are ${state}, counted up to ${MOST_COUNTED_ROWS.toLocaleString('en')}.`,
+      3,
+    ),
+  ]),
+) as Record<Lowercase<ActivationState>, z.ZodInt>;
+export const contractSummarySchema = z
+  .object(summaryOf)
+  .meta({ id: 'ContractSummary', description: 'The numbers of contracts by their state at the manufacturer.' });
+
 export const companySchema = z
   .object({
     id: field(z.string(), 'The company, as tokens name it.', 'acme'),
@@ -26,6 +41,11 @@ export const companySchema = z
       12,
     ),
     eligibilitySummary: eligibilitySummarySchema.describe('How many of its vehicles have each status.'),
+    contractSummary: contractSummarySchema
+      .nullable()
+      .describe(
+        'The numbers of its contracts by their state at the manufacturer; null where the token’s scopes do not reach them.',
+      ),
   })
   .meta({ id: 'Company', description: 'The company of the bearer token, with totals.' });
 export type Company = z.output<typeof companySchema>;
@@ -37,6 +57,14 @@ const CONTRACTS = `contract c where c.company = $company and ${fleetExistsSql('c
 const countUpTo = (rows: string) =>
   jsonSql.number(`(select count(*) from (select from ${rows} limit ${MOST_COUNTED_ROWS}) counted)`);
 
+/** The condition on the stored state lets an index find the rows; the clock decides about few of them. */
+const inState = (state: ActivationState) => {
+  const stored = { SCHEDULED: '', ENDED: `c.activation in ('ENDED', 'OFF', 'UNSUPPORTED') and` };
+  const own = stored[state as 'ENDED'] ?? `c.activation = '${state}' and`;
+  return `contract c cross join (select $now::timestamptz as now) clock
+    where c.company = $company and ${own} ${activationStateSql} = '${state}' and ${fleetExistsSql('c')}`;
+};
+
 const companyRows: Resource = {
   table: '(select $company::text as company, $company::text as id) co',
   id: 'co.id',
@@ -47,6 +75,9 @@ const companyRows: Resource = {
     vehicleCount: jsonSql.number('counts.total'),
     contractCount: countUpTo(CONTRACTS),
     eligibilitySummary: eligibilitySummaryJson('counts'),
+    contractSummary: Object.fromEntries(
+      activationStates.map((state) => [state.toLowerCase(), countUpTo(`${inState(state)}`)]),
+    ),
   },
   conditions: {},
   missing: () => new NotFound('There is no company.'),
@@ -61,7 +92,7 @@ export async function getCompany(
   const shape = Object.entries(companySchema.shape).filter(([name]) => names.includes(name));
   const asJson = jsonRowWriter(companyRows.members, z.object(Object.fromEntries(shape)));
   const found: Partial<Company> = JSON.parse(await readOneRowText(ctx, companyRows, asJson, {}, asked));
-  return hasScope(ctx, CONTRACT_EVENTS_ACCESS.scope) ? found : { ...found, contractCount: null };
+  return hasScope(ctx, CONTRACT_EVENTS_ACCESS.scope) ? found : { ...found, contractCount: null, contractSummary: null };
 }
 
 export const activityUnitSchema = z.enum(['HOUR', 'DAY']);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { activationSchema, activationStateSchema } from '../../core/contracts/activation.ts';
 import {
+  type Contract,
   contractFilterSchema,
   contractSortOrders,
   contractStatusSchema,
@@ -16,9 +17,12 @@ import {
   rejectedContractSchema,
 } from '../../core/contracts/create-contracts.ts';
 import { refreshActivation, refreshActivationInput } from '../../core/contracts/refresh-activation.ts';
+import { followContractChanges } from '../../core/following/subscriptions.ts';
+import { contractSummarySchema } from '../../core/reads/company.ts';
 import type { ScopeExtension } from '../execution/context.ts';
 import type { CostExtension } from '../execution/cost.ts';
 import { resolvePlannedField } from '../execution/reads.ts';
+import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType, listArgs } from './connection.ts';
 import { enumTypeOf, inputTypeOf, objectTypeOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
@@ -44,7 +48,8 @@ enumTypeOf('ActivationState', activationStateSchema, 'The state of a contract at
   OFF: 'This gateway does not tell manufacturers of contracts.',
 });
 
-objectTypeOf('ContractActivation', activationSchema);
+const ActivationRef = objectTypeOf('ContractActivation', activationSchema);
+objectTypeOf('ContractSummary', contractSummarySchema);
 
 export const ContractRef = objectTypeOf('Contract', contractWithVehicleSchema, {
   fleetId: { name: 'fleet', type: FleetRef, resolve: resolvePlannedField },
@@ -119,3 +124,27 @@ addMutation('deleteContract', {
   extensions,
   change: async (ctx, input) => ({ contract: await deleteContract(ctx, input) }),
 });
+
+const ContractChange = schemaBuilder.objectRef<Contract>('ContractChange').implement({
+  description:
+    'A new state of a contract at the manufacturer. Select `contract { id activation { … } }`, and a cache that goes by ids shows the state wherever the contract is shown.',
+  fields: (t) => ({
+    contract: t.field({
+      type: ContractRef,
+      description: 'The contract, with the new state in it.',
+      resolve: (contract) => contract,
+    }),
+    activation: t.expose('activation', { type: ActivationRef, description: 'The new state.' }),
+  }),
+});
+
+schemaBuilder.subscriptionField('contractChanged', (t) =>
+  t.field({
+    type: ContractChange,
+    description:
+      'Each new state at the manufacturer of a contract for a vehicle of the fleet, or of any fleet of the company. Slow readers get the latest state of each contract. Errors: FLEET_NOT_FOUND.',
+    args: { fleetId: t.arg.id({ description: 'Only contracts for vehicles of this fleet.' }) },
+    subscribe: (_root, { fleetId }, { ctx, closed }) => followContractChanges(ctx, { fleetId }, closed()),
+    resolve: (contract) => contract,
+  }),
+);
