@@ -12,6 +12,7 @@ import { pagesRouter } from './http/pages/router.ts';
 import type { HttpServices } from './http/request-context.ts';
 import { openApiDocument } from './rest/openapi/document.ts';
 import { headers } from './rest/openapi/json-schema.ts';
+import { providerEvents } from './rest/provider-events.ts';
 import { problems, restApi } from './rest/router.ts';
 import { telemetry } from './telemetry/telemetry.ts';
 
@@ -36,6 +37,7 @@ export function createApp(services: HttpServices): Express {
   const origin = [...services.config.CORS_ORIGINS];
   if (origin.length > 0) app.use(cors({ origin, maxAge: 3600, exposedHeaders }));
   app.use(graphqlApi(services));
+  app.use(providerEvents(services));
   app.use(restApi(services));
   app.use(probes(services));
   onlyGet(app, '/metrics', metrics.expose);

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { createApp } from './app.ts';
 import { type Config, ConfigError, mistakenNames, readConfig } from './config.ts';
 import { ChangeFeed } from './core/changes.ts';
+import { reportActivations, startSentence } from './core/contracts/activation-report.ts';
 import { contextOf } from './core/context.ts';
 import { Followers } from './core/followers.ts';
 import { FileReaders } from './core/imports/file-readers.ts';
@@ -71,6 +72,13 @@ async function main(): Promise<void> {
   });
   const open = () => contextOf(services, 'job', null);
   const runner = config.WORKERS ? startRunner({ open, changes, log, activity: activityOf(server) }) : null;
+  void reportActivations(database.send, manufacturers, new Date(clock())).then(
+    (report) => {
+      const sentence = startSentence(report, config.CONTRACTS_ACTIVATION);
+      if (sentence) log.info(sentence);
+    },
+    (error) => log.warn({ err: error }, 'the contracts at manufacturers could not be counted'),
+  );
   const providers = manufacturers.state().map(({ id }) => id);
   log.info({ providers }, 'these providers answer about vehicles');
   for (const warning of [...authenticator.warnings, ...warningsOf(config, providers)]) log.warn(warning);

@@ -124,6 +124,27 @@ export async function touchActivations(ctx: Context, company: string, vins: read
   if (touched.length > 0) ctx.services.changes.announce('due', 'activation');
 }
 
+const findCompaniesOf = prepare((p: { provider: string; vins: readonly string[] }) =>
+  db
+    .selectFrom('activation')
+    .select(['company', 'vin'])
+    .distinct()
+    .where('vin', '=', sql<string>`any(${p.vins}::text[])`)
+    .where('provider', '=', p.provider),
+);
+
+/** Has a provider's programs of these vehicles looked at again, whichever companies they are of. */
+export async function touchPrograms(ctx: Context, provider: string, vins: readonly string[]): Promise<void> {
+  const rows = vins.length > 0 ? await findCompaniesOf(ctx, { provider, vins }) : [];
+  for (const [company, own] of Map.groupBy(rows, (row) => row.company)) {
+    await touchActivations(
+      ctx,
+      company,
+      own.map(({ vin }) => vin),
+    );
+  }
+}
+
 const AT_ONCE = 1000;
 
 type Unplanned = PlanValues & { company: string; after?: string; ids?: readonly string[]; now: Date };

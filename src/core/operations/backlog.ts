@@ -41,6 +41,23 @@ function waitingVehicles(now: Time) {
   return waiting('vehicle', now, due, oldest);
 }
 
+const dueActivations = (now: Time, { first = false } = {}) =>
+  db.selectFrom(dueCompaniesQuery('activation', now)).crossJoinLateral((of) =>
+    of
+      .selectFrom('activation')
+      .select('due_at')
+      .whereRef('activation.company', '=', 'c.company')
+      .where('due_at', '<=', now)
+      .$if(first, (q) => q.orderBy('due_at').limit(sql.lit(1)))
+      .as('own'),
+  );
+
+function waitingActivations(now: Time) {
+  const due = dueActivations(now).select('own.due_at').limit(MOST_BACKLOG_ROWS).as('due');
+  const oldest = dueActivations(now, { first: true }).select(({ fn }) => fn.min('own.due_at').as('due_at'));
+  return waiting('activation', now, due, oldest);
+}
+
 /** Counts waiting rows of tables that have an index by `due_at` over all companies. */
 const waitingRows = (table: 'import' | 'webhook', now: Time) => {
   const due = db.selectFrom(table).select('due_at').where('due_at', '<=', now).orderBy('due_at');
@@ -69,6 +86,7 @@ const waitingDeliveries = (now: Time) => {
 const backlog = prepare((p: { now: Date }) => {
   const now = asTimestamptz(p.now);
   return waitingVehicles(now)
+    .unionAll(waitingActivations(now))
     .unionAll(unpublishedEvents(now))
     .unionAll(waitingRows('import', now))
     .unionAll(waitingDeliveries(now))

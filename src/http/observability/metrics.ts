@@ -67,6 +67,11 @@ const outcomes: Record<string, { name: string; help: string; known: readonly str
     help: 'Questions to manufacturers, by the status they led to.',
     known: ['ELIGIBLE', 'INELIGIBLE', 'UNSUPPORTED', 'FAILED', 'NO_ANSWER'],
   },
+  activation: {
+    name: 'activations_total',
+    help: 'Answers of manufacturers about programs of contracts, by the state they led to.',
+    known: ['PENDING', 'ACTIVE', 'REJECTED', 'FAILED', 'ENDING', 'ENDED', 'NO_ANSWER'],
+  },
   delivery: {
     name: 'delivery_attempts_total',
     help: 'Attempts to deliver an event to a webhook, by outcome.',

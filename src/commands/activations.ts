@@ -1,0 +1,43 @@
+import { parseArgs } from 'node:util';
+import { readConfig } from '../config.ts';
+import { reportActivations } from '../core/contracts/activation-report.ts';
+import { connectDatabase, databaseName } from '../database/open.ts';
+import { openManufacturers } from '../manufacturers/open.ts';
+import { runCommand } from './command.ts';
+
+const usage = `npm run activations -- --plan    prints what manufacturers would be asked about the contracts in force, and asks nothing
+On the database of DATABASE_URL, or else on the embedded one in DATA_DIR while the gateway is stopped.`;
+
+async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const { values } = parseArgs({ args, options: { plan: { type: 'boolean' } } });
+  if (!values.plan) throw new Error(usage);
+  const config = readConfig(env);
+  const database = await connectDatabase(config);
+  const manufacturers = await openManufacturers(config);
+  try {
+    const { untold, programs } = await reportActivations(database.send, manufacturers, new Date());
+    console.log(`CONTRACTS_ACTIVATION is ${config.CONTRACTS_ACTIVATION ? 'on' : 'off'}, on ${databaseName(config)}.`);
+    console.log(
+      untold.length > 0
+        ? '\nContracts in force of which no manufacturer has heard:'
+        : '\nNo contract in force waits to be told to its manufacturer.',
+    );
+    for (const { manufacturer, pack, contracts, vehicles, provider, programs } of untold) {
+      const asked = programs
+        ? `${provider} is asked for ${programs.filter(Boolean).join(', ') || 'a clearance'}`
+        : 'nobody is asked';
+      console.log(
+        `  ${contracts} of pack ${pack} for ${vehicles} vehicles of ${manufacturer ?? 'unknown makers'}: ${asked}`,
+      );
+    }
+    if (programs.length > 0) console.log('\nPrograms that manufacturers have been asked for:');
+    for (const { provider, state, wanted, programs: count, due } of programs)
+      console.log(`  ${provider}: ${count} ${state}${wanted ? '' : ', to be ended'}, ${due} of them due`);
+    return 0;
+  } finally {
+    await manufacturers.close();
+    await database.close();
+  }
+}
+
+await runCommand({ usage, failed: 2 }, main);

@@ -1,0 +1,51 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { type RequestHandler, Router } from 'express';
+import { contextOf } from '../core/context.ts';
+import { Unauthenticated } from '../core/errors.ts';
+import { touchPrograms } from '../core/contracts/plan-activations.ts';
+import { textReader } from '../http/body.ts';
+import { type HttpServices, localsOf } from '../http/request-context.ts';
+
+const LARGEST_BODY = 256 * 1024;
+const MOST_VINS = 1000;
+const PATH = '/providers/high-mobility/events';
+
+/**
+ * High Mobility's webhook (`fleet_clearance_changed`), signed with HMAC-SHA256. It makes the programs of the vehicles due that it
+ * names, and is believed nothing else.
+ */
+export function providerEvents(services: HttpServices): RequestHandler {
+  const router = Router({ caseSensitive: true });
+  const { HIGH_MOBILITY_WEBHOOK_SECRET: secret } = services.config;
+  if (!secret) return router;
+  const readText = textReader(LARGEST_BODY);
+  router.post(PATH, async (req, res) => {
+    localsOf(res).route = PATH;
+    const text = await readText(req, res);
+    if (!isSigned(text, req.get('X-HM-Signature-256') ?? '', secret))
+      throw new Unauthenticated('The signature is not that of this body.', null);
+    const ctx = contextOf(services, localsOf(res).requestId, null);
+    await touchPrograms(ctx, 'high-mobility', vinsOf(text));
+    res.status(204).end();
+  });
+  return router;
+}
+
+function isSigned(text: string, given: string, secret: string): boolean {
+  const wanted = `sha256=${createHmac('sha256', secret).update(text).digest('hex')}`;
+  return given.length === wanted.length && timingSafeEqual(Buffer.from(given), Buffer.from(wanted));
+}
+
+/** The members named `vin` of a JSON text, wherever they are. */
+function vinsOf(text: string): string[] {
+  const found = new Set<string>();
+  try {
+    JSON.parse(text, (name, value) => {
+      if (name === 'vin' && typeof value === 'string' && found.size < MOST_VINS) found.add(value);
+      return value;
+    });
+  } catch {
+    // Well signed, and of another form than is known.
+  }
+  return [...found];
+}
