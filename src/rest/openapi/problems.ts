@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import * as errors from '../../core/errors.ts';
 import { field } from '../../core/fields.ts';
+import { rejectedContractSchema } from '../../core/contracts/create-contracts.ts';
 import { duplicateRowSchema, rejectedRowSchema } from '../../core/imports/imports.ts';
 import { reasonSchema } from '../../core/reason.ts';
 import { eligibilityStatusSchema } from '../../core/vehicles/vehicle.ts';
@@ -98,8 +99,8 @@ export const problemJson = z
     eligibility: also(eligibilityJson, 'ELIGIBILITY_IN_PROGRESS: how far it is.'),
     summary: addSummarySchema.optional(),
     rejected: also(
-      z.array(z.union([rejectedVinSchema, rejectedRowSchema])),
-      'The rejected VINs (of a list) or the first 100 rejected rows (of a file).',
+      z.array(z.union([rejectedVinSchema, rejectedRowSchema, rejectedContractSchema])),
+      'The rejected VINs (of a list), the first 100 rejected rows (of a file), or the vehicles for which no contract was created.',
     ),
     duplicates: also(z.array(duplicateRowSchema), 'The first 100 rows that repeat another.'),
     row: also(z.int(), 'The row that makes a file unreadable.'),
