@@ -101,12 +101,8 @@ export const settings = z.object({
   HIGH_MOBILITY_URL: url.optional(),
   HIGH_MOBILITY_CLIENT_ID: z.string().min(1).optional(),
   HIGH_MOBILITY_CLIENT_SECRET: z.string().min(1).optional(),
-<<<<<<< HEAD
-  HIGH_MOBILITY_BRANDS: list.pipe(z.array(oneOf(highMobilityEligibilityBrands))).optional(),
-=======
   HIGH_MOBILITY_WEBHOOK_SECRET: z.string().min(16, 'must have at least 16 characters').optional(),
-  HIGH_MOBILITY_BRANDS: list.pipe(z.array(oneOf(highMobilityBrands))).optional(),
->>>>>>> 9efcde16 (High Mobility's webhook, a plan before anything is asked, and metrics)
+  HIGH_MOBILITY_BRANDS: list.pipe(z.array(oneOf(highMobilityEligibilityBrands))).optional(),
   MERCEDES_URL: url.optional(),
   MERCEDES_TOKEN_URL: url.optional(),
   MERCEDES_CLIENT_ID: z.string().min(1).optional(),

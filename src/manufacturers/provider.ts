@@ -7,17 +7,21 @@ export const reasonCodes = [
   ...(['VIN_REFUSED', 'REFUSED', 'VEHICLE_BLACKLISTED', 'MANUFACTURER_UNKNOWN', 'MANUFACTURER_NOT_SUPPORTED'] as const),
   ...(['PROVIDER_TIMEOUT', 'PROVIDER_UNREACHABLE', 'PROVIDER_ERROR', 'PROVIDER_BAD_ANSWER', 'PROVIDER_BUSY'] as const),
   ...(['PROVIDER_CREDENTIALS', 'PROVIDER_UNEXPECTED', 'PROVIDER_ENROLMENT_PENDING'] as const),
-  ...(['PACK_NOT_OFFERED', 'ACTIVATION_REJECTED', 'VEHICLE_BLACKLISTED', 'LICENCE_EXPIRED'] as const),
+  ...(['PACK_NOT_OFFERED', 'ACTIVATION_REJECTED', 'LICENCE_EXPIRED'] as const),
 ] as const;
 export type ReasonCode = (typeof reasonCodes)[number];
 
 const ofCustomers: ReasonCode[] = [
   ...(['CONNECTIVITY_DEACTIVATED', 'PRIMARY_USER_MISSING', 'VIN_REFUSED', 'MANUFACTURER_UNKNOWN'] as const),
 ];
-const ofOperators: ReasonCode[] = ['MANUFACTURER_NOT_SUPPORTED', 'PROVIDER_CREDENTIALS', 'PROVIDER_UNEXPECTED'];
+const ofOperators: ReasonCode[] = [
+  ...(['MANUFACTURER_NOT_SUPPORTED', 'PROVIDER_CREDENTIALS', 'PROVIDER_UNEXPECTED'] as const),
+  ...(['PACK_NOT_OFFERED', 'LICENCE_EXPIRED'] as const),
+];
 /** Asking again does not change them. */
 const settled: ReasonCode[] = [
   ...(['VIN_REFUSED', 'REFUSED', 'VEHICLE_BLACKLISTED', 'MANUFACTURER_UNKNOWN', 'MANUFACTURER_NOT_SUPPORTED'] as const),
+  ...(['PACK_NOT_OFFERED', 'ACTIVATION_REJECTED', 'LICENCE_EXPIRED'] as const),
 ];
 
 /** Why an answer is what it is. `code` is ours and stable; `message` is for people; `actor` can do something about it. */

@@ -84,8 +84,8 @@ export async function openSandbox(wait = (signal: AbortSignal): Promise<unknown>
 
   async function eligibility(vin: string): Promise<Answer> {
     if (vin.endsWith('8')) await wait(stop.signal);
-    const failed = failure(`eligibility ${vin}`, vin);
-    if (failed) return failed;
+    const fault = failure(`eligibility ${vin}`, vin);
+    if (fault) return fault;
     if (vin.endsWith('7')) return [200, { vin, eligible: false, data_delivery: [] }];
     const connected = { connectivity_status: 'activated', primary_user_assigned: true };
     return [200, { vin, eligible: true, data_delivery: ['pull', 'push'], ...connected }];

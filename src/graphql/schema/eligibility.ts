@@ -67,7 +67,6 @@ const ReasonCode = enumTypeOf('ReasonCode', reasonCodeSchema, 'Why a vehicle is 
   PACK_NOT_OFFERED: 'The operator has not set up the pack with the manufacturer’s service.',
   ACTIVATION_REJECTED:
     'The manufacturer rejected the activation of a contract; the message has its own words, if it gave some.',
-  VEHICLE_BLACKLISTED: 'The manufacturer has the vehicle on its blacklist.',
   LICENCE_EXPIRED: 'The licence of a service has expired; the operator extends it.',
   MANUFACTURER_UNKNOWN: 'The VIN does not tell the manufacturer.',
   MANUFACTURER_NOT_SUPPORTED: 'No configured provider answers for the manufacturer.',
