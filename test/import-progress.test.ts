@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { followImportChanges } from '../src/core/following/subscriptions.ts';
+import { followImportChanges } from '../src/core/following/follow-import.ts';
 import type { Import } from '../src/core/imports/imports.ts';
 import type { Json } from './support/client.ts';
 import { addVehicles, createFleet, newVins, uploadForm } from './support/factories.ts';

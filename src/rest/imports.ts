@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Context } from '../core/context.ts';
 import { ValidationFailed } from '../core/errors.ts';
 import { field } from '../core/fields.ts';
-import { followImportChanges } from '../core/following/subscriptions.ts';
+import { followImportChanges } from '../core/following/follow-import.ts';
 import { importVehicles } from '../core/imports/import-vehicles.ts';
 import { getImport, type Import, importedVehiclesSchema, importSchema } from '../core/imports/imports.ts';
 import { readRejectedCsv } from '../core/imports/rejected-csv.ts';

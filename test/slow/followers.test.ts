@@ -4,7 +4,7 @@ import WebSocket from 'ws';
 import { type Caller, contextOf } from '../../src/core/context.ts';
 import { type EventFilter, listEvents } from '../../src/core/events/events.ts';
 import { followEvents } from '../../src/core/following/follow-events.ts';
-import { followImportChanges } from '../../src/core/following/subscriptions.ts';
+import { followImportChanges } from '../../src/core/following/follow-import.ts';
 import { readPageArguments } from '../../src/core/sql/page.ts';
 import type { Client, Json } from '../support/client.ts';
 import { addVehicles, createContract, createFleet, newVins, uploadForm } from '../support/factories.ts';

@@ -79,7 +79,7 @@ test('an invalid setting is reported with its value and the expected one', () =>
       }
     })();
     const [, line = ''] = /\n {2}- (.*)/.exec(message) ?? [];
-    const isSecret = /^DATABASE_|TOKEN$/.test(name);
+    const isSecret = /^DATABASE_|TOKEN$|SECRET$/.test(name);
     expect(line.startsWith(`${name}: must `), line).toBe(true);
     expect(line.endsWith(`, not "${value}"`), line).toBe(!isSecret);
     expect(line).not.toMatch(/Invalid|received|NaN|expected|undefined|Too (?:small|big)|\.\d+:/);

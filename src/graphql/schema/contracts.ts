@@ -17,7 +17,7 @@ import {
   rejectedContractSchema,
 } from '../../core/contracts/create-contracts.ts';
 import { refreshActivation, refreshActivationInput } from '../../core/contracts/refresh-activation.ts';
-import { followContractChanges } from '../../core/following/subscriptions.ts';
+import { followContractChanges } from '../../core/following/follow-changes.ts';
 import { contractSummarySchema } from '../../core/reads/company.ts';
 import type { ScopeExtension } from '../execution/context.ts';
 import type { CostExtension } from '../execution/cost.ts';

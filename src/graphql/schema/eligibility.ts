@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { eligibilitySummarySchema } from '../../core/fleets/fleet.ts';
-import { followEligibilityChanges } from '../../core/following/subscriptions.ts';
+import { followEligibilityChanges } from '../../core/following/follow-changes.ts';
 import { actorSchema, knownReasonCode, reasonCodeSchema, reasonSchema } from '../../core/reason.ts';
 import { requestVerification } from '../../core/vehicles/eligibility.ts';
 import {

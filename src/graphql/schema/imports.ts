@@ -1,6 +1,6 @@
 import type { FileUpload } from 'graphql-upload-minimal';
 import { z } from 'zod';
-import { followImportChanges } from '../../core/following/subscriptions.ts';
+import { followImportChanges } from '../../core/following/follow-import.ts';
 import { importVehicles } from '../../core/imports/import-vehicles.ts';
 import {
   duplicateRowSchema,
