@@ -9,7 +9,6 @@ import {
 } from '../core/contracts/due-activations.ts';
 import { activationSchedule, planContractsInForce, touchActivations } from '../core/contracts/plan-activations.ts';
 import { type AskedProgram, storeActivations } from '../core/contracts/store-activations.ts';
-import { LOWEST_ID } from '../core/sql/sql.ts';
 import { type Job, rounds, stepOfEach, type Tools } from './job.ts';
 
 /** Programs of one batch, and batches under way at the same time. */
@@ -23,7 +22,7 @@ export function activateContracts(tools: Tools): Job {
   const begin = rounds(tools.onError);
   const planned = new Map<string, string>();
   const plan = stepOfEach(tools, async (ctx, company) => {
-    const after = await planContractsInForce(ctx, company, planned.get(company) ?? LOWEST_ID);
+    const after = await planContractsInForce(ctx, company, planned.get(company));
     if (after === null) planned.delete(company);
     else planned.set(company, after);
     return after;

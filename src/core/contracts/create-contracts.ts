@@ -210,5 +210,7 @@ const notInFleet = { code, message };
 function refuseAll(received: number, rejected: readonly Rejected[]): void {
   if (rejected.length < received) return;
   const errors = rejected.map(({ code, message }, index) => ({ path: `vins.${index}`, code, message }));
-  throw new ValidationFailed(errors, 'No contract was created: every vehicle was refused.', { rejected });
+  throw new ValidationFailed(errors, 'No contract was created: every vehicle was refused.', {
+    rejectedContracts: rejected,
+  });
 }

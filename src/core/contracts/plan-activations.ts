@@ -2,7 +2,7 @@ import { type Expression, type QueryCreator, type Selectable, sql } from 'kysely
 import { type Reason, reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
 import { scheduleClause, scheduleForKind } from '../schedule.ts';
-import { anyOfIds, asTimestamptz, db, prepare, prepareStatementVariants } from '../sql/sql.ts';
+import { anyOfIds, asTimestamptz, db, LOWEST_ID, prepare, prepareStatementVariants } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 
 // What contracts in force need becomes rows of `activation`, in the transaction that starts or ends them. A row is made
@@ -200,7 +200,7 @@ export const planContracts = (ctx: Context, given: Pick<Unplanned, 'company' | '
   plan(ctx, { ...planValues(ctx), ...given, now: ctx.now() });
 
 /** Carries out what is in force in steps; gives the id to go on after, null at the end. */
-export async function planContractsInForce(ctx: Context, company: string, after: string): Promise<string | null> {
+export async function planContractsInForce(ctx: Context, company: string, after = LOWEST_ID): Promise<string | null> {
   const rows = await planContracts(ctx, { company, after });
   ctx.services.changes.announce('due', 'activation');
   return rows.length < AT_ONCE

@@ -15,12 +15,11 @@ const contract = z
     pack: field(z.string(), 'Its pack.', 'driving-log'),
     from: timeField('When it begins.', '2026-01-01T00:00:00.000Z'),
     to: timeField('When it ends.', '2027-01-01T00:00:00.000Z'),
+    reason: reasonSchema
+      .nullish()
+      .describe('Of `contract.activated`, `rejected` and `deactivated`: the reason for its state at the manufacturer.'),
   })
   .describe('The contract.');
-
-const contractAtManufacturer = contract
-  .extend({ reason: field(reasonSchema.nullable(), 'The reason, and who must act; null where there is none.', null) })
-  .describe('The contract, and the reason for its state at the manufacturer.');
 
 /** The data of each type of event, as REST and webhooks write it. Subscribers branch on types, which never change. */
 export const eventDataSchemas = {
@@ -72,9 +71,9 @@ export const eventDataSchemas = {
   'contract.deleted': contract,
   'contract.started': contract,
   'contract.ended': contract,
-  'contract.activated': contractAtManufacturer,
-  'contract.rejected': contractAtManufacturer,
-  'contract.deactivated': contractAtManufacturer,
+  'contract.activated': contract,
+  'contract.rejected': contract,
+  'contract.deactivated': contract,
   'webhook.test': z
     .object({ webhookId: uuidField('The webhook.', exampleIds.webhook) })
     .describe('The webhook that was tested.'),
@@ -188,9 +187,11 @@ export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
     fields: { reason: reasonOfEvent },
   },
   ImportCompletedData: dataOf(['import.completed']),
-  ContractData: dataOf(['contract.created', 'contract.deleted', 'contract.started', 'contract.ended']),
-  ContractActivationData: {
-    ...dataOf(['contract.activated', 'contract.rejected', 'contract.deactivated']),
+  ContractData: {
+    ...dataOf([
+      ...(['contract.created', 'contract.deleted', 'contract.started', 'contract.ended'] as const),
+      ...(['contract.activated', 'contract.rejected', 'contract.deactivated'] as const),
+    ]),
     fields: { reason: reasonOfEvent },
   },
   WebhookTestData: dataOf(['webhook.test']),

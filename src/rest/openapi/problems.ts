@@ -99,8 +99,8 @@ export const problemJson = z
     eligibility: also(eligibilityJson, 'ELIGIBILITY_IN_PROGRESS: how far it is.'),
     summary: addSummarySchema.optional(),
     rejected: also(
-      z.array(z.union([rejectedVinSchema, rejectedRowSchema, rejectedContractSchema])),
-      'The rejected VINs (of a list), the first 100 rejected rows (of a file), or the vehicles for which no contract was created.',
+      z.array(z.union([rejectedVinSchema, rejectedRowSchema])),
+      'The rejected VINs (of a list) or the first 100 rejected rows (of a file).',
     ),
     duplicates: also(z.array(duplicateRowSchema), 'The first 100 rows that repeat another.'),
     row: also(z.int(), 'The row that makes a file unreadable.'),
@@ -109,6 +109,7 @@ export const problemJson = z
     column: also(z.string().nullable(), 'The column of the file that was read, by its name in the file.'),
     sheets: also(texts, 'The sheets of a workbook without a column of VINs, as far as they were looked at.'),
     accepted: also(texts, 'What such a column may be called.'),
+    rejectedContracts: also(z.array(rejectedContractSchema), 'The vehicles for which no contract was created.'),
     importId: also(z.uuid(), 'The import whose rows were rejected.'),
     rejectedCsv: also(z.string(), 'Where all rejected rows are, as CSV.'),
   })
