@@ -194,11 +194,13 @@ test('the company has its totals, and its events are counted by hour and day', a
   const from = new Date(Date.now() - 3_600_000).toISOString();
   const query = `query ($from: DateTime!, $fleetId: ID) { company {
     id fleetCount vehicleCount contractCount eligibilitySummary { pending eligible ineligible unsupported failed }
+    contractSummary { scheduled pending active rejected failed ending ended unsupported off }
     activity(from: $from, fleetId: $fleetId) { from type count vehicleCount } } }`;
   const { body } = await client.post('/graphql', { query, variables: { from } });
   const { activity, ...totals } = body.data.company;
   expect(totals).toMatchObject({ id: 'totals', fleetCount: 1, vehicleCount: 3, contractCount: 1 });
   expect((await client.get('/company')).body).toEqual({ ...totals, eligibilitySummary: expect.any(Object) });
+  expect(totals.contractSummary).toMatchObject({ scheduled: 1, active: 0, ended: 0 });
   const { body: days } = await client.get(`/company/activity?from=${from}`);
   const upper = (type: string) => type.toUpperCase().replace('.', '_');
   const same = days.map((one: Json) => ({ ...one, type: upper(one.type) }));

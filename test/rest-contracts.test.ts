@@ -24,6 +24,10 @@ describe('POST /contracts', () => {
         from: '2030-01-01T00:00:00.000Z',
         to: '2031-01-01T00:00:00.000Z',
         status: 'SCHEDULED',
+        activation: {
+          ...{ state: 'SCHEDULED', reason: null, nextAttemptAt: null },
+          changedAt: expect.stringMatching(/Z$/),
+        },
         createdAt: expect.stringMatching(/Z$/),
       },
     });

@@ -1,3 +1,6 @@
+CREATE INDEX activation_by_vin ON public.activation USING btree (vin)
+CREATE INDEX activation_due_by_company ON public.activation USING btree (company, due_at) WHERE (due_at IS NOT NULL)
+CREATE INDEX contract_by_activation ON public.contract USING btree (company, activation, id)
 CREATE INDEX contract_by_end ON public.contract USING btree (company, ends_at, id)
 CREATE INDEX contract_by_fleet ON public.contract USING btree (company, fleet_id, id)
 CREATE INDEX contract_by_hash ON public.contract USING hash (id)
@@ -38,6 +41,8 @@ CREATE INDEX vehicle_of_fleet_by_verified ON public.vehicle USING btree (company
 CREATE INDEX vehicle_of_sandbox ON public.vehicle USING btree (company, id) WHERE (provider = 'sandbox'::text)
 CREATE INDEX vehicle_tally_by_fleet ON public.vehicle_tally USING btree (company, fleet_id, status) INCLUDE (delta)
 CREATE INDEX webhook_due ON public.webhook USING btree (due_at) WHERE (due_at IS NOT NULL)
+CREATE UNIQUE INDEX activation_pkey ON public.activation USING btree (company, id) -- constraint
+CREATE UNIQUE INDEX activation_program ON public.activation USING btree (company, vin, provider, program) -- constraint
 CREATE UNIQUE INDEX activity_pkey ON public.activity USING btree (company, hour, fleet_id, type) -- constraint
 CREATE UNIQUE INDEX company_pkey ON public.company USING btree (company) -- constraint
 CREATE UNIQUE INDEX contract_pkey ON public.contract USING btree (company, id) -- constraint

@@ -105,6 +105,12 @@ const sortedBy = (path: string, fields: readonly string[], variables: (world: Wo
 const contracted = (fields: Json = {}) =>
   body('/contracts', (world) => ({ ...contractFields(world, { pack: 'fuel' }), ...fields }));
 
+const bulk = (fields: (world: World) => Json) =>
+  body('/contracts/bulk', (world) => {
+    const { vin: _, ...terms } = contractFields(world, { pack: 'fuel' });
+    return { ...terms, ...fields(world) };
+  });
+
 const mixed = [newVin(), newVin(0, 'ZFF'), 'SHORT'];
 
 // An event names many vehicles: a page of 1,000 events would exceed the cost limit of GraphQL.
@@ -375,6 +381,31 @@ export const operations: Readonly<Record<string, Operation>> = {
       'texts of a wrong kind': contracted({ name: 1, description: [1] }),
       'nothing at all': body('/contracts', () => ({})),
     },
+  },
+  'POST /contracts/bulk': {
+    ...mutation('createContracts', `contracts { ${contract} } rejected { vin code message conflicts }`),
+    asRest: ({ contracts, rejected }) => ({ contracts: rest(contracts), rejected }),
+    scope: 'contracts:write',
+    others: 'FLEET_NOT_FOUND',
+    cases: {
+      'vehicles by their VINs': bulk(({ vin, otherVin, elsewhereVin }) => ({
+        vins: [vin, ` ${otherVin.toLowerCase()}`, elsewhereVin, 'SHORT', vin],
+      })),
+      'vehicles by their ids': bulk(({ vehicleId }) => ({ vehicleIds: [vehicleId.toUpperCase(), unknownId, 'no id'] })),
+      'an overlap': bulk(({ vin, otherVin }) => ({ vins: [vin, otherVin], pack: 'driving-log' })),
+      'all refused': bulk(() => ({ vins: ['SHORT', mixed[0]] })),
+      'an unknown fleet': bulk(({ vin }) => ({ fleetId: unknownId, vins: [vin] })),
+      'no vehicles': bulk(() => ({})),
+      'VINs and ids': bulk(({ vin, vehicleId }) => ({ vins: [vin], vehicleIds: [vehicleId] })),
+      'an end before the beginning': bulk(({ vin }) => ({ vins: [vin], to: '2029-01-01T00:00:00Z' })),
+      'values of a wrong kind': bulk(() => ({ vins: [1, true], name: 5 })),
+    },
+  },
+  'POST /contracts/:id/activation/refresh': {
+    only: 'GraphQL names several contracts at once.',
+    scope: 'contracts:write',
+    others: 'CONTRACT_NOT_FOUND',
+    cases: one('/contracts/*/activation/refresh', 'contractId', 'id', ''),
   },
   'GET /contracts': {
     ...query('contracts', `${page}, $orderBy: ContractOrder`, listed(contract)),
@@ -680,6 +711,25 @@ export const operations: Readonly<Record<string, Operation>> = {
     others: 'FLEET_NOT_FOUND',
     cases: { 'of a fleet': ({ fleetId }) => ({ path: '', variables: { fleetId } }) },
   },
+  'Subscription.contractChanged': {
+    ...subscription('contractChanged', '$fleetId: ID', 'contract { id } activation { state }'),
+    only: 'REST clients follow /events/stream.',
+    scope: 'contracts:read',
+    others: 'FLEET_NOT_FOUND',
+    cases: { 'of a fleet': ({ fleetId }) => ({ path: '', variables: { fleetId } }) },
+  },
+  'Mutation.refreshActivation': {
+    ...mutation('refreshActivation', `contracts { ${contract} } notFound`),
+    only: 'REST names one contract.',
+    scope: 'contracts:write',
+    hides: true,
+    cases: {
+      'some that are there': ({ contractId }) => ({
+        path: '',
+        variables: { input: { ids: [contractId, unknownId, 'no id'] } },
+      }),
+    },
+  },
   'Query.vehicle by its VIN': {
     ...query('vehicle', '$by: VehicleBy!', vehicle),
     only: 'REST has vehicles at their ids, and their eligibilities at their VINs.',
@@ -711,7 +761,12 @@ export const operations: Readonly<Record<string, Operation>> = {
     ...query('contracts', '$filter: ContractFilter', `totalCount ${listed(contract)}`),
     only: 'REST lists all of them.',
     scope: 'contracts:read',
-    cases: filtered({ 'of a fleet': ({ fleetId }) => ({ fleetId }), 'of a VIN': ({ vin }) => ({ vin }) }),
+    cases: filtered({
+      'of a fleet': ({ fleetId }) => ({ fleetId }),
+      'of a VIN': ({ vin }) => ({ vin }),
+      'by states at the manufacturer': () => ({ activation: ['SCHEDULED', 'ACTIVE'] }),
+      'by a part of the name': () => ({ name: ' LOG' }),
+    }),
   },
   'Query.events with a filter': {
     ...query('events', '$filter: EventFilter', `totalCount ${listed(all('Event'))}`),
