@@ -21,6 +21,7 @@ const expected: { says: RegExp; code?: number }[] = [
   { says: /error_code.*VIN_INVALID_CHARACTER/s },
   { says: /2 rows in .*: 0 created, 1 existing, 1 rejected.*vins\.rejected\.csv/s, code: 1 },
   { says: /"pack":\s*"basic"/ },
+  { says: /"state":\s*"(PENDING|ACTIVE)"/ },
   { says: /"totalCount":\s*5.*"name":\s*"Berlin"/s },
   { says: /"vehicles":.*"status":\s*"(FAILED|INELIGIBLE)".*"actor":\s*"[A-Z]+","message"/s },
   { says: /"name":\s*"Berlin"/ },
