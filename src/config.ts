@@ -110,7 +110,7 @@ export const settings = z.object({
   MERCEDES_PACKS: list
     .pipe(z.array(pack))
     .transform(Object.fromEntries<string[]>)
-    .default({}),
+    .optional(),
   RECHECK_ELIGIBLE_DAYS: whole(1, 3650).default(30),
   RECHECK_INELIGIBLE_DAYS: whole(1, 3650).default(7),
   RECHECK_FAILED_DAYS: whole(1, 3650).default(1),

@@ -41,7 +41,7 @@ export async function openManufacturers(
         tokenUrl: config.MERCEDES_TOKEN_URL,
         clientId: config.MERCEDES_CLIENT_ID,
         clientSecret: config.MERCEDES_CLIENT_SECRET,
-        packs: config.MERCEDES_PACKS,
+        packs: config.MERCEDES_PACKS ?? {},
         ...common,
       }),
     );
