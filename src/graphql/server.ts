@@ -1,6 +1,14 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { MethodNotAllowed, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
-import { isJson, jsonReader, parseJson, preferredOf, readIdempotencyKey, textReader } from '../http/body.ts';
+import {
+  isJson,
+  jsonReader,
+  parseJson,
+  passAtOnce,
+  preferredOf,
+  readIdempotencyKey,
+  textReader,
+} from '../http/body.ts';
 import { closedOf } from '../http/connections/closed.ts';
 import { type HttpServices, localsOf, openContext, payerOf } from '../http/request-context.ts';
 import type { OperationRequest } from './execution/context.ts';
@@ -37,6 +45,7 @@ export function graphqlApi(services: HttpServices): RequestHandler {
       if (!type && !preferredOf(req, ANSWER_TYPES))
         return void res.status(406).set('Accept', ANSWER_TYPES.join(', ')).end();
       if (type?.endsWith('json') && (await answerPlainJson(res, type, exchange))) return;
+      passAtOnce(res);
       await answerByYoga(req, res, exchange);
     } catch (error) {
       if (res.headersSent) return void res.destroy();

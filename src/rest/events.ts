@@ -107,5 +107,5 @@ export function eventStream<T>(items: AsyncGenerator<T>, signal: AbortSignal, fr
       items.return(undefined).catch(() => {});
     }
   }
-  return { headers: { 'X-Accel-Buffering': 'no' }, stream: { type: 'text/event-stream', pieces: framed() } };
+  return { stream: { type: 'text/event-stream', pieces: framed() } };
 }

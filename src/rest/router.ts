@@ -9,6 +9,7 @@ import { runChangeInTurn } from '../core/sql/send.ts';
 import {
   headersOf,
   jsonReader,
+  passAtOnce,
   preferredOf,
   REPLAYED,
   readIdempotencyKey,
@@ -125,7 +126,7 @@ async function send(res: Response, { status, headers, text, stream }: SentAnswer
     else res.setHeader(name, headers[name] as string);
   }
   if (stream) {
-    res.type(stream.type);
+    passAtOnce(res.type(stream.type));
     // The other pages of a list, and events, are read as they are sent.
     return sendPieces(res, res.req.method === 'HEAD' ? [] : stream.pieces);
   }
