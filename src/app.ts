@@ -4,7 +4,7 @@ import { consoleRouter } from './console/router.ts';
 import { NotFound } from './core/errors.ts';
 import { graphqlApi } from './graphql/server.ts';
 import { sendText } from './http/body.ts';
-import { entrance } from './http/observability/entrance.ts';
+import { entrance, forPages } from './http/observability/entrance.ts';
 import { openMetrics } from './http/observability/metrics.ts';
 import { onlyGet, probes } from './http/observability/probes.ts';
 import { traces } from './http/observability/traces.ts';
@@ -32,10 +32,11 @@ export function createApp(services: HttpServices): Express {
   app.set('query parser', 'simple');
   app.set('trust proxy', services.config.TRUST_PROXY);
   // Each step here is paid by every small request: what does nothing is left out.
-  app.use(entrance(services.log, metrics.observe));
+  app.use(entrance(services, metrics.observe));
   if (telemetry) app.use(traces(telemetry));
-  const origin = [...services.config.CORS_ORIGINS];
-  if (origin.length > 0) app.use(cors({ origin, maxAge: 3600, exposedHeaders }));
+  const { origins: origin, CORS_ORIGINS } = services.config;
+  const shared = cors({ origin, maxAge: 3600, exposedHeaders });
+  if (origin.length > 0) app.use(CORS_ORIGINS.length > 0 ? shared : forPages(shared));
   app.use(graphqlApi(services));
   app.use(providerEvents(services));
   app.use(restApi(services));

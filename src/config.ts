@@ -216,9 +216,14 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     CONSOLE: data.CONSOLE ?? developmentIdentity,
     /** Webhooks may go to this machine itself, and there over plain http: for trying them out. */
     WEBHOOK_LOOPBACK: data.WEBHOOK_LOOPBACK ?? developmentIdentity,
+    /** Origins whose pages may call. */
+    origins: [...data.CORS_ORIGINS, ...(developmentIdentity ? [THIS_MACHINE] : [])],
     developmentIdentity,
   };
 }
+
+/** Origins of pages that this machine serves, such as those of a frontend's development server. */
+const THIS_MACHINE = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
 /** Names as short as HOME are close to everything. */
 const SHORTEST_MISTAKE = 8;

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { describe, expect, test } from 'vitest';
-import { startGateway } from './support/gateway.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { startGateway, testIssuer } from './support/gateway.ts';
 import { openRaw, sendRaw, statusesOf } from './support/raw.ts';
 import { until } from './support/until.ts';
 
@@ -11,6 +11,8 @@ const shared = await startGateway({
   on: gateway,
   settings: { CORS_ORIGINS: 'https://app.example, https://other.example', LIMIT_CONNECTIONS: '5' },
 });
+const issuer = await testIssuer();
+const production = await startGateway({ on: gateway, issuer });
 const acme = await gateway.as('acme');
 const pages = ['/', '/docs'];
 const addresses = [
@@ -68,13 +70,51 @@ describe('pages of other sites', () => {
   };
   const readable = (headers: Headers) => [...headers.keys()].filter((name) => name.startsWith('access-control-'));
 
+  const ofThisMachine = ['http://localhost:5173', 'https://localhost', 'http://127.0.0.1:4000', 'http://[::1]:8080'];
+  const foreign = ['https://app.example', 'null', 'http://localhost.example', 'http://127.0.0.1.example:4000'];
+
   test.each(['/fleets', '/graphql'])('without CORS_ORIGINS no site may call or read %s', async (path) => {
-    for (const origin of ['https://app.example', 'null', 'http://127.0.0.1:4000']) {
-      expect(readable((await acme.get(path, { origin })).headers)).toEqual([]);
-      expect(
-        readable((await gateway.anyone.send('OPTIONS', path, undefined, { ...preflight, origin })).headers),
-      ).toEqual([]);
+    const client = await production.as('acme');
+    const refused = [
+      ...foreign.map((origin) => [acme, gateway, origin] as const),
+      ...[...foreign, ...ofThisMachine].map((origin) => [client, production, origin] as const),
+    ];
+    for (const [reader, { anyone }, origin] of refused) {
+      expect(readable((await reader.get(path, { origin })).headers)).not.toContain('access-control-allow-origin');
+      const asked = await anyone.send('OPTIONS', path, undefined, { ...preflight, origin });
+      expect(readable(asked.headers)).not.toContain('access-control-allow-origin');
     }
+  });
+
+  test.each(['/fleets', '/graphql'])('in development pages of this machine may, without cookies: %s', async (path) => {
+    for (const origin of ofThisMachine) {
+      const asked = await gateway.anyone.send('OPTIONS', path, undefined, { ...preflight, origin });
+      const { headers } = await acme.get(path, { origin });
+      for (const one of [asked.headers, headers]) {
+        expect(one.get('access-control-allow-origin')).toBe(origin);
+        expect(one.has('access-control-allow-credentials')).toBe(false);
+      }
+    }
+  });
+
+  test('a page that is refused is a line of the log, once a minute', async () => {
+    const { log } = production.services;
+    const warn = vi.spyOn(log, 'warn');
+    const ask = (origin: string, headers = {}) =>
+      production.anyone.send('OPTIONS', '/fleets', undefined, { ...preflight, origin, ...headers });
+    const lines = () => warn.mock.calls.map(([fields]) => fields);
+    production.passTime(60_000);
+    // The console's own requests are no others', whatever a proxy makes of the host's name.
+    await ask(production.url);
+    await ask('https://company.example', { 'sec-fetch-site': 'same-origin' });
+    expect(lines()).toEqual([]);
+    await ask('http://localhost:5173');
+    await ask('https://app.example');
+    expect(lines()).toEqual([{ origin: 'http://localhost:5173', method: 'OPTIONS' }]);
+    production.passTime(60_000);
+    await production.anyone.get('/fleets', { origin: 'https://app.example' });
+    expect(lines().slice(1)).toEqual([{ origin: 'https://app.example', method: 'GET' }]);
+    warn.mockRestore();
   });
 
   test.each(['/fleets', '/graphql'])('with CORS_ORIGINS the named sites may, without cookies: %s', async (path) => {

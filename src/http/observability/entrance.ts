@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
-import { localsOf, loggedStatus, operationOf } from '../request-context.ts';
+import { type HttpServices, localsOf, loggedStatus, operationOf } from '../request-context.ts';
 
 /** Observes every request at its end, also one whose client left before. */
 export type RequestObserver = (req: Request, res: Response, milliseconds: number) => void;
 
 /** The first step of every request: gives it an id and protective headers; counts and logs it at its end. */
-export function entrance(log: Logger, observe: RequestObserver): RequestHandler {
+export function entrance(services: HttpServices, observe: RequestObserver): RequestHandler {
+  const { log } = services;
+  const watchOrigin = originWatch(services);
   return (req, res, next) => {
     const start = performance.now();
     const requestId = requestIdOf(req.headers['x-request-id']);
@@ -19,6 +21,7 @@ export function entrance(log: Logger, observe: RequestObserver): RequestHandler 
       observe(req, res, milliseconds);
       logRequest(log, req, res, milliseconds);
     });
+    if (req.headers.origin) watchOrigin(req, req.headers.origin);
     next();
   };
 }
@@ -37,6 +40,29 @@ function logRequest(log: Logger, req: Request, res: Response, milliseconds: numb
     { requestId, company, operation: operationOf(req, res), status: loggedStatus(res), code, ms, ...(cut && { cut }) },
     'request',
   );
+}
+
+/** A step for requests of pages alone: other clients send OPTIONS for other reasons. */
+export const forPages =
+  (step: RequestHandler): RequestHandler =>
+  (req, res, next) =>
+    req.headers.origin ? step(req, res, next) : next();
+
+const MINUTE_MS = 60_000;
+
+/** Logs, once a minute, that a page of another origin may not call: its browser says little, and its server nothing. */
+function originWatch({ config: { origins }, log, clock }: HttpServices) {
+  let quietUntil = 0;
+  return ({ method, headers }: Request, origin: string): void => {
+    const isOwn = headers['sec-fetch-site'] === 'same-origin' || URL.parse(origin)?.host === headers.host;
+    if (isOwn || clock() < quietUntil) return;
+    if (origins.some((one) => (typeof one === 'string' ? one === origin : one.test(origin)))) return;
+    quietUntil = clock() + MINUTE_MS;
+    log.warn(
+      { origin: origin.slice(0, 255), method },
+      'a page of this origin was refused: CORS_ORIGINS does not name it',
+    );
+  };
 }
 
 /** The headers of every answer: data that may not run, be framed or be cached. Pages set their own policy. */
