@@ -9,7 +9,7 @@ import { openMetrics } from './http/observability/metrics.ts';
 import { onlyGet, probes } from './http/observability/probes.ts';
 import { traces } from './http/observability/traces.ts';
 import { pagesRouter } from './http/pages/router.ts';
-import type { HttpServices } from './http/request-context.ts';
+import { basePathOf, type HttpServices } from './http/request-context.ts';
 import { openApiDocument } from './rest/openapi/document.ts';
 import { headers } from './rest/openapi/json-schema.ts';
 import { providerEvents } from './rest/provider-events.ts';
@@ -42,10 +42,12 @@ export function createApp(services: HttpServices): Express {
   app.use(restApi(services));
   app.use(probes(services));
   onlyGet(app, '/metrics', metrics.expose);
-  let openApi: string | undefined;
-  onlyGet(app, '/openapi.json', (_req, res) => {
-    openApi ??= JSON.stringify(openApiDocument());
-    sendText(res.type('json'), openApi);
+  let openApi = { basePath: '', text: '' };
+  onlyGet(app, '/openapi.json', (req, res) => {
+    const basePath = basePathOf(services, req);
+    if (!openApi.text || openApi.basePath !== basePath)
+      openApi = { basePath, text: JSON.stringify(openApiDocument(basePath)) };
+    sendText(res.type('json'), openApi.text);
   });
   app.use(pagesRouter(services));
   app.use(consoleRouter(services));

@@ -22,6 +22,8 @@ const postgres = z.string().superRefine((value, { addIssue }) => {
 const proxy = z
   .string()
   .refine(isProxy, 'must have addresses, networks such as 10.0.0.0/8, loopback, linklocal or uniquelocal');
+/** A path as addresses below it begin. */
+const path = z.string().regex(/^(?:\/[\w.~-]+)+\/?$/, 'must be a path such as /api/fleet');
 /** An origin as browsers send it. */
 const origin = z
   .string()
@@ -73,6 +75,7 @@ export const settings = z.object({
   PORT: whole(0, 65_535).default(4000),
   HOST: z.string().default('127.0.0.1'),
   TRUST_PROXY: list.pipe(z.array(proxy)).default([]),
+  BASE_PATH: path.transform((value) => value.replace(/\/$/, '')).optional(),
   DATABASE_URL: postgres.optional(),
   DATABASE_DIRECT_URL: postgres.optional(),
   DATABASE_READ_URLS: list.pipe(z.array(postgres)).default([]),

@@ -4,10 +4,10 @@ import { type ConsoleAssets, isLater } from './assets.ts';
 
 /**
  * The page at `/console` and its Content-Security-Policy. The import map, by which modules find their libraries, is the
- * only inline part. `token` is a development token, if any.
+ * only inline part. `token` is a development token, if any; addresses begin with `basePath`.
  */
-export function consolePage(assets: ConsoleAssets, config: Config, token: string | undefined) {
-  const at = (path: string) => `/console/${assets.version}/${path}`;
+export function consolePage(assets: ConsoleAssets, config: Config, basePath: string, token: string | undefined) {
+  const at = (path: string) => `${basePath}/console/${assets.version}/${path}`;
   const imports = Object.fromEntries(Object.entries(assets.libraries).map(([name, path]) => [name, at(path)]));
   const map = JSON.stringify({ imports });
   const preloaded = (path: string) => path.endsWith('.js') && path !== 'theme.js' && !isLater(path);
@@ -16,7 +16,7 @@ export function consolePage(assets: ConsoleAssets, config: Config, token: string
   const { CONSOLE_CLIENT_ID: client, CONSOLE_SCOPE: scope, AUTH_COMPANY_CLAIM: claim } = config;
   const issuer = client && config.AUTH_ISSUER;
   const page = html`<!doctype html>
-<html lang="en" data-token="${token}" data-claim="${claim}"
+<html lang="en" data-base="${basePath}" data-token="${token}" data-claim="${claim}"
   data-issuer="${issuer}" data-client="${client}" data-scope="${scope}" data-audience="${config.AUTH_AUDIENCE?.[0]}">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -29,7 +29,7 @@ ${styles.map((path) => html`<link rel="stylesheet" href="${at(path)}">\n`)}
 ${modules.map((path) => html`<link rel="modulepreload" href="${at(path)}">\n`)}
 <script type="module" src="${at('app.js')}"></script>
 <body><noscript>
-  <p>The console is drawn by scripts. Without them, use <a href="/docs">the REST reference</a>.</p>
+  <p>The console is drawn by scripts. Without them, use <a href="${basePath}/docs">the REST reference</a>.</p>
 </noscript></body>
 </html>
 `;

@@ -1,7 +1,7 @@
 import { Router } from 'express';
 import { loadedOnce, sendAsset } from '../http/assets.ts';
 import { onlyGet } from '../http/observability/probes.ts';
-import { type HttpServices, ownToken } from '../http/request-context.ts';
+import { basePathOf, type HttpServices, ownToken } from '../http/request-context.ts';
 import { loadAssets } from './assets.ts';
 import { consolePage } from './page.ts';
 
@@ -12,7 +12,7 @@ export function consoleRouter(services: HttpServices): Router {
   if (!config.CONSOLE) return router;
   const open = loadedOnce(loadAssets);
   onlyGet(router, '/console', async (req, res) => {
-    const page = consolePage(await open(), config, await ownToken(services, req));
+    const page = consolePage(await open(), config, basePathOf(services, req), await ownToken(services, req));
     res.set('Content-Security-Policy', page.policy).type('html').send(page.html);
   });
   onlyGet(router, '/console/:version/*path', async (req, res) => {

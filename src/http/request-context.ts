@@ -56,6 +56,20 @@ function networkOf(ip: string | undefined): string {
   return ipaddr.IPv6.networkAddressFromCIDR(`${ip.split('%')[0]}/${NETWORK_BITS}`).toString();
 }
 
+/**
+ * The path below which a proxy shows this service, such as `/api/fleet`, with which all addresses in answers begin: what
+ * a trusted proxy says, else BASE_PATH.
+ */
+export function basePathOf({ config: { BASE_PATH = '' } }: HttpServices, req: Request): string {
+  const given = req.get('X-Forwarded-Prefix');
+  // Express has addresses of proxies here only if it trusts them.
+  if (given === undefined || req.ips.length === 0) return BASE_PATH;
+  // Each of several proxies adds what it has taken off.
+  const parts = given.split(',').map((part) => part.trim().replace(/\/$/, ''));
+  const path = parts.join('');
+  return /^(?:\/[\w.~-]+)*$/.test(path) ? path : BASE_PATH;
+}
+
 /** Addresses and localhost: any other name could belong to a hostile page (DNS rebinding). */
 const OWN_HOST = /^(?:localhost|[\w-]+\.localhost|\d+\.\d+\.\d+\.\d+|\[[\da-f:]+\])(?::\d+)?$/i;
 

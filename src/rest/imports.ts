@@ -41,7 +41,8 @@ const form = z.object({
 
 const shape = fieldCopier(importSchema);
 
-const rejectedUrl = (importId: string) => `/imports/${importId}/rejected.csv`;
+const rejectedUrl = (request: RestRequest, importId: string) =>
+  `${request.basePath()}/imports/${importId}/rejected.csv`;
 
 const uploadQuery = z.object({ importId: once });
 
@@ -62,12 +63,20 @@ async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
     return {
       status: dryRun ? 200 : 201,
       headers: { Location: `/imports/${run.id}`, ...(repeated && { [REPLAYED]: 'true' }) },
-      body: { importId: run.id, sheet, column, summary, rejected, duplicates, rejectedCsv: rejectedUrl(run.id) },
+      body: {
+        importId: run.id,
+        sheet,
+        column,
+        summary,
+        rejected,
+        duplicates,
+        rejectedCsv: rejectedUrl(request, run.id),
+      },
     };
   } catch (error) {
     // An import that failed for its rows has the same report as one that succeeded.
     if (!(error instanceof ValidationFailed) || typeof error.details.importId !== 'string') throw error;
-    const details = { ...error.details, rejectedCsv: rejectedUrl(error.details.importId) };
+    const details = { ...error.details, rejectedCsv: rejectedUrl(request, error.details.importId) };
     throw new ValidationFailed(error.errors, error.message, details, error.errorsOmitted);
   } finally {
     await upload.discard();

@@ -19,6 +19,8 @@ import type { PathParameter, QueryParameter, Tag } from './openapi/parameters.ts
 /** A request as a handler gets it: parsed, not yet validated. */
 export interface RestRequest {
   path: string;
+  /** The path below which a proxy shows the service; addresses in bodies begin with it. */
+  basePath(): string;
   params: Readonly<Record<PathParameter, string>>;
   query: Readonly<Record<string, unknown>>;
   /** The parsed JSON body, where the route takes one. */

@@ -17,7 +17,7 @@ import {
   sendText,
 } from '../http/body.ts';
 import { closedOf, leftOf } from '../http/connections/closed.ts';
-import { type HttpServices, localsOf, openContext } from '../http/request-context.ts';
+import { basePathOf, type HttpServices, localsOf, openContext } from '../http/request-context.ts';
 import { companyRoutes } from './company.ts';
 import { contractRoutes } from './contracts.ts';
 import { eligibilityRoutes } from './eligibility.ts';
@@ -59,6 +59,7 @@ export function restApi(services: HttpServices): RequestHandler {
     requireScope(ctx, route.scope);
     const request: RestRequest = {
       path: req.path,
+      basePath: () => basePathOf(services, req),
       params: req.params as RestRequest['params'],
       query: req.query,
       body: route.body && !route.files ? await readJson(req, res) : undefined,
@@ -70,7 +71,7 @@ export function restApi(services: HttpServices): RequestHandler {
     };
     await services.turns.next(ctx.caller?.company ?? '');
     const work = () => answerOnce(ctx, route, request, res);
-    await send(res, await runChangeInTurn(ctx, countInputItems(request.body), work));
+    await send(res, request, await runChangeInTurn(ctx, countInputItems(request.body), work));
   }
 
   for (const [path, same] of Map.groupBy(routes, (route) => route.path)) {
@@ -119,11 +120,14 @@ async function answerBy(route: Route, ctx: Context, request: RestRequest): Promi
   return isKnown ? { status: 304, headers } : whole;
 }
 
-async function send(res: Response, { status, headers, text, stream }: SentAnswer): Promise<void> {
+async function send(res: Response, request: RestRequest, answer: SentAnswer): Promise<void> {
+  const { status, headers, text, stream } = answer;
   res.statusCode = status;
-  for (const name in headers) {
-    if (name === 'Vary') res.vary(headers[name] as string);
-    else res.setHeader(name, headers[name] as string);
+  for (const [name, value] of Object.entries(headers)) {
+    if (name === 'Vary') res.vary(value);
+    else if (name === 'Location' || name === 'Link')
+      res.setHeader(name, value.replace(/^<?/, `$&${request.basePath()}`));
+    else res.setHeader(name, value);
   }
   if (stream) {
     passAtOnce(res.type(stream.type));

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { t } from './languages/language.js';
-import { readJson, token, turnedAway } from './session.js';
+import { readJson, settings, token, turnedAway } from './session.js';
 
 /** A new UUID; unlike crypto.randomUUID, this also works on pages from plain http. */
 export function newId() {
@@ -38,7 +38,8 @@ export async function send(query, variables, /** @type {any} */ { accept = 'appl
   const headers = { accept, 'content-type': 'application/json', ...authorization(as) };
   if (key) headers['idempotency-key'] = key;
   try {
-    return await fetch('/graphql', { method: 'POST', headers, body: JSON.stringify({ query, variables }), signal });
+    const body = JSON.stringify({ query, variables });
+    return await fetch(`${settings.base}/graphql`, { method: 'POST', headers, body, signal });
   } catch (error) {
     throw signal?.aborted ? error : unreachable();
   }

@@ -1,8 +1,10 @@
 import { ApiError, authorization, unreachable } from './api.js';
+import { settings } from './session.js';
 
 /** Saves the response of a REST address, such as a list as CSV. Throws ApiError. */
 export async function saveAnswer(address, name) {
-  const answer = await fetch(address, { headers: { accept: 'text/csv', ...authorization() } }).catch(() => {
+  const headers = { accept: 'text/csv', ...authorization() };
+  const answer = await fetch(settings.base + address, { headers }).catch(() => {
     throw unreachable();
   });
   if (answer.ok) return save(await answer.blob(), name);

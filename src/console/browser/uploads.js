@@ -3,7 +3,7 @@ import { ApiError, authorization, dataOf, newId, unreachable } from './api.js';
 import { t } from './languages/language.js';
 import { subscribe } from './live.js';
 import { changed } from './query.js';
-import { company, readJson } from './session.js';
+import { company, readJson, settings } from './session.js';
 
 /** Converts a JSON file of VINs, texts or objects with a `vin`, to CSV, which the gateway reads. Throws ApiError. */
 export async function csvOf(file) {
@@ -107,7 +107,7 @@ export function sendFile(input, file, name, { sent, signal }) {
   form.set('file', file, name);
   const { promise, resolve, reject } = Promise.withResolvers();
   const request = new XMLHttpRequest();
-  request.open('POST', '/graphql');
+  request.open('POST', `${settings.base}/graphql`);
   for (const [header, value] of Object.entries(authorization())) request.setRequestHeader(header, value);
   request.upload.onprogress = ({ loaded, total }) => sent(loaded / (total || 1));
   request.upload.onload = () => sent(1);

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { MethodNotAllowed } from '../../core/errors.ts';
 import { type Assets, assetsOf, loadedOnce, sendAsset } from '../../http/assets.ts';
 import { html } from '../../http/pages/html.ts';
-import { type HttpServices, localsOf, ownToken } from '../../http/request-context.ts';
+import { basePathOf, type HttpServices, localsOf, ownToken } from '../../http/request-context.ts';
 import { graphiqlTabs } from './graphiql-tabs.ts';
 
 /** The page connects to this server alone. Its editor needs inline styles. */
@@ -14,16 +14,21 @@ const POLICY =
 /** Sends GraphiQL, in development with a token. */
 export async function sendGraphiql(services: HttpServices, req: Request, res: Response): Promise<void> {
   const token = await ownToken(services, req);
-  const page = pageOf(await graphiqlAssets(), originOf(req), token);
+  const address = { origin: originOf(req), basePath: basePathOf(services, req) };
+  const page = pageOf(await graphiqlAssets(), address, token);
   res.set('Content-Security-Policy', POLICY).type('html').send(page);
 }
 
-function pageOf({ version }: Assets, origin: string, token: string | undefined): string {
-  const addressOf = (name: string) => `${GRAPHIQL_ASSETS_PATH}${version}/${name}`;
+function pageOf(
+  { version }: Assets,
+  { origin, basePath }: { origin: string; basePath: string },
+  token: string | undefined,
+): string {
+  const addressOf = (name: string) => `${basePath}${GRAPHIQL_ASSETS_PATH}${version}/${name}`;
   const development = token !== undefined;
   // A placeholder for the token would be a wrong token, with which not even the schema can be read.
   const headers = JSON.stringify(development ? { Authorization: `Bearer ${token}` } : {}, null, 2);
-  const tabs = graphiqlTabs({ origin, importId: randomUUID(), development });
+  const tabs = graphiqlTabs({ origin: origin + basePath, importId: randomUUID(), development });
   const options = {
     title: 'Fleet Gateway',
     defaultTabs: tabs.map((tab) => ({ ...tab, headers })),
@@ -46,7 +51,7 @@ function pageOf({ version }: Assets, origin: string, token: string | undefined):
 <link rel="icon" href="${addressOf('favicon.ico')}">
 <link rel="stylesheet" href="${addressOf('graphiql.css')}">
 <body id="body" class="no-focus-outline">
-<noscript>GraphiQL is drawn by a script. Without scripts, read <a href="/schema.graphql">the schema</a>.</noscript>
+<noscript>GraphiQL is drawn by a script. Without scripts, read <a href="${basePath}/schema.graphql">the schema</a>.</noscript>
 <div id="root" data-start="${JSON.stringify({ options, workers })}"></div>
 <script src="${addressOf('graphiql.js')}"></script>
 <script src="${addressOf('start.js')}"></script>

@@ -76,7 +76,11 @@ const providersOf = (manufacturers: HttpServices['manufacturers']): string =>
   [...new Set(manufacturers.list().flatMap(({ provider }) => provider ?? []))].join(', ') || 'none';
 
 /** The page at `/`: what is running, and where everything is; with a token, commands that work. */
-export function home(services: HttpServices, base: string, token: string | undefined): string {
+export function home(
+  services: HttpServices,
+  { origin, basePath }: { origin: string; basePath: string },
+  token: string | undefined,
+): string {
   const manufacturers = services.manufacturers.list();
   const supported = manufacturers.filter((one) => one.supported);
   const database = services.database.kind === 'embedded' ? 'embedded in this process' : 'PostgreSQL';
@@ -93,10 +97,10 @@ ${new Html(`<style>${style}</style>`)}
 </header>
 <main>
   <h2>For developers</h2>
-  ${list(forDevelopers(services.config))}
-  ${token ? commands(base, token) : ''}
+  ${list(basePath, forDevelopers(services.config))}
+  ${token ? commands(origin + basePath, token) : ''}
   <h2>For operators</h2>
-  ${list(forOperators)}
+  ${list(basePath, forOperators)}
   <h2>What is running</h2>
   <dl>
     <dt>Version<dd>${packageJson.version}
@@ -111,9 +115,9 @@ ${token ? new Html(`<script>${script}</script>`) : ''}
 `.text;
 }
 
-const list = (addresses: readonly Address[]): Html => html`<ul>
+const list = (basePath: string, addresses: readonly Address[]): Html => html`<ul>
 ${addresses.map(
-  ([href, name, about]) => html`    <li><a href="${href}">${name}</a><small>${about}</small>
+  ([href, name, about]) => html`    <li><a href="${basePath}${href}">${name}</a><small>${about}</small>
 `,
 )}  </ul>`;
 

@@ -5,7 +5,7 @@ dark.addEventListener('change', paint);
 paint();
 
 const ui = SwaggerUIBundle({
-  url: '/openapi.json',
+  url: new URL('openapi.json', location.href).href,
   domNode: place,
   deepLinking: true,
   defaultModelsExpandDepth: 0,

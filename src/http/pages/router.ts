@@ -5,7 +5,7 @@ import { type Request, type Response, Router } from 'express';
 import { loadedOnce } from '../assets.ts';
 import { sendText } from '../body.ts';
 import { onlyGet } from '../observability/probes.ts';
-import { type HttpServices, ownToken } from '../request-context.ts';
+import { basePathOf, type HttpServices, ownToken } from '../request-context.ts';
 import { home, homePolicy } from './home.ts';
 import { html } from './html.ts';
 
@@ -25,23 +25,23 @@ const referencePolicy =
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** The page at `/docs`: the reference that Swagger UI makes of /openapi.json. The token is for trying things out. */
-const reference = (token: string | undefined): string =>
+const reference = (basePath: string, token: string | undefined): string =>
   html`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>REST reference – Fleet Gateway</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="/docs/swagger-ui.css">
-<link rel="stylesheet" href="/docs/reference.css">
-<nav><a href="/">Fleet Gateway</a></nav>
+<link rel="stylesheet" href="${basePath}/docs/swagger-ui.css">
+<link rel="stylesheet" href="${basePath}/docs/reference.css">
+<nav><a href="${basePath}/">Fleet Gateway</a></nav>
 <div id="reference" data-token="${token}">
   <noscript>
-    <p>This page is drawn by a script. Without scripts, read <a href="/openapi.json">the OpenAPI document</a>.</p>
+    <p>This page is drawn by a script. Without scripts, read <a href="${basePath}/openapi.json">the OpenAPI document</a>.</p>
   </noscript>
 </div>
-<script src="/docs/swagger-ui-bundle.js"></script>
-<script src="/docs/reference.js"></script>
+<script src="${basePath}/docs/swagger-ui-bundle.js"></script>
+<script src="${basePath}/docs/reference.js"></script>
 </html>
 `.text;
 
@@ -49,11 +49,12 @@ const reference = (token: string | undefined): string =>
 export function pagesRouter(services: HttpServices): Router {
   const router = Router({ caseSensitive: true, strict: true });
   onlyGet(router, '/', async (req, res) => {
-    const page = home(services, `${req.protocol}://${req.get('Host')}`, await ownToken(services, req));
+    const address = { origin: `${req.protocol}://${req.get('Host')}`, basePath: basePathOf(services, req) };
+    const page = home(services, address, await ownToken(services, req));
     res.set('Content-Security-Policy', homePolicy).type('html').send(page);
   });
   onlyGet(router, '/docs', async (req, res) => {
-    const page = reference(await ownToken(services, req));
+    const page = reference(basePathOf(services, req), await ownToken(services, req));
     res.set('Content-Security-Policy', referencePolicy).type('html').send(page);
   });
   for (const [name, path] of Object.entries(assets)) {

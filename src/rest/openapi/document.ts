@@ -19,8 +19,8 @@ The same service speaks GraphQL at \`/graphql\`.
 
 **Another method** than those listed is rejected with 405 and \`Allow\`; \`HEAD\` works wherever \`GET\` does. New fields may be added to answers at any time.`;
 
-/** The OpenAPI document of the REST API: what the routes, core's schemas and the table of errors say. */
-export function openApiDocument(): Json {
+/** The OpenAPI document of the REST API: what the routes, core's schemas and the table of errors say; `basePath` is that of the gateway. */
+export function openApiDocument(basePath = ''): Json {
   const schemas = new Schemas();
   const paths: Record<string, Json> = {};
   for (const route of routes) {
@@ -39,7 +39,7 @@ export function openApiDocument(): Json {
     },
     servers: [
       {
-        url: '/',
+        url: basePath || '/',
         description: 'Where this document comes from: a local, staging or production gateway.',
         'x-internal': false,
       },
