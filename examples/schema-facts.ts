@@ -5,10 +5,15 @@ export const embedded = [
   'ActivityCount',
   'AddSummary',
   'AddVehiclesPayload',
+  'ContractActivation',
+  'ContractActivationData',
+  'ContractChange',
   'ContractConnection',
   'ContractData',
   'ContractEdge',
+  'ContractSummary',
   'CreateContractPayload',
+  'CreateContractsPayload',
   'CreateFleetPayload',
   'CreateWebhookPayload',
   'DeleteContractPayload',
@@ -45,6 +50,8 @@ export const embedded = [
   'Provider',
   'ProviderBrand',
   'RedeliverPayload',
+  'RefreshActivationPayload',
+  'RejectedContract',
   'RejectedRow',
   'RejectedRowConnection',
   'RejectedRowEdge',
@@ -68,6 +75,7 @@ export const embedded = [
 /** The types of each interface and union, by which caches match fragments. */
 export const possibleTypes = {
   EventData: [
+    'ContractActivationData',
     'ContractData',
     'EligibilityChangedData',
     'FleetCreatedData',
