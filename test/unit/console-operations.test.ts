@@ -27,6 +27,8 @@ const places: Record<string, readonly [file: string, asks: string]> = {
   getVehicle: ['vehicles.js', 'vehicle(by:'],
   deleteVehicle: ['vehicles.js', 'removeVehicles([vehicle]'],
   createContract: ['contract-verbs.js', 'createContract(input:'],
+  createContracts: ['contract-verbs.js', 'createContracts(input:'],
+  refreshActivation: ['contract-verbs.js', 'refreshActivation(input:'],
   listContracts: ['contracts.js', 'contracts(filter:'],
   getContract: ['contracts.js', 'contract(id:'],
   deleteContract: ['contract-verbs.js', 'deleteContract(input:'],

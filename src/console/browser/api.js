@@ -64,9 +64,19 @@ export const unless =
     return { error };
   };
 
+/** Turns an error that refuses every item of a call into its report, as the mutation of this name answers. */
+export const reported = (name) => (error) => {
+  if (!error.details?.rejected) throw error;
+  return { [name]: error.details };
+};
+
 /** Splits a list into parts of the largest size that the gateway accepts. */
 export const partsOf = (list, size = 1_000) =>
   Array.from({ length: Math.ceil(list.length / size) }, (_, at) => list.slice(at * size, (at + 1) * size));
+
+/** Lists of vehicles of one fleet each. */
+export const byFleet = (vehicles) =>
+  [...Map.groupBy(vehicles, ({ fleet }) => fleet.id).values()].flatMap((own) => partsOf(own));
 
 /** The data in the text of a response. Throws ApiError; ends the session if the token is no longer valid. */
 export function dataOf(text) {

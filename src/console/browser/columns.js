@@ -23,6 +23,22 @@ export const contractStates = { ACTIVE: t('In force'), SCHEDULED: t('Scheduled')
 export const ContractBadge = ({ status }) =>
   html`<span class=${`badge ${status.toLowerCase()}`}>${contractStates[status]}</span>`;
 
+export const activationStates = {
+  PENDING: t('Waiting'),
+  ACTIVE: t('Active'),
+  REJECTED: t('Rejected'),
+  FAILED: t('Failed'),
+  ENDING: t('Being ended'),
+  ENDED: t('Ended'),
+  SCHEDULED: t('Scheduled'),
+  UNSUPPORTED: t('Unsupported'),
+  OFF: t('Not passed on'),
+};
+
+/** A contract's state at the manufacturer, why it is so, and who must act. */
+export const AtManufacturer = ({ activation: { state, reason } }) =>
+  html`<span class=${`badge ${state.toLowerCase()}`}>${activationStates[state]}</span> <${Why} reason=${reason} />`;
+
 export const Period = ({ from, to }) => html`<${Day} at=${from} /> – <${Day} at=${to} />`;
 
 /** Columns of tables of contracts, by content. */
@@ -34,4 +50,5 @@ export const contractColumns = {
   from: { name: t('From'), kind: 'day', sort: 'FROM', cell: ({ from }) => html`<${Day} at=${from} />` },
   to: { name: t('To'), kind: 'day', sort: 'TO', cell: ({ to }) => html`<${Day} at=${to} />` },
   status: { name: t('Status'), kind: 'tag', cell: ({ status }) => html`<${ContractBadge} status=${status} />` },
+  told: { name: t('At the manufacturer'), kind: 'note told', cell: AtManufacturer },
 };

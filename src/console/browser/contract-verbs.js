@@ -1,12 +1,19 @@
-import { ask, fieldError, unless } from './api.js';
-import { openDialog } from './dialog.js';
+import { ask, byFleet, fieldError, partsOf, reported, unless } from './api.js';
+import { attempt, openDialog } from './dialog.js';
 import { counted, html, t } from './html.js';
 import { localTime } from './parts.js';
+import { carryOut } from './query.js';
 import { RefusedTable } from './refused.js';
+import { toast } from './toast.js';
 import { explain } from './words.js';
 
 const createContract =
   'mutation CreateContract($input: CreateContractInput!) { createContract(input: $input) { contract { id } } }';
+const createMany =
+  'mutation CreateContracts($input: CreateContractsInput!) { createContracts(input: $input) { contracts { id } rejected { vin message conflicts } } }';
+const refreshActivation = `mutation RefreshActivation($ids: [ID!]!) {
+  refreshActivation(input: { ids: $ids }) { contracts { id activation { state changedAt nextAttemptAt reason { message actor } } } }
+}`;
 const deleteContract =
   'mutation DeleteContract($id: ID!) { deleteContract(input: { id: $id }) { contract { id name } } }';
 const vehicleByVin = 'query VehicleByVin($vin: String!) { vehicle(by: { vin: $vin }) { vin fleet { id } } }';
@@ -71,23 +78,40 @@ export const createContracts = (vehicles, done) =>
     wide: true,
     send: async (values, run, tell) => {
       const input = inputOf(values);
-      const failed = [];
-      for (const [at, { id, vin, fleet }] of vehicles.entries()) {
-        const own = { ...input, vin, fleetId: fleet.id };
-        const { error } = await run(createContract, { input: own }, id).catch(ofOne);
-        if (error) failed.push({ id, value: vin, message: explain(error) });
-        tell(at + 1, vehicles.length);
+      const refused = [];
+      let asked = 0;
+      for (const part of byFleet(vehicles)) {
+        const vins = part.map(({ vin }) => vin);
+        const own = { ...input, fleetId: part[0].fleet.id, vins };
+        const answer = run(createMany, { input: own }, part[0].id).catch(reported('createContracts'));
+        const { error, createContracts: report } = await answer.catch(unless('FLEET_NOT_FOUND'));
+        refused.push(...(report?.rejected ?? vins.map((vin) => ({ vin, message: explain(error) }))));
+        asked += part.length;
+        tell(asked, vehicles.length);
       }
       done();
-      const made = t('{contracts} created', { contracts: counted(vehicles.length - failed.length, 'contract') });
-      if (failed.length === 0) return `${made}.`;
-      const without = t('{vehicles} got none', { vehicles: counted(failed.length, 'vehicle') });
-      return { title: `${made}; ${without}`, body: html`<${RefusedTable} rows=${failed} />` };
+      const made = t('{contracts} created', { contracts: counted(vehicles.length - refused.length, 'contract') });
+      if (refused.length === 0) return `${made}.`;
+      const without = t('{vehicles} got none', { vehicles: counted(refused.length, 'vehicle') });
+      const rows = refused.map(({ vin, ...one }) => ({ id: vin, value: vin, ...one }));
+      return { title: `${made}; ${without}`, body: html`<${RefusedTable} rows=${rows} />` };
     },
   });
 
-/** Codes of errors of one vehicle; other errors concern all. */
-const ofOne = unless('CONTRACT_OVERLAP', 'VEHICLE_NOT_FOUND', 'FLEET_NOT_FOUND');
+/** Whether a contract waits for its manufacturer, or was refused. */
+export const mayAsk = ({ activation: { state } }) => ['PENDING', 'REJECTED', 'FAILED', 'ENDING'].includes(state);
+
+/** Asks manufacturers again about contracts. */
+export const askAgain = (contracts, done = () => {}) =>
+  attempt(async () => {
+    let asked = 0;
+    for (const part of partsOf(contracts)) {
+      const answer = await carryOut(refreshActivation, { ids: part.map(({ id }) => id) });
+      asked += answer.refreshActivation.contracts.filter(mayAsk).length;
+    }
+    done();
+    toast(asked > 0 ? t('Manufacturers are being asked again.') : t('None of these waits for its manufacturer.'));
+  })();
 
 /** Asks for confirmation and deletes contracts; calls `done` afterwards. */
 export function removeContracts(contracts, done = () => {}) {

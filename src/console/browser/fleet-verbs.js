@@ -1,4 +1,4 @@
-import { ask, fieldError, unless } from './api.js';
+import { ask, fieldError, reported, unless } from './api.js';
 import { attempt, openDialog, openEditor } from './dialog.js';
 import { counted, html, t } from './html.js';
 import { useQuery } from './query.js';
@@ -97,7 +97,7 @@ export const addVins = (fleetId) =>
       const vins = text.split(/[\n,;\t]+/).flatMap((vin) => vin.trim() || []);
       if (vins.length === 0) throw fieldError('vins', t('Type or paste at least one VIN.'));
       const input = { fleetId, vins, dryRun, mode: atomic ? 'ATOMIC' : 'PARTIAL' };
-      const { summary, rejected } = (await run(addVehicles, { input }).catch(reportOf)).addVehicles;
+      const { summary, rejected } = (await run(addVehicles, { input }).catch(reported('addVehicles'))).addVehicles;
       const created = added(summary.created, dryRun);
       if (rejected.length === 0) {
         const known = summary.existing > 0 && t('{count} already there', { count: summary.existing });
@@ -109,12 +109,6 @@ export const addVins = (fleetId) =>
       });
     },
   });
-
-/** If the gateway refuses all VINs, its error's details hold the report. */
-function reportOf(error) {
-  if (!error.details?.rejected) throw error;
-  return { addVehicles: error.details };
-}
 
 const added = (number, dryRun) =>
   t(dryRun ? '{vehicles} would be added' : '{vehicles} added', { vehicles: counted(number, 'vehicle') });

@@ -48,7 +48,8 @@ function fieldsOf(block) {
   return fields;
 }
 
-const document_ = 'subscription Follow($after: String) { events(after: $after) { id type fleetId } }';
+const ofEvents = 'subscription Follow($after: String) { events(after: $after) { id type fleetId } }';
+const ofContracts = 'subscription FollowContracts { events: contractChanged { contract { id } } }';
 const AWAY_MS = 3_000;
 const LONGEST_PAUSE_MS = 4_000;
 
@@ -83,40 +84,42 @@ effect(() => {
 });
 
 /** Opens one stream while the page is visible: browsers allow six connections per host, for all tabs together. */
-export function followChanges() {
+export const followChanges = (document = ofEvents, opened = live) =>
   effect(() => {
     if (!token.value || !visible.value) return;
     const gone = new AbortController();
-    follow(gone.signal);
+    follow(document, opened, gone.signal);
     return () => {
       gone.abort();
-      live.value = false;
+      opened.value = false;
     };
   });
-}
 
-async function follow(signal) {
+/** Follows contracts at manufacturers, of which not every change is an event; the returned function stops it. */
+export const followContracts = () => followChanges(ofContracts, signal(false));
+
+async function follow(document, isOpen, signal) {
   let after;
   let failures = 0;
   while (!signal.aborted) {
     try {
       const opened = () => {
-        live.value = true;
+        isOpen.value = true;
         // Events before this moment are missing and queries may have failed, so all queries read again.
         if (!after || failures > 0) tell(null);
         failures = 0;
       };
-      for await (const { events } of subscribe(document_, { after }, { signal, opened })) {
+      for await (const { events } of subscribe(document, { after }, { signal, opened })) {
         after = events.id;
-        tell(events);
+        tell({ type: 'CONTRACT_CHANGED', ...events });
       }
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted || error.code === 'FORBIDDEN') return;
       // The event after which to continue may be too old by now.
       if (error.code !== 'UNREACHABLE') after = undefined;
     }
     if (signal.aborted) return;
-    live.value = false;
+    isOpen.value = false;
     await new Promise((resolve) => setTimeout(resolve, Math.min(1_000 * 2 ** failures++, LONGEST_PAUSE_MS)));
   }
 }

@@ -1,9 +1,10 @@
 import { History } from './activity.js';
 import { filterOf } from './attention.js';
+import { activationStates } from './columns.js';
 import { newFleet } from './fleet-verbs.js';
 import { Beginning } from './fleets.js';
 import { count, counted, html, t } from './html.js';
-import { Day, Page, Summary, Time } from './parts.js';
+import { Day, Page, Pick, Summary, Time } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf } from './router.js';
 import { Table } from './table.js';
@@ -11,6 +12,8 @@ import { turns } from './words.js';
 
 const DAY_MS = 86_400_000;
 const DAYS = 30;
+/** The gateway counts contracts up to this number. */
+const MOST_COUNTED = 100_000;
 /** Milliseconds between two reads of the company's totals, however many events arrive. */
 const PAUSE_MS = 4_000;
 
@@ -18,6 +21,7 @@ const companyQuery = `query Overview($from: DateTime!) {
   company {
     fleetCount vehicleCount
     eligibilitySummary { eligible ineligible pending unsupported failed }
+    contractSummary { pending rejected failed ending active }
     activity(from: $from) { from type vehicleCount }
   }
   providers { name state since brands { id state since } }
@@ -68,6 +72,7 @@ function Numbers({ company, first }) {
     return { id: new Date(start).toISOString(), counts: counts.get(start) ?? [] };
   });
   return html`<${Summary} summary=${company?.eligibilitySummary} hrefFor=${(status) => hrefOf(['vehicles'], { status })} />
+    ${company?.contractSummary && html`<${Told} summary=${company.contractSummary} />`}
     <div class="panels">
       <section class="summary" aria-labelledby="trend">
         <h2 id="trend">The last ${DAYS} days</h2>
@@ -84,12 +89,20 @@ function Numbers({ company, first }) {
 function Turn({ actor }) {
   const { data } = useQuery(turnQuery, { filter: filterOf({ actor }) }, () => true, PAUSE_MS);
   const { totalCount, totalCountIsExact } = data?.vehicles ?? {};
-  return html`<li>
-    <a href=${hrefOf(['attention'], { actor })} class=${totalCount ? '' : 'zero'}>
-      <b>${data ? count(totalCount, totalCountIsExact) : html`<span class="blank short" />`}</b>
-      <span>${turns[actor]}</span>
-    </a>
-  </li>`;
+  return html`<${Pick} href=${hrefOf(['attention'], { actor })} value=${totalCount} exact=${totalCountIsExact}>${turns[actor]}<//>`;
+}
+
+/** Contracts by their state at manufacturers: those that wait or were refused first. */
+function Told({ summary }) {
+  const shown = ['PENDING', 'REJECTED', 'FAILED', 'ENDING', 'ACTIVE'].map((state) => [
+    state,
+    summary[state.toLowerCase()],
+  ]);
+  if (!shown.some(([, value]) => value)) return null;
+  return html`<section class="summary" aria-labelledby="told">
+    <h2 id="told">Contracts at the manufacturers</h2>
+    <ul class="picks">${shown.map(([activation, value]) => html`<${Pick} key=${activation} href=${hrefOf(['contracts'], { activation })} value=${value} exact=${value < MOST_COUNTED}>${activationStates[activation]}<//>`)}</ul>
+  </section>`;
 }
 
 function Today() {

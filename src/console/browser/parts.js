@@ -22,15 +22,19 @@ export const Summary = ({ summary, status, hrefFor }) => html`<section class="su
   <${Bar} summary=${summary ?? none} />
   <ul class="picks">
     ${statuses.map(
-      (one) => html`<li key=${one.status}>
-        <a href=${hrefFor(one.status)} class=${summary?.[one.count] ? '' : 'zero'} aria-current=${one.status === status ? 'true' : undefined}>
-          <b>${summary ? count(summary[one.count]) : html`<span class="blank short" />`}</b>
-          <span><i class=${`dot ${one.count}`} />${one.name}</span>
-        </a>
-      </li>`,
+      (one) =>
+        html`<${Pick} key=${one.status} href=${hrefFor(one.status)} value=${summary?.[one.count]} chosen=${one.status === status}><i class=${`dot ${one.count}`} />${one.name}<//>`,
     )}
   </ul>
 </section>`;
+
+/** A number that links to the list that it counts; without a `value`, a placeholder. */
+export const Pick = ({ href, value, exact, chosen, children }) => html`<li>
+  <a href=${href} class=${value ? '' : 'zero'} aria-current=${chosen ? 'true' : undefined}>
+    <b>${value === undefined ? html`<span class="blank short" />` : count(value, exact)}</b>
+    <span>${children}</span>
+  </a>
+</li>`;
 
 /** The names and numbers of the parts of a bar. */
 export function Legend({ summary }) {

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from './api.js';
-import { onEvents } from './live.js';
+import { followContracts, onEvents } from './live.js';
 
 /** The least time between two reads of a query. */
 const PAUSE_MS = 800;
@@ -36,6 +36,9 @@ function merged(value, known) {
     Object.entries(value).map(([name, member]) => [name, name in newer ? newer[name] : merged(member, known)]),
   );
 }
+
+/** Follows contracts at manufacturers as long as they are shown. */
+export const useActivations = () => useEffect(followContracts, []);
 
 /**
  * The data of a query; events for which `wakes` returns true cause a new read, at most every `pause` ms. While new

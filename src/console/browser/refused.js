@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { attempt } from './dialog.js';
 import { saveAnswer } from './download.js';
 import { count, html, t } from './html.js';
-import { Failure, Waiting } from './parts.js';
+import { Failure, link, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { Table } from './table.js';
 
@@ -14,10 +14,11 @@ const refusedQuery = `query Refused($id: ID!, $first: Int!) {
   import(id: $id) { rejected(first: $first) { nodes { row value message } } }
 }`;
 
+const linked = (id) => html`${link(['contracts', id], t('Show the contract'))} `;
 const columns = [
   { name: t('Row'), kind: 'named', cell: ({ row }) => row },
   { name: t('Value'), kind: 'vin main', cell: ({ value }) => value },
-  { name: t('Why'), kind: 'note', cell: ({ message }) => message },
+  { name: t('Why'), kind: 'note', cell: ({ message, conflicts }) => html`${message} ${conflicts?.map(linked)}` },
 ];
 
 /** Refused values with reasons, and with rows if they come from a file, in a scrolling region. */

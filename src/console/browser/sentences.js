@@ -28,10 +28,19 @@ const sentences = {
   CONTRACT_DELETED: (one) => ({ text: t('{things} deleted', contracts(one)), detail: contractOf(one) }),
   CONTRACT_STARTED: (one) => ({ text: t('{things} came into force', contracts(one)), detail: contractOf(one) }),
   CONTRACT_ENDED: (one) => ({ text: t('{things} ended', contracts(one)), detail: contractOf(one) }),
+  CONTRACT_ACTIVATED: (one) => told(one, t('{things} activated by the manufacturer', contracts(one)), 'eligible'),
+  CONTRACT_REJECTED: (one) => told(one, t('{things} rejected by the manufacturer', contracts(one)), 'ineligible'),
+  CONTRACT_DEACTIVATED: (one) => told(one, t('{things} ended at the manufacturer', contracts(one)), 'unsupported'),
   WEBHOOK_TEST: () => ({ text: t('Webhook tested') }),
 };
 
 const contractOf = ({ count: made = 1, data: { name, pack } }) => made === 1 && name && `${name}, ${pack}`;
+
+const told = (one, text, tone) => ({
+  text,
+  tone,
+  detail: [contractOf(one), one.data.reason?.message].filter(Boolean).join(' · '),
+});
 
 const nameOf = (status) => statusNames[status] ?? t('different');
 const answer = ({ data: { toStatus, reason }, ...one }) => ({

@@ -1,4 +1,4 @@
-import { ask, partsOf, unless } from './api.js';
+import { ask, byFleet, partsOf, unless } from './api.js';
 import { createContracts } from './contract-verbs.js';
 import { attempt, openDialog } from './dialog.js';
 import { saveAnswer, saveTable } from './download.js';
@@ -29,8 +29,6 @@ const NODES = 100;
 const COUNTED = 1_000;
 
 const idsOf = (vehicles) => vehicles.map(({ id }) => id);
-const byFleet = (vehicles) =>
-  [...Map.groupBy(vehicles, ({ fleet }) => fleet.id).values()].flatMap((own) => partsOf(own));
 const nothing = () => {};
 
 /** The contracts that are deleted with vehicles, in words; without a number if the token cannot read contracts. */

@@ -5,7 +5,7 @@ import { useFleetOptions } from './fleet-verbs.js';
 import { html, t } from './html.js';
 import { List } from './list.js';
 import { Badge, Day, Empty, Fact, Failure, Page, Time, Turn, Waiting } from './parts.js';
-import { useQuery } from './query.js';
+import { useActivations, useQuery } from './query.js';
 import { go, hrefOf } from './router.js';
 import { Table } from './table.js';
 import { moveToFleet, removeVehicles, saveVehicles, vehicleVerbs, verifyAgain } from './vehicle-verbs.js';
@@ -86,7 +86,7 @@ const vehicleQuery = `query Vehicle($id: ID!) {
   }
 }`;
 const contractsQuery = `query ContractsOfVehicle($id: ID!) {
-  vehicle(by: { id: $id }) { contracts(last: 50) { nodes { id name pack status from to vehicle { id vin } } } }
+  vehicle(by: { id: $id }) { contracts(last: 50) { nodes { id name pack status from to vehicle { id vin } activation { state reason { message actor } } } } }
 }`;
 
 const words = {
@@ -97,8 +97,8 @@ const words = {
   UNKNOWN: t('Unknown'),
 };
 
-const { name, pack, from, to, status: state } = contractColumns;
-const columns = [name, pack, { ...from, sort: undefined }, { ...to, sort: undefined }, state];
+const { name, pack, from, to, status: state, told } = contractColumns;
+const columns = [name, pack, { ...from, sort: undefined }, { ...to, sort: undefined }, state, told];
 
 /** One vehicle: its eligibility, contracts and history. */
 export function Vehicle({ id }) {
@@ -147,6 +147,7 @@ function Verdict({ vehicle: { eligibility, warnings, createdAt } }) {
 }
 
 function Contracts({ id }) {
+  useActivations();
   const { data, error, reload } = useQuery(contractsQuery, { id }, ({ type }) => type.startsWith('CONTRACT_'));
   const contracts = data?.vehicle.contracts.nodes;
   if (error) return html`<${Failure} error=${error} retry=${reload} />`;

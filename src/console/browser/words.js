@@ -61,4 +61,7 @@ export const eventTypes = {
   CONTRACT_DELETED: t('Contracts deleted'),
   CONTRACT_STARTED: t('Contracts in force'),
   CONTRACT_ENDED: t('Contracts ended'),
+  CONTRACT_ACTIVATED: t('Contracts activated by manufacturers'),
+  CONTRACT_REJECTED: t('Contracts rejected by manufacturers'),
+  CONTRACT_DEACTIVATED: t('Contracts ended at manufacturers'),
 };
