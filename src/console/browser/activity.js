@@ -25,9 +25,7 @@ const eventsQuery = `query Events($last: Int, $before: String, $filter: EventFil
   events(last: $last, before: $before, filter: $filter) {
     pageInfo { hasPreviousPage startCursor }
     nodes {
-      id type timestamp actor vehicleCount fleetId
-      vehicles @include(if: $vehicles) { id vin }
-      data { ${eventData} }
+      id type timestamp actor vehicleCount fleetId vehicles @include(if: $vehicles) { id vin } data { ${eventData} }
     }
   }
 }`;
@@ -66,16 +64,9 @@ const historyQuery = `query History($first: Int, $after: String, $fleetId: ID, $
   history(first: $first, after: $after, fleetId: $fleetId, types: $types) {
     pageInfo { hasNextPage endCursor }
     nodes {
-      id type from to actor count vehicleCount fleetId
-      fleet { id name }
+      id type from to actor count vehicleCount fleetId fleet { id name } import { id rejected: rejectedCount }
       statuses { eligible ineligible pending unsupported failed }
-      import { id rejected: rejectedCount }
-      events(last: 1) {
-        nodes {
-          type
-          data { ${eventData} }
-        }
-      }
+      events(last: 1) { nodes { type data { ${eventData} } } }
     }
   }
 }`;
@@ -126,7 +117,6 @@ function Item({ item, whole }) {
   </li>`;
 }
 
-/** The history of a fleet, or of all fleets, latest first. */
 export function Runs({ fleetId }) {
   const { parts, query } = route.value;
   const { type, after } = query;
@@ -138,6 +128,5 @@ export function Runs({ fleetId }) {
   <//>`;
 }
 
-/** The history of the company. */
 export const Activity = () =>
   html`<${Page} title="Activity" about="Everything that happened to your fleets, as it happens."><${Runs} /><//>`;

@@ -74,7 +74,6 @@ export const reported = (name) => (error) => {
 export const partsOf = (list, size = 1_000) =>
   Array.from({ length: Math.ceil(list.length / size) }, (_, at) => list.slice(at * size, (at + 1) * size));
 
-/** Lists of vehicles of one fleet each. */
 export const byFleet = (vehicles) =>
   [...Map.groupBy(vehicles, ({ fleet }) => fleet.id).values()].flatMap((own) => partsOf(own));
 

@@ -10,14 +10,12 @@ import { turns } from './words.js';
 const actors = [['', t('All')], ...Object.entries(turns)];
 const { vin, fleet, manufacturer, status, checked } = vehicleColumns;
 
-/** The filter that an address's query describes. */
 export const filterOf = (/** @type {any} */ { actor, reason }) => ({
   eligibility: ['FAILED', 'INELIGIBLE', 'UNSUPPORTED'],
   ...(actor && { actor }),
   ...(reason && { reasonCode: reason }),
 });
 
-/** The head of a group of vehicles with the same reason. */
 function reasonOf({ eligibility: { reason } }, group) {
   const { code = '', message = t('No reason is known'), actor } = reason ?? {};
   const { query } = route.value;
@@ -36,7 +34,6 @@ function reasonOf({ eligibility: { reason } }, group) {
   };
 }
 
-/** Vehicles of all fleets that are not eligible, grouped by reason. */
 export function Attention() {
   const { query } = route.value;
   return html`<${Page} title="Needs attention" about="Vehicles of all fleets that share no data: why, and whose turn it is.">

@@ -4,7 +4,6 @@ import { Badge, Day, link, Time, Why } from './parts.js';
 const checkedAt = ({ eligibility: { verifiedAt: at } }) => at && html`<${Time} at=${at} />`;
 const unknown = html`<span class="dim">Unknown</span>`;
 
-/** Columns of tables of vehicles, by content. */
 export const vehicleColumns = {
   vin: { name: t('VIN'), kind: 'vin main', sort: 'VIN', cell: ({ id, vin }) => link(['vehicles', id], vin) },
   fleet: { name: t('Fleet'), kind: 'fleet', cell: ({ fleet }) => link(['fleets', fleet.id], fleet.name) },
@@ -23,25 +22,15 @@ export const contractStates = { ACTIVE: t('In force'), SCHEDULED: t('Scheduled')
 export const ContractBadge = ({ status }) =>
   html`<span class=${`badge ${status.toLowerCase()}`}>${contractStates[status]}</span>`;
 
-export const activationStates = {
-  PENDING: t('Waiting'),
-  ACTIVE: t('Active'),
-  REJECTED: t('Rejected'),
-  FAILED: t('Failed'),
-  ENDING: t('Being ended'),
-  ENDED: t('Ended'),
-  SCHEDULED: t('Scheduled'),
-  UNSUPPORTED: t('Unsupported'),
-  OFF: t('Not passed on'),
-};
+const decided = { ACTIVE: t('Active'), REJECTED: t('Rejected'), FAILED: t('Failed'), UNSUPPORTED: t('Unsupported') };
+const others = { PENDING: t('Waiting'), ENDING: t('Being ended'), OFF: t('Not passed on') };
+export const activationStates = { ...contractStates, ...decided, ...others };
 
-/** A contract's state at the manufacturer, why it is so, and who must act. */
 export const AtManufacturer = ({ activation: { state, reason } }) =>
   html`<span class=${`badge ${state.toLowerCase()}`}>${activationStates[state]}</span> <${Why} reason=${reason} />`;
 
 export const Period = ({ from, to }) => html`<${Day} at=${from} /> – <${Day} at=${to} />`;
 
-/** Columns of tables of contracts, by content. */
 export const contractColumns = {
   name: { name: t('Name'), kind: 'main', cell: ({ id, name }) => link(['contracts', id], name) },
   vehicle: { name: t('Vehicle'), kind: 'vin', cell: ({ vehicle }) => link(['vehicles', vehicle.id], vehicle.vin) },

@@ -101,7 +101,6 @@ export const createContracts = (vehicles, done) =>
 /** Whether a contract waits for its manufacturer, or was refused. */
 export const mayAsk = ({ activation: { state } }) => ['PENDING', 'REJECTED', 'FAILED', 'ENDING'].includes(state);
 
-/** Asks manufacturers again about contracts. */
 export const askAgain = (contracts, done = () => {}) =>
   attempt(async () => {
     let asked = 0;

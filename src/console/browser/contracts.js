@@ -76,7 +76,6 @@ const contractQuery = `query Contract($id: ID!) {
 }`;
 const back = { href: '#/contracts', name: t('Contracts') };
 
-/** One contract and its history. */
 export function Contract({ id }) {
   useActivations();
   const asked = useQuery(contractQuery, { id }, ({ type }) => type.startsWith('CONTRACT_'));

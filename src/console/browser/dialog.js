@@ -8,14 +8,10 @@ import { company } from './session.js';
 import { toast } from './toast.js';
 import { explain } from './words.js';
 
-/** The dialog in front of the page. */
 const question = signal(/** @type {any} */ (null));
 let questions = 0;
 
-/**
- * Opens a dialog with a form; `send` works as in form.js. After closing, a toast shows the result of `send`: a text, or
- * a `title` with an `undo`. A result with a `body` is shown in place of the form.
- */
+/** Opens a dialog with a form (form.js). What `send` gives is toasted: a text, or a `title` with `undo`; a `body` takes the form's place. */
 export function openDialog(asked) {
   questions += 1;
   question.value = { ...asked, at: questions };

@@ -1,9 +1,6 @@
 import { html } from './html.js';
 
-/**
- * A field has `name`, `label` and `type`: a type of inputs, or `area`, `check`, or `select` and `checks` with `options`
- * as pairs of value and name. `value` is the initial value; other members become attributes.
- */
+/** A field: `type` is one of inputs, `area`, `check`, or `select` and `checks` with `options` (value, name); other members become attributes. */
 export function Field({ name, label, type = 'text', wrong, hint, options = [], value, ...rest }) {
   const told = wrong ? `${name}-wrong` : hint ? `${name}-hint` : undefined;
   const shared = { 'aria-describedby': told, 'aria-invalid': wrong ? 'true' : undefined };
@@ -51,7 +48,6 @@ export function valuesOf(form, fields) {
 /** The message of an error for the field of this name. Paths are those of the input, such as `types.0`. */
 export const wrongIn = (error, name) => error?.errors?.find(({ path }) => path.split('.').includes(name))?.message;
 
-/** The values that differ from `before`. */
 export function changesOf(values, before) {
   const differs = ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]);
   return Object.fromEntries(Object.entries(values).filter(differs));

@@ -72,7 +72,6 @@ function optionOf({ id, name, vehicleCount, vin, fleet, of }) {
   return { href: hrefOf(['fleets', id]), name, about: `${t('Fleet')} · ${counted(vehicleCount, 'vehicle')}` };
 }
 
-/** The search field: it finds fleets, vehicles, contracts, pages and actions. */
 export const Finder = () =>
   sought.value !== null &&
   html`<${Dialog} key=${sought.value} title="Search" wide close=${close}><${Field} begun=${sought.value} /><//>`;

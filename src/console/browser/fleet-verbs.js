@@ -22,7 +22,6 @@ const fieldsOf = (fleet = {}) =>
     { name: 'vat', label: t('VAT number') },
   ].map((field) => ({ required: true, maxlength: 255, ...field, value: fleet[field.name] }));
 
-/** Asks for the fields of a new fleet, creates it and opens its page. */
 export const newFleet = () =>
   openDialog({
     title: t('New fleet'),
@@ -73,8 +72,7 @@ export const useFleetOptions = () => pairs(useQuery(fleetsQuery, {}, ({ type }) 
 
 const addVehicles = `mutation AddVehicles($input: AddVehiclesInput!) {
   addVehicles(input: $input) {
-    summary { created existing rejected }
-    rejected { index value message }
+    summary { created existing rejected } rejected { index value message }
     fleet { id vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } }
   }
 }`;

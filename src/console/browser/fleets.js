@@ -16,10 +16,7 @@ const fleetsQuery = `query Fleets($filter: FleetFilter, $orderBy: FleetOrder, $f
   fleets(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
     totalCount totalCountIsExact
     pageInfo { hasPreviousPage hasNextPage startCursor endCursor }
-    nodes {
-      id name companyAddress vehicleCount
-      eligibilitySummary { eligible ineligible pending unsupported failed }
-    }
+    nodes { id name companyAddress vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } }
   }
 }`;
 
@@ -29,7 +26,6 @@ const fields = [
   { name: 'order', label: t('Order'), options: Object.entries(orders) },
 ];
 
-/** The page of all fleets, each with a bar of statuses. */
 export const Fleets = () =>
   html`<${Page} title="Fleets" actions=${make} about="Your vehicles, and whether their manufacturers share their data.">
     <${List} label="Fleets" what="fleet" filters=${fields} empty=${nothing} show=${Cards}
@@ -85,7 +81,6 @@ const sides = [
   ['activity', t('Activity')],
 ];
 
-/** The page of a fleet: vehicles, uploads and activity. */
 export function Fleet({ id, side = '' }) {
   const asked = useQuery(fleetQuery, { id }, ({ fleetId }) => fleetId === id);
   const chooser = useRef(/** @type {any} */ (null));

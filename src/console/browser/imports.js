@@ -19,7 +19,6 @@ const importsQuery = `query Imports($id: ID!, $last: Int, $before: String) {
 
 const states = { RUNNING: t('Under way'), STORING: t('Being stored'), COMPLETED: t('Completed'), FAILED: t('Failed') };
 
-/** The imports of a fleet, latest first. */
 export function Imports({ fleetId }) {
   const { parts, query } = route.value;
   const variables = { id: fleetId, last: LAST, before: query.before };

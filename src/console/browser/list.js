@@ -10,10 +10,7 @@ import { Table } from './table.js';
 
 const PAGE = 50;
 
-/**
- * A list with filter, order, pages and selection; the address holds all of them but the selection. `asks` has the document, the events
- * that reload it, and a function from search fields to a filter; `save` downloads the list; `show` gets all other properties.
- */
+/** A list; its address has all but the selection. `asks`: document, events that reload it, filter of the address; `show` gets the rest. */
 export function List({ asks, filters, what, verbs, empty, save, show = Table, ...table }) {
   const { document, wakes, filterOf, order } = asks;
   const { parts, query } = route.value;
@@ -127,7 +124,6 @@ export function SelectionBar({ selection, verbs, list }) {
   </section>`;
 }
 
-/** Offers to select all rows that fit the filter. */
 const Offer = ({ list: { totalCount, totalCountIsExact }, take }) =>
   totalCountIsExact && totalCount <= MOST
     ? html`<button type="button" class="link" onClick=${take}>Select all ${count(totalCount)} that fit</button>`

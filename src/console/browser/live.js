@@ -3,10 +3,7 @@ import { ApiError, ask, away, dataOf, send, unreachable } from './api.js';
 import { t } from './languages/language.js';
 import { token } from './session.js';
 
-/**
- * Yields the data of a subscription, by GraphQL over server-sent events, until the gateway completes it. Calls `opened`
- * when the gateway listens. Throws ApiError, with UNREACHABLE if the connection ends before.
- */
+/** Yields a subscription's data over server-sent events until it completes; calls `opened` when the gateway listens. Throws ApiError. */
 export async function* subscribe(query, variables, /** @type {any} */ { signal, opened = () => {} }) {
   const answer = await send(query, variables, { accept: 'text/event-stream', signal });
   if (!answer.headers.get('content-type')?.startsWith('text/event-stream')) {

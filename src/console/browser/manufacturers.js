@@ -23,7 +23,6 @@ const columns = [
   { name: t('Since'), kind: 'when', cell: ({ since }) => (since ? html`<${Time} at=${since} />` : '') },
 ];
 
-/** Whether each manufacturer answers, for users who wait for eligibilities. */
 export function Manufacturers() {
   const asked = useQuery(manufacturersQuery, {}, () => false);
   const { data } = asked;

@@ -35,7 +35,6 @@ const series = [
   { name: t('Eligibility changed'), of: numberOf('ELIGIBILITY_CHANGED') },
 ];
 
-/** The first page: the company's numbers of today. */
 export function Overview() {
   const first = Math.floor(Date.now() / DAY_MS) - DAYS + 1;
   const from = new Date(first * DAY_MS).toISOString();
@@ -92,7 +91,6 @@ function Turn({ actor }) {
   return html`<${Pick} href=${hrefOf(['attention'], { actor })} value=${totalCount} exact=${totalCountIsExact}>${turns[actor]}<//>`;
 }
 
-/** Contracts by their state at manufacturers: those that wait or were refused first. */
 function Told({ summary }) {
   const shown = ['PENDING', 'REJECTED', 'FAILED', 'ENDING', 'ACTIVE'].map((state) => [
     state,

@@ -28,7 +28,6 @@ export const Summary = ({ summary, status, hrefFor }) => html`<section class="su
   </ul>
 </section>`;
 
-/** A number that links to the list that it counts; without a `value`, a placeholder. */
 export const Pick = ({ href, value, exact, chosen, children }) => html`<li>
   <a href=${href} class=${value ? '' : 'zero'} aria-current=${chosen ? 'true' : undefined}>
     <b>${value === undefined ? html`<span class="blank short" />` : count(value, exact)}</b>
@@ -36,7 +35,6 @@ export const Pick = ({ href, value, exact, chosen, children }) => html`<li>
   </a>
 </li>`;
 
-/** The names and numbers of the parts of a bar. */
 export function Legend({ summary }) {
   const parts = statuses.filter((one) => summary[one.count] > 0);
   return html`<ul class="legend">
@@ -50,7 +48,6 @@ export function Legend({ summary }) {
 export const Badge = ({ status }) =>
   html`<span class=${`badge ${status.toLowerCase()}`}>${statusNames[status] ?? status}</span>`;
 
-/** Why a vehicle is not eligible, and who must act. */
 export const Why = ({ reason }) =>
   reason && html`<span class="why">${reason.message}</span> <${Turn} actor=${reason.actor} />`;
 
@@ -67,10 +64,8 @@ export const Failure = ({ error, retry, about }) => html`<div class="failure" ro
   ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}
 </div>`;
 
-/** A link to a page of the console. */
 export const link = (parts, text, query = {}) => html`<a href=${hrefOf(parts, query)}>${text}</a>`;
 
-/** Placeholders for rows that are loading. */
 export const Waiting = ({ rows = 6, kind = 'line' }) => html`<div class="waiting" role="status" aria-label="Loading">
   ${Array.from({ length: rows }, (_, at) => html`<div key=${at} class=${`blank ${kind}`} />`)}
 </div>`;
@@ -102,7 +97,6 @@ export function Earlier({ info, parts, query, children }) {
   </div>`;
 }
 
-/** A number with its label. */
 export const Fact = ({ label, bad, children }) =>
   html`<div class=${bad ? 'fact bad' : 'fact'}><dt>${label}</dt><dd>${children}</dd></div>`;
 
@@ -111,10 +105,7 @@ let shown = '';
 
 const blank = html`<span class="blank word" />`;
 
-/**
- * A page with title, description, actions and a link back. While its query (`asked`) loads, parts are blank; if the query fails, the
- * page shows the error below `label`.
- */
+/** A page. While its query (`asked`) loads, parts are blank; if the query fails, the page shows the error below `label`. */
 export function Page({ title, label, about, actions, back, asked, children }) {
   const waits = asked && !asked.data;
   // What is gone is no longer shown, although it was read before.

@@ -37,13 +37,9 @@ function merged(value, known) {
   );
 }
 
-/** Follows contracts at manufacturers as long as they are shown. */
 export const useActivations = () => useEffect(followContracts, []);
 
-/**
- * The data of a query; events for which `wakes` returns true cause a new read, at most every `pause` ms. While new
- * variables are `loading`, the previous data stays. `reload` reads again at once.
- */
+/** A query's data, read again at events that `wakes` accepts, at most every `pause` ms; while new variables load, the data before stays. */
 export function useQuery(document, variables, wakes = (/** @type {any} */ _) => true, pause = PAUSE_MS) {
   const key = JSON.stringify([document, variables]);
   const [state, setState] = useState(/** @type {any} */ ({ key: null }));

@@ -30,7 +30,6 @@ export const RefusedTable = ({ rows }) => html`<div class="scroll" tabindex="0" 
 export const SaveRefused = ({ importId, name }) =>
   html`<button type="button" onClick=${attempt(() => saveAnswer(`/imports/${importId}/rejected.csv`, name))}>Download refused rows</button>`;
 
-/** The refused rows of an import, loaded when shown. */
 export function RefusedRows({ importId, total }) {
   const [first, setFirst] = useState(PAGE);
   const { data, error, reload } = useQuery(refusedQuery, { id: importId, first }, () => false);

@@ -8,7 +8,6 @@ import { live } from './live.js';
 import { hrefOf, route } from './router.js';
 import { company } from './session.js';
 
-/** The head and the frame of every page. */
 export function Shell({ children }) {
   const [here = ''] = route.value.parts;
   // The navigation of narrow screens scrolls sideways.

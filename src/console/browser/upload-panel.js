@@ -30,7 +30,6 @@ export function DropZone({ name, take }) {
   );
 }
 
-/** The uploads of a fleet, running or just finished. */
 export function UploadPanel({ fleetId }) {
   const own = uploads.value.filter((one) => one.fleetId === fleetId);
   return html`<div class="uploads">${own.map((one) => html`<${Upload} key=${one.id} ...${one} />`)}</div>`;
@@ -88,7 +87,6 @@ function Report({ id, name, summary, rejected, sheet, options }) {
     }`;
 }
 
-/** File types in choosers. */
 export const accepted = '.csv,.xlsx,.json,.txt,.tsv,text/csv,application/json';
 
 const fields = [
@@ -97,7 +95,6 @@ const fields = [
   { name: 'atomic', label: t('Add none if a row is refused'), type: 'check' },
 ];
 
-/** Asks for a file, and whether to store it. */
 export const uploadForm = (fleetId) =>
   openDialog({
     title: t('Check a file'),

@@ -95,10 +95,7 @@ const importVehicles = `mutation Upload($input: ImportVehiclesInput!) {
   }
 }`;
 
-/**
- * Sends a file by the GraphQL multipart request specification; returns the result. `sent` gets the share sent, from 0
- * to 1, which XMLHttpRequest reports and fetch does not. Throws ApiError.
- */
+/** Sends a file as a multipart request; `sent` gets the share sent, which XMLHttpRequest reports and fetch does not. Throws ApiError. */
 export function sendFile(input, file, name, { sent, signal }) {
   const operations = { query: importVehicles, variables: { input: { ...input, file: null } } };
   const form = new FormData();

@@ -9,14 +9,12 @@ import { toast } from './toast.js';
 
 const deleteVehicles = `mutation DeleteVehicles($input: DeleteVehiclesInput!) {
   deleteVehicles(input: $input) {
-    deleted { id }
-    fleet { id vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } }
+    deleted { id } fleet { id vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } }
   }
 }`;
 const moveVehicles = `mutation MoveVehicles($input: MoveVehiclesInput!) {
   moveVehicles(input: $input) {
-    vehicles { id }
-    fleet { id name vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } }
+    vehicles { id } fleet { id name vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } }
   }
 }`;
 const verifyEligibility =
@@ -87,7 +85,6 @@ const moveBack = attempt(async (parts) => {
   toast(t('{vehicles} moved back.', { vehicles: counted(back.size, 'vehicle') }));
 });
 
-/** Asks for a fleet and moves vehicles there. */
 export const moveToFleet = (vehicles, done = nothing) =>
   attempt(async () => {
     const options = await fleetOptions();
@@ -137,7 +134,6 @@ export const saveVehicles = ({ fleetId, status, vin, maker, order }) =>
     return saveAnswer(`/vehicles?${search}`, 'vehicles.csv');
   })();
 
-/** Actions on selected vehicles of a list. */
 export const vehicleVerbs = [
   { name: t('Ask again'), run: verifyAgain },
   { name: t('Move …'), run: moveToFleet },

@@ -15,10 +15,7 @@ export const vehiclesQuery = `query Vehicles($filter: VehicleFilter, $orderBy: V
   vehicles(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
     totalCount totalCountIsExact
     pageInfo { hasPreviousPage hasNextPage startCursor endCursor }
-    nodes {
-      id vin fleet { id name } manufacturer { name }
-      eligibility { status verifiedAt reason { code message actor } }
-    }
+    nodes { id vin fleet { id name } manufacturer { name } eligibility { status verifiedAt reason { code message actor } } }
   }
 }`;
 const makersQuery = '{ manufacturers { id name } }';
@@ -37,7 +34,6 @@ const filterOf = (fleetId) => (query) => ({
   ...((fleetId ?? query.fleet) && { fleetIds: [fleetId ?? query.fleet] }),
 });
 
-/** Search fields of vehicles; the address has their values. */
 function useVehicleFields(fleetId) {
   const { data } = useQuery(makersQuery, {}, () => false);
   const fleets = useFleetOptions();
@@ -51,7 +47,6 @@ function useVehicleFields(fleetId) {
   ];
 }
 
-/** The vehicles of one fleet or of all. */
 export function VehicleList({ fleetId }) {
   const filters = useVehicleFields(fleetId);
   const all = hrefOf(fleetId ? ['fleets', fleetId] : ['vehicles']);
@@ -66,7 +61,6 @@ export function VehicleList({ fleetId }) {
 export const Vehicles = () =>
   html`<${Page} title="Vehicles" about="The vehicles of all your fleets."><${VehicleList} /><//>`;
 
-/** The text of an empty list: without vehicles, or without any that fit. */
 const Nothing = ({ query: { status: wanted, vin: typed, maker, fleet }, all }) =>
   wanted || typed || maker || fleet
     ? html`<${Empty} title="No vehicle fits"><p>None is like that. <a href=${all}>Show all vehicles</a></p><//>`
@@ -76,9 +70,7 @@ const Nothing = ({ query: { status: wanted, vin: typed, maker, fleet }, all }) =
 
 const vehicleQuery = `query Vehicle($id: ID!) {
   vehicle(by: { id: $id }) {
-    id vin warnings createdAt
-    fleet { id name }
-    manufacturer { name }
+    id vin warnings createdAt fleet { id name } manufacturer { name }
     eligibility {
       status dataDelivery connectivityStatus primaryUserAssigned attempts verifiedAt nextAttemptAt
       reason { message actor }
@@ -100,7 +92,6 @@ const words = {
 const { name, pack, from, to, status: state, told } = contractColumns;
 const columns = [name, pack, { ...from, sort: undefined }, { ...to, sort: undefined }, state, told];
 
-/** One vehicle: its eligibility, contracts and history. */
 export function Vehicle({ id }) {
   const asked = useQuery(vehicleQuery, { id }, ({ type }) => /^(VEHICLE|ELIGIBILITY)/.test(type));
   const vehicle = asked.data?.vehicle;

@@ -30,7 +30,6 @@ const secretShown = (secret) => ({
   body: html`<p>Your receiver verifies signatures with it. It is shown this once.</p><${Copyable} text=${secret} />`,
 });
 
-/** Asks for the fields of a new webhook, creates it and shows its secret. */
 export const newWebhook = () =>
   openDialog({
     title: t('New webhook'),
@@ -44,7 +43,6 @@ export function editWebhook(webhook) {
   openEditor(t('Edit webhook'), fieldsOf(webhook), { ...webhook, types }, updateWebhook);
 }
 
-/** Asks for confirmation, rotates a webhook's secret and shows it. */
 export const rollSecret = ({ id }) =>
   openDialog({
     title: t('Give it a new secret?'),
@@ -53,7 +51,6 @@ export const rollSecret = ({ id }) =>
     send: async (_, run) => secretShown((await run(rotateSecret, { id })).rotateWebhookSecret.secret),
   });
 
-/** Asks for confirmation and deletes a webhook; calls `done` afterwards. */
 export const removeWebhook = ({ id, url }, done) =>
   openDialog({
     title: t('Delete this webhook?'),
@@ -69,7 +66,6 @@ export const removeWebhook = ({ id, url }, done) =>
 
 export const setState = ({ id }, state) => attempt(() => carryOut(updateWebhook, { input: { id, state } }))();
 
-/** Sends a test event. */
 export const sendTest = ({ id }) =>
   attempt(async () => {
     await carryOut(testWebhook, { id });

@@ -22,7 +22,6 @@ const webhooksQuery = `{
 
 export const webhookStates = { ACTIVE: t('Active'), PAUSED: t('Paused'), DISABLED: t('Disabled') };
 
-/** The page of all webhooks. */
 export function Webhooks() {
   const asked = useQuery(webhooksQuery, {});
   const webhooks = asked.data?.webhooks.nodes;
@@ -81,7 +80,6 @@ const redeliver = `mutation SendAgain($webhookId: ID!, $deliveryId: ID!) {
 const states = { FAILED: t('Failed'), PENDING: t('Waiting'), SUCCEEDED: t('Delivered') };
 const sides = [['', t('All')], ...Object.entries(states)];
 
-/** A webhook with its deliveries, the latest first. */
 export function Webhook({ id }) {
   const { query } = route.value;
   const variables = { id, last: PAGE, before: query.before, state: query.state };

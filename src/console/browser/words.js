@@ -20,7 +20,6 @@ export const statusNames = Object.fromEntries(statuses.map(({ status, name }) =>
 /** The type of an event in webhooks. */
 export const wireType = (type) => type.toLowerCase().replace('_', '.');
 
-/** Names of the actors whose turn it is. */
 export const turns = {
   CUSTOMER: t('Your turn'),
   MANUFACTURER: t('Manufacturer’s turn'),
@@ -44,10 +43,8 @@ export const explain = ({ code, message }) => errors[code] ?? message;
 const megabytes = new Intl.NumberFormat(locale, { style: 'unit', unit: 'megabyte', maximumFractionDigits: 2 });
 export const bytes = (value) => megabytes.format(value / 1e6);
 
-/** The orders of every list. */
 export const byCreation = { '': t('Oldest first'), '-CREATED_AT': t('Newest first') };
 
-/** Names of the event types that a webhook can receive. */
 export const eventTypes = {
   FLEET_CREATED: t('Fleets created'),
   FLEET_UPDATED: t('Fleets changed'),
