@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { activateContracts } from '../src/jobs/activate-contracts.ts';
-import { publish } from '../src/jobs/publish-events.ts';
 import type { Tools } from '../src/jobs/job.ts';
+import { publish } from '../src/jobs/publish-events.ts';
 import { HighMobility } from '../src/manufacturers/high-mobility.ts';
 import { manufacturersOf } from '../src/manufacturers/registry.ts';
 import { startClearances } from './support/clearance.ts';

@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type RequestHandler, Router } from 'express';
 import { contextOf } from '../core/context.ts';
-import { Unauthenticated } from '../core/errors.ts';
 import { touchPrograms } from '../core/contracts/plan-activations.ts';
+import { Unauthenticated } from '../core/errors.ts';
 import { textReader } from '../http/body.ts';
 import { type HttpServices, localsOf } from '../http/request-context.ts';
 

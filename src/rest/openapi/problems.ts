@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { rejectedContractSchema } from '../../core/contracts/create-contracts.ts';
 import * as errors from '../../core/errors.ts';
 import { field } from '../../core/fields.ts';
-import { rejectedContractSchema } from '../../core/contracts/create-contracts.ts';
 import { duplicateRowSchema, rejectedRowSchema } from '../../core/imports/imports.ts';
 import { reasonSchema } from '../../core/reason.ts';
 import { eligibilityStatusSchema } from '../../core/vehicles/vehicle.ts';
