@@ -79,7 +79,7 @@ describe('due vehicles', () => {
           await store(rows);
           for (const company of companies) await vehicleSchedule.reschedule(ctx, company);
           const before = await vehicleSchedule.companiesDue(ctx);
-          expect(before.companies).toEqual(companies.filter((company) => dueRows(rows, company).length > 0));
+          expect(before.companies.toSorted()).toEqual(companies.filter((company) => dueRows(rows, company).length > 0));
           const seconds = before.next ? (Date.parse(before.next) - Date.now()) / 1000 : NEVER;
           expect(seconds).toBe(nextDue(rows));
           const [vehicles] = await readBacklog(ctx);

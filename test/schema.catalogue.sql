@@ -30,6 +30,7 @@ CREATE INDEX import_by_fleet ON public.import USING btree (company, fleet_id, id
 CREATE INDEX import_due ON public.import USING btree (due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX import_finished ON public.import USING btree (finished_at) WHERE (finished_at IS NOT NULL)
 CREATE INDEX schedule_by_time ON public.schedule USING btree (kind, due_at, company)
+CREATE INDEX vehicle_by_claim ON public.vehicle USING btree (claimed_by) WHERE (claimed_by IS NOT NULL)
 CREATE INDEX vehicle_by_fleet ON public.vehicle USING btree (company, fleet_id, id)
 CREATE INDEX vehicle_by_reason ON public.vehicle USING btree (company, fleet_id, ((reason ->> 'actor'::text)), ((reason ->> 'code'::text))) WHERE (reason IS NOT NULL)
 CREATE INDEX vehicle_by_status ON public.vehicle USING btree (company, fleet_id, status, manufacturer)

@@ -47,17 +47,25 @@ export const dueCompaniesQuery = (kind: ScheduleKind, now: Expression<string>) =
     .where('due_at', '<=', now)
     .as('c');
 
-/** Entries of a company before one replaces them: each search reads all due entries. */
+/** Entries that a look reads: what is done until the next one does not grow with the companies that have work. */
+const READ_AT_ONCE = 250;
+/** Entries of a company among them, before one replaces all of its entries. */
 const MOST_ENTRIES = 16;
 
-const findDue = prepare((p: { kind: ScheduleKind; now: Date }) =>
+/** The last entry that a look read: the next one begins after it, and ends with what was due when the first one began. */
+export type SchedulePlace = { time: string; company: string; now: Date };
+
+const findDue = prepare((p: SchedulePlace & { kind: ScheduleKind }) =>
   db
     .selectFrom('schedule')
-    .select(({ fn, cast }) => ['company', cast<number>(fn.countAll(), 'int4').as('entries')])
+    // With all digits, however sessions write times.
+    .select(({ ref }) => ['company', sql<string>`to_json(${ref('due_at')}) #>> '{}'`.as('time')])
     .where('kind', '=', p.kind)
     .where('due_at', '<=', asTimestamptz(p.now))
-    .groupBy('company')
-    .orderBy('company'),
+    .where(({ eb, refTuple, tuple }) => eb(refTuple('due_at', 'company'), '>', tuple(asTimestamptz(p.time), p.company)))
+    .orderBy('due_at')
+    .orderBy('company')
+    .limit(READ_AT_ONCE),
 );
 
 const findNext = prepare((p: { kind: ScheduleKind; now: Date }) =>
@@ -68,8 +76,8 @@ const findNext = prepare((p: { kind: ScheduleKind; now: Date }) =>
     .where('due_at', '>', asTimestamptz(p.now)),
 );
 
-/** Companies that may have due rows, and the next time (ISO 8601) of another, if known. */
-export type DueCompanies = { companies: string[]; next: string | null };
+/** Companies that may have due rows, and the next time (ISO 8601) of another, if known: now, where `last` is not the last. */
+export type DueCompanies = { companies: string[]; next: string | null; last?: SchedulePlace | undefined };
 
 /** The schedule of a kind; `first` selects the time of a company's first due row. */
 export function scheduleForKind(kind: ScheduleKind, first: (company: string) => Expression<{ due_at: string | null }>) {
@@ -102,11 +110,16 @@ export function scheduleForKind(kind: ScheduleKind, first: (company: string) => 
   });
   /** Replaces a company's entries by one of its first row; entries that this statement cannot see or lock stay. */
   const reschedule = (ctx: Context, company: string) => makeOne(ctx, { company });
-  async function companiesDue(ctx: Context): Promise<DueCompanies> {
-    const at = { kind, now: ctx.now() };
+  /** Some of the companies with due entries, the longest waiting first; the next ones are `after` the last of these. */
+  async function companiesDue(ctx: Context, after?: SchedulePlace): Promise<DueCompanies> {
+    const at = { time: '-infinity', company: '', now: ctx.now(), ...after, kind };
     const [due, [next]] = await Promise.all([findDue(ctx, at), findNext(ctx, at)]);
-    for (const { company, entries } of due) if (entries > MOST_ENTRIES) await reschedule(ctx, company);
-    return { companies: due.map(({ company }) => company), next: next?.due_at ?? null };
+    const entries = Map.groupBy(due, ({ company }) => company);
+    for (const [company, own] of entries) if (own.length > MOST_ENTRIES) await reschedule(ctx, company);
+    const last = due[READ_AT_ONCE - 1];
+    const companies = [...entries.keys()];
+    if (last) return { companies, next: at.now.toISOString(), last: { ...last, now: at.now } };
+    return { companies, next: next?.due_at ?? null };
   }
   return { companiesDue, reschedule };
 }

@@ -61,6 +61,8 @@ export const Vehicle = defineEntity({
     { name: 'vehicle_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
     // Invented answers, which a real provider gives again.
     { name: 'vehicle_of_sandbox', properties: ['company', 'id'], where: `provider = 'sandbox'::text` },
+    // Claims of a dead process, of whatever companies.
+    { name: 'vehicle_by_claim', properties: ['claimedBy'], where: 'claimed_by IS NOT NULL' },
   ],
   properties: {
     company: p.text().primary(),

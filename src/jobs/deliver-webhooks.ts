@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../core/context.ts';
+import type { SchedulePlace } from '../core/schedule.ts';
 import {
   type ClaimedDelivery,
   claimDeliveries,
@@ -37,6 +38,8 @@ export class DeliverWebhooks implements Job {
   readonly #stores = new Map<string, ReturnType<typeof batched<DeliveryAttempt>>>();
   /** Whether something is due that found no room, or may be. */
   #waiting = false;
+  /** Where the next look goes on among the companies; undefined at the first. */
+  #after: SchedulePlace | undefined;
   #cut = false;
 
   constructor(tools: Tools) {
@@ -47,9 +50,21 @@ export class DeliverWebhooks implements Job {
 
   async run(signal: AbortSignal): Promise<string | null> {
     const ctx = this.#tools.open();
-    for (;;) {
-      const { started, next } = await this.#tools.withBackoff(() => this.#startDue(ctx, signal));
-      if (started === 0 || signal.aborted) return next;
+    // A pass over the companies that an earlier run began is no whole pass.
+    for (let [idle, left] = [this.#after === undefined, false]; ; ) {
+      this.#waiting = true;
+      const { groups, started, next } = await this.#tools.withBackoff(() => this.#startDue(ctx, signal));
+      idle &&= started === 0;
+      left ||= groups > 0;
+      if (signal.aborted) return next;
+      // A place that comes free wakes this job.
+      if (this.#shares.free === 0) return null;
+      if (this.#after) continue;
+      if (idle) {
+        this.#waiting = left;
+        return next;
+      }
+      [idle, left] = [true, false];
     }
   }
 
@@ -60,11 +75,11 @@ export class DeliverWebhooks implements Job {
     await Promise.all(this.#sending);
   }
 
-  /** Gives each group that has something due its share; gives how many deliveries were begun, and when another will be due. */
+  /** Gives some of the groups with something due their share; gives how many there are, and how many deliveries were begun. */
   async #startDue(ctx: Context, signal: AbortSignal) {
     let started = 0;
-    this.#waiting = true;
-    const { groups, next } = await findDueDeliveryGroups(ctx, this.#busy);
+    const { groups, next, last } = await findDueDeliveryGroups(ctx, { busy: this.#busy, signal, after: this.#after });
+    this.#after = last;
     const attempt = this.#begin();
     for (const group of this.#shares.inTurn(groups, nameOf)) {
       const appetite = group.kind === 'sound' ? SOUND : CAUTIOUS;
@@ -76,8 +91,7 @@ export class DeliverWebhooks implements Job {
         started += 1;
       }
     }
-    if (started === 0) this.#waiting = groups.length > 0;
-    return { started, next };
+    return { groups: groups.length, started, next };
   }
 
   #start({ services: { changes } }: Context, group: string, claimed: ClaimedDelivery): void {

@@ -44,10 +44,13 @@ export function rounds(onError: Tools['onError']) {
   };
 }
 
-/** Does a step of each in turn, so that none waits for another, until none has more; a company that fails is left out. */
+/**
+ * Does a step of each in turn, so that none waits for another, until none has more; a company that fails is left out.
+ * `find` gives some, of those after one that it gave.
+ */
 export function inTurns<T extends { company: string }>(
   { open, withBackoff, onError }: Tools,
-  find: (ctx: Context) => Promise<readonly T[]>,
+  find: (ctx: Context, after?: T) => Promise<readonly T[]>,
   step: (ctx: Context, one: T) => Promise<boolean>,
 ): Job {
   const begin = rounds(onError);
@@ -57,10 +60,12 @@ export function inTurns<T extends { company: string }>(
       for (let more = true; more && !signal.aborted; ) {
         more = false;
         const attempt = begin();
-        for (const one of await find(ctx)) {
-          if (signal.aborted) break;
-          const done = await attempt(one.company, () => withBackoff(() => step(ctx, one)));
-          more ||= done?.left ?? false;
+        for (let some = await find(ctx); some.length > 0 && !signal.aborted; some = await find(ctx, some.at(-1))) {
+          for (const one of some) {
+            if (signal.aborted) break;
+            const done = await attempt(one.company, () => withBackoff(() => step(ctx, one)));
+            more ||= done?.left ?? false;
+          }
         }
       }
       return null;

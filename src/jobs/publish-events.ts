@@ -21,20 +21,20 @@ export function publish(tools: Tools): Job {
       // Whether this pass over the companies did anything; one that an earlier run began is no whole pass.
       let active = last !== '';
       for (let more = false; ; ) {
-        if (periods.companies.length === 0) periods = await contractSchedule.companiesDue(ctx);
+        if (periods.companies.length === 0) periods = await contractSchedule.companiesDue(ctx, periods.last);
         // A share of a few companies, so that no company's events wait for all contracts that start with the year.
         const recorded = await recordPeriods(ctx, periods.companies.splice(0, PERIODS_AT_ONCE), signal);
         const found = await findCompaniesToPublish(ctx, last);
         const published = await publishEvents(ctx, found.companies, signal);
-        const left = periods.companies.length;
+        const left = periods.companies.length > 0 || periods.last !== undefined;
         more = published.more || more;
-        active ||= recorded.done + published.done + left > 0;
+        active ||= left || recorded.done + published.done > 0;
         last = found.last;
         if (signal.aborted || (last === '' && !active)) return periods.next;
         if (last !== '') continue;
         // Waits so that events that come one by one are published together, at a fraction of the cost. Then it looks again:
         // a process that held the log of a company may have missed the latest.
-        if (!more && left === 0) await delay(PAUSE_MS);
+        if (!more && !left) await delay(PAUSE_MS);
         more = false;
         active = false;
       }

@@ -28,7 +28,7 @@ export function upkeep({ open, withBackoff, onError }: Tools): Job {
       // At the start and each hour all companies, since a minute without upkeep, or with many events, leaves some out.
       const all = performance.now() - wholeAt > 3_600_000;
       if (all) wholeAt = performance.now();
-      const sumUp = () => sumUpTallies(ctx, { all });
+      const sumUp = () => sumUpTallies(ctx, { all, signal });
       // After a start, others may still add vehicles by earlier settings.
       for (let left = [...(all ? [reaskUnsupported] : []), sumUp, ...steps]; left.length > 0; ) {
         const more: typeof left = [];

@@ -31,13 +31,19 @@ const LOOK_MS = 50;
 const LOOK_SHARE = 10;
 const LOOK_CREDIT_MS = 1000;
 /** What took longer waited for something else, such as a database that stood still. */
-const MOST_CHARGED_MS = 1000;
+const MOST_CHARGED_MS = 200;
 
-/** The companies that had work at the last look at the database. */
+/** Some of the companies that have work, as the last look at the database found them. */
 interface Look extends DueCompanies {
   /** For each provider, the companies without further due vehicles for it. */
   done: Map<Channel, Set<string>>;
   at: number;
+}
+
+interface Turn {
+  turn: readonly string[];
+  done: Set<string>;
+  signal: AbortSignal;
 }
 
 /** Asks the manufacturers about due vehicles, as many as they take at once; companies with the fewest under way go first. */
@@ -57,7 +63,7 @@ export class VerifyEligibility implements Job {
   readonly #resting = new Map<Channel, Map<string, number>>();
   /** The time of the next sign of life; null while this process has claimed nothing. */
   #heartbeatAt: number | null = null;
-  /** Whether something was due for which there was no place. */
+  /** Whether looks found something due for which there was no place, since one began with the first company. */
   #waiting = false;
 
   constructor(tools: Tools) {
@@ -67,7 +73,6 @@ export class VerifyEligibility implements Job {
 
   async run(signal: AbortSignal): Promise<string | null> {
     const ctx = this.#tools.open();
-    this.#waiting = false;
     if (this.#asking.size > 0) await this.#stayAlive(ctx);
     else if (this.#heartbeatAt !== null && performance.now() >= this.#heartbeatAt) {
       this.#heartbeatAt = null;
@@ -77,9 +82,12 @@ export class VerifyEligibility implements Job {
     const fresh = known === null || performance.now() >= this.#goodUntil(known);
     const look = fresh ? await this.#lookAround(ctx) : known;
     this.#look = look;
-    for (const channel of ctx.services.manufacturers.channels) await this.#fill(ctx, channel, look, signal);
+    let more = false;
+    for (const channel of ctx.services.manufacturers.channels)
+      if (await this.#fill(ctx, channel, look, signal)) more = true;
+    if (more) return ctx.now().toISOString();
     // Companies in `done` may get vehicles later, and a kept look may be older than the row whose news woke this run.
-    const again = !fresh || [...look.done.values()].some(({ size }) => size > 0);
+    const again = !fresh || look.last || [...look.done.values()].some(({ size }) => size > 0);
     const next = again ? inTime(ctx, this.#goodUntil(look)) : look.next;
     const rests = [...this.#resting.values()].flatMap((until) => [...until.values()]);
     const soonest = rests.reduce((a, b) => Math.min(a, b), this.#heartbeatAt ?? Number.POSITIVE_INFINITY);
@@ -100,43 +108,46 @@ export class VerifyEligibility implements Job {
 
   async #lookAround(ctx: Context): Promise<Look> {
     const at = performance.now();
+    const after = this.#look?.last;
+    this.#waiting &&= after !== undefined;
     const dead = await takeOverClaims(ctx);
-    const found = await vehicleSchedule.companiesDue(ctx);
+    const found = await vehicleSchedule.companiesDue(ctx, after);
     const now = performance.now();
     this.#paidUntil = Math.max(this.#paidUntil, now) + charged(now - at);
-    return { companies: found.companies, next: dead ? earlier(found.next, dead) : found.next, done: new Map(), at };
+    return { ...found, next: dead ? earlier(found.next, dead) : found.next, done: new Map(), at };
   }
 
-  #goodUntil({ at }: Look): number {
-    return Math.max(at + LOOK_MS, this.#paidUntil - LOOK_CREDIT_MS);
+  /** The next look at the same companies is later. */
+  #goodUntil({ at, last }: Look): number {
+    return Math.max(last ? 0 : at + LOOK_MS, this.#paidUntil - LOOK_CREDIT_MS);
   }
 
-  /** A share for each company that has work for this provider, in turns, until there is no place or no work left. */
-  async #fill(ctx: Context, channel: Channel, found: Look, signal: AbortSignal): Promise<void> {
+  /** A share for each company that has work for this provider; gives whether there may be places for more of it. */
+  async #fill(ctx: Context, channel: Channel, found: Look, signal: AbortSignal): Promise<boolean> {
     const done = found.done.get(channel) ?? new Set();
     found.done.set(channel, done);
     const resting = this.#resting.get(channel) ?? new Map<string, number>();
     this.#resting.set(channel, resting);
     for (const [company, until] of resting) if (until <= performance.now()) resting.delete(company);
-    let turn = found.companies.filter((one) => !done.has(one) && !resting.has(one));
-    while (turn.length > 0 && !signal.aborted)
-      turn = await this.#tools.withBackoff(() => this.#take(ctx, channel, turn, done));
+    const turn = found.companies.filter((one) => !done.has(one) && !resting.has(one));
+    if (turn.length === 0 || signal.aborted) return false;
+    return this.#tools.withBackoff(() => this.#take(ctx, channel, { turn, done, signal }));
   }
 
-  /** One turn: a share for each of these companies; gives those that may have more. */
-  async #take(ctx: Context, channel: Channel, turn: readonly string[], done: Set<string>): Promise<string[]> {
+  async #take(ctx: Context, channel: Channel, { turn, done, signal }: Turn): Promise<boolean> {
     const { capacity } = channel;
     const share = Math.max(LEAST_SHARE, Math.floor(capacity.room('') / turn.length));
-    const again: string[] = [];
+    let more = false;
     const attempt = this.#begin();
     for (const company of capacity.inTurn(turn, String)) {
+      if (signal.aborted) break;
       const limit = Math.min(share, capacity.room(company));
       this.#waiting ||= limit === 0;
       const claimed = limit > 0 ? await attempt(company, () => this.#claim(ctx, channel, company, limit)) : null;
-      if (claimed?.left) again.push(company);
+      if (claimed?.left) more = true;
       else if (claimed) done.add(company);
     }
-    return again;
+    return more;
   }
 
   /** Starts up to `limit` vehicles of a company; false when there were fewer. */

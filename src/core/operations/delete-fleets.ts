@@ -70,11 +70,22 @@ const lockAll = prepare((p: RowKey) => vehiclesIn(p).orderBy('vin'));
 
 const remove = prepare((p: RowKey) => db.deleteFrom('fleet').where('company', '=', p.company).where('id', '=', p.id));
 
-const find = prepare((_: object) =>
-  db.selectFrom('fleet').select(['company', 'id']).where('deletion', 'is not', null).orderBy('company').orderBy('id'),
+const FOUND_AT_ONCE = 100;
+
+const find = prepare((p: RowKey) =>
+  db
+    .selectFrom('fleet')
+    .select(['company', 'id'])
+    .where('deletion', 'is not', null)
+    .where(({ eb, refTuple, tuple }) => eb(refTuple('company', 'id'), '>', tuple(p.company, p.id)))
+    .orderBy('company')
+    .orderBy('id')
+    .limit(FOUND_AT_ONCE),
 );
 
-export const findFleetsInDeletion = (ctx: Context): Promise<RowKey[]> => find(ctx, {});
+/** Some of the fleets that are being deleted, of those after one. */
+export const findFleetsInDeletion = (ctx: Context, after?: RowKey): Promise<RowKey[]> =>
+  find(ctx, after ?? { company: '', id: LOWEST_ID });
 
 const lock = prepare((p: RowKey) =>
   db

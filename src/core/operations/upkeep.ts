@@ -64,10 +64,11 @@ const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
 );
 
 /** Sums up tallies of companies with new events, or of all. Fleets are held before their rows, in the order of their deletion. */
-export async function sumUpTallies(ctx: Context, { all = false } = {}): Promise<void> {
+export async function sumUpTallies(ctx: Context, { all = false, signal }: SumUpInput = {}): Promise<void> {
   const since = lowestIdAtTime(ctx.now().getTime() - ACTIVE_MINUTES * 60_000);
   const grown = await (all ? findGrown(ctx, {}) : findGrownOfActive(ctx, { since }));
   for (const [company, fleets] of Map.groupBy(grown, (one) => one.company)) {
+    if (signal?.aborted) return;
     await runInTransaction(ctx, async () => {
       const sums = await takeAway(ctx, { company, fleets: fleets.map((one) => one.fleet_id) });
       const changes = sums.map((sum) => ({ company, ...sum }));
@@ -75,6 +76,8 @@ export async function sumUpTallies(ctx: Context, { all = false } = {}): Promise<
     });
   }
 }
+
+type SumUpInput = { all?: boolean; signal?: AbortSignal };
 
 const FORGOTTEN_AT_ONCE = 5000;
 

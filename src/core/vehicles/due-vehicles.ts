@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
-import { dueCompaniesQuery, scheduleClause, scheduleForKind } from '../schedule.ts';
+import { scheduleClause, scheduleForKind } from '../schedule.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
 import { anyOf, anyOfIds, anyOfTexts, asTimestamptz, db, hashFraction, prepare } from '../sql/sql.ts';
 import { existingVehiclesQuery } from './vehicles.ts';
@@ -134,33 +134,39 @@ const findOthers = prepare((p: { id: string; now: Date }) =>
     .orderBy('alive_until'),
 );
 
-const findCompanies = prepare((p: { last: Date }) =>
-  db.selectFrom(dueCompaniesQuery('vehicle', asTimestamptz(p.last))).select('c.company'),
-);
+const RELEASED_AT_ONCE = 1000;
 
-const release = prepare((p: { company: string; dead: readonly string[]; now: Date; last: Date }) => {
-  const held = db
-    .selectFrom('vehicle')
-    .select('id')
-    .where('company', '=', p.company)
-    .where('due_at', '>', asTimestamptz(p.now))
-    .where('due_at', '<=', asTimestamptz(p.last))
-    .where('claimed_by', '=', anyOfIds(p.dead))
-    .forUpdate()
-    .skipLocked();
-  return db
+/** Finds the claims of all companies by their processes. */
+const release = prepare((p: { dead: readonly string[]; now: Date; last: Date }) =>
+  db
+    .with(
+      (cte) => cte('held').materialized(),
+      (q) =>
+        q
+          .selectFrom('vehicle')
+          .select(['company', 'id'])
+          .where('claimed_by', '=', anyOfIds(p.dead))
+          .where('claimed_by', 'is not', null)
+          // A claimed row comes due when its claim ends.
+          .where('due_at', '>', asTimestamptz(p.now))
+          .where('due_at', '<=', asTimestamptz(p.last))
+          .limit(RELEASED_AT_ONCE)
+          .forUpdate()
+          .skipLocked(),
+    )
     .with('released', (q) =>
       q
-        .updateTable('vehicle')
+        .updateTable('vehicle as v')
+        .from('held')
         .set({ due_at: p.now, claimed_by: null })
-        .where('company', '=', p.company)
-        .where('id', '=', anyOf(held))
-        .returning(['company', 'due_at']),
+        .whereRef('v.company', '=', 'held.company')
+        .whereRef('v.id', '=', 'held.id')
+        .returning(['v.company', 'v.due_at']),
     )
     .with('scheduled', (q) => scheduleClause(q, 'vehicle', q.selectFrom('released').select(['company', 'due_at'])))
     .selectFrom('released')
-    .select('company');
-});
+    .select('company'),
+);
 
 /** Makes vehicles due that dead processes have claimed; gives when (ISO 8601) the next process may be dead. */
 export async function takeOverClaims(ctx: Context): Promise<string | null> {
@@ -169,8 +175,8 @@ export async function takeOverClaims(ctx: Context): Promise<string | null> {
   const others = await findOthers(ctx, { id: ctx.services.changes.process, now });
   const dead = others.filter((one) => one.dead).map(({ id }) => id);
   if (dead.length > 0) {
-    // A claimed row comes due when its claim ends.
-    for (const { company } of await findCompanies(ctx, { last })) await release(ctx, { company, dead, now, last });
+    const { length } = await release(ctx, { dead, now, last });
+    if (length === RELEASED_AT_ONCE) return now.toISOString();
     await forget(ctx, { ids: dead, last: now });
   }
   return others.find((one) => !one.dead)?.until ?? null;

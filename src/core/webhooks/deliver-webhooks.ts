@@ -1,7 +1,7 @@
 import { type Expression, expressionBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type Event, eventJsonExpression } from '../events/events.ts';
-import { scheduleForKind } from '../schedule.ts';
+import { type SchedulePlace, scheduleForKind } from '../schedule.ts';
 import { anyOfTexts, db, prepare, unnestLists } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { signedHeaders, type WebhookSender, webhookPayload } from './sender.ts';
@@ -77,18 +77,19 @@ const { companiesDue, reschedule } = scheduleForKind('delivery', (company) =>
     .select(({ fn }) => fn.min('all.due_at').as('due_at')),
 );
 
-/** Groups with due deliveries, the longest waiting first, and the time (ISO 8601) of the next ones, if known. */
-export async function findDueDeliveryGroups(ctx: Context, busy: Busy) {
-  const { companies, next } = await companiesDue(ctx);
-  if (companies.length === 0) return { groups: [], next };
+/** Groups of some companies with due deliveries, the longest waiting first; `next` and `last` are as in the schedule. */
+export async function findDueDeliveryGroups(ctx: Context, { busy, signal, after }: GroupsInput) {
+  const { companies, next, last } = await companiesDue(ctx, after);
+  if (companies.length === 0) return { groups: [], next, last };
   const now = ctx.now().toISOString();
   const groups = await findGroups(ctx, { ...listsOf(busy), companies, now });
   const due = new Set(groups.map(({ company }) => company));
   const done = companies.filter((company) => !due.has(company));
-  for (const company of done) await reschedule(ctx, company);
+  for (const company of done) if (!signal.aborted) await reschedule(ctx, company);
   // A company that was rescheduled may have a delivery due before `next`, so look again at once.
-  return { groups, next: done.length > 0 ? now : next };
+  return { groups, next: done.length > 0 ? now : next, last };
 }
+type GroupsInput = { busy: Busy; signal: AbortSignal; after: SchedulePlace | undefined };
 
 const claiming = (kind: Kind) =>
   prepare((p: BusyLists & { company: string; limit: number; now: string; until: string }) =>

@@ -9,18 +9,23 @@ import { anyOf, db, prepare, type RowKey } from '../sql/sql.ts';
 /** Rows of a step: few, since pausing the webhook waits for a step, and publishing for the last one. */
 const ROWS_AT_ONCE = 1000;
 
-const findDue = prepare((p: { now: string }) =>
+const FOUND_AT_ONCE = 100;
+
+const findDue = prepare((p: { now: string; after: string }) =>
   db
     .selectFrom('webhook')
     .distinctOn('company')
     .select(['company', 'id'])
     .where('due_at', '<=', p.now)
+    .where('company', '>', p.after)
     .orderBy('company')
-    .orderBy('due_at'),
+    .orderBy('due_at')
+    .limit(FOUND_AT_ONCE),
 );
 
-/** Of each company the longest waiting webhook that was activated and has waiting deliveries or events. */
-export const findWebhooksToResume = (ctx: Context) => findDue(ctx, { now: ctx.now().toISOString() });
+/** Of some companies the longest waiting webhook that was activated and has waiting deliveries or events. */
+export const findWebhooksToResume = (ctx: Context, after = { company: '' }) =>
+  findDue(ctx, { now: ctx.now().toISOString(), after: after.company });
 
 /** Makes failed attempts, then waiting events due, step by step; gives whether there may be more. */
 export async function resumeWebhookStep(ctx: Context, webhook: RowKey): Promise<boolean> {
