@@ -15,9 +15,9 @@ import { WebhookReceiver } from './support/webhook-receiver.ts';
 
 // Many companies have work at once. Between two looks at what is due, a job does a bounded part of it.
 
-const COMPANIES = 1000;
+const COMPANIES = 600;
 /** Statements of one look with the work that it finds. */
-const FEW = 800;
+const FEW = 600;
 
 const gateway = await startGateway({ settings: { WEBHOOK_LOOPBACK: 'on' } });
 const receiver = await WebhookReceiver.start();
@@ -175,7 +175,7 @@ test('claims of a dead process are found without the companies that have work', 
   await gateway.execute(`${jobs.verification?.work ?? ''};
     insert into worker values ('${randomUUID()}', now() - interval '1 second')`);
   await gateway.execute(`update vehicle set claimed_by = worker.id, due_at = now() + interval '30 seconds' from worker
-    where company in ('company 0007', 'company 0999')`);
+    where company in ('company 0007', 'company 0599')`);
   const count = countStatements();
   await takeOverClaims(open());
   expect(count.sent).toBeLessThan(4);

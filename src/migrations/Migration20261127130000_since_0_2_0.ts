@@ -10,5 +10,6 @@ export class Migration20261127130000_since_0_2_0 extends Migration {
     this.addSql('set lock_timeout = 0');
     this.addSql('drop index concurrently if exists vehicle_by_claim');
     this.addSql('create index concurrently vehicle_by_claim on vehicle (claimed_by) where claimed_by is not null');
+    this.addSql('reset lock_timeout');
   }
 }

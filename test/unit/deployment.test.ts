@@ -44,6 +44,34 @@ test('nginx accepts the largest file that the gateway accepts', () => {
   expect(Number(megabytes) * 1024 * 1024).toBeGreaterThan(settings.parse({}).LIMIT_FILE_BYTES);
 });
 
+test('nginx refuses the metrics, in whatever spelling the gateway answers them', () => {
+  const [, pattern = ''] = /location ~\* (\S+) \{\s+return 404;/.exec(read('deploy/nginx.conf')) ?? [];
+  const refused = new RegExp(pattern, 'i');
+  for (const path of ['/metrics', '/metrics/', '/METRICS', '/api/fleet/metrics']) expect(path).toMatch(refused);
+  for (const path of ['/', '/graphql', '/readyz', '/vehicles', '/metricsx']) expect(path).not.toMatch(refused);
+});
+
+describe.each(['Job', 'Deployment'])('the %s of kubernetes.yaml', (kind) => {
+  const [text = ''] = read('deploy/kubernetes.yaml')
+    .split(/^---$/m)
+    .filter((one) => one.includes(`\nkind: ${kind}\n`));
+
+  test.each([
+    'automountServiceAccountToken: false',
+    'seccompProfile: { type: RuntimeDefault }',
+    'runAsNonRoot: true',
+    'allowPrivilegeEscalation: false',
+    'readOnlyRootFilesystem: true',
+    'capabilities: { drop: [ALL] }',
+  ])('has %s', (line) => {
+    expect(text.split('\n').map((one) => one.trim())).toContain(line);
+  });
+
+  test('requests what it takes', () => {
+    expect(text).toMatch(/requests: \{ cpu: \d+m, memory: \d+Mi \}/);
+  });
+});
+
 test('.dockerignore includes every file that the build copies', () => {
   const copied = [...read('Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(
     ([, files]) => files?.split(' ') ?? [],

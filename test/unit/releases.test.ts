@@ -158,19 +158,40 @@ test('no released migration is changed or removed', async () => {
   expect(sums).toEqual(lines);
 });
 
+const compareVersions = (one: string, other: string) => one.localeCompare(other, 'en', { numeric: true });
+const lastRelease = async (): Promise<string> => (await releasedDocument()).info.version;
+
+/** New migrations that do not say that the last release works with their tables: its running processes would be unready at once. */
+const refusedNames = (files: readonly string[], last: string) =>
+  files.filter((file) => {
+    const since = /^Migration\d{14}_since_(\d+_\d+_\d+)\.ts$/.exec(file)?.[1];
+    return !since || compareVersions(since.replaceAll('_', '.'), last) > 0;
+  });
+
 test('the name of a new migration says that the last release works with its tables', async () => {
   const files = await readdir(join(root, 'src/migrations'));
   const lines = await released('migrations.sha256');
   const unreleased = files.filter((file) => file.startsWith('Migration') && !lines.includes(file));
-  const since = unreleased.map((file) => /_since_(\d+_\d+_\d+)\.ts$/.exec(file)?.[1] ?? `none in ${file}`);
-  const last = packageJson.version.replaceAll('.', '_');
-  expect(since.filter((version) => !(last.localeCompare(version, 'en', { numeric: true }) >= 0))).toEqual([]);
+  expect(refusedNames(unreleased, await lastRelease())).toEqual([]);
 });
 
-test('CHANGELOG.md begins with Unreleased, then has the version of package.json', async () => {
+test.each(['_since_0_3_0', '_since_0_2_1', '_since_0_10_0', '', '_since_0_2'])(
+  'a new migration %s is refused after release 0.2.0, whatever the coming version',
+  (end) => {
+    const names = [`Migration20261201000000${end}.ts`, 'Migration20261201000000_since_0_2_0.ts'];
+    expect(refusedNames(names, '0.2.0')).toEqual([names[0]]);
+  },
+);
+
+test('what is not released has the version of a coming release, with -dev', async () => {
   const text = await readFile(join(root, 'CHANGELOG.md'), 'utf8');
-  const [first, second] = [...text.matchAll(/^## \[(.+?)\](.*)$/gm)].map(([, name, date]) => `${name}${date}`);
-  expect(first).toBe('Unreleased');
-  expect(second).toMatch(new RegExp(`^${RegExp.escape(packageJson.version)} - \\d{4}-\\d{2}-\\d{2}$`));
-  expect(JSON.parse(await released('openapi.json')).info.version).toBe(packageJson.version);
+  const [unreleased = '', released = ''] = text.split(/^## /m).slice(1);
+  const last = await lastRelease();
+  expect(unreleased).toMatch(/^\[Unreleased\]\n/);
+  expect(released).toMatch(new RegExp(`^\\[${RegExp.escape(last)}\\] - \\d{4}-\\d{2}-\\d{2}\\n`));
+  const { version } = packageJson;
+  // The commit of the release.
+  if (version === last && unreleased.trim() === '[Unreleased]') return;
+  expect(version).toMatch(/^\d+\.\d+\.\d+-dev$/);
+  expect(compareVersions(version.replace('-dev', ''), last)).toBeGreaterThan(0);
 });
