@@ -132,7 +132,8 @@ test('companies whose steps fail keep no later one from its turn, in this run or
     withBackoff: (step) => step(),
     onError: (error) => void failed.push(error),
   };
-  const find = async () => Object.keys(left).flatMap((company) => (left[company] ? [{ company }] : []));
+  const find = async (_: Context, after = { company: '' }) =>
+    Object.keys(left).flatMap((company) => (left[company] && company > after.company ? [{ company }] : []));
   const job = inTurns(tools, find, async (_, { company }) => {
     if (broken.has(company)) throw company;
     left[company] = (left[company] ?? 0) - 1;
