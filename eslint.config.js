@@ -32,6 +32,9 @@ export default [
             types: [
               'ActivityCount',
               'AddSummary',
+              'ContractActivation',
+              'ContractChange',
+              'ContractSummary',
               'DeliveryRequest',
               'DuplicateRow',
               'Eligibility',
@@ -41,6 +44,7 @@ export default [
               'FleetChange',
               'PageInfo',
               'Provider',
+              'RejectedContract',
               'RejectedRow',
               'RejectedVin',
               'VehiclesNotFound',
