@@ -95,6 +95,11 @@ describe('GraphQL: Idempotency-Key', () => {
     },
     verifyEligibility: async (client) => ({ vins: [(await addVehicle(client)).vin] }),
     createContract: async (client) => contractFields(await addVehicle(client)),
+    createContracts: async (client) => {
+      const { vin, ...terms } = contractFields(await addVehicle(client));
+      return { ...terms, vins: [vin] };
+    },
+    refreshActivation: async (client) => ({ ids: [(await createContract(client)).id] }),
     deleteContract: async (client) => ({ id: (await createContract(client, await addVehicle(client))).id }),
     createWebhook: async () => hook,
     updateWebhook: async (client) => ({ id: await newHook(client), description: 'Changed' }),

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { routes } from '../src/rest/router.ts';
 import type { Json } from './support/client.ts';
-import { addVehicle, contractFields, createFleet, fleetFields, newVin } from './support/factories.ts';
+import { addVehicle, contractFields, createContract, createFleet, fleetFields, newVin } from './support/factories.ts';
 import { startGateway, testIssuer } from './support/gateway.ts';
 
 const issuer = await testIssuer();
@@ -201,6 +201,13 @@ describe('Idempotency-Key', () => {
     },
     '/vehicles/eligibility/:vin/refresh': async () => [`/vehicles/eligibility/${(await addVehicle(acme)).vin}/refresh`],
     '/contracts': async () => ['/contracts', contractFields(await addVehicle(acme))],
+    '/contracts/bulk': async () => {
+      const { vin, ...terms } = contractFields(await addVehicle(acme));
+      return ['/contracts/bulk', { ...terms, vins: [vin] }];
+    },
+    '/contracts/:id/activation/refresh': async () => [
+      `/contracts/${(await createContract(acme)).id}/activation/refresh`,
+    ],
     '/webhooks': async () => ['/webhooks', { url: 'https://example.com/hook' }],
     '/webhooks/:id/rotate': async () => [`/webhooks/${await newHook()}/rotate`],
     '/webhooks/:id/test': async () => [`/webhooks/${await newHook()}/test`],

@@ -78,8 +78,9 @@ export function activateContracts(tools: Tools): Job {
           if (underWay.size >= BATCHES) await Promise.race(underWay);
         }
         if (claimed > 0 && !signal.aborted) continue;
-        await Promise.all(underWay);
-        return found.next;
+        if (underWay.size === 0) return found.next;
+        // What an answer makes due soon is not in `found`.
+        await (signal.aborted ? Promise.all(underWay) : Promise.race(underWay));
       }
     },
   };
