@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { axeFindings, browserPages, inBrowser } from '../support/browser.ts';
-import { addVehicles, createContract, createFleet, newVin, newVins } from '../support/factories.ts';
+import { addVehicles, contractFields, createContract, createFleet, newVin, newVins } from '../support/factories.ts';
 import { startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
@@ -246,26 +246,86 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
 
   test('what is done to many stops when its question is left', async () => {
     const fleet = await createFleet(demo, { name: 'Stopped' });
-    await addVehicles(demo, newVins(40, 0), fleet);
-    const page = await openConsole(`#/fleets/${fleet.id}`);
+    const vehicles = await addVehicles(demo, newVins(40, 0), fleet);
+    const vins = vehicles.map(({ vin }) => vin);
+    const terms = contractFields({ fleetId: fleet.id }, { vins });
+    expect((await demo.post('/contracts/bulk', terms)).status).toBe(201);
+    const page = await openConsole(`#/contracts?fleet=${fleet.id}`);
+    await page.getByText('40 contracts', { exact: true }).waitFor();
     await page.getByLabel('Select this page').check();
-    await button(page, 'New contracts …').click();
-    for (const label of ['Name', 'Pack of data services', 'What it is for'])
-      await dialog(page).getByLabel(label).fill('Stopped');
+    await page.getByRole('region', { name: 'Selected' }).getByRole('button', { name: 'Delete …' }).click();
     await page.route('**/graphql', async (route) => {
-      if (route.request().postData()?.includes('createContract')) await new Promise((go) => setTimeout(go, 200));
+      if (route.request().postData()?.includes('deleteContract')) await new Promise((go) => setTimeout(go, 200));
       return route.fallback();
     });
-    await answer(page, 'Create contracts');
+    await answer(page, 'Delete');
     await dialog(page)
       .getByRole('button', { name: /^[2-9] of 40$/ })
       .waitFor();
     await page.keyboard.press('Escape');
     await page.getByText('You have stopped it. What was done before stays.').waitFor();
     const { body } = await demo.get(`/contracts?conditions=${encodeURIComponent('{"company":"demo"}')}&limit=1000`);
-    const made = body.filter(({ fleetId }: { fleetId: string }) => fleetId === fleet.id);
-    expect([made.length > 0, made.length < 20]).toEqual([true, true]);
+    const left = body.filter(({ fleetId }: { fleetId: string }) => fleetId === fleet.id);
+    expect([left.length > 20, left.length < 40]).toEqual([true, true]);
     await page.unrouteAll({ behavior: 'ignoreErrors' });
+  });
+
+  test('contracts that manufacturers rejected are counted, filtered, found and asked about again', async () => {
+    const fleet = await createFleet(demo, { name: 'At manufacturers' });
+    const [good, bad] = [newVin(0, 'WBA'), newVin(7, 'WBA')];
+    const vehicles = await addVehicles(demo, [good, bad], fleet);
+    const inForce = { from: new Date(Date.now() - 86_400_000).toISOString(), to: '2040-01-01T00:00:00Z', pack: 'told' };
+    await createContract(demo, { ...vehicles[0], fleetId: fleet.id }, { ...inForce, name: 'Approved' });
+    const page = await openConsole(`#/contracts?fleet=${fleet.id}`, { mayFail: true });
+    await row(page, good).getByText('Active', { exact: true }).waitFor();
+    // The page shows the manufacturer's decision without an action of the user.
+    await createContract(demo, { ...vehicles[1], fleetId: fleet.id }, { ...inForce, name: 'Refused by it' });
+    await row(page, bad).getByText('Rejected', { exact: true }).waitFor();
+    await row(page, bad).getByText('Manufacturer’s turn').waitFor();
+
+    await page.getByRole('combobox', { name: 'At the manufacturer' }).selectOption('Rejected');
+    await row(page, good).waitFor({ state: 'detached' });
+    await page.getByRole('combobox', { name: 'At the manufacturer' }).selectOption('');
+    await page.getByRole('searchbox').fill('fused by');
+    await row(page, good).waitFor({ state: 'detached' });
+    await page.getByRole('searchbox').fill(good.toLowerCase());
+    await row(page, bad).waitFor({ state: 'detached' });
+    await page.getByRole('searchbox').fill('');
+
+    const events = () => demo.get('/events?type=contract.rejected&limit=1000');
+    const rejections = async () =>
+      (await events()).body.filter((one: { fleetId: string }) => one.fleetId === fleet.id).length;
+    await until(async () => (await rejections()) === 1);
+    await select(page, `Refused by it, ${bad}`);
+    await button(page, 'Ask again').click();
+    await page.getByText('Manufacturers are being asked again.').waitFor();
+    await until(async () => (await rejections()) === 2);
+    await select(page, `Approved, ${good}`);
+    await button(page, 'Ask again').click();
+    await page.getByText('None of these waits for its manufacturer.').waitFor();
+
+    await page.getByRole('link', { name: 'Refused by it' }).click();
+    await page.getByText('1 contract rejected by the manufacturer').first().waitFor();
+    await button(page, 'Ask again').click();
+    await page.getByText('Manufacturers are being asked again.').waitFor();
+    await page.goto(`${gateway.url}/console#/`);
+    const counts = page.getByRole('region', { name: 'Contracts at the manufacturers' });
+    await counts.getByRole('link', { name: /Waiting/ }).click();
+    await row(page, bad).waitFor();
+
+    await page.goto(`${gateway.url}/console#/fleets/${fleet.id}`);
+    await page.getByLabel('Select this page').check();
+    await button(page, 'New contracts …').click();
+    for (const [label, value] of [
+      ['Name', 'Again'],
+      ['Pack of data services', 'told'],
+      ['What it is for', 'A test'],
+    ] as const)
+      await dialog(page).getByLabel(label, { exact: true }).fill(value);
+    await answer(page, 'Create contracts');
+    await dialog(page).getByText('0 contracts created; 2 vehicles got none').waitFor();
+    await row(page, bad).last().getByRole('link', { name: 'Show the contract' }).click();
+    await page.getByRole('heading', { name: 'Refused by it' }).waitFor();
   });
 
   test('columns are chosen by a click, and stay so', async () => {
