@@ -4,7 +4,7 @@ import { addVehicles, createContract, newVin } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
 
-const gateway = await startGateway({ workers: true, settings: { LOG_LEVEL: 'info' } });
+const gateway = await startGateway({ workers: true });
 const acme = await gateway.as('acme');
 
 const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
