@@ -6,7 +6,6 @@ export const embedded = [
   'AddSummary',
   'AddVehiclesPayload',
   'ContractActivation',
-  'ContractActivationData',
   'ContractChange',
   'ContractConnection',
   'ContractData',
@@ -75,7 +74,6 @@ export const embedded = [
 /** The types of each interface and union, by which caches match fragments. */
 export const possibleTypes = {
   EventData: [
-    'ContractActivationData',
     'ContractData',
     'EligibilityChangedData',
     'FleetCreatedData',

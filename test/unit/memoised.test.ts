@@ -14,7 +14,6 @@ const known: Record<string, string> = {
   'src/core/sql/sql.ts kept[variant]': 'no promise',
   'src/http/request-context.ts left': 'no promise',
   'src/database/pglite.ts this.#failure': 'no promise',
-  'src/app.ts openApi': 'no promise',
   'src/database/listening-connection.ts this.#sending': 'forgets itself at its end, and does not fail',
   'src/graphql/execution/counted.ts this.#turn': 'forgets itself, and does not fail',
   'src/graphql/execution/reads.ts this.#query': 'of one request',

@@ -18,8 +18,7 @@ export const eventData = `
   ... on EligibilityChangedData { toStatus reason { message } }
   ... on ImportCompletedData { created existing rejected }
   ... on VehicleMovedData { toFleetId }
-  ... on ContractData { name pack }
-  ... on ContractActivationData { name pack reason { message } }`;
+  ... on ContractData { name pack reason { message } }`;
 
 const eventsQuery = `query Events($last: Int, $before: String, $filter: EventFilter, $vehicles: Boolean!) {
   events(last: $last, before: $before, filter: $filter) {
