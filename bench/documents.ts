@@ -42,10 +42,21 @@ export const documents = {
 
 export type DocumentName = keyof typeof documents;
 
+/** More than most lists have. */
+export const ABOVE = 101;
+/** More events than a fleet has. */
+export const ABOVE_EVENTS = 501;
+
+/** The document with lists that their limits do not fill, as people ask: but for those of fleets that have a limit. */
+export const unfilled = (query: string): string =>
+  query
+    .replaceAll(/(?<!fleets)\(first: \d+/g, `(first: ${ABOVE}`)
+    .replaceAll(/\(last: \d+/g, `(last: ${ABOVE_EVENTS}`)
+    .replaceAll(/fleets \{/g, `fleets(first: ${ABOVE}) {`);
+
 /** A document with its variables. */
-export function documentOf(name: DocumentName, seed: Seed): Document {
+export function documentOf(query: string, seed: Seed): Document {
   const values = { fleet: seed.fleetOf1000, fleet100: seed.fleetOf100, import: seed.importId, vin: seed.vin };
-  const query = documents[name];
   const variables = Object.fromEntries(Object.entries(values).filter(([key]) => query.includes(`$${key}:`)));
   return { query, variables };
 }

@@ -1,4 +1,4 @@
-import { type DocumentName, documentOf, documents, oneFleet, twentyFleets, typename } from './documents.ts';
+import { documentOf, documents, oneFleet, twentyFleets, typename, unfilled } from './documents.ts';
 import { COMPANY, type Seed, WRITER } from './seed.ts';
 import type { Request } from './support/load.ts';
 import type { World } from './support/world.ts';
@@ -47,10 +47,13 @@ export async function workloads(world: World, seed: Seed): Promise<Workload[]> {
   return [
     ...requests(seed, read, graphql),
     ...(await writes(world, request(WRITER))),
-    ...Object.keys(documents).map((name) => {
-      const { query, variables } = documentOf(name as DocumentName, seed);
-      return { question: 'documents' as const, name, goal: 0.8, request: graphql(query, variables) };
-    }),
+    ...Object.entries(documents).flatMap(([name, document]) =>
+      [...new Set([document, unfilled(document)])].map((one) => {
+        const { query, variables } = documentOf(one, seed);
+        const own = one === document ? name : `${name}, not filled`;
+        return { question: 'documents' as const, name: own, goal: 0.8, request: graphql(query, variables) };
+      }),
+    ),
     {
       question: 'documents',
       name: 'an import’s refused rows, REST',
@@ -76,6 +79,7 @@ const requests = (seed: Seed, read: Ask, graphql: AskGraphQL): Workload[] =>
   [
     { name: 'W1 REST, 50 fleets', goal: 1, request: read('GET', '/fleets') },
     { name: 'W2 REST, 100 vehicles', goal: 1, request: read('GET', `/fleets/${seed.fleetOf100}/vehicles`) },
+    { name: 'W2 filled', goal: 1, request: read('GET', `/fleets/${seed.fleetOf100}/vehicles?limit=100`) },
     { name: 'W2b REST, 1,000 vehicles', goal: 1, request: read('GET', `/fleets/${seed.fleetOf1000}/vehicles`) },
     {
       name: 'W2c REST, 100,000 vehicles',
@@ -85,7 +89,9 @@ const requests = (seed: Seed, read: Ask, graphql: AskGraphQL): Workload[] =>
     },
     { name: 'W3 REST, eligibility of a VIN', goal: 0.9, request: read('GET', `/vehicles/eligibility/${seed.vin}`) },
     { name: 'W4 GraphQL, a fleet with 100 vehicles', goal: 1, request: graphql(oneFleet(), { id: seed.fleetOf100 }) },
+    { name: 'W4 not filled', goal: 1, request: graphql(unfilled(oneFleet()), { id: seed.fleetOf100 }) },
     { name: 'W5 GraphQL, 20 fleets × 20 vehicles', goal: 1, request: graphql(twentyFleets()) },
+    { name: 'W5 not filled, × 100 vehicles', goal: 1, request: graphql(unfilled(twentyFleets())) },
     { name: 'W6 GraphQL, { __typename }', goal: 0.45, request: graphql(typename()) },
   ].map((one) => ({ question: 'requests' as const, ...one }));
 

@@ -1,4 +1,4 @@
-import type { DocumentName } from '../documents.ts';
+import { ABOVE, ABOVE_EVENTS, type DocumentName } from '../documents.ts';
 import { COMPANY } from '../seed.ts';
 import {
   contract,
@@ -18,19 +18,23 @@ import {
 } from './shapes.ts';
 import { code, json, type Members, number, orNull, type Style, text, time } from './styles.ts';
 
-/** Statements by document or route; $1 is the requested id or VIN. */
-export function reads({ object, list }: Style) {
+/** Statements by document or route; $1 is the requested id or VIN. `isUnfilled`: of documents with higher limits. */
+export function reads({ object, list }: Style, isUnfilled = false) {
+  const most = (limit: number) => (isUnfilled ? ABOVE : limit);
   const vehiclesOf = (members: Members, limit: number, where = '') => ({
     nodes: json(
       list(
         members,
-        `vehicle v where v.company = '${COMPANY}' and v.fleet_id = f.id ${where} order by v.id limit ${limit}`,
+        `vehicle v where v.company = '${COMPANY}' and v.fleet_id = f.id ${where} order by v.id limit ${most(limit)}`,
       ),
     ),
   });
   const contractsOf = (limit: number) => ({
     nodes: json(
-      list(contract, `contract c where c.company = '${COMPANY}' and c.vehicle_id = v.id order by c.id limit ${limit}`),
+      list(
+        contract,
+        `contract c where c.company = '${COMPANY}' and c.vehicle_id = v.id order by c.id limit ${most(limit)}`,
+      ),
     ),
   });
   const last50 = (about: string) => ({
@@ -50,7 +54,7 @@ export function reads({ object, list }: Style) {
         },
         // Without `offset 0`, a plan may scan the whole log backwards to find 50 rows.
         `(select * from (select * from event e where ${about} and e.position is not null offset 0) e
-          order by e.position desc limit 50) e order by e.position`,
+          order by e.position desc limit ${isUnfilled ? ABOVE_EVENTS : 50}) e order by e.position`,
       ),
     ),
   });
@@ -76,7 +80,7 @@ export function reads({ object, list }: Style) {
               3,
             ),
           },
-          fleetsOf(50, tallies),
+          fleetsOf(most(50), tallies),
         ),
       ),
     }),
@@ -112,13 +116,13 @@ export function reads({ object, list }: Style) {
             vehicleCount: number('t.total'),
             eligibilitySummary: summary('eligible', 'ineligible', 'pending', 'unsupported'),
           },
-          fleetsOf(50, tallies),
+          fleetsOf(most(50), tallies),
         ),
       ),
     }),
     'the home page’s': data('fleets', {
       totalCount: total('fleet'),
-      nodes: json(list({ id: code('f.id'), name: text('f.name'), vehicleCount: number(counted) }, fleetsOf(50))),
+      nodes: json(list({ id: code('f.id'), name: text('f.name'), vehicleCount: number(counted) }, fleetsOf(most(50)))),
     }),
     '20 fleets with summaries and counts': data('fleets', {
       totalCount: total('fleet'),
@@ -140,7 +144,7 @@ export function reads({ object, list }: Style) {
           { id: code('v.id'), vin: code('v.vin') },
           `(select v.* from fleet f cross join lateral (select * from vehicle v
              where v.company = '${COMPANY}' and v.fleet_id = f.id and v.status = 'UNSUPPORTED') v
-             where f.company = '${COMPANY}' order by v.id limit 50) v`,
+             where f.company = '${COMPANY}' order by v.id limit ${most(50)}) v`,
         ),
       ),
     }),
@@ -170,7 +174,7 @@ export function reads({ object, list }: Style) {
             fleet: { id: code('f.id'), name: text('f.name') },
             vehicle: { id: code('v.id'), vin: code('v.vin'), eligibility: { status: code('v.status') } },
           },
-          `(select * from contract c where c.company = '${COMPANY}' order by c.id limit 100) c
+          `(select * from contract c where c.company = '${COMPANY}' order by c.id limit ${most(100)}) c
            join fleet f on f.company = '${COMPANY}' and f.id = c.fleet_id
            join vehicle v on v.company = '${COMPANY}' and v.id = c.vehicle_id order by c.id`,
         ),
@@ -216,7 +220,7 @@ export function reads({ object, list }: Style) {
                     attemptedAt: orNull(time('d.attempted_at')),
                   },
                   `delivery d join event e on e.id = d.event_id
-                   where d.company = '${COMPANY}' and d.webhook_id = w.id and d.state = 'FAILED' order by d.id limit 20`,
+                   where d.company = '${COMPANY}' and d.webhook_id = w.id and d.state = 'FAILED' order by d.id limit ${most(20)}`,
                 ),
               ),
             },

@@ -16,7 +16,7 @@ export const fleets = `select id, company, name, company_address, email, vat,
 
 /** A page of the vehicles of fleet $1 after vehicle $2. */
 export const vehiclesAfter = `select id, fleet_id, vin, manufacturer, status, verified_at, warnings, created_at
-  from vehicle where (company, fleet_id, id) > ('${COMPANY}', $1, $2) and (company, fleet_id) <= ('${COMPANY}', $1)
+  from vehicle where company = '${COMPANY}' and (fleet_id, id) > ($1, $2) and fleet_id <= $1
   order by company, fleet_id, id limit ${PAGE}`;
 
 const text = (value: string | null = null) => (value === null ? 'null' : JSON.stringify(value));

@@ -6,7 +6,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { v7 } from 'uuid';
-import { documents, oneFleet, twentyFleets, typename } from '../documents.ts';
+import { documents, oneFleet, twentyFleets, typename, unfilled } from '../documents.ts';
 import { WRITER } from '../seed.ts';
 import { sql } from '../support/world.ts';
 import { Pipelines } from './pipelines.ts';
@@ -28,6 +28,7 @@ await sql(url, 'create table if not exists floor_event (like event including all
 // the same within the noise (50 fleets 699 and 670); in PostgreSQL's own format, a wrong one, they cost 569.
 const style = pieces('to_char');
 const read = reads(style);
+const readUnfilled = reads(style, true);
 const write = writes(style);
 
 type Fields = Record<string, string>;
@@ -64,12 +65,12 @@ const createContract = ({ fleetId, vin, name, description, pack, from, to }: Fie
 
 /** Documents by their text; each has at most one variable. */
 const known = new Map<string, (variables: Fields) => Promise<string> | string>([
-  ...Object.entries(documents).map(
-    ([name, text]) =>
-      [text, (variables: Fields) => get(read[name as keyof typeof documents], ...Object.values(variables))] as const,
-  ),
-  [oneFleet(), ({ id = '' }) => get(read.oneFleet, id)],
-  [twentyFleets(), () => get(read.twentyFleets)],
+  ...Object.entries({ ...documents, oneFleet: oneFleet(), twentyFleets: twentyFleets() }).flatMap(([key, text]) => {
+    const name = key as keyof typeof documents;
+    return [[unfilled(text), readUnfilled] as const, [text, read] as const].map(
+      ([own, of]) => [own, (variables: Fields) => get(of[name], ...Object.values(variables))] as const,
+    );
+  }),
   [typename(), () => '{"data":{"__typename":"Query"}}'],
 ]);
 
@@ -104,7 +105,7 @@ const sendFleets = async (res: ServerResponse) =>
   send(res, 200, `[${(await forReads.rows(fleets, [])).map(fleetJson).join(',')}]`);
 
 async function answer(req: IncomingMessage, res: ServerResponse, body: string): Promise<void> {
-  const [, room, id = '', vin = ''] = (req.url ?? '').split('/');
+  const [, room, id = '', vin = ''] = (req.url ?? '').split('?')[0]?.split('/') ?? [];
   switch (`${req.method} ${room}`) {
     case 'GET fleets':
       return id ? sendVehicles(res, id) : sendFleets(res);
