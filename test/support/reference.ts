@@ -160,6 +160,13 @@ export const folded = (text: string) =>
 const statusOf = ({ startsAt, endsAt }: Row, now: string) =>
   now < startsAt ? 'SCHEDULED' : now < endsAt ? 'ACTIVE' : 'ENDED';
 
+/** The state at the manufacturer; in the world of these rows no manufacturer is asked. */
+const activationOf = (contract: Row, now: string) => {
+  const status = statusOf(contract, now);
+  if (status === 'SCHEDULED') return status;
+  return status === 'ENDED' && ['OFF', 'UNSUPPORTED'].includes(contract.activation) ? status : contract.activation;
+};
+
 /** Predicates of rows, by list and filter member. */
 const filters: Record<string, Record<string, (row: Row, wanted: Row, rows: Rows) => boolean>> = {
   fleet: {
@@ -181,6 +188,8 @@ const filters: Record<string, Record<string, (row: Row, wanted: Row, rows: Rows)
     vin: (contract, vin, rows) => sameVin(vin, vehicleOf(contract, rows).vin),
     pack: (contract, pack) => contract.pack === pack,
     status: (contract, status, rows) => statusOf(contract, rows.now) === status,
+    activation: (contract, states, rows) => [states].flat().includes(activationOf(contract, rows.now)),
+    name: (contract, text) => folded(contract.name).includes(folded(text.trim())),
   },
   event: {
     types: (event, types) => types.includes(eventTypeOf(event.type)),
@@ -461,6 +470,13 @@ const fields: Record<string, Field> = {
   'Company.contractCount': (_source, _args, rows) => rows.contract.length,
   'Company.eligibilitySummary': itself,
   'Company.activity': activity,
+  'Company.contractSummary': itself,
+  ...Object.fromEntries(
+    ['SCHEDULED', 'PENDING', 'ACTIVE', 'REJECTED', 'FAILED', 'ENDING', 'ENDED', 'UNSUPPORTED', 'OFF'].map((state) => [
+      `ContractSummary.${state.toLowerCase()}`,
+      ((_company, _args, rows) => rows.contract.filter((one) => activationOf(one, rows.now) === state).length) as Field,
+    ]),
+  ),
   'ActivityCount.type': ({ type }) => eventTypeOf(type),
   'Query.event': one('event', 'NOT_FOUND'),
   'Query.webhooks': list('webhook'),
@@ -492,6 +508,12 @@ const fields: Record<string, Field> = {
   'Contract.from': called('startsAt'),
   'Contract.to': called('endsAt'),
   'Contract.status': (contract, _args, rows) => statusOf(contract, rows.now),
+  'Contract.activation': (contract, _args, rows) => ({
+    state: activationOf(contract, rows.now),
+    reason: null,
+    changedAt: contract.activationChangedAt ?? contract.createdAt,
+    nextAttemptAt: null,
+  }),
   'Contract.timeline': list('event', (event, contract) => event.contractId === contract.id),
   'Import.fleet': fleetOf,
   'Import.column': called('vinColumn'),
