@@ -136,7 +136,7 @@ type WithContracts = QueryCreator<Tables & { c: Selectable<Tables['contract']> }
 type VehicleName = Pick<Selectable<Tables['vehicle']>, 'company' | 'id' | 'vin'>;
 
 const DATA = `'name', c.name, 'pack', c.pack, 'from', ${isoTimeSql('c.starts_at')}, 'to', ${isoTimeSql('c.ends_at')}`;
-const contractData = sql.raw<Record<string, unknown>>(`jsonb_build_object(${DATA})`);
+const contractData = sql.raw<Record<string, unknown>>(`jsonb_build_object(${DATA}, 'reason', null)`);
 const dataWithReason = sql.raw<Record<string, unknown>>(`jsonb_build_object(${DATA}, 'reason', c.activation_reason)`);
 
 /** Facts of the contracts of clause `c`; `vehicles` gives theirs, which may be deleted by the same statement. */
