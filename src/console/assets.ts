@@ -9,11 +9,8 @@ const libraries = ['preact', 'preact/hooks', '@preact/signals-core', '@preact/si
 export const isLater = (path: string) => path === 'lib/oauth4webapi.js' || /^languages\/..\.js$/.test(path);
 const folder = new URL('browser/', import.meta.url);
 
-/** The files of the console. */
-export interface ConsoleAssets extends Assets {
-  /** The path of each library, by its name. */
-  libraries: Readonly<Record<string, string>>;
-}
+/** The files of the console, and the path of each library by its name. */
+export type ConsoleAssets = Assets & { libraries: Readonly<Record<string, string>> };
 
 /** Reads all files once into memory, so that slow clients cause no disk access. */
 export async function loadAssets(): Promise<ConsoleAssets> {

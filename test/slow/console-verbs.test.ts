@@ -407,6 +407,21 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.getByRole('heading', { name: 'Zanzibar basic' }).waitFor();
   });
 
+  test('a search that goes on while a dialog opens leaves it open', async () => {
+    const page = await openConsole('#/fleets');
+    const search = page.getByRole('searchbox');
+    await search.fill('x');
+    await page.getByRole('heading', { name: 'Fleets', exact: true }).press('/');
+    await page.waitForURL(/#\/fleets\?name=x/);
+    expect(await page.getByRole('combobox', { name: 'Search' }).isVisible()).toBe(true);
+    await page.keyboard.press('Escape');
+    await search.fill('y');
+    await button(page, 'New fleet').first().click();
+    await dialog(page).getByLabel('Name', { exact: true }).fill('Kept');
+    await page.waitForURL(/#\/fleets\?name=y/);
+    expect(await dialog(page).getByLabel('Name', { exact: true }).inputValue()).toBe('Kept');
+  });
+
   test('Enter opens what was typed last, however slow the answer is', async () => {
     for (const name of ['Quito', 'Riga']) await createFleet(demo, { name });
     const page = await openConsole('#/search?text=Quito');
@@ -462,7 +477,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
       await answer(page, 'Create contract');
     };
     await make();
-    await row(page, 'Basic').getByText('Scheduled').waitFor();
+    await row(page, 'Basic').getByText('Scheduled').first().waitFor();
     await make();
     await dialog(page).getByText('already has a contract for this pack').waitFor();
     await answer(page, 'Cancel');
@@ -544,8 +559,8 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
       .getByLabel('File')
       .setInputFiles({ name: 'cars.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
     await answer(page, 'Send');
-    await page.getByText('Nothing was stored.').waitFor();
     const upload = page.getByRole('region', { name: 'Upload of cars.csv' });
+    await upload.getByText('Nothing was stored.').waitFor();
     expect(await upload.locator('dt').allInnerTexts()).toContain('Would be added');
     expect(await upload.locator('dd').allInnerTexts()).toEqual(['2', '1', '0', '1']);
     expect((await demo.get(`/fleets/${fleet.id}`)).body.vehicleCount).toBe(0);

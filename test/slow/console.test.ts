@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { describe, expect, inject, test } from 'vitest';
 import { axeFindings, browserPages, inBrowser } from '../support/browser.ts';
-import { addVehicles, createFleet, newVin, newVins } from '../support/factories.ts';
+import { addVehicles, createFleet, newVin, newVins, uploadForm } from '../support/factories.ts';
 import { startGateway, testIssuer } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import { status, WebhookReceiver } from '../support/webhook-receiver.ts';
@@ -253,8 +253,17 @@ describe.skipIf(!inBrowser)('the console', async () => {
 
     await page.getByRole('link', { name: 'Uploads' }).click();
     await page.getByText('4 rows · 2 added · 1 already there · 1 refused').waitFor();
+    const item = page.locator('.list > li').filter({ hasText: 'cars.csv' });
+    const [again] = await Promise.all([
+      page.waitForEvent('download'),
+      item.getByRole('button', { name: 'Download refused rows' }).click(),
+    ]);
+    expect(again.suggestedFilename()).toBe('cars.rejected.csv');
     await page.getByRole('navigation', { name: 'Fleet' }).getByRole('link', { name: 'Activity' }).click();
-    await page.getByText('File imported: 2 added, 1 already there, 1 refused').waitFor();
+    const line = page
+      .locator('.timeline > li')
+      .filter({ hasText: 'File imported: 2 added, 1 already there, 1 refused' });
+    await line.getByText('cars.csv').waitFor();
   });
 
   test('uploads say why they failed, and which only checked the file', async () => {
@@ -481,6 +490,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     const fleet = await createFleet(client, { name: 'A fleet of a very long name, such as people choose'.repeat(3) });
     const [vehicle] = await addVehicles(client, [newVin(7), newVin(8), newVin(0, 'ZFF')], fleet);
     const { id: webhook } = (await client.post('/webhooks', { url: receiver.url('/axe') })).body;
+    await client.post('/vehicles/file', uploadForm(fleet.id, `${newVin()}\nWBA1\n`, `${'x'.repeat(251)}.csv`));
     const places = [
       '#/',
       '#/fleets',

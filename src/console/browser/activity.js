@@ -16,7 +16,7 @@ export const eventData = `
   ... on FleetCreatedData { name }
   ... on FleetDeletedData { name }
   ... on EligibilityChangedData { toStatus reason { message } }
-  ... on ImportCompletedData { created existing rejected }
+  ... on ImportCompletedData { fileName created existing rejected }
   ... on VehicleMovedData { toFleetId }
   ... on ContractData { name pack reason { message } }`;
 

@@ -66,8 +66,9 @@ export const unless =
 
 /** Turns an error that refuses every item of a call into its report, as the mutation of this name answers. */
 export const reported = (name) => (error) => {
-  if (!error.details?.rejected) throw error;
-  return { [name]: error.details };
+  const { rejectedContracts, rejected = rejectedContracts } = error.details ?? {};
+  if (!rejected) throw error;
+  return { [name]: { ...error.details, rejected } };
 };
 
 /** Splits a list into parts of the largest size that the gateway accepts. */

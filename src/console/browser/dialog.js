@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { changesOf } from './field.js';
 import { Form } from './form.js';
 import { html, t } from './html.js';
-import { route } from './router.js';
+import { page } from './router.js';
 import { company } from './session.js';
 import { toast } from './toast.js';
 import { explain } from './words.js';
@@ -36,7 +36,7 @@ const close = (/** @type {any[]} */ ..._) => {
 };
 
 // Another page or company closes the dialog.
-effect(() => close(route.value, company.value));
+effect(() => close(page.value, company.value));
 
 /** Runs an action without a form, or one that reads data before its form; shows errors in a toast. */
 export const attempt =

@@ -6,7 +6,7 @@ import { Dialog } from './dialog.js';
 import { newFleet } from './fleet-verbs.js';
 import { counted, html, t } from './html.js';
 import { leave } from './issuer.js';
-import { go, hrefOf, route } from './router.js';
+import { go, hrefOf, page, route } from './router.js';
 import { recents } from './session.js';
 import { newWebhook } from './webhook-verbs.js';
 import { explain } from './words.js';
@@ -44,17 +44,12 @@ const own = [
 
 /** The initial text of the search field; null while the field is closed. */
 const sought = signal(/** @type {string | null} */ (null));
-export const openFinder = () => {
-  sought.value = '';
-};
-const close = () => {
-  sought.value = null;
-};
+export const openFinder = () => (sought.value = '');
+const close = () => (sought.value = null);
 
 // The address of a search opens the field; any other page closes it.
 effect(() => {
-  const { parts, query } = route.value;
-  sought.value = parts[0] === 'search' ? (query.text ?? '') : null;
+  sought.value = page.value === 'search' ? (route.value.query.text ?? '') : null;
 });
 
 addEventListener('keydown', (event) => {

@@ -18,7 +18,13 @@ const fieldsOf = (fleet = {}) =>
   [
     { name: 'name', label: t('Name') },
     { name: 'companyAddress', label: t('Company address'), autocomplete: 'street-address' },
-    { name: 'email', label: t('E-mail of who answers for it'), inputmode: 'email', autocomplete: 'email' },
+    {
+      name: 'email',
+      label: t('E-mail of who answers for it'),
+      inputmode: 'email',
+      autocomplete: 'email',
+      maxlength: 254,
+    },
     { name: 'vat', label: t('VAT number') },
   ].map((field) => ({ required: true, maxlength: 255, ...field, value: fleet[field.name] }));
 

@@ -12,7 +12,7 @@ const importsQuery = `query Imports($id: ID!, $last: Int, $before: String) {
   fleet(id: $id) {
     imports(last: $last, before: $before) {
       pageInfo { hasPreviousPage startCursor }
-      nodes { id state received created existing rejected: rejectedCount dryRun failure startedAt }
+      nodes { id fileName state received created existing rejected: rejectedCount dryRun failure startedAt }
     }
   }
 }`;
@@ -36,7 +36,7 @@ export function Imports({ fleetId }) {
     <${Earlier} info=${pageInfo} parts=${parts} query=${query} />`;
 }
 
-function Import({ id, state, received, created, existing, rejected, dryRun, failure, startedAt }) {
+function Import({ id, fileName, state, received, created, existing, rejected, dryRun, failure, startedAt }) {
   const [open, setOpen] = useState(false);
   const parts = [
     counted(received, 'row'),
@@ -47,12 +47,13 @@ function Import({ id, state, received, created, existing, rejected, dryRun, fail
   return html`<li>
     <div class="row apart">
       <div>
+        ${fileName && html`<p class="address">${fileName}</p>`}
         <p><span class=${`badge ${state.toLowerCase()}`}>${states[state]}</span> <span class="dim"><${Time} at=${startedAt} /></span></p>
         <p>${parts.filter(Boolean).join(' · ')}</p>
         ${failure && html`<p class="why">${failure}</p>`}
         ${dryRun && html`<p class="dim">It was only checked. Nothing was stored.</p>`}
       </div>
-      ${rejected > 0 && html`<${SaveRefused} importId=${id} name=${`${id}.rejected.csv`} />`}
+      ${rejected > 0 && html`<${SaveRefused} importId=${id} name=${fileName ?? id} />`}
     </div>
     ${
       rejected > 0 &&

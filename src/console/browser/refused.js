@@ -26,9 +26,9 @@ export const RefusedTable = ({ rows }) => html`<div class="scroll" tabindex="0" 
   <${Table} label="Refused" columns=${rows[0].row ? columns : columns.slice(1)} rows=${rows.map((one) => ({ id: one.row, ...one }))} />
 </div>`;
 
-/** Saves the refused rows of an import as a file to correct and upload again. */
+/** Saves the refused rows of an import as a file to correct and upload again; `name` is that of the first file. */
 export const SaveRefused = ({ importId, name }) =>
-  html`<button type="button" onClick=${attempt(() => saveAnswer(`/imports/${importId}/rejected.csv`, name))}>Download refused rows</button>`;
+  html`<button type="button" onClick=${attempt(() => saveAnswer(`/imports/${importId}/rejected.csv`, name.replace(/(\.\w+)?$/, '.rejected.csv')))}>Download refused rows</button>`;
 
 export function RefusedRows({ importId, total }) {
   const [first, setFirst] = useState(PAGE);

@@ -1,11 +1,11 @@
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 
 /** The present address: the parts of its path, and its query. */
 export const route = signal(read());
+/** The page at the present address, whatever its query. */
+export const page = computed(() => route.value.parts.join('/'));
 
-addEventListener('hashchange', () => {
-  route.value = read();
-});
+addEventListener('hashchange', () => (route.value = read()));
 
 function read() {
   const [path = '', query] = location.hash.replace(/^#\/?/, '').split('?');

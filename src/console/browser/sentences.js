@@ -23,6 +23,7 @@ const sentences = {
       data.created === undefined
         ? t('File imported: {things} added', vehicles({ vehicleCount }))
         : t('File imported: {created} added, {existing} already there, {rejected} refused', data),
+    detail: data.fileName,
   }),
   CONTRACT_CREATED: (one) => ({ text: t('{things} created', contracts(one)), detail: contractOf(one) }),
   CONTRACT_DELETED: (one) => ({ text: t('{things} deleted', contracts(one)), detail: contractOf(one) }),

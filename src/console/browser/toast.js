@@ -13,9 +13,7 @@ export function toast(text, undo = undefined) {
   timer = setTimeout(hide, undo ? TO_UNDO_MS : SHOWN_MS);
 }
 
-const hide = () => {
-  said.value = {};
-};
+const hide = () => (said.value = {});
 
 export function Toast() {
   const { text, undo } = said.value;

@@ -83,7 +83,7 @@ function Report({ id, name, summary, rejected, sheet, options }) {
           <${RefusedTable} rows=${rejected} />
           ${refused > rejected.length && html`<p class="dim">… and ${count(refused - rejected.length)} more in the file.</p>`}
         </details>
-        <${SaveRefused} importId=${id} name=${`${name.replace(/\.\w+$/, '')}.rejected.csv`} />`
+        <${SaveRefused} importId=${id} name=${name} />`
     }`;
 }
 
