@@ -36,7 +36,7 @@ export interface Services extends ReturnType<typeof openPlaces> {
 }
 
 /** The scopes that an answer needed, noted while it is made: a repeated answer needs the same scopes. */
-export class DisclosureRecord {
+class DisclosureRecord {
   readonly scopes = new Set<string>();
   secret: { webhookId: string; text: string } | null = null;
 }

@@ -13,7 +13,7 @@ import { runInTransaction } from './sql/send.ts';
 import { db, prepare } from './sql/sql.ts';
 import type { Tables } from './sql/tables.ts';
 
-export interface StoredAnswer {
+interface StoredAnswer {
   status: number;
   headers: Record<string, string>;
   body: string;
@@ -22,7 +22,7 @@ export interface StoredAnswer {
 type Work = () => Promise<StoredAnswer>;
 
 /** The outcome of a request; `repeated`: of an earlier request with the same key. */
-export type IdempotentOutcome = { outcome: StoredAnswer | DomainError; repeated: boolean };
+type IdempotentOutcome = { outcome: StoredAnswer | DomainError; repeated: boolean };
 
 export const IDEMPOTENCY_HOURS = 24;
 

@@ -7,7 +7,7 @@ import type { Tables } from './sql/tables.ts';
 // A company has an entry no later than the `due_at` of any row of a kind: background work looks at such companies only.
 // A transaction that makes a row due adds an entry. Entries are never changed, so writers do not wait for each other.
 
-export type ScheduleKind = Selectable<Tables['schedule']>['kind'];
+type ScheduleKind = Selectable<Tables['schedule']>['kind'];
 
 type DueRow = { company: string; due_at: string | null };
 type DueRows = { as<A extends string>(alias: A): AliasedExpression<DueRow, A> };

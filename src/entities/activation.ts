@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { json, time } from './columns.ts';
 import type { StoredReason } from './fleet.ts';
 
-export const programStates = ['PENDING', 'ACTIVE', 'REJECTED', 'FAILED', 'ENDING'] as const;
+const programStates = ['PENDING', 'ACTIVE', 'REJECTED', 'FAILED', 'ENDING'] as const;
 
 /**
  * A manufacturer's program for a vehicle: what the contracts want of it, and how it stands at the provider. It outlives

@@ -34,7 +34,7 @@ export const Worker = defineEntity({
   },
 });
 
-export const scheduledKinds = ['vehicle', 'contract', 'delivery', 'activation'] as const;
+const scheduledKinds = ['vehicle', 'contract', 'delivery', 'activation'] as const;
 
 /** A company has rows to work on: its earliest entry is no later than its first due row (core/schedule.ts). */
 export const Schedule = defineEntity({

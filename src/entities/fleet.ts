@@ -111,7 +111,7 @@ export const VehicleTally = defineEntity({
   },
 });
 
-export const contractActivations = [
+const contractActivations = [
   ...(['OFF', 'PENDING', 'ACTIVE', 'REJECTED', 'FAILED', 'ENDING', 'ENDED', 'UNSUPPORTED'] as const),
 ] as const;
 

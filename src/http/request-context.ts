@@ -131,7 +131,7 @@ const MOST_COUNTED = 100_000;
 type ShareUse = (minute: number, counted: ReadonlyMap<string, number>) => Promise<ReadonlyMap<string, number>>;
 
 /** Points that each payer may use per minute of the clock. Processes exchange their counts in the background. */
-export class RateLimit {
+class RateLimit {
   readonly perMinute: number;
   readonly #share: ShareUse | null;
   readonly #timer: NodeJS.Timeout | undefined;

@@ -130,7 +130,7 @@ const LOOK_MS = 25;
 const REMEMBERED_MS = 250;
 const LONGEST_PAUSE_MS = 50;
 
-export type Steps = <T>(step: () => Promise<T>) => Promise<T>;
+type Steps = <T>(step: () => Promise<T>) => Promise<T>;
 
 /** While there are requests, a step waits as long as the last one took, or longer if the process is busy. */
 export class Backoff {

@@ -9,7 +9,7 @@ export const reasonCodes = [
   ...(['PROVIDER_CREDENTIALS', 'PROVIDER_UNEXPECTED', 'PROVIDER_ENROLMENT_PENDING'] as const),
   ...(['PACK_NOT_OFFERED', 'ACTIVATION_REJECTED', 'LICENCE_EXPIRED'] as const),
 ] as const;
-export type ReasonCode = (typeof reasonCodes)[number];
+type ReasonCode = (typeof reasonCodes)[number];
 
 const ofCustomers: ReasonCode[] = [
   ...(['CONNECTIVITY_DEACTIVATED', 'PRIMARY_USER_MISSING', 'VIN_REFUSED', 'MANUFACTURER_UNKNOWN'] as const),

@@ -16,7 +16,7 @@ import { mayBeTableFile, notTableMessage } from '../core/imports/csv/head.ts';
 import { spoolUpload } from '../core/imports/run.ts';
 import { piecesOf, tornForm } from '../http/multipart.ts';
 
-export interface Upload {
+interface Upload {
   fleetId: string;
   /** The file's bytes as they arrive. Throws ValidationFailed, at its end too: for what is wrong with the rest of the form. */
   file: AsyncIterable<Buffer>;

@@ -214,3 +214,26 @@ test('no file is longer than 250 lines', () => {
 test('every file is in a known room', () => {
   expect(files.filter((file) => !(roomOf(file) in allowed))).toEqual([]);
 });
+
+test('every export is used by another file', () => {
+  const others = globSync(['src/**/*.{ts,js}', 'test/**/*.ts', 'bench/*.ts', 'mikro-orm.config.ts'], {
+    cwd: join(src, '..'),
+    exclude: (path) => path.includes('node_modules'),
+  }).map((path) => readFileSync(join(src, '..', path), 'utf8'));
+  const imported = new Set(
+    others.flatMap((content) =>
+      [...content.matchAll(/^\s*(?:import|export)\s[^'";]*?\{([^}]*)\}|\{([^{}]*)\}\s*=\s*await import\(/gm)].flatMap(
+        ([, stated, dynamic]) =>
+          [...(stated ?? dynamic ?? '').matchAll(/(\w+)(?:(?: as |: )\w+)?/g)].map(([, name]) => name),
+      ),
+    ),
+  );
+  const own = [...contents].filter(([file]) => !/^migrations\/Migration/.test(file));
+  const exported = own.flatMap(([file, content]) =>
+    [
+      ...content.matchAll(/^export (?:async |abstract )*(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm),
+    ].map(([, name = '']) => ({ file, name })),
+  );
+  expect(exported.filter(({ name }) => !imported.has(name)).map(({ file, name }) => `${file} ${name}`)).toEqual([]);
+  expect(exported.length).toBeGreaterThan(500);
+});

@@ -30,7 +30,7 @@ const programs = prepare((p: { now: Date }) =>
     .orderBy('state'),
 );
 
-export type ActivationReport = Awaited<ReturnType<typeof reportActivations>>;
+type ActivationReport = Awaited<ReturnType<typeof reportActivations>>;
 
 /** What manufacturers would be asked about contracts in force, and what they have been asked; nothing is asked for it. */
 export async function reportActivations(send: SendStatement, { offers }: Pick<Manufacturers, 'offers'>, now: Date) {

@@ -29,7 +29,6 @@ export const activationSchema = z
     id: 'ContractActivation',
     description: 'A contract at the manufacturer: whether its programs are active there.',
   });
-export type Activation = z.output<typeof activationSchema>;
 
 /** A contract that has not begun, and one that ended without the manufacturer, go by the clock. */
 export const activationStateSql = `case when clock.now < c.starts_at then 'SCHEDULED'

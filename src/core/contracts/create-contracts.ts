@@ -74,7 +74,7 @@ export const createdContractsSchema = z
   });
 
 type Rejected = z.output<typeof rejectedContractSchema>;
-export type CreatedContracts = { contracts: Contract[]; rejected: Rejected[] };
+type CreatedContracts = { contracts: Contract[]; rejected: Rejected[] };
 
 /** Locks vehicles in the order of VINs: each gets one contract at a time, so overlaps are seen before the insertion. */
 const lockVehicles = prepare(

@@ -5,7 +5,7 @@ import { dueCompaniesQuery } from '../schedule.ts';
 import { asTimestamptz, db, prepare } from '../sql/sql.ts';
 
 /** Rows of one kind that are due and have not been taken up; `oldestSeconds` is how long the first has been waiting. */
-export type BacklogEntry = { kind: string; rows: number; oldestSeconds: number };
+type BacklogEntry = { kind: string; rows: number; oldestSeconds: number };
 
 export const MOST_BACKLOG_ROWS = 100_000;
 

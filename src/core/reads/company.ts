@@ -48,7 +48,7 @@ export const companySchema = z
       ),
   })
   .meta({ id: 'Company', description: 'The company of the bearer token, with totals.' });
-export type Company = z.output<typeof companySchema>;
+type Company = z.output<typeof companySchema>;
 
 const TALLIES = `vehicle_tally t where t.company = $company and ${fleetExistsSql('t')}`;
 const FLEETS = 'fleet f where f.company = $company and f.deletion is null';
@@ -129,7 +129,7 @@ export const activityCountSchema = z
     vehicleCount: field(z.int(), 'How many vehicles these name, each event for itself.', 2970),
   })
   .meta({ id: 'ActivityCount', description: 'How many events of one type an hour or a day had.' });
-export type ActivityCount = z.output<typeof activityCountSchema>;
+type ActivityCount = z.output<typeof activityCountSchema>;
 
 /** The number of events of each type by hour or day, at most 1,000 of these; throws ValidationFailed. */
 export async function getCompanyActivity(ctx: Context, input: unknown): Promise<ActivityCount[]> {

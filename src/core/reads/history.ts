@@ -40,7 +40,6 @@ export const historyItemSchema = z
     id: 'HistoryItem',
     description: 'What somebody did, or what happened as one: a file, a list, a move, an hour of answers.',
   });
-export type HistoryItem = z.output<typeof historyItemSchema>;
 
 export const historyFilterSchema = eventFilterSchema.pick({ fleetId: true, types: true });
 

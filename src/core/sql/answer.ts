@@ -41,7 +41,7 @@ interface Statement {
 export type PlanAnswer = { texts: readonly (string | null)[]; reads: ArgumentList };
 
 /** Objects that were read before, as columns of their ids; the statement gives a row for each. */
-export interface ParentRows extends Pick<Resource, 'lookups'> {
+interface ParentRows extends Pick<Resource, 'lookups'> {
   alias: string;
   columns: Readonly<Record<string, readonly unknown[]>>;
   /** A single object that followers may share. */

@@ -8,7 +8,7 @@ import { type JsonColumn, type JsonMembers, jsonObjectSql, type ValueSql, writeJ
 import { readRows } from './send.ts';
 import { getOrCreate, numberParameters } from './sql.ts';
 
-export interface PageRequest {
+interface PageRequest {
   company: string;
   page: PageArguments;
   filter?: object | null;
@@ -146,7 +146,7 @@ export function jsonRowWriter(table: JsonMembers, schema: z.ZodObject, behind?: 
   return pieceRowWriter(pieces, before + (behind ?? ''), behind === undefined);
 }
 
-export type RowTextPiece = readonly [before: string, value: JsonColumn];
+type RowTextPiece = readonly [before: string, value: JsonColumn];
 
 export function pieceRowWriter(pieces: readonly RowTextPiece[], end: string, isArray = false): RowWriter {
   // Several values can be made of one column.

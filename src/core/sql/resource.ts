@@ -8,7 +8,7 @@ import type { JsonMembers, ValueSql } from './selection.ts';
 import { isId } from './sql.ts';
 
 /** A condition with `?` for its value, and a function that makes the value; null fits no row. */
-export type SqlCondition = readonly [sql: string, readAs?: (given: never) => unknown];
+type SqlCondition = readonly [sql: string, readAs?: (given: never) => unknown];
 export type FilterConditions = Readonly<Record<string, SqlCondition>>;
 
 /** A table's rows as interfaces show them. Its SQL may use `$company` and `$now`; aliases of joins are unique. */
@@ -63,7 +63,7 @@ export interface ValueField {
   isText?: true;
 }
 /** An object made of the same row; null where `unless` holds. */
-export interface ObjectField {
+interface ObjectField {
   kind: 'object';
   unless?: string;
   members: JsonMembers;

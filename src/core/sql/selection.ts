@@ -16,7 +16,7 @@ export interface ValueSql {
 export type JsonColumn = { readonly sql: string; write?(value: string | null): string };
 
 /** For each member of T an expression, or another table for an object. */
-export type JsonMembersOf<T> = { readonly [Name in keyof T]-?: MemberSql<NonNullable<T[Name]>> };
+type JsonMembersOf<T> = { readonly [Name in keyof T]-?: MemberSql<NonNullable<T[Name]>> };
 type MemberSql<V> = V extends readonly unknown[] ? ValueSql : V extends object ? ValueSql | JsonMembersOf<V> : ValueSql;
 
 export interface JsonMembers {

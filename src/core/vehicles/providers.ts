@@ -164,4 +164,4 @@ export const providerSchema = z
     id: 'Provider',
     description: 'Who answers about eligibility, and whether it does: of the whole service, whoever asks.',
   });
-export type ProviderStatus = z.output<typeof providerSchema>;
+type ProviderStatus = z.output<typeof providerSchema>;

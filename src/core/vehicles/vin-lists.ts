@@ -52,7 +52,6 @@ export const addSummarySchema = z
     description:
       'What became of the values, in numbers; the three add up to `received`, unless all was refused for some.',
   });
-export type AddSummary = z.output<typeof addSummarySchema>;
 
 export const rejectionCodes = [...vinErrorCodes, 'VIN_IN_ANOTHER_FLEET'] as const;
 /** The codes as an enumeration. Another version of the gateway may have stored one that this version does not know. */
@@ -120,7 +119,7 @@ export const moveVehiclesInput = namedOf('The fleet that they are to belong to.'
   'The vehicles of the company to move: those that `ids` or `vins` name. One of the two suffices.',
 );
 
-export const movedVehicleSchema = vehicleSchema
+const movedVehicleSchema = vehicleSchema
   .pick({ id: true, vin: true })
   .extend({
     from: uuidField(

@@ -59,7 +59,7 @@ export const deliverySchema = z
     id: 'Delivery',
     description: 'One event on its way to one webhook. What was sent and answered is of the last attempt.',
   });
-export type Delivery = z.output<typeof deliverySchema>;
+type Delivery = z.output<typeof deliverySchema>;
 
 /** A page of a webhook's deliveries, oldest first: of the events that the caller may read. Throws WebhookNotFound. */
 export async function listDeliveries(ctx: Context, input: DeliveriesInput) {

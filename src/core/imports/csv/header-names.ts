@@ -123,7 +123,7 @@ const hasVinWord = (name: string): boolean =>
     .some((word) => /^vins?$/i.test(word));
 
 /** The rank of a name, or its parts (`VIN / Chassis`), for a column of VINs: the less the better, infinite for none. */
-export function vinNamePreference(name: string): number {
+function vinNamePreference(name: string): number {
   if (name.length > LONGEST_NAME) return Number.POSITIVE_INFINITY;
   const whole = preferences.get(bareName(name));
   if (whole !== undefined) return whole;

@@ -32,7 +32,7 @@ export interface CsvStart {
  * Whether a table has VINs below a name for them or below none (0), below an unknown name (1), or merely cells that look like
  * wrong ones (2), or a single column with digits (3).
  */
-export type VinDoubtLevel = 0 | 1 | 2 | 3;
+type VinDoubtLevel = 0 | 1 | 2 | 3;
 
 /** Rows in which a column of VINs is looked for below unknown names, if as many hold anything. */
 const SAMPLE = 50;
