@@ -36,10 +36,11 @@ export interface Step {
 /** Facts that are known only after the answer; `labels` are attributes, too, with `error.type` if it failed. */
 type Answered = Record<'attributes' | 'labels', Attributes> & { name: string };
 
-interface Gauge {
+interface WatchedMetric {
   name: string;
   help: string;
-  values: readonly { value: number; labels: Attributes }[];
+  isCounter: boolean;
+  values(): Promise<readonly { value: number; labels: Attributes }[]>;
 }
 
 const NAME = 'fleet-gateway';
@@ -119,19 +120,21 @@ function telemetryOf(mask: (text: string) => string, shutdown: () => Promise<voi
     tracer.startActiveSpan('request', { kind: SpanKind.SERVER }, caller, answer);
   }
 
-  /** Gauges of these names, read whenever they are sent. */
-  function watch(gauges: readonly Pick<Gauge, 'name' | 'help'>[], read: () => Promise<readonly Gauge[]>): void {
-    const instruments = new Map(
-      gauges.map(({ name, help }) => [name, meter.createObservableGauge(name, { description: help })]),
-    );
+  /** Counters and gauges that others keep, read whenever they are sent. */
+  function watch(watched: readonly WatchedMetric[], refresh: () => Promise<void>): void {
+    const all = watched.map(({ name, help: description, isCounter, values }) => ({
+      values,
+      instrument: isCounter
+        ? meter.createObservableCounter(name, { description })
+        : meter.createObservableGauge(name, { description }),
+    }));
     meter.addBatchObservableCallback(
       async (observer) => {
-        for (const { name, values } of await read()) {
-          const instrument = instruments.get(name);
-          for (const { value, labels } of values) if (instrument) observer.observe(instrument, value, labels);
-        }
+        await refresh();
+        for (const { instrument, values } of all)
+          for (const { value, labels } of await values()) observer.observe(instrument, value, labels);
       },
-      [...instruments.values()],
+      all.map(({ instrument }) => instrument),
     );
   }
 

@@ -139,6 +139,7 @@ describe('OpenTelemetry', () => {
     expect(attributesOf('fleet_gateway.provider', 'fleet_gateway.provider.call.duration')).toContain('sandbox');
     expect(attributesOf('fleet_gateway.job', 'fleet_gateway.job.duration')).toContain('vehicle');
     expect(attributesOf('kind', 'fleet_gateway.due_rows')).toContain('vehicle');
+    expect(attributesOf('outcome', 'fleet_gateway.verifications')).toContain('ELIGIBLE');
     expect(collector.resources[0]).toMatchObject({ 'service.name': 'fleet-gateway' });
 
     expect(collector.spans).toContainEqual(

@@ -64,10 +64,10 @@ export class Collector {
         this.spans.push({ links: [], ...span, attributes: plain(span.attributes) });
       }
     }
-    for (const { name, histogram, gauge } of resourceMetrics
+    for (const { name, histogram, gauge, sum } of resourceMetrics
       .flatMap(({ scopeMetrics }: Json) => scopeMetrics)
       .flatMap(({ metrics }: Json) => metrics)) {
-      for (const point of (histogram ?? gauge)?.dataPoints ?? []) {
+      for (const point of (histogram ?? gauge ?? sum)?.dataPoints ?? []) {
         const value = Number(point.count ?? point.asDouble ?? point.asInt);
         this.points.push({ metric: name, attributes: plain(point.attributes), value });
       }

@@ -35,6 +35,7 @@ export function openMetrics(services: HttpServices) {
   const anonymous = counter('anonymous_operations_total', unnamed, ['operation']);
   countOutcomes(services, counter);
   const readGauges = openGauges(services, registry);
+  sendToCollector(registry, readGauges);
   const operations = new Set<string>();
   const bounded = (operation: string): string => {
     if (operations.size < MOST_OPERATIONS) operations.add(operation);
@@ -56,6 +57,18 @@ export function openMetrics(services: HttpServices) {
     res.set('Content-Type', registry.contentType).end(await registry.metrics());
   };
   return { observe, expose };
+}
+
+/** OpenTelemetry has the counters and gauges of `/metrics`; its durations have the buckets of its own conventions. */
+function sendToCollector(registry: Registry, refresh: () => Promise<void>): void {
+  const own = registry.getMetricsAsArray().filter((one) => one instanceof Counter || one instanceof Gauge);
+  const sent = own.flatMap((metric) => {
+    const [, name] = /^fleet_gateway_(.+?)(?:_total)?$/.exec(metric.name) ?? [];
+    if (!name) return [];
+    const values = async () => (await metric.get()).values;
+    return { name: `fleet_gateway.${name}`, help: metric.help, isCounter: metric instanceof Counter, values };
+  });
+  telemetry?.watch(sent, refresh);
 }
 
 type CounterFactory = (name: string, help: string, labelNames: string[]) => Counter;
@@ -132,24 +145,18 @@ type Gauges = Record<keyof typeof described, Gauge<string>>;
 
 /** Gauges of the database, waiting work and providers, read on demand; the result reads them. */
 function openGauges(services: HttpServices, registry: Registry): () => Promise<void> {
-  const all = Object.entries(described).map(([name, [help, ...labelNames]]) => ({
-    name,
-    help,
-    gauge: new Gauge({ name: `fleet_gateway_${name}`, help, labelNames, registers: [registry] }),
-  }));
-  const gauges = Object.fromEntries(all.map(({ name, gauge }) => [name, gauge])) as Gauges;
+  const gauges = Object.fromEntries(
+    Object.entries(described).map(([name, [help, ...labelNames]]) => [
+      name,
+      new Gauge({ name: `fleet_gateway_${name}`, help, labelNames, registers: [registry] }),
+    ]),
+  ) as Gauges;
   gauges.info.set({ version: packageJson.version, database: services.database.kind }, 1);
   const readDatabase = lookedAt(() => showDatabase(services, gauges), FRESH_MS);
-  const read = () => {
+  return () => {
     showMemory(services, gauges);
     return readDatabase();
   };
-  const watched = all.map((one) => ({ ...one, name: `fleet_gateway.${one.name}` }));
-  telemetry?.watch(watched, async () => {
-    await read();
-    return Promise.all(watched.map(async ({ gauge, ...one }) => ({ ...one, values: (await gauge.get()).values })));
-  });
-  return read;
 }
 
 async function showDatabase(services: HttpServices, gauges: Gauges): Promise<void> {
