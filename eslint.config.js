@@ -44,6 +44,7 @@ export default [
               'FleetChange',
               'PageInfo',
               'Provider',
+              'ProviderContracts',
               'RejectedContract',
               'RejectedRow',
               'RejectedVin',

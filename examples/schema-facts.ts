@@ -48,6 +48,7 @@ export const embedded = [
   'PageInfo',
   'Provider',
   'ProviderBrand',
+  'ProviderContracts',
   'RedeliverPayload',
   'RefreshActivationPayload',
   'RejectedContract',

@@ -61,3 +61,12 @@ test('a provider is asked about its brands before providers of lower preference'
     expect(await found()).toMatchObject({ status: 'ELIGIBLE' });
   }
 });
+
+test('contracts that wait are null for a provider that carries out none', async () => {
+  const { body } = await demo.get('/providers');
+  const none = { toActivate: 0, activatingSince: null, toRevoke: 0, revokingSince: null };
+  expect(Object.fromEntries(body.map(({ name, contracts }: Json) => [name, contracts]))).toEqual({
+    'high-mobility': none,
+    importer: null,
+  });
+});

@@ -14,7 +14,8 @@ const working = await startGateway({ workers: true, settings: askingAt(upstream)
 const serving = await startGateway({ on: working, settings: askingAt(upstream) });
 const acme = await working.as('acme');
 
-const document = '{ providers { name state since askedLastMinute oldestWaiting brands { id state since } } }';
+const document =
+  '{ providers { name state since askedLastMinute oldestWaiting contracts { toActivate activatingSince toRevoke revokingSince } brands { id state since } } }';
 const ofRest = async (client: Client): Promise<Json> => (await client.get('/providers')).body;
 const ofGraphql = async (client: Client): Promise<Json> => {
   const { body } = await client.post('/graphql', { query: document });

@@ -16,6 +16,11 @@ export const Activation = defineEntity({
     { name: 'activation_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
     // Programs belong to the gateway's account at the provider, so another company may want the same one.
     { name: 'activation_by_vin', properties: ['vin'] },
+    {
+      name: 'activation_waiting',
+      properties: ['changedAt'],
+      where: `((state = ANY (ARRAY['PENDING'::text, 'ENDING'::text])) OR (NOT wanted))`,
+    },
   ],
   properties: {
     company: p.text().primary(),
@@ -33,6 +38,7 @@ export const Activation = defineEntity({
     renewed: p.boolean().default(false),
     state: p.enum(programStates).default('PENDING'),
     reason: json<StoredReason>().nullable(),
+    /** Of the state while it is wanted, or else since when it is not. */
     changedAt: time(),
     /** Answers that left the state as it was, and consecutive questions without an answer. */
     looks: p.integer().default(0),

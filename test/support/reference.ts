@@ -67,7 +67,8 @@ function providersOf(makers: readonly Row[], vehicles: readonly Row[]): Row[] {
         status === 'PENDING' && dueAt !== null && dueAt <= soon && brands.some(({ id }) => id === manufacturer),
     );
     const [oldestWaiting = null] = waiting.map(({ createdAt }) => createdAt).toSorted();
-    return [{ name, state: 'OK', since: null, askedLastMinute: 0, oldestWaiting, brands }];
+    const contracts = { toActivate: 0, activatingSince: null, toRevoke: 0, revokingSince: null };
+    return [{ name, state: 'OK', since: null, askedLastMinute: 0, oldestWaiting, contracts, brands }];
   });
 }
 

@@ -5,7 +5,7 @@ import { Table } from './table.js';
 
 const manufacturersQuery = `query Manufacturers {
   manufacturers { id name provider supported }
-  providers { name state since askedLastMinute oldestWaiting brands { id state since } }
+  providers { name state since askedLastMinute oldestWaiting contracts { toActivate activatingSince toRevoke revokingSince } brands { id state since } }
 }`;
 
 const States = { OK: t('Asked'), HELD_BACK: t('Held back'), NONE: t('Not asked') };
@@ -44,9 +44,9 @@ function rowsOf({ manufacturers, providers }) {
 
 const Providers = ({ providers }) => html`<ul class="list">
   ${providers.map(
-    ({ name, askedLastMinute, oldestWaiting }) => html`<li key=${name} class="row apart">
+    ({ name, askedLastMinute, oldestWaiting, contracts }) => html`<li key=${name} class="row apart">
       <b>${name}</b>
-      <span class="dim">asked ${askedLastMinute} times in the last minute${oldestWaiting && html` · a vehicle waits since <${Time} at=${oldestWaiting} />`}</span>
+      <span class="dim">asked ${askedLastMinute} times in the last minute${oldestWaiting && html` · a vehicle waits since <${Time} at=${oldestWaiting} />`}${contracts?.toActivate > 0 && html` · ${contracts.toActivate} to be activated, since <${Time} at=${contracts.activatingSince} />`}${contracts?.toRevoke > 0 && html` · ${contracts.toRevoke} to be revoked, since <${Time} at=${contracts.revokingSince} />`}</span>
     </li>`,
   )}
 </ul>`;

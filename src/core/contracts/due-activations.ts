@@ -37,6 +37,7 @@ const claim = prepare((p: { company: string; process: string; now: string; until
       claimed_by: p.process,
       touched: false,
       wanted: isWanted(p.company, p.now),
+      changed_at: sql<string>`case when a.wanted = ${isWanted(p.company, p.now)} then a.changed_at else ${asTimestamptz(p.now)} end`,
       // Noted before it is asked: a process may be killed in between.
       asked: sql<boolean>`a.asked or ${isWanted(p.company, p.now)}`,
     })

@@ -51,6 +51,7 @@ const askAgain = prepare((p: Refreshed) => {
           ...touched(now),
           renewed: sql<boolean>`activation.renewed or activation.state in ('REJECTED', 'FAILED')`,
           state: sql<'PENDING'>`case when activation.state in ('REJECTED', 'FAILED') then 'PENDING' else activation.state end`,
+          changed_at: sql<string>`case when activation.state in ('REJECTED', 'FAILED') then ${now} else activation.changed_at end`,
           looks: 0,
           faults: 0,
         })

@@ -98,7 +98,7 @@ const storeFacts = prepare((p: Facts) => {
             string | null
           >`case when fact.state is null then coalesce(fact.reason, a.reason) else fact.reason end`,
           raw_answer: sql<string | null>`coalesce(fact.raw, a.raw_answer)`,
-          changed_at: sql<string>`case when fact.state is null or fact.state = a.state then a.changed_at else ${now} end`,
+          changed_at: sql<string>`case when fact.state is null or fact.state = a.state or not a.wanted then a.changed_at else ${now} end`,
           looks: sql<number>`case when fact.state is null then a.looks when fact.state = a.state then a.looks + 1 else 0 end`,
           faults: sql<number>`case when fact.state is null then a.faults + fact.asked::int else 0 end`,
           renewed: sql<boolean>`a.renewed and fact.state is null`,

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import type { ProviderReport } from '../changes.ts';
 import { authorize, type Context, contextWithoutClient } from '../context.ts';
+import { MOST_WAITING_PROGRAMS, type WaitingPrograms, waitingPrograms } from '../contracts/activation-report.ts';
 import { field } from '../fields.ts';
 import { dueCompaniesQuery } from '../schedule.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
@@ -27,7 +28,10 @@ export async function listProviders(ctx: Context): Promise<ProviderStatus[]> {
       state: stateOf(since),
       since,
       askedLastMinute: own.reduce((sum, one) => sum + one.asked, 0),
-      oldestWaiting: earliest(brands.map((brand) => waiting.get(brand) ?? null)),
+      oldestWaiting: earliest(brands.map((brand) => waiting.vehicles.get(brand) ?? null)),
+      contracts: manufacturers.activatorOf(id)
+        ? contractsOf(waiting.programs.filter(({ provider }) => provider === id))
+        : null,
       brands: brands.map((brand) => {
         const held = own.flatMap((one) => one.brands.filter((other) => other.id === brand));
         const heldSince = since ?? earliest(held.map((one) => one.heldSince));
@@ -35,6 +39,17 @@ export async function listProviders(ctx: Context): Promise<ProviderStatus[]> {
       }),
     };
   });
+}
+
+function contractsOf(programs: readonly WaitingPrograms[]): z.output<typeof providerContractsSchema> {
+  const begin = programs.find(({ wanted }) => wanted);
+  const end = programs.find(({ wanted }) => !wanted);
+  return {
+    toActivate: begin?.programs ?? 0,
+    activatingSince: begin?.since ?? null,
+    toRevoke: end?.programs ?? 0,
+    revokingSince: end?.since ?? null,
+  };
 }
 
 const stateOf = (since: string | null) => (since === null ? 'OK' : 'HELD_BACK');
@@ -94,19 +109,22 @@ const oldestWaiting = prepare((p: { soon: Date }) =>
     ]),
 );
 
-/** The statement looks at all companies, so its answer is kept for a while. */
-const KEPT_SECONDS = 5;
-const kept = new WeakMap<object, { until: number; waiting: Promise<Map<string, string | null>> }>();
+type Waiting = { vehicles: ReadonlyMap<string, string | null>; programs: readonly WaitingPrograms[] };
 
-function waitingOf(ctx: Context): Promise<Map<string, string | null>> {
+/** The statements look at all companies, so their answers are kept for a while. */
+const KEPT_SECONDS = 5;
+const kept = new WeakMap<object, { until: number; waiting: Promise<Waiting> }>();
+
+function waitingOf(ctx: Context): Promise<Waiting> {
   const { database } = ctx.services;
   const now = ctx.now().getTime();
   const before = kept.get(database);
   if (before && now < before.until) return before.waiting;
   const soon = new Date(now + SOON_MINUTES * 60_000);
   // Others share the answer: it does not end with this client.
-  const waiting = oldestWaiting(readSender(contextWithoutClient(ctx)), { soon }).then(
-    (rows) => new Map(rows.map(({ brand, since }) => [brand, since])),
+  const send = readSender(contextWithoutClient(ctx));
+  const waiting = Promise.all([oldestWaiting(send, { soon }), waitingPrograms(send, {})]).then(
+    ([vehicles, programs]) => ({ vehicles: new Map(vehicles.map(({ brand, since }) => [brand, since])), programs }),
   );
   kept.set(database, { until: now + KEPT_SECONDS * 1000, waiting });
   waiting.catch(() => kept.delete(database));
@@ -143,6 +161,24 @@ export const providerBrandSchema = z
   })
   .meta({ id: 'ProviderBrand', description: 'A manufacturer as a provider answers for it.' });
 
+const sinceWhen = (what: string) => `Since when the first of them has waited to be ${what}; null where none waits.`;
+
+export const providerContractsSchema = z
+  .object({
+    toActivate: field(
+      z.int(),
+      `Programs of contracts that are wanted and not active yet; at most ${MOST_WAITING_PROGRAMS} are counted.`,
+      12,
+    ),
+    activatingSince: field(z.iso.datetime().nullable(), sinceWhen('activated'), '2027-01-01T00:00:00.000Z'),
+    toRevoke: field(z.int(), 'Programs that no contract wants any more, and whose end is not confirmed.', 0),
+    revokingSince: field(z.iso.datetime().nullable(), sinceWhen('revoked'), null),
+  })
+  .meta({
+    id: 'ProviderContracts',
+    description: 'The contracts that wait at a provider. It has a program for each vehicle, or several for a pack.',
+  });
+
 export const providerSchema = z
   .object({
     name: field(z.string(), 'A slug, as in `provider` of a manufacturer.', 'high-mobility'),
@@ -158,6 +194,9 @@ export const providerSchema = z
       'When the vehicle was added that waits longest for its first answer; null where none waits.',
       '2026-11-20T08:00:00.000Z',
     ),
+    contracts: providerContractsSchema
+      .nullable()
+      .describe('The contracts that wait for it; null where it carries out none.'),
     brands: z.array(providerBrandSchema).describe('The manufacturers that it answers for.'),
   })
   .meta({

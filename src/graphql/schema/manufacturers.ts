@@ -2,6 +2,7 @@ import {
   listProviders,
   manufacturerSchema,
   providerBrandSchema,
+  providerContractsSchema,
   providerSchema,
   providerStateSchema,
 } from '../../core/vehicles/providers.ts';
@@ -37,6 +38,7 @@ enumTypeOf('ProviderState', providerStateSchema, 'Whether a provider is asked.',
   HELD_BACK: 'It failed, or asked for a pause: it is asked less for now.',
 });
 objectTypeOf('ProviderBrand', providerBrandSchema);
+objectTypeOf('ProviderContracts', providerContractsSchema);
 
 const mostOf = { extensions: { size: MOST_MANUFACTURERS } satisfies CostExtension };
 

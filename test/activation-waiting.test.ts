@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { inForce, startActivations } from './support/activations.ts';
+import type { Client, Json } from './support/client.ts';
+import { addVehicles, createContract, newVins } from './support/factories.ts';
+
+const { gateway, work, passTime } = await startActivations();
+const acme = await gateway.as('acme');
+const globex = await gateway.as('globex');
+
+const query = '{ providers { name contracts { toActivate activatingSince toRevoke revokingSince } } }';
+/** In both interfaces, after their short cache. */
+async function waitingFor(client: Client): Promise<Json> {
+  passTime(0.2);
+  const [provider] = (await client.get('/providers')).body;
+  const { body } = await client.post('/graphql', { query });
+  expect(body.data.providers).toEqual([{ name: 'high-mobility', contracts: provider.contracts }]);
+  return provider.contracts;
+}
+const nothing = { toActivate: 0, activatingSince: null, toRevoke: 0, revokingSince: null };
+
+test('a provider says how many programs wait to begin and to end, and since when', async () => {
+  expect(await waitingFor(acme)).toEqual(nothing);
+  const vehicles = await addVehicles(acme, newVins(3));
+  const [first, second] = [
+    await createContract(acme, vehicles[0], inForce),
+    await createContract(acme, vehicles[1], inForce),
+  ];
+  await work();
+  const begun = await waitingFor(globex);
+  expect(begun).toEqual({ ...nothing, toActivate: 2, activatingSince: expect.any(String) });
+  expect(Date.parse(begun.activatingSince)).toBeGreaterThanOrEqual(Date.parse(first.createdAt));
+  passTime(5);
+  await createContract(acme, vehicles[2], inForce);
+  await work();
+  expect(await waitingFor(acme)).toEqual({ ...begun, toActivate: 3 });
+
+  passTime(30);
+  await work();
+  expect(await waitingFor(acme)).toEqual(nothing);
+
+  // Their end is confirmed a minute after it was asked for.
+  passTime(60);
+  await acme.delete(`/contracts/${first.id}`);
+  const deletedAt = gateway.services.clock();
+  await acme.delete(`/contracts/${second.id}`);
+  await work();
+  const ending = await waitingFor(acme);
+  expect(ending).toEqual({ ...nothing, toRevoke: 2, revokingSince: expect.any(String) });
+  // Since nobody wants them, and not since they are active.
+  expect(Date.parse(ending.revokingSince)).toBeGreaterThanOrEqual(deletedAt);
+  passTime(10);
+  await work();
+  expect(await waitingFor(acme)).toEqual(nothing);
+});
