@@ -1,6 +1,5 @@
 import type { MikroORM } from '@mikro-orm/postgresql';
 import type { EntityManager } from '@mikro-orm/sql';
-import type { Config } from '../config.ts';
 
 /** Receives messages for operators: of slow work, and of servers that are lost and come back. */
 export type TellOperator = (message: string) => void;
@@ -63,4 +62,10 @@ export interface Database {
   close(): Promise<void>;
 }
 
-export type DatabaseConfig = Pick<Config, 'DATABASE_URL' | 'DATABASE_DIRECT_URL' | 'DATABASE_READ_URLS' | 'DATA_DIR'>;
+/** The settings of these names. */
+export interface DatabaseConfig {
+  DATABASE_URL?: string | undefined;
+  DATABASE_DIRECT_URL?: string | undefined;
+  DATABASE_READ_URLS: readonly string[];
+  DATA_DIR: string;
+}

@@ -1,4 +1,3 @@
-import type { Config } from '../config.ts';
 import { highMobilityEligibilityBrands } from './brands.ts';
 import { HighMobility } from './high-mobility.ts';
 import { clearanceBrands } from './high-mobility-clearance.ts';
@@ -11,9 +10,22 @@ import type { Refusal } from './upstream.ts';
 /** The sandbox decides within seconds. */
 const SANDBOX_LOOKS = [1, 2, 5, 10];
 
+type OfProvider = 'URL' | 'CLIENT_ID' | 'CLIENT_SECRET';
+
+/** The settings of these names. */
+type ProviderSettings = Partial<
+  Readonly<Record<`${'HIGH_MOBILITY' | 'MERCEDES'}_${OfProvider}` | 'MERCEDES_TOKEN_URL', string | undefined>>
+> & {
+  HIGH_MOBILITY_BRANDS?: (typeof highMobilityEligibilityBrands)[number][] | undefined;
+  MERCEDES_PACKS?: Readonly<Record<string, string[]>> | undefined;
+  PROVIDER_CONCURRENCY: number;
+  PROVIDER_TIMEOUT_SECONDS: number;
+  SANDBOX?: boolean | undefined;
+};
+
 /** The providers that the settings name; without any, the sandbox, on a port of its own of this machine, unless it is off. */
 export async function openManufacturers(
-  config: Config,
+  config: ProviderSettings,
   clock = () => Date.now(),
   tell?: (refusal: Refusal) => void,
 ): Promise<Manufacturers> {

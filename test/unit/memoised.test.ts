@@ -15,7 +15,7 @@ const known: Record<string, string> = {
   'src/http/request-context.ts left': 'no promise',
   'src/database/pglite.ts this.#failure': 'no promise',
   'src/database/listening-connection.ts this.#sending': 'forgets itself at its end, and does not fail',
-  'src/graphql/execution/counted.ts this.#turn': 'forgets itself, and does not fail',
+  'src/graphql/schema/counted.ts this.#turn': 'forgets itself, and does not fail',
   'src/graphql/execution/reads.ts this.#query': 'of one request',
   'src/graphql/execution/reads.ts this.#company': 'of one request',
   'src/graphql/execution/variables.ts known': 'no promise',

@@ -15,7 +15,7 @@ const known: Record<string, string> = {
   'graphql/execution/document.ts documents': 'documents, by text',
   'graphql/execution/persisted-documents.ts kept': 'texts of documents, by company and hash',
   'graphql/execution/persisted-documents.ts trustedTexts': 'texts, by manifest',
-  'graphql/execution/counted.ts eventLoop': 'its turn, and who waits for the next',
+  'graphql/schema/counted.ts eventLoop': 'its turn, and who waits for the next',
   'graphql/schema/described.ts known': 'types, by schema; made when the schema is',
   'graphql/transport/graphiql.ts graphiqlAssets': 'files of GraphiQL',
   'telemetry/telemetry.ts telemetry': 'set once, at the start',

@@ -17,15 +17,8 @@ import {
 } from 'graphql';
 import { countInputItems } from '../../core/input.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../core/sql/page.ts';
+import type { CostExtension } from '../schema/extensions.ts';
 import type { SelectionContext } from './selected.ts';
-
-/** The cost of a field, in its `extensions`. */
-export type CostExtension = {
-  /** The most items of its list; `page`: of its connection's page; `input`: of lists in the root field's arguments. */
-  size?: number | ((given: Readonly<Record<string, unknown>>) => number) | 'page' | 'input';
-  /** The cost of one object; by default 1. */
-  weight?: number;
-};
 
 /** The page size around a selection, and its root field, whose arguments may be lists. */
 interface Surroundings {

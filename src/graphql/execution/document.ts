@@ -13,8 +13,8 @@ import {
 import { LRUCache } from 'lru-cache';
 import { charactersOf } from '../../core/sql/answer.ts';
 import { keepNewest } from '../../core/sql/sql.ts';
+import type { MaybePromise } from '../schema/context.ts';
 import { graphqlSchema } from '../schema/schema.ts';
-import type { MaybePromise } from './context.ts';
 import { operationCost } from './cost.ts';
 import { MOST_ANSWER_ERRORS, withErrorCode } from './errors.ts';
 import { findFragment, type ParsedDocument, parseGraphqlDocument } from './guards.ts';

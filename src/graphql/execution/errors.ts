@@ -2,7 +2,8 @@ import { type ExecutionResult, GraphQLError } from 'graphql';
 import { domainErrorOf } from '../../core/database-errors.ts';
 import { statusOf } from '../../core/errors.ts';
 import { headersOf } from '../../http/body.ts';
-import { type AnswerHead, type HttpServices, localsOf } from '../../http/request-context.ts';
+import { localsOf } from '../../http/request-context.ts';
+import type { ErrorContext } from '../schema/context.ts';
 
 /** Status and headers that Yoga takes from an error. With `spec` the status stays 200 for `application/json`. */
 interface Http {
@@ -17,12 +18,6 @@ export const rejectedDocumentError = (message: string): GraphQLError =>
 
 /** The most errors of an answer; the others are counted in `extensions.errorsOmitted`. */
 export const MOST_ANSWER_ERRORS = 10;
-
-export interface ErrorContext {
-  services: HttpServices;
-  /** Its `locals` have the request id, and get the code of the first error for the log. */
-  res: AnswerHead;
-}
 
 /** The result with public errors: known ones with their code, others masked and logged. */
 export function publicResult(result: ExecutionResult, shown: ErrorContext): ExecutionResult {

@@ -4,8 +4,9 @@ import { hasScope } from '../../core/context.ts';
 import { DomainError, ValidationFailed } from '../../core/errors.ts';
 import { runOncePerKey } from '../../core/idempotency.ts';
 import { REPLAYED } from '../../http/body.ts';
+import type { GraphqlContext, MaybePromise } from '../schema/context.ts';
+import { scopeOfField } from '../schema/extensions.ts';
 import { graphqlSchema } from '../schema/schema.ts';
-import { type GraphqlContext, type MaybePromise, scopeOfField } from './context.ts';
 import { responseName } from './guards.ts';
 
 /** Rolls back the transaction of a result with errors. The cause is the mutation's own error, if there is no other. */

@@ -1,19 +1,13 @@
 import { type ExecutionResult, execute, GraphQLError, OperationTypeNode, subscribe } from 'graphql';
 import { z } from 'zod';
-import { CostExceeded, MethodNotAllowed, Unauthenticated, ValidationFailed } from '../../core/errors.ts';
+import { CostExceeded, MethodNotAllowed, Unauthenticated, Unavailable, ValidationFailed } from '../../core/errors.ts';
 import { countInputItems, readInput } from '../../core/input.ts';
+import { MAX_PAGE_SIZE } from '../../core/sql/page.ts';
 import { runChangeInTurn } from '../../core/sql/send.ts';
-import { localsOf } from '../../http/request-context.ts';
+import { limitRate, localsOf } from '../../http/request-context.ts';
 import { traced } from '../../telemetry/telemetry.ts';
+import { AnswerBudget, type GraphqlContext, type MaybePromise, type OperationRequest } from '../schema/context.ts';
 import { graphqlSchema } from '../schema/schema.ts';
-import {
-  AnswerBudget,
-  chargeCost,
-  type GraphqlContext,
-  type MaybePromise,
-  type OperationRequest,
-  withTimeLimit,
-} from './context.ts';
 import { type PreparedOperation, prepareDocument } from './document.ts';
 import { errorResult, publicResult, rejectedDocumentError } from './errors.ts';
 import { executeOnce } from './idempotency.ts';
@@ -118,6 +112,33 @@ function guard(operation: PreparedOperation, given: GraphqlVariables, request: O
   }
   chargeCost(request, cost);
   return { variables, cost };
+}
+
+/** One point of the rate limit pays for the largest page of REST. */
+const OBJECTS_PER_POINT = MAX_PAGE_SIZE;
+
+/** Counts the points of an operation of this cost beyond that of its request; throws RateLimited. */
+function chargeCost({ services: { rateLimit }, payer, res }: OperationRequest, cost: number): void {
+  // An operation that costs more than a minute's points takes all of them.
+  const points = Math.min(Math.ceil(cost / OBJECTS_PER_POINT), rateLimit.perMinute) - 1;
+  if (points > 0) limitRate(rateLimit, payer, points, res);
+}
+
+/** Waits at most LIMIT_GRAPHQL_SECONDS for an operation that is no upload. Throws Unavailable, and CostExceeded for a large answer. */
+async function withTimeLimit<T>({ budget, services, res }: GraphqlContext, work: MaybePromise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const seconds = services.config.LIMIT_GRAPHQL_SECONDS;
+  const timer = setTimeout(() => {
+    if (localsOf(res).readsUpload) return;
+    const text = `The operation took longer than ${seconds} s. A change that it was making may still be made.`;
+    const domainError = new Unavailable(text);
+    // Resolvers that still run end, too.
+    budget.stop(domainError);
+    reject(domainError);
+  }, seconds * 1000);
+  const result = await Promise.race([work, late]).finally(() => clearTimeout(timer));
+  if (budget.domainError) throw budget.domainError;
+  return result;
 }
 
 const LONGEST_NAME = 100;

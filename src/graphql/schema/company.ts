@@ -8,15 +8,15 @@ import {
   mostActivityCounts,
 } from '../../core/reads/company.ts';
 import { historyFilterSchema, historyItemSchema } from '../../core/reads/history.ts';
-import type { GraphqlContext } from '../execution/context.ts';
-import type { CostExtension } from '../execution/cost.ts';
-import { resolvePlannedField } from '../execution/reads.ts';
 import { schemaBuilder } from './builder.ts';
 import { addListField, connectionType, pageArgs } from './connection.ts';
+import type { GraphqlContext } from './context.ts';
 import { enumTypeOf, objectTypeOf } from './described.ts';
 import { EventConnectionRef, EventTypeRef, eventTypeOverride } from './events.ts';
+import type { CostExtension } from './extensions.ts';
 import { FleetRef } from './fleets.ts';
 import { ImportRef } from './imports.ts';
+import { resolvePlannedField } from './planned.ts';
 
 const ActivityUnit = enumTypeOf('ActivityUnit', activityUnitSchema, 'What activity is counted by.', {
   HOUR: 'Hours of UTC.',

@@ -2,11 +2,10 @@ import type { InputFieldMap, InputRef } from '@pothos/core';
 import { z } from 'zod';
 import { CREATION_ORDER, type SortOrders, sortDirections } from '../../core/sql/order.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, MOST_COUNTED_ROWS } from '../../core/sql/page.ts';
-import type { ScopeExtension } from '../execution/context.ts';
-import type { CostExtension } from '../execution/cost.ts';
-import { resolvePlannedField } from '../execution/reads.ts';
 import { type ObjectRef, schemaBuilder } from './builder.ts';
 import { objectTypeOf } from './described.ts';
+import type { CostExtension, ScopeExtension } from './extensions.ts';
+import { resolvePlannedField } from './planned.ts';
 
 const MOST = MOST_COUNTED_ROWS.toLocaleString('en');
 

@@ -19,15 +19,14 @@ import {
 import { refreshActivation, refreshActivationInput } from '../../core/contracts/refresh-activation.ts';
 import { followContractChanges } from '../../core/following/follow-changes.ts';
 import { contractSummarySchema } from '../../core/reads/company.ts';
-import type { ScopeExtension } from '../execution/context.ts';
-import type { CostExtension } from '../execution/cost.ts';
-import { resolvePlannedField } from '../execution/reads.ts';
 import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType, listArgs } from './connection.ts';
 import { enumTypeOf, inputTypeOf, objectTypeOf } from './described.ts';
+import type { CostExtension, ScopeExtension } from './extensions.ts';
 import { FleetRef } from './fleets.ts';
 import { manufacturerOverride } from './manufacturers.ts';
 import { addMutation, idInputSchema } from './mutation.ts';
+import { resolvePlannedField } from './planned.ts';
 import { VehicleRef } from './vehicles.ts';
 
 enumTypeOf('ContractStatus', contractStatusSchema, 'Where the period of a contract stands to the present.', {

@@ -11,13 +11,13 @@ import {
   type Vehicle,
 } from '../../core/vehicles/vehicle.ts';
 import { requestVerificationInput } from '../../core/vehicles/vin-lists.ts';
-import type { CostExtension } from '../execution/cost.ts';
-import { resolvePlannedField } from '../execution/reads.ts';
 import { schemaBuilder } from './builder.ts';
 import { enumTypeOf, objectTypeOf } from './described.ts';
+import type { CostExtension } from './extensions.ts';
 import { FleetRef } from './fleets.ts';
 import { manufacturerOverride } from './manufacturers.ts';
 import { addMutation } from './mutation.ts';
+import { resolvePlannedField } from './planned.ts';
 import { VehicleRef } from './vehicles.ts';
 
 export const EligibilityStatusRef = enumTypeOf(

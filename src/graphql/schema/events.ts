@@ -3,14 +3,14 @@ import { type Event, eventFilterSchema, eventSchema, eventVehicleSchema } from '
 import { MOST_EVENT_VEHICLES } from '../../core/events/record-events.ts';
 import { schemaDescription } from '../../core/fields.ts';
 import { followEvents } from '../../core/following/follow-events.ts';
-import type { CostExtension } from '../execution/cost.ts';
-import { PlannedObject } from '../execution/reads.ts';
 import { type ObjectRef, schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType, listArgs } from './connection.ts';
 import { ContractRef } from './contracts.ts';
 import { enumTypeOf, inputTypeOf, objectTypeOf } from './described.ts';
 import { EligibilityStatusRef } from './eligibility.ts';
+import type { CostExtension } from './extensions.ts';
 import { FleetRef } from './fleets.ts';
+import { PlannedObject } from './planned.ts';
 import { VehicleRef } from './vehicles.ts';
 
 export const EventTypeRef = enumTypeOf('EventType', eventTypeSchema, 'What happened.', {

@@ -1,7 +1,10 @@
 import type { FileUpload } from 'graphql-upload-minimal';
 import { z } from 'zod';
+import type { Context } from '../../core/context.ts';
+import { UnsupportedMediaType } from '../../core/errors.ts';
 import { followImportChanges } from '../../core/following/follow-import.ts';
-import { importVehicles } from '../../core/imports/import-vehicles.ts';
+import { mayBeTableFile, notTableMessage } from '../../core/imports/csv/head.ts';
+import { importVehicles, type UploadedFile } from '../../core/imports/import-vehicles.ts';
 import {
   duplicateRowSchema,
   importedVehiclesSchema,
@@ -11,14 +14,16 @@ import {
   MOST_ROWS_SHOWN,
   rejectedRowSchema,
 } from '../../core/imports/imports.ts';
-import type { CostExtension } from '../execution/cost.ts';
-import { resolvePlannedField } from '../execution/reads.ts';
-import { openUploadedFile, setReplayedHeader } from '../transport/upload.ts';
+import { REPLAYED } from '../../http/body.ts';
+import { piecesOf, tornForm } from '../../http/multipart.ts';
+import { type AnswerHead, localsOf } from '../../http/request-context.ts';
 import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType } from './connection.ts';
 import { enumTypeOf, objectTypeOf } from './described.ts';
+import type { CostExtension } from './extensions.ts';
 import { FleetRef } from './fleets.ts';
 import { addMutation } from './mutation.ts';
+import { resolvePlannedField } from './planned.ts';
 import { changedFleetOverrides, changedFleetShape, rejectionOverrides } from './vehicles.ts';
 
 enumTypeOf('ImportState', importStateSchema, 'How far an import has come.', {
@@ -69,7 +74,7 @@ addMutation(
     async change(ctx, { file, ...input }, { idempotencyKey, res }) {
       const upload = await openUploadedFile(file, ctx, res);
       const imported = await importVehicles(ctx, input, { ...upload, idempotencyKey });
-      if (imported.repeated) setReplayedHeader(res);
+      if (imported.repeated) res.setHeader(REPLAYED, 'true');
       return { ...imported, fleetId: imported.import.fleetId };
     },
   },
@@ -86,3 +91,19 @@ schemaBuilder.subscriptionField('importProgress', (t) =>
     resolve: (run) => run,
   }),
 );
+
+/** An uploaded file as it arrives. Throws UnsupportedMediaType and ValidationFailed, also while the file is read. */
+async function openUploadedFile(
+  upload: Promise<FileUpload>,
+  { left }: Context,
+  res: AnswerHead,
+): Promise<Pick<UploadedFile, 'file' | 'name' | 'signal'>> {
+  localsOf(res).readsUpload = true;
+  try {
+    const { filename, mimetype, createReadStream } = await upload;
+    if (!mayBeTableFile(mimetype)) throw new UnsupportedMediaType(notTableMessage(mimetype));
+    return { file: piecesOf(createReadStream()), name: filename, signal: left?.() ?? AbortSignal.abort() };
+  } catch (error) {
+    throw tornForm(error);
+  }
+}

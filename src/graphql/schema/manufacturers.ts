@@ -6,11 +6,11 @@ import {
   providerSchema,
   providerStateSchema,
 } from '../../core/vehicles/providers.ts';
-import type { GraphqlContext } from '../execution/context.ts';
-import type { CostExtension } from '../execution/cost.ts';
-import { resolvePlannedField } from '../execution/reads.ts';
 import { schemaBuilder } from './builder.ts';
+import type { GraphqlContext } from './context.ts';
 import { enumTypeOf, objectTypeOf } from './described.ts';
+import type { CostExtension } from './extensions.ts';
+import { resolvePlannedField } from './planned.ts';
 
 const ManufacturerRef = objectTypeOf('Manufacturer', manufacturerSchema);
 

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { type Context, renewContext } from '../../core/context.ts';
 import { idSchema } from '../../core/input.ts';
-import type { GraphqlContext, ScopeExtension } from '../execution/context.ts';
 import { schemaBuilder } from './builder.ts';
+import type { GraphqlContext } from './context.ts';
 import { type GraphqlInput, inputTypeOf, type Overrides, objectTypeOf } from './described.ts';
+import type { ScopeExtension } from './extensions.ts';
 
 interface Mutation<Read extends z.ZodObject, Payload extends z.ZodObject> {
   description: string;

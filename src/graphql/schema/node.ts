@@ -2,15 +2,12 @@ import { z } from 'zod';
 import { authorizeAnyScope } from '../../core/context.ts';
 import { readInput } from '../../core/input.ts';
 import { nodeResources } from '../../core/reads/reads.ts';
-import type { ScopeExtension } from '../execution/context.ts';
-import type { CostExtension } from '../execution/cost.ts';
-import { PlannedObject } from '../execution/reads.ts';
 import { schemaBuilder } from './builder.ts';
+import type { CostExtension, ScopeExtension } from './extensions.ts';
+import { resolvePlannedType } from './planned.ts';
 
 const NODES_MAX = 100;
 const nodesInput = z.object({ ids: z.array(z.string()).max(NODES_MAX, `has at most ${NODES_MAX} ids`) });
-
-export const resolvePlannedType = (value: unknown) => (value instanceof PlannedObject ? value.type : null) as never;
 
 const NodeRef = schemaBuilder.interfaceRef<{ id: string }>('Node').implement({
   description: `What can be read again by its id alone: ${Object.keys(nodeResources).join(', ')}.`,

@@ -8,9 +8,9 @@ import './manufacturers.ts';
 import './search.ts';
 import './vehicles.ts';
 import './webhooks.ts';
-import { withScopeChecks } from '../execution/context.ts';
-import { withAnswerBudget } from '../execution/counted.ts';
 import { schemaBuilder } from './builder.ts';
+import { withAnswerBudget } from './counted.ts';
+import { withScopeChecks } from './extensions.ts';
 
 /** The whole GraphQL API as one schema; `schema.graphql` is its print. */
 export const graphqlSchema = withScopeChecks(withAnswerBudget(schemaBuilder.toSchema()));

@@ -1,9 +1,9 @@
 import { MOST_SEARCH_RESULTS, searchInput, searchResources } from '../../core/reads/search.ts';
-import type { CostExtension } from '../execution/cost.ts';
 import { schemaBuilder } from './builder.ts';
 import { ContractRef } from './contracts.ts';
+import type { CostExtension } from './extensions.ts';
 import { FleetRef } from './fleets.ts';
-import { resolvePlannedType } from './node.ts';
+import { resolvePlannedType } from './planned.ts';
 import { VehicleRef } from './vehicles.ts';
 
 const SearchResult = schemaBuilder.unionType('SearchResult', {

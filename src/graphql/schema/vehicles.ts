@@ -18,15 +18,15 @@ import {
   rejectionCodeSchema,
   vehiclesNotFoundSchema,
 } from '../../core/vehicles/vin-lists.ts';
-import type { GraphqlContext } from '../execution/context.ts';
-import type { CostExtension } from '../execution/cost.ts';
-import { resolvePlannedField } from '../execution/reads.ts';
 import { schemaBuilder } from './builder.ts';
 import { addListField, connectionType, listArgs } from './connection.ts';
+import type { GraphqlContext } from './context.ts';
 import { enumTypeOf, inputTypeOf, objectTypeOf } from './described.ts';
+import type { CostExtension } from './extensions.ts';
 import { FleetRef } from './fleets.ts';
 import { manufacturerOverride } from './manufacturers.ts';
 import { addMutation, idInputSchema } from './mutation.ts';
+import { resolvePlannedField } from './planned.ts';
 
 export const VehicleRef = objectTypeOf('Vehicle', vehicleSchema, {
   fleetId: { name: 'fleet', type: FleetRef, resolve: resolvePlannedField },

@@ -17,11 +17,11 @@ import {
   webhookWithSecretSchema,
 } from '../../core/webhooks/webhook.ts';
 import { createWebhook, deleteWebhook, rotateWebhookSecret, updateWebhook } from '../../core/webhooks/webhooks.ts';
-import type { CostExtension } from '../execution/cost.ts';
 import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType, pageArgs } from './connection.ts';
 import { enumTypeOf, objectTypeOf } from './described.ts';
 import { EventTypeRef, eventTypeOverride } from './events.ts';
+import type { CostExtension } from './extensions.ts';
 import { addMutation, idInputSchema } from './mutation.ts';
 
 const WebhookState = enumTypeOf('WebhookState', webhookStateSchema, 'Whether a webhook gets its events.', {

@@ -1,9 +1,9 @@
 import type { Response } from 'express';
 import type { ExecutionResult } from 'graphql';
 import { sendText } from '../../http/body.ts';
-import type { OperationRequest } from '../execution/context.ts';
 import { httpStatusAndHeaders, resultWithoutHttp } from '../execution/errors.ts';
 import { isResultStream, type OperationResult, runOperation } from '../execution/run.ts';
+import type { OperationRequest } from '../schema/context.ts';
 
 export interface GraphqlExchange {
   request: OperationRequest;

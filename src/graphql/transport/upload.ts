@@ -1,13 +1,8 @@
 import type { Writable } from 'node:stream';
 import type { Request, Response } from 'express';
-import { type FileUpload, processRequest } from 'graphql-upload-minimal';
-import type { Context } from '../../core/context.ts';
-import { MalformedJson, UnsupportedMediaType, ValidationFailed } from '../../core/errors.ts';
-import { mayBeTableFile, notTableMessage } from '../../core/imports/csv/head.ts';
-import type { UploadedFile } from '../../core/imports/import-vehicles.ts';
-import { REPLAYED } from '../../http/body.ts';
-import { piecesOf, tornForm } from '../../http/multipart.ts';
-import { type AnswerHead, localsOf } from '../../http/request-context.ts';
+import { processRequest } from 'graphql-upload-minimal';
+import { MalformedJson, ValidationFailed } from '../../core/errors.ts';
+import { tornForm } from '../../http/multipart.ts';
 
 /** Reads the operation of a multipart request, up to its first file, which the resolver of the mutation reads. */
 export async function readUpload(req: Request, res: Response, maxFieldSize: number): Promise<unknown> {
@@ -90,21 +85,3 @@ function isPlaceIn(root: unknown, path: string): boolean {
 }
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
-
-/** An uploaded file as it arrives. Throws UnsupportedMediaType and ValidationFailed, also while the file is read. */
-export async function openUploadedFile(
-  upload: Promise<FileUpload>,
-  { left }: Context,
-  res: AnswerHead,
-): Promise<Pick<UploadedFile, 'file' | 'name' | 'signal'>> {
-  localsOf(res).readsUpload = true;
-  try {
-    const { filename, mimetype, createReadStream } = await upload;
-    if (!mayBeTableFile(mimetype)) throw new UnsupportedMediaType(notTableMessage(mimetype));
-    return { file: piecesOf(createReadStream()), name: filename, signal: left?.() ?? AbortSignal.abort() };
-  } catch (error) {
-    throw tornForm(error);
-  }
-}
-
-export const setReplayedHeader = (res: AnswerHead) => res.setHeader(REPLAYED, 'true');
