@@ -18,6 +18,9 @@ export const uuidField = (description: string, example: string) => field(z.uuid(
 export const timeField = (description: string, example = '2026-11-20T08:00:00.000Z') =>
   field(z.iso.datetime(), description, example);
 
+export const timeOrNullField = (description: string, example: string | null) =>
+  field(z.iso.datetime().nullable(), description, example);
+
 /** Fields of an input, each with the meaning of the resource's field of its name. */
 export const describeInputFields = <Fields extends Record<string, z.ZodType>>(
   resource: { shape: { [Name in keyof Fields]: z.ZodType } },

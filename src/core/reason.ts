@@ -13,16 +13,24 @@ export const knownReasonCode = (code: string) => reasonCodeSchema.catch(OTHER).p
 
 export const reasonSchema = z
   .object({
-    code: field(z.string(), 'Stable, for programs.', 'NOT_ELIGIBLE'),
-    message: field(z.string(), 'The same for people, in English.', 'The manufacturer does not admit this vehicle.'),
-    actor: field(actorSchema, 'Who must act.', 'MANUFACTURER'),
+    code: field(z.string(), 'The code of the reason, for programs. Codes never change their meaning.', 'NOT_ELIGIBLE'),
+    message: field(
+      z.string(),
+      'The reason as a sentence, in English.',
+      'The manufacturer does not admit this vehicle.',
+    ),
+    actor: field(actorSchema, 'The party that must act.', 'MANUFACTURER'),
     retryable: field(
       z.boolean(),
-      'Whether asking again may change it. While there is no answer yet, the gateway asks again by itself.',
+      'True if asking again may change the answer. While there is no answer, the gateway asks again by itself.',
       false,
     ),
   })
-  .meta({ id: 'Reason', description: 'Why a vehicle is not eligible, or not verified yet.' });
+  .meta({
+    id: 'Reason',
+    description:
+      'The reason for an eligibility status, or for the state of a contract at the manufacturer, with the party that must act.',
+  });
 
 /** Members of a reason in a JSON column, with the code as a value of the enumeration. */
 export function reasonJsonMembers(column: string): JsonMembers {

@@ -15,27 +15,29 @@ const { get } = operations('Company');
 export const companyRoutes = [
   get('/company', 'getCompany', {
     summary: 'Get your company',
-    description: 'The company of the token with its totals.',
-    answers: { 200: { description: 'The company.', schema: companySchema } },
+    description: 'Returns the company of the token with its totals.',
+    answers: { 200: { description: 'The company of the token.', schema: companySchema } },
     answer: async (ctx) => ({ body: await getCompany(ctx) }),
   }),
   get('/company/activity', 'getActivity', {
     summary: 'Count events by hour or day',
     description:
-      'How many events of each type each hour or day had, the oldest first; those without any are left out. At most ' +
-      '1,000 hours or days. Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.',
+      'Counts the events of each type in each hour or day, the oldest first. Hours and days without events are left out. ' +
+      'At most 1,000 hours or days. Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.',
     query: ['activityFrom', 'activityTo', 'activityBy', 'eventFleetId'],
-    answers: { 200: { description: 'The numbers.', schema: z.array(activityCountSchema) } },
+    answers: { 200: { description: 'The numbers of events.', schema: z.array(activityCountSchema) } },
     answer: async (ctx, { query }) => ({ body: await getCompanyActivity(ctx, readInput(activityQuery, query)) }),
   }),
   get('/history', 'listHistory', {
     summary: 'List what happened',
     description:
-      'What happened as people see it, the latest first: a file, a list, a move, a contract, or what manufacturers ' +
-      'answered in an hour is one item each. `GET /events?historyId=…` has the events of one. Where scopes are in use, ' +
+      'Lists what happened in the company as people see it, the latest first: a file, a list of VINs, a move, a contract, or the ' +
+      'manufacturers’ answers of an hour are one item each. `GET /events?historyId=…` has the events of one. Where scopes are in use, ' +
       'items of contracts need `contracts:read` beside `fleets:read`.',
     query: ['eventType', 'eventFleetId', 'limit', 'after'],
-    answers: { 200: { description: 'The history.', schema: z.array(historyItemSchema), headers: ['Link'] } },
+    answers: {
+      200: { description: 'The items of the list or the page.', schema: z.array(historyItemSchema), headers: ['Link'] },
+    },
     errors: ['PAYLOAD_TOO_LARGE'],
     answer(ctx, request) {
       const { type, ...others } = readInput(historyQuery, request.query);

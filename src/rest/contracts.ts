@@ -16,7 +16,8 @@ import { fieldCopier } from '../core/sql/selection.ts';
 import { expectedBy } from './etag.ts';
 import { commaList, listAnswer, onceEach, operations } from './route.ts';
 
-const open = 'Where contracts are open, no token is needed; one that is sent confines you to its company.';
+const open =
+  'Where contracts are open (`CONTRACTS_AUTH`), no token is needed; one that is sent confines the request to its company.';
 
 const asJson = jsonRowWriter(contractResource.members, contractSchema);
 const shape = fieldCopier(contractSchema);
@@ -46,7 +47,7 @@ export const contractRoutes = [
   post('/contracts', 'createContract', {
     etag: true,
     summary: 'Create a contract',
-    description: `Ties a vehicle of a fleet to a pack for a period. ${open}`,
+    description: `Creates a contract for a vehicle, a pack and a period. ${open}`,
     body: createContractInput,
     answers: { 201: { description: 'The new contract.', schema: contractSchema, headers: ['Location'] } },
     errors: ['FLEET_NOT_FOUND', 'VEHICLE_NOT_FOUND', 'CONTRACT_OVERLAP'],
@@ -57,10 +58,10 @@ export const contractRoutes = [
   }),
   post('/contracts/bulk', 'createContracts', {
     summary: 'Create contracts for several vehicles',
-    description: `Creates a contract of the same terms for each of up to 1,000 vehicles of a fleet. Vehicles that cannot have one are listed in \`rejected\`; if all are, the answer is 400. ${open}`,
+    description: `Creates a contract of the same terms for each of up to 1,000 vehicles in a fleet. Vehicles that cannot have one are in \`rejected\`; if no vehicle can, the answer is 400. ${open}`,
     body: createContractsInput,
     answers: {
-      201: { description: 'The new contracts, and the vehicles that were refused.', schema: createdContractsSchema },
+      201: { description: 'The new contracts, and the vehicles that were rejected.', schema: createdContractsSchema },
     },
     errors: ['FLEET_NOT_FOUND'],
     async answer(ctx, { body }) {
@@ -70,9 +71,15 @@ export const contractRoutes = [
   }),
   get('/contracts', 'listContracts', {
     summary: 'List the contracts of a company',
-    description: `The contracts of the company that \`conditions\` name, oldest first unless \`sort\` says otherwise. ${open}`,
+    description: `Lists the contracts of the company in \`conditions\` that meet all filters, oldest first unless \`sort\` says otherwise. ${open}`,
     query: parameters,
-    answers: { 200: { description: 'The contracts.', schema: z.array(contractSchema), headers: ['Link'] } },
+    answers: {
+      200: {
+        description: 'The contracts of the list or the page.',
+        schema: z.array(contractSchema),
+        headers: ['Link'],
+      },
+    },
     answer(ctx, request) {
       const { conditions, ...given } = readInput(contractsQuery, request.query);
       const filter = given as ContractFilter;
@@ -83,7 +90,7 @@ export const contractRoutes = [
   }),
   post('/contracts/:id/activation/refresh', 'refreshActivation', {
     summary: 'Ask the manufacturer about a contract again',
-    description: `Asks the manufacturer again, in the background, unless the contract is active there, over or not yet begun. ${open}`,
+    description: `Has the manufacturer asked again about a contract, in the background, unless the contract is active there, over, or not yet begun. ${open}`,
     answers: { 202: { description: 'The contract as it stands.', schema: contractSchema } },
     errors: ['CONTRACT_NOT_FOUND'],
     answer: async (ctx, { params }) => ({ body: shape(await refreshOneActivation(ctx, params)) }),
@@ -91,16 +98,16 @@ export const contractRoutes = [
   get('/contracts/:id', 'getContract', {
     etag: true,
     summary: 'Get a contract',
-    description: `One contract. ${open}`,
-    answers: { 200: { description: 'The contract.', schema: contractSchema } },
+    description: `Returns a contract. ${open}`,
+    answers: { 200: { description: 'The contract with this id.', schema: contractSchema } },
     errors: ['CONTRACT_NOT_FOUND'],
     answer: async (ctx, { params }) => ({ body: shape(await getContract(ctx, params)) }),
   }),
   remove('/contracts/:id', 'deleteContract', {
     etag: true,
     summary: 'Delete a contract',
-    description: `Deletes a contract, whether it is in force or not. ${open}`,
-    answers: { 204: { description: 'It is deleted.' } },
+    description: `Deletes a contract, in force or not. If it is active at the manufacturer, the gateway ends it there. ${open}`,
+    answers: { 204: { description: 'The contract is deleted.' } },
     errors: ['CONTRACT_NOT_FOUND'],
     async answer(ctx, request) {
       await deleteContract(ctx, request.params, expectedBy(request, shape));

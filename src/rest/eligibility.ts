@@ -22,14 +22,13 @@ export const eligibilityRoutes = [
   get('/vehicles/eligibility/:vin', 'getEligibility', {
     summary: 'Get the eligibility of a vehicle',
     description:
-      'What the manufacturer says of a vehicle of your company. While there is no answer yet: 409, with `Retry-After` ' +
-      'as far as is known: the next attempt, or the vehicles before it at the pace of the latest answers. ' +
-      'Send `Prefer: wait=10` to wait for it.',
+      'Returns the manufacturer’s answer about a vehicle of the company. Without an answer yet it is 409, with the likely ' +
+      'time until then in `Retry-After`; `Prefer: wait=10` waits up to 10 seconds for it.',
     prefer: true,
     answers: {
       200: {
         description:
-          'The answer: `ELIGIBLE` or `INELIGIBLE`, or `FAILED` where asking again will not help: it is not tried again before its re-check at `nextAttemptAt`.',
+          'The answer: `ELIGIBLE`, `INELIGIBLE`, or `FAILED` if asking again will not help before somebody acts; the re-check is at `nextAttemptAt`.',
         schema: eligibilitySchema,
         headers: ['Preference-Applied'],
       },
@@ -45,8 +44,9 @@ export const eligibilityRoutes = [
   }),
   post('/vehicles/eligibility/:vin/refresh', 'refreshEligibility', {
     summary: 'Ask the manufacturer again',
-    description: 'Asks the manufacturer again, in the background. What is known stays until the new answer is there.',
-    answers: { 202: { description: 'What is known so far.', schema: eligibilitySchema } },
+    description:
+      'Has the manufacturer asked again about a vehicle, in the background. The present answer stands until the new one arrives.',
+    answers: { 202: { description: 'The present answer.', schema: eligibilitySchema } },
     errors: ['VEHICLE_NOT_FOUND'],
     async answer(ctx, { params }) {
       const [known] = await requestVerification(ctx, { vins: [params.vin] });

@@ -41,9 +41,11 @@ const { get } = operations('Events');
 export const eventRoutes = [
   get('/events', 'listEvents', {
     summary: 'List events',
-    description: `What happened in the company, oldest first. \`after\` takes an event’s id, too: reading on from the last event you know misses none. ${scope}`,
+    description: `Lists the events of the company, oldest first. \`after\` also takes an event’s id: reading on from the last known event misses none. ${scope}`,
     query: [...filters, 'limit', 'after'],
-    answers: { 200: { description: 'The events.', schema: z.array(eventSchema), headers: ['Link'] } },
+    answers: {
+      200: { description: 'The events of the list or the page.', schema: z.array(eventSchema), headers: ['Link'] },
+    },
     errors: ['PAYLOAD_TOO_LARGE'],
     answer(ctx, request) {
       const filter = readFilter(request);
@@ -53,11 +55,11 @@ export const eventRoutes = [
   }),
   get('/events/stream', 'streamEvents', {
     summary: 'Follow events',
-    description: `Server-sent events, each with its id, its type and the Event as JSON. With \`Last-Event-ID\` (or \`after\`) it goes on after that event and misses none; without, it begins now. It ends after 15 minutes: clients come back by themselves. ${scope}`,
+    description: `Streams the events of the company as server-sent events, each with its id, its type and the Event as JSON. With \`Last-Event-ID\` (or \`after\`) the stream continues after that event and misses none; otherwise it begins now. It ends after 15 minutes, and clients reconnect. ${scope}`,
     query: [...filters, 'after'],
     answers: {
       200: {
-        description: 'The events as they come.',
+        description: 'The events as they happen.',
         schema: field(
           z.string(),
           'Server-sent events.',
@@ -77,8 +79,8 @@ export const eventRoutes = [
   }),
   get('/events/:id', 'getEvent', {
     summary: 'Get an event',
-    description: `One event, as long as it is kept. ${scope}`,
-    answers: { 200: { description: 'The event.', schema: eventSchema } },
+    description: `Returns an event, as long as it is kept. ${scope}`,
+    answers: { 200: { description: 'The event with this id.', schema: eventSchema } },
     errors: ['NOT_FOUND'],
     answer: async (ctx, { params }) => ({ body: shape(await getEvent(ctx, params)) }),
   }),

@@ -13,7 +13,7 @@ export const vehicleJson = vehicleSchema
   .extend({
     eligibility: eligibilitySchema
       .pick({ status: true, eligible: true, verifiedAt: true })
-      .describe('In short; the whole is at `/vehicles/eligibility/{vin}`.'),
+      .describe('The eligibility of the vehicle in short. `/vehicles/eligibility/{vin}` has the whole.'),
   })
   .meta({ ...vehicleSchema.meta(), id: 'Vehicle' });
 
@@ -60,14 +60,14 @@ const files = {
     name: 'vehicles.ndjson',
     schema: field(
       z.string(),
-      'A Vehicle on each line, whose eligibility also has its `reason`.',
+      'A Vehicle on each line, with `eligibility.reason`.',
       `${JSON.stringify(exportedExample)}\n`,
     ),
   },
 };
 
 export const vehiclesDocs = {
-  description: 'The vehicles, in the media type of `Accept` that you like best; JSON where you have no preference.',
+  description: 'The vehicles, in the media type that `Accept` prefers; JSON without a preference.',
   schema: z.array(vehicleJson),
   files: mapValues(files, ({ schema }) => schema),
   headers: ['Link', 'Content-Disposition', 'Vary'],

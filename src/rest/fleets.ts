@@ -23,10 +23,11 @@ const { get, patch, post, remove } = operations('Fleets');
 export const fleetRoutes = [
   get('/fleets', 'listFleets', {
     summary: 'List fleets',
-    description:
-      'The fleets of your company that fit everything that is given, oldest first unless `sort` says otherwise.',
+    description: 'Lists the fleets of the company that meet all conditions, oldest first unless `sort` says otherwise.',
     query: ['fleetName', 'fleetVat', 'sortFleets', 'limit', 'after'],
-    answers: { 200: { description: 'The fleets.', schema: z.array(fleetSchema), headers: ['Link'] } },
+    answers: {
+      200: { description: 'The fleets of the list or the page.', schema: z.array(fleetSchema), headers: ['Link'] },
+    },
     async answer(ctx, request) {
       const filter = readInput(filterQuery, request.query);
       readInput(fleetFilterSchema, filter);
@@ -37,7 +38,7 @@ export const fleetRoutes = [
   post('/fleets', 'createFleet', {
     etag: true,
     summary: 'Create a fleet',
-    description: 'Creates a fleet of your company. Texts are trimmed.',
+    description: 'Creates a fleet, which belongs to the company of the token.',
     body: createFleetInput,
     answers: { 201: { description: 'The new fleet.', schema: fleetSchema, headers: ['Location'] } },
     async answer(ctx, { body }) {
@@ -48,15 +49,15 @@ export const fleetRoutes = [
   get('/fleets/:fleetId', 'getFleet', {
     etag: true,
     summary: 'Get a fleet',
-    description: 'One fleet of your company.',
-    answers: { 200: { description: 'The fleet.', schema: fleetSchema } },
+    description: 'Returns a fleet of the company.',
+    answers: { 200: { description: 'The fleet with this id.', schema: fleetSchema } },
     errors: ['FLEET_NOT_FOUND'],
     answer: async (ctx, { params }) => ({ body: shape(await getFleet(ctx, { id: params.fleetId })) }),
   }),
   patch('/fleets/:fleetId', 'updateFleet', {
     etag: true,
     summary: 'Change a fleet',
-    description: 'Changes the fields that are sent, at least one of them, and leaves the others.',
+    description: 'Changes the fields of a fleet that are sent, at least one. The others stay as they are.',
     body: updateFleetInput.omit({ id: true }),
     answers: { 200: { description: 'The fleet as it is now.', schema: fleetSchema } },
     errors: ['FLEET_NOT_FOUND'],

@@ -21,7 +21,7 @@ const importedJson = z
     ...report,
     rejectedCsv: field(
       z.string(),
-      'Where all rejected rows are, as CSV.',
+      'The address of all rejected rows, as CSV.',
       '/imports/019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d/rejected.csv',
     ),
   })
@@ -32,9 +32,9 @@ const form = z.object({
   fleetId: z.string().meta({ ...importSchema.shape.fleetId.meta() }),
   vins: z.string().meta({
     description:
-      'CSV text, in UTF-8, UTF-16 or Windows-1252, separated by commas, semicolons, tabs or bars; or an Excel workbook ' +
-      '(.xlsx), whose first sheet with a column of VINs counts. With a header that names the column `vin`, in any of fifteen languages, or ' +
-      'whose only column of VINs is plain to see, below a title or not; or with no header at all.',
+      'The file: CSV text in UTF-8, UTF-16 or Windows-1252, with commas, semicolons, tabs or bars between cells; or an Excel ' +
+      'workbook (.xlsx), of which the first sheet with a column of VINs is read. The column is found by its name (`vin` and the like, in ' +
+      'fifteen languages) or by its VINs, with or without a header, also below a title.',
     format: 'binary',
   }),
 });
@@ -103,10 +103,9 @@ export const importRoutes = [
     tag: 'Vehicles',
     summary: 'Add vehicles from a file',
     description:
-      'Adds the vehicles of a CSV file or an Excel workbook to a fleet, as one whole: an upload that breaks off leaves the ' +
-      'fleet as it was. The file comes in a form, or is the body itself, for the fleet `?fleetId=`, which may have the ' +
-      '`Content-Encoding` gzip, deflate or br. ' +
-      'Good rows are stored even if others are rejected; if all are rejected, that is a 400 with the same report.',
+      'Adds the vehicles of a CSV file or an Excel workbook to a fleet. Valid rows are stored even if others are rejected, ' +
+      'unless `mode` is `atomic`; if all are rejected, the answer is 400 with the same report. An upload that breaks off changes ' +
+      'nothing. The file is a part of a form, or the whole body, with `?fleetId=` and perhaps the `Content-Encoding` gzip, deflate or br.',
     query: ['mode', 'dryRun', 'fleetId', 'importId'],
     body: form,
     files: {
@@ -114,27 +113,32 @@ export const importRoutes = [
       'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': null,
     },
     answers: {
-      200: { description: 'What would be stored (`dryRun`).', schema: importedJson, headers: ['Location'] },
-      201: { description: 'What was stored.', schema: importedJson, headers: ['Location'] },
+      200: {
+        description: 'The report of a dry run, which stored nothing.',
+        schema: importedJson,
+        headers: ['Location'],
+      },
+      201: { description: 'The report on the rows of the file.', schema: importedJson, headers: ['Location'] },
     },
     errors: ['FLEET_ID_MISSING', 'FLEET_NOT_FOUND'],
     answer: uploadFile,
   }),
   get('/imports/:id', 'getImport', {
     summary: 'Get an import',
-    description: 'How far an import is, or what became of it: for 90 days, unless the operator chose another time.',
-    answers: { 200: { description: 'The import.', schema: importSchema } },
+    description:
+      'Returns an import with its progress or its outcome. Imports are kept for 90 days, unless the operator set another time.',
+    answers: { 200: { description: 'The import with this id.', schema: importSchema } },
     errors: ['IMPORT_NOT_FOUND'],
     answer: async (ctx, { params }) => ({ body: shape(await getImport(ctx, params)) }),
   }),
   get('/imports/:id/events', 'followImport', {
     summary: 'Follow an import',
     description:
-      'Server-sent events named `progress`, each with the Import as JSON: at most ten a second, the last one with the ' +
-      'final counts. May be opened before the upload that names this id as its `importId`.',
+      'Streams the progress of an import as server-sent events named `progress`, each with the Import as JSON: at most ten ' +
+      'a second, the last one with the final counts. The stream may be opened before the upload that has this id as `importId`.',
     answers: {
       200: {
-        description: 'The import as it moves on.',
+        description: 'The import as it progresses.',
         schema: field(
           z.string(),
           'Server-sent events.',
@@ -142,7 +146,10 @@ export const importRoutes = [
         ),
         type: 'text/event-stream',
       },
-      204: { description: 'It has ended, and `Last-Event-ID` says that this was told: a browser does not come back.' },
+      204: {
+        description:
+          'The import has ended, and the client has seen its end (`Last-Event-ID`). Browsers do not reconnect then.',
+      },
     },
     errors: ['IMPORT_NOT_FOUND'],
     answer: followImport,
@@ -150,11 +157,11 @@ export const importRoutes = [
   get('/imports/:id/rejected.csv', 'getRejectedRows', {
     summary: 'Get the rejected rows',
     description:
-      'The rejected rows in the layout of the file, with `error_code` and `error_message` at their end. Mended, it can ' +
-      'be uploaded as it is. UTF-8 with a byte order mark; what a spreadsheet would run as a formula is defused.',
+      'Returns the rejected rows with the columns of the file, and `error_code` and `error_message` behind them. The corrected file ' +
+      'can be uploaded as it is. It is UTF-8 with a byte order mark, with formulas made harmless.',
     answers: {
       200: {
-        description: 'The rejected rows.',
+        description: 'The rejected rows, as CSV.',
         schema: field(z.string(), 'CSV text.', 'vin,error_code,error_message\n'),
         type: 'text/csv',
         headers: ['Content-Disposition'],

@@ -12,8 +12,8 @@ const { get } = operations('Manufacturers');
 export const manufacturerRoutes = [
   get('/manufacturers', 'listManufacturers', {
     summary: 'List manufacturers',
-    description: 'Every manufacturer that is known, and whether its vehicles can be asked about.',
-    answers: { 200: { description: 'The manufacturers.', schema: z.array(manufacturerSchema) } },
+    description: 'Lists all manufacturers that the gateway knows, also those whose vehicles it cannot verify.',
+    answers: { 200: { description: 'All manufacturers that the gateway knows.', schema: z.array(manufacturerSchema) } },
     async answer(ctx) {
       authorize(ctx, 'fleets:read');
       return { body: ctx.services.manufacturers.list().map(shape) };
@@ -21,8 +21,9 @@ export const manufacturerRoutes = [
   }),
   get('/providers', 'listProviders', {
     summary: 'List providers',
-    description: 'Who answers about eligibility, and whether it does: for those who wonder why no answer comes.',
-    answers: { 200: { description: 'The providers.', schema: z.array(providerSchema) } },
+    description:
+      'Lists the providers that answer about eligibility with their states, which show why answers are missing.',
+    answers: { 200: { description: 'All providers that are configured.', schema: z.array(providerSchema) } },
     answer: async (ctx) => ({ body: (await listProviders(ctx)).map(providerShape) }),
   }),
 ];

@@ -15,7 +15,7 @@ const shapes = {
 };
 const shape = ({ type, ...found }: SearchResult) => ({ type, ...shapes[type](found as never) });
 
-const typeOf = <Name extends string>(name: Name) => field(z.literal(name), 'What it is.', name);
+const typeOf = <Name extends string>(name: Name) => field(z.literal(name), 'The type of the result.', name);
 
 const searchResult = z
   .union([
@@ -23,7 +23,10 @@ const searchResult = z
     z.object({ type: typeOf('Vehicle'), ...vehicleJson.shape }),
     z.object({ type: typeOf('Contract'), ...contractSchema.shape }),
   ])
-  .meta({ id: 'SearchResult', description: 'A fleet, a vehicle or a contract, with its `type`.' });
+  .meta({
+    id: 'SearchResult',
+    description: 'A result of a search: a fleet, a vehicle or a contract, with its `type`.',
+  });
 
 const { text, first } = searchInput.shape;
 /** The input of core under the names of REST. */
@@ -35,11 +38,11 @@ export const searchRoutes = [
   get('/search', 'search', {
     summary: 'Find fleets, vehicles and contracts',
     description:
-      'Fleets and contracts by a part of their names, whatever its case and accents, and vehicles by their VIN or 3 ' +
-      'characters or more from its beginning or its end. First what is the text, then what begins with it. Where scopes ' +
-      'are in use, contracts are found with `contracts:read`.',
+      'Finds fleets and contracts by a part of their name, regardless of case and accents, and vehicles by their VIN or ' +
+      'by at least 3 characters of its beginning or end. Exact matches come first, then names and VINs that begin with the ' +
+      'text. Where scopes are in use, contracts are only found with `contracts:read`.',
     query: ['searchText', 'searchLimit'],
-    answers: { 200: { description: 'What was found, the best first.', schema: z.array(searchResult) } },
+    answers: { 200: { description: 'The results, the best first.', schema: z.array(searchResult) } },
     async answer(ctx, { query }) {
       const { q: text, limit: first } = readInput(searchQuery, query);
       return { body: (await searchResources(ctx, { text, first })).map(shape) };

@@ -25,7 +25,12 @@ const addedJson = addedVehiclesSchema
 
 const deletion = {
   body: deleteVehiclesInput,
-  answers: { 200: { description: 'What was deleted.', schema: deletedVehiclesSchema } },
+  answers: {
+    200: {
+      description: 'The vehicles that were deleted, and the ids and VINs that were not found.',
+      schema: deletedVehiclesSchema,
+    },
+  },
   errors: ['NOTHING_TO_DELETE', 'FLEET_NOT_FOUND'],
   answer: async (ctx: Context, { body }: RestRequest) => ({ body: await deleteVehicles(ctx, body) }),
 } satisfies Partial<Route>;
@@ -58,8 +63,7 @@ const { get, post, remove } = operations('Vehicles');
 export const vehicleRoutes = [
   get('/fleets/:fleetId/vehicles', 'listVehicles', {
     summary: 'List the vehicles of a fleet',
-    description:
-      'The vehicles of a fleet that fit everything that is given, oldest first unless `sort` says otherwise.',
+    description: 'Lists the vehicles in a fleet that meet all conditions, oldest first unless `sort` says otherwise.',
     query: [...filters, 'sortVehicles', 'limit', 'after'],
     answers: { 200: vehiclesDocs },
     errors: ['FLEET_NOT_FOUND'],
@@ -72,8 +76,8 @@ export const vehicleRoutes = [
   get('/vehicles', 'listAllVehicles', {
     summary: 'List the vehicles of all fleets',
     description:
-      'The vehicles of your company that fit everything that is given, oldest first unless `sort` says otherwise. ' +
-      'Which ones failed and are yours to mend: `?eligibility=FAILED&actor=CUSTOMER`.',
+      'Lists the vehicles of the company that meet all conditions, oldest first unless `sort` says otherwise. ' +
+      '`?eligibility=FAILED&actor=CUSTOMER` gives those that failed and for which the company must act.',
     query: [...filters, 'vehicleFleetId', 'sortVehicles', 'limit', 'after'],
     answers: { 200: vehiclesDocs },
     errors: ['PAYLOAD_TOO_LARGE'],
@@ -85,13 +89,13 @@ export const vehicleRoutes = [
   post('/vehicles', 'addVehicles', {
     summary: 'Add vehicles to a fleet',
     description:
-      'Adds vehicles by their VINs and has their eligibility verified in the background. What is good is stored even ' +
-      'if other values are rejected; if all are rejected, that is a 400 with the same report.',
+      'Adds vehicles to a fleet by their VINs, and has them verified in the background. Valid VINs are stored even if ' +
+      'others are rejected, unless `mode` is `atomic`; if all are rejected, the answer is 400 with the same report.',
     query: ['mode', 'dryRun'],
     body: addVehiclesInput.omit({ mode: true, dryRun: true }),
     answers: {
-      200: { description: 'What would be stored (`dryRun`).', schema: addedJson },
-      201: { description: 'What was stored.', schema: addedJson },
+      200: { description: 'The report of a dry run, which stored nothing.', schema: addedJson },
+      201: { description: 'The report on the VINs, with the vehicles.', schema: addedJson },
     },
     errors: ['FLEET_NOT_FOUND'],
     async answer(ctx, request) {
@@ -103,28 +107,35 @@ export const vehicleRoutes = [
   remove('/vehicles', 'deleteVehicles', {
     ...deletion,
     summary: 'Delete several vehicles',
-    description: 'Deletes the vehicles that `ids` or `vins` name, with their contracts. One of the two lists suffices.',
+    description:
+      'Deletes the vehicles of a fleet that `ids` or `vins` name, with their contracts. One of the two lists suffices.',
   }),
   post('/vehicles/delete', 'deleteVehiclesByPost', {
     ...deletion,
     summary: 'Delete several vehicles, by POST',
-    description: 'Like `DELETE /vehicles`, for those whose proxies drop the body of a DELETE.',
+    description:
+      'Deletes several vehicles like `DELETE /vehicles`, for clients whose proxies drop the body of a DELETE.',
   }),
   post('/vehicles/move', 'moveVehicles', {
     summary: 'Move vehicles to another fleet',
     description:
-      'Moves the vehicles of your company that `ids` or `vins` name to a fleet, whichever fleets they are in. Their ' +
-      'contracts go with them and keep their ids; their eligibility stays. One of the two lists suffices.',
+      'Moves the vehicles of the company that `ids` or `vins` name to a fleet, from whichever fleets they are in. They ' +
+      'keep their ids, contracts and eligibility. One of the two lists suffices.',
     body: moveVehiclesInput,
-    answers: { 200: { description: 'What was moved.', schema: movedVehiclesSchema } },
+    answers: {
+      200: {
+        description: 'The vehicles that were moved, and the ids and VINs that were not found.',
+        schema: movedVehiclesSchema,
+      },
+    },
     errors: ['NOTHING_TO_MOVE', 'FLEET_NOT_FOUND'],
     answer: async (ctx, { body }) => ({ body: await moveVehicles(ctx, body) }),
   }),
   get('/vehicles/:vehicleId', 'getVehicle', {
     etag: true,
     summary: 'Get a vehicle',
-    description: 'One vehicle of your company.',
-    answers: { 200: { description: 'The vehicle.', schema: vehicleJson } },
+    description: 'Returns a vehicle of the company.',
+    answers: { 200: { description: 'The vehicle with this id.', schema: vehicleJson } },
     errors: ['VEHICLE_NOT_FOUND'],
     answer: async (ctx, { params }) => ({ body: shape(await getVehicle(ctx, { id: params.vehicleId })) }),
   }),

@@ -30,12 +30,12 @@ import { inSteps, listAnswer, membersOf, operations } from './route.ts';
 
 const secretJson = webhookSchema
   .extend({ secret: webhookWithSecretSchema.shape.secret })
-  .meta({ id: 'WebhookWithSecret', description: 'A webhook with its signing secret.' });
+  .meta({ id: 'WebhookWithSecret', description: 'A webhook with the secret that verifies its signatures.' });
 
 const scope =
   'Where scopes are in use, it also needs `contracts:read` if events of contracts go there, or wait to be sent there.';
 const errors = ['WEBHOOK_NOT_FOUND'] as const;
-const one = { 200: { description: 'The webhook.', schema: webhookSchema } };
+const one = { 200: { description: 'The webhook as it is now.', schema: webhookSchema } };
 
 const asJson = jsonRowWriter(webhookResource.members, webhookSchema);
 const shape = fieldCopier(webhookSchema);
@@ -52,9 +52,9 @@ const { get, patch, post, remove } = operations('Webhooks');
 export const webhookRoutes = [
   post('/webhooks', 'createWebhook', {
     summary: 'Create a webhook',
-    description: `Posts the company’s events to an address from now on, at least once each, signed as Standard Webhooks says. Only 2xx is success; what fails is tried ten times in three and a half days. ${scope}`,
+    description: `Creates a webhook: from now on, the company’s events are posted to its address, each at least once, signed as Standard Webhooks specifies. Only a 2xx answer is success; a delivery that fails is tried ten times within three and a half days. At most 100 webhooks. ${scope}`,
     body: createWebhookInput,
-    answers: { 201: { description: 'The webhook, with its secret.', schema: secretJson, headers: ['Location'] } },
+    answers: { 201: { description: 'The new webhook, with its secret.', schema: secretJson, headers: ['Location'] } },
     errors,
     async answer(ctx, { body }) {
       const created = await createWebhook(ctx, body);
@@ -63,15 +63,17 @@ export const webhookRoutes = [
   }),
   get('/webhooks', 'listWebhooks', {
     summary: 'List webhooks',
-    description: 'The webhooks of the company, oldest first.',
+    description: 'Lists the webhooks of the company, oldest first.',
     query: ['limit', 'after'],
-    answers: { 200: { description: 'The webhooks.', schema: z.array(webhookSchema), headers: ['Link'] } },
+    answers: {
+      200: { description: 'The webhooks of the list or the page.', schema: z.array(webhookSchema), headers: ['Link'] },
+    },
     answer: (ctx, request) => listAnswer(request, (page) => listWebhooks(ctx, asJson, { page })),
   }),
   get('/webhooks/:id', 'getWebhook', {
     etag: true,
     summary: 'Get a webhook',
-    description: 'One webhook; its secret is not shown again.',
+    description: 'Returns a webhook, without its secret.',
     answers: one,
     errors,
     answer: async (ctx, { params }) => ({ body: shape(await getWebhook(ctx, params)) }),
@@ -79,7 +81,7 @@ export const webhookRoutes = [
   patch('/webhooks/:id', 'updateWebhook', {
     etag: true,
     summary: 'Change, pause or activate a webhook',
-    description: `Changes what is named. \`state\` \`PAUSED\` lets events wait, \`ACTIVE\` sends what has waited. ${scope}`,
+    description: `Changes the fields of a webhook that are sent, at least one. With the \`state\` \`PAUSED\` its events wait, \`ACTIVE\` sends those that have waited. ${scope}`,
     body: updateWebhookInput.omit({ id: true }),
     answers: one,
     errors,
@@ -91,7 +93,7 @@ export const webhookRoutes = [
   remove('/webhooks/:id', 'deleteWebhook', {
     etag: true,
     summary: 'Delete a webhook',
-    description: 'Deletes a webhook with its deliveries; what is under way may still arrive.',
+    description: 'Deletes a webhook with its deliveries. One that is under way may still arrive.',
     answers: { 200: { description: 'The webhook as it was.', schema: webhookSchema } },
     errors,
     answer: async (ctx, request) => ({
@@ -100,25 +102,31 @@ export const webhookRoutes = [
   }),
   post('/webhooks/:id/rotate', 'rotateWebhookSecret', {
     summary: 'Get a new secret',
-    description: `Gives the webhook a new secret. For 24 hours the old one signs, too. ${scope}`,
+    description: `Gives a webhook a new secret. For 24 hours, deliveries are signed with the old one as well. ${scope}`,
     answers: { 200: { description: 'The webhook, with its new secret.', schema: secretJson } },
     errors,
     answer: async (ctx, { params }) => ({ body: withSecret(await rotateWebhookSecret(ctx, params)) }),
   }),
   post('/webhooks/:id/test', 'testWebhook', {
     summary: 'Send a test event',
-    description: 'Sends an event of type `webhook.test`, once, whatever the types and the state of the webhook.',
-    answers: { 202: { description: 'The delivery, on its way.', schema: deliverySchema } },
+    description: 'Sends an event of type `webhook.test` to a webhook, once, regardless of its types and its state.',
+    answers: { 202: { description: 'The delivery, which is on its way.', schema: deliverySchema } },
     errors,
     answer: async (ctx, { params }) => ({ body: deliveryShape(await testWebhook(ctx, params)) }),
   }),
   get('/webhooks/:id/deliveries', 'listDeliveries', {
     summary: 'List deliveries',
     description:
-      'The deliveries of a webhook, oldest first. Finished ones are kept for 30 days. Where scopes are in use, those of ' +
+      'Lists the deliveries of a webhook, oldest first. Finished ones are kept for 30 days. Where scopes are in use, those of ' +
       'events of contracts need `contracts:read`.',
     query: ['deliveryState', 'limit', 'after'],
-    answers: { 200: { description: 'The deliveries.', schema: z.array(deliverySchema), headers: ['Link'] } },
+    answers: {
+      200: {
+        description: 'The deliveries of the list or the page.',
+        schema: z.array(deliverySchema),
+        headers: ['Link'],
+      },
+    },
     errors,
     answer(ctx, request) {
       const webhookId = request.params.id;
@@ -130,9 +138,9 @@ export const webhookRoutes = [
   post('/webhooks/:id/deliveries/:deliveryId/redeliver', 'redeliver', {
     summary: 'Send a delivery again',
     description:
-      'Sends it at once, with the same id and body, whatever the state of the webhook. One that had ended gets one more ' +
+      'Sends a delivery again, at once, with the same id and body, in any state of the webhook. A finished one gets one more ' +
       'attempt. Where scopes are in use, an event of a contract needs `contracts:read`.',
-    answers: { 202: { description: 'The delivery, on its way.', schema: deliverySchema } },
+    answers: { 202: { description: 'The delivery, which is on its way.', schema: deliverySchema } },
     errors: [...errors, 'NOT_FOUND'],
     answer: async (ctx, { params: { id: webhookId, deliveryId } }) => ({
       body: deliveryShape(await redeliver(ctx, { webhookId, deliveryId })),

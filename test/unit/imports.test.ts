@@ -62,7 +62,17 @@ const allowed: Record<string, readonly string[]> = {
     'core/webhooks',
   ],
   'rest/openapi': [
-    ...['rest', 'http', 'core', 'core/contracts', 'core/fleets', 'core/imports', 'core/reads', 'core/sql'],
+    ...[
+      'rest',
+      'http',
+      'core',
+      'core/contracts',
+      'core/events',
+      'core/fleets',
+      'core/imports',
+      'core/reads',
+      'core/sql',
+    ],
     ...['core/vehicles', 'core/webhooks'],
   ],
   graphql: [...['graphql/execution', 'graphql/schema', 'graphql/transport', 'http', 'http/connections', 'core']],

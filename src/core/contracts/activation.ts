@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { field, timeField } from '../fields.ts';
+import { field, timeField, timeOrNullField } from '../fields.ts';
 import { reasonJsonMembers, reasonSchema } from '../reason.ts';
 import type { ResourceField } from '../sql/resource.ts';
 import { jsonSql } from '../sql/selection.ts';
@@ -13,21 +13,17 @@ export type ActivationState = z.output<typeof activationStateSchema>;
 export const activationSchema = z
   .object({
     state: field(activationStateSchema, 'The state of the contract at the manufacturer.', 'ACTIVE'),
-    reason: field(
-      reasonSchema.nullable(),
-      'The reason for the state, and who must act; null where the state needs none.',
-      null,
-    ),
+    reason: field(reasonSchema.nullable(), 'The reason for the state; null if the state needs none.', null),
     changedAt: timeField('The time of the last change of `state` or `reason`.', '2027-01-01T00:00:03.000Z'),
-    nextAttemptAt: field(
-      z.iso.datetime().nullable(),
-      'The time at which the manufacturer is asked next; null where it is not asked, or is being asked.',
+    nextAttemptAt: timeOrNullField(
+      'The time at which the manufacturer is asked next; null if it is not asked, or is being asked.',
       null,
     ),
   })
   .meta({
     id: 'ContractActivation',
-    description: 'A contract at the manufacturer: whether its programs are active there.',
+    description:
+      'The state of a contract at the manufacturer. A contract of several programs has the worst of their states.',
   });
 
 /** A contract that has not begun, and one that ended without the manufacturer, go by the clock. */

@@ -10,25 +10,29 @@ export type ContractStatus = z.output<typeof contractStatusSchema>;
 /** A contract as REST shows it: in force in [from, to), ISO 8601 UTC. */
 export const contractSchema = z
   .object({
-    id: uuidField('Identifies the contract: the same in both interfaces.', exampleIds.contract),
-    company: field(z.string(), 'The company whose vehicle it is.', 'acme'),
+    id: uuidField('The id of the contract, a UUID: the same in GraphQL and REST.', exampleIds.contract),
+    company: field(z.string(), 'The company that owns the vehicle.', 'acme'),
     fleetId: uuidField('The fleet of the vehicle.', exampleIds.fleet),
-    name: field(z.string(), 'Any name.', 'Fuel data, 2027'),
-    description: field(z.string(), 'What it is for.', 'Fuel level of the Berlin vans'),
-    vin: field(z.string(), 'The VIN of the vehicle: one of that fleet.', 'WBA3A5C50CF256985'),
-    manufacturer: field(z.string().nullable(), 'The maker of the vehicle; null if the VIN does not tell.', 'bmw'),
-    from: timeField('When it begins.', '2027-01-01T00:00:00.000Z'),
-    to: timeField('When it ends, later than `from`; this moment is no longer part of it.', '2028-01-01T00:00:00.000Z'),
+    name: field(z.string(), 'The name of the contract, for people.', 'Fuel data, 2027'),
+    description: field(z.string(), 'The purpose of the contract, for people.', 'Fuel level of the Berlin vans'),
+    vin: field(z.string(), 'The VIN of the vehicle, which is in the fleet of the contract.', 'WBA3A5C50CF256985'),
+    manufacturer: field(z.string().nullable(), 'The manufacturer of the vehicle; null if the VIN tells none.', 'bmw'),
+    from: timeField('The time at which the contract begins (inclusive).', '2027-01-01T00:00:00.000Z'),
+    to: timeField('The time at which the contract ends (exclusive), later than `from`.', '2028-01-01T00:00:00.000Z'),
     pack: field(
       z.string(),
-      'The pack of data services, from the catalogue where there is one. A vehicle has one contract for a pack at a time.',
+      'The pack of data services, one of the catalogue if the operator has set one. A vehicle has at most one contract for a pack at a time.',
       'fuel',
     ),
-    status: field(contractStatusSchema, 'Where its period stands to the present.', 'SCHEDULED'),
-    activation: activationSchema.describe('The contract at the manufacturer.'),
-    createdAt: timeField('When it was created.'),
+    status: field(contractStatusSchema, 'The status of the contract by the clock alone.', 'SCHEDULED'),
+    activation: activationSchema.describe('The state of the contract at the manufacturer, with its reason.'),
+    createdAt: timeField('The time at which the contract was created.'),
   })
-  .meta({ id: 'Contract', description: 'Ties a vehicle to a pack of its manufacturer for a period of time.' });
+  .meta({
+    id: 'Contract',
+    description:
+      'An agreement that a vehicle has a pack of data services for a period. While it is in force, the gateway has it carried out at the manufacturer, unless the operator has switched that off.',
+  });
 
 /** With the id of its vehicle, which GraphQL gives whole. */
 export const contractWithVehicleSchema = contractSchema
@@ -54,26 +58,29 @@ export const hasOrder = [
 export const createContractInput = z
   .object(contractFieldsInput)
   .refine(...hasOrder)
-  .describe('A new contract. Each text is trimmed and has 1 to 255 characters, its description up to 2,000.');
+  .describe('The fields of a new contract. Texts are trimmed and have 1 to 255 characters, its description 2,000.');
 
 export const contractFilterSchema = z
   .object({
-    fleetId: z.string().nullish().describe('For vehicles of this fleet.'),
-    vin: z.string().nullish().describe('For the vehicle with this VIN.'),
-    pack: storableText(z.string()).nullish().describe('For this pack.'),
-    status: contractStatusSchema.nullish().describe('With this status.'),
-    activation: z.array(activationStateSchema).nullish().describe('In one of these states at the manufacturer.'),
+    fleetId: z.string().nullish().describe('Only contracts for vehicles in this fleet.'),
+    vin: z.string().nullish().describe('Only contracts for the vehicle with this VIN.'),
+    pack: storableText(z.string()).nullish().describe('Only contracts for this pack.'),
+    status: contractStatusSchema.nullish().describe('Only contracts with this status.'),
+    activation: z
+      .array(activationStateSchema)
+      .nullish()
+      .describe('Only contracts in one of these states at the manufacturer.'),
     name: storableText(z.string().max(255))
       .transform((value) => value.trim() || null)
       .nullish()
-      .describe('With this in the name, whatever the case and accents.'),
+      .describe('Only contracts with this text in their name, regardless of case and accents.'),
   })
-  .describe('Which contracts: those that fit everything that is given.');
+  .describe('Conditions on the contracts of a list. A contract is listed if it meets all that are given.');
 
 export type ContractFilter = z.input<typeof contractFilterSchema>;
 
 export const contractSortOrders = {
-  CREATED_AT: { meaning: 'When they were created.' },
-  FROM: { meaning: 'When they begin.', by: { column: 'starts_at', kind: 'time' } },
-  TO: { meaning: 'When they end.', by: { column: 'ends_at', kind: 'time' } },
+  CREATED_AT: { meaning: 'The time at which the contract was created.' },
+  FROM: { meaning: 'The time at which the contract begins.', by: { column: 'starts_at', kind: 'time' } },
+  TO: { meaning: 'The time at which the contract ends.', by: { column: 'ends_at', kind: 'time' } },
 } as const satisfies SortOrders;

@@ -22,13 +22,13 @@ export const createContractsInput = z
     vins: listSchema(z.string(), MOST_CONTRACTS)
       .nullish()
       .meta({
-        description: 'VINs of vehicles of the fleet, at most 1,000; either these or `vehicleIds`.',
+        description: 'VINs of vehicles in the fleet, at most 1,000. Either `vins` or `vehicleIds` is required.',
         examples: [['WBA3A5C50CF256985']],
       }),
     vehicleIds: listSchema(z.string(), MOST_CONTRACTS)
       .nullish()
       .meta({
-        description: 'Ids of vehicles of the fleet, at most 1,000; either these or `vins`.',
+        description: 'Ids of vehicles in the fleet, at most 1,000. Either `vins` or `vehicleIds` is required.',
         examples: [[exampleIds.vehicle]],
       }),
     name: contractFieldsInput.name,
@@ -42,35 +42,39 @@ export const createContractsInput = z
     path: ['vins'],
     message: 'name vehicles by vins or by vehicleIds, and not by both',
   })
-  .describe('Contracts of the same terms for several vehicles of a fleet.');
+  .describe('The terms of new contracts, and the vehicles of a fleet that get one each.');
 
 export const rejectedContractSchema = z
   .object({
     vin: field(z.string(), 'The VIN, or the id of the vehicle, as it was sent.', 'WBA3A5C50CF256985'),
     code: field(
       z.string(),
-      'The reason for the refusal: `VEHICLE_NOT_FOUND`, `CONTRACT_OVERLAP`, or a code of a VIN.',
+      'The reason for the rejection: `VEHICLE_NOT_FOUND`, `CONTRACT_OVERLAP`, or a code of an invalid VIN.',
       'CONTRACT_OVERLAP',
     ),
     message: field(
       z.string(),
-      'The reason for people, in English.',
+      'The reason for the rejection as a sentence, in English.',
       'This vehicle already has a contract for this pack in an overlapping period.',
     ),
-    conflicts: field(z.array(z.uuid()), 'The ids of the contracts in the way, for `CONTRACT_OVERLAP`.', [
-      exampleIds.contract,
-    ]),
+    conflicts: field(
+      z.array(z.uuid()),
+      'The ids of the overlapping contracts, for `CONTRACT_OVERLAP`; otherwise empty.',
+      [exampleIds.contract],
+    ),
   })
-  .meta({ id: 'RejectedContract', description: 'A vehicle for which no contract was created.' });
+  .meta({ id: 'RejectedContract', description: 'A vehicle for which no contract was created, with the reason.' });
 
 export const createdContractsSchema = z
   .object({
     contracts: z.array(contractSchema).describe('The new contracts, in the order of the vehicles.'),
-    rejected: z.array(rejectedContractSchema).describe('The vehicles for which no contract was created.'),
+    rejected: z
+      .array(rejectedContractSchema)
+      .describe('The vehicles for which no contract was created, with the reasons.'),
   })
   .meta({
     id: 'CreatedContracts',
-    description: 'The contracts that were created, and the vehicles that were refused.',
+    description: 'The result of creating contracts for several vehicles.',
   });
 
 type Rejected = z.output<typeof rejectedContractSchema>;

@@ -21,7 +21,7 @@ export const refreshActivationInput = z
       examples: [[exampleIds.contract]],
     }),
   })
-  .describe('The contracts to ask the manufacturers about again.');
+  .describe('The contracts about which to ask the manufacturers again.');
 
 type Refreshed = { company: string; ids: readonly string[]; now: Date };
 

@@ -6,67 +6,77 @@ import type { ResourceField, UnionField, UnionFieldMember, ValueField } from '..
 import { jsonSql } from '../sql/selection.ts';
 
 const fleetName = field(z.string(), 'The name of the fleet.', 'Berlin');
-const importId = uuidField('The import of the file.', exampleIds.import);
+const importId = uuidField('The id of the import of the file.', exampleIds.import);
 const status = z.enum(eligibilityStatuses);
+const changedFrom = field(z.string(), 'The value before the change.', 'Berlin');
+const changedTo = field(z.string(), 'The value after the change.', 'Hamburg');
 
 const contract = z
   .object({
-    name: field(z.string(), 'Its name.', 'Driving log 2026'),
-    pack: field(z.string(), 'Its pack.', 'driving-log'),
-    from: timeField('When it begins.', '2026-01-01T00:00:00.000Z'),
-    to: timeField('When it ends.', '2027-01-01T00:00:00.000Z'),
+    name: field(z.string(), 'The name of the contract.', 'Driving log 2026'),
+    pack: field(z.string(), 'The pack of the contract.', 'driving-log'),
+    from: timeField('The time at which the contract begins (inclusive).', '2026-01-01T00:00:00.000Z'),
+    to: timeField('The time at which the contract ends (exclusive).', '2027-01-01T00:00:00.000Z'),
     reason: reasonSchema
       .nullish()
-      .describe('Of `contract.activated`, `rejected` and `deactivated`: the reason for its state at the manufacturer.'),
+      .describe(
+        'The reason for the state at the manufacturer, of `contract.activated`, `contract.rejected` and `contract.deactivated`; null without one.',
+      ),
   })
-  .describe('The contract.');
+  .describe('The details of an event about a contract.');
 
 /** The data of each type of event, as REST and webhooks write it. Subscribers branch on types, which never change. */
 export const eventDataSchemas = {
   'fleet.created': z
     .object({
       name: fleetName,
-      companyAddress: field(z.string(), 'The address.', 'Chausseestr. 1, 10115 Berlin'),
-      email: field(z.string(), 'The e-mail address.', 'fleet@example.com'),
-      vat: field(z.string(), 'The VAT number.', 'DE123456789'),
+      companyAddress: field(z.string(), 'The postal address of the company.', 'Chausseestr. 1, 10115 Berlin'),
+      email: field(z.string(), 'The e-mail address of the person responsible for the fleet.', 'fleet@example.com'),
+      vat: field(z.string(), 'The VAT number of the company.', 'DE123456789'),
     })
-    .describe('The fleet as it was created.'),
+    .describe('The fields of a new fleet.'),
   'fleet.updated': z
     .object({
       changes: z
-        .record(z.string(), z.object({ from: z.string(), to: z.string() }))
-        .describe('Fields by their names, with what they were and what they are.'),
+        .record(z.string(), z.object({ from: changedFrom, to: changedTo }))
+        .describe('The changed fields by their names, each with its old and its new value.'),
     })
-    .describe('What changed of a fleet.'),
+    .describe('The changes to the fields of a fleet.'),
   'fleet.deleted': z
-    .object({ name: fleetName, vehicleCount: field(z.int(), 'How many vehicles it had.', 12) })
-    .describe('The fleet as it was.'),
-  'vehicle.added': z.object({ importId: importId.optional() }).describe('Where the vehicles came from.'),
+    .object({ name: fleetName, vehicleCount: field(z.int(), 'The number of vehicles that the fleet had.', 12) })
+    .describe('The name and the size of a fleet that was deleted.'),
+  'vehicle.added': z
+    .object({ importId: importId.optional().describe('The id of the import that added the vehicles, if one did.') })
+    .describe('The origin of the vehicles that were added.'),
   'vehicle.moved': z
     .object({
-      from: uuidField('The fleet that they were in.', exampleIds.fleet),
-      to: uuidField('The fleet that they are in.', exampleIds.fleet),
+      from: uuidField('The id of the fleet that the vehicles left.', exampleIds.fleet),
+      to: uuidField('The id of the fleet that the vehicles joined.', exampleIds.fleet),
     })
-    .describe('Between which fleets the vehicles moved.'),
-  'vehicle.removed': z.object({}).describe('Nothing but the vehicles of the event.'),
+    .describe('The two fleets of a move of vehicles.'),
+  'vehicle.removed': z.object({}).describe('No details: the vehicles stand in the event itself.'),
   'eligibility.changed': z
     .object({
-      from: field(status, 'The status before.', 'PENDING'),
-      to: field(status, 'The status from then on.', 'ELIGIBLE'),
-      manufacturer: field(z.string().nullable(), 'The maker that answered: its slug.', 'bmw'),
-      reason: field(reasonSchema.nullable(), 'Why the status is what it is.', null),
+      from: field(status, 'The status before the change.', 'PENDING'),
+      to: field(status, 'The status after the change.', 'ELIGIBLE'),
+      manufacturer: field(
+        z.string().nullable(),
+        'The id of the manufacturer that answered, such as `bmw`; null if the VIN names no known one.',
+        'bmw',
+      ),
+      reason: field(reasonSchema.nullable(), 'The reason for the new status; null if the vehicle is eligible.', null),
     })
-    .describe('Between which statuses the eligibility of a vehicle changed.'),
+    .describe('The change of a vehicle’s eligibility status.'),
   'import.completed': z
     .object({
       importId,
-      fileName: field(z.string().nullable(), 'The name of the file, where one was sent.', 'vins.csv').optional(),
-      received: field(z.int(), 'Rows of the file.', 3),
-      created: field(z.int(), 'New vehicles.', 1),
-      existing: field(z.int(), 'Rows whose vehicle the fleet had.', 1),
-      rejected: field(z.int(), 'Rows that were rejected.', 1),
+      fileName: field(z.string().nullable(), 'The name of the file, if one was sent.', 'vins.csv').optional(),
+      received: field(z.int(), 'The number of rows in the file.', 3),
+      created: field(z.int(), 'The number of vehicles created.', 1),
+      existing: field(z.int(), 'The number of rows that repeat another one, or whose vehicle the fleet had.', 1),
+      rejected: field(z.int(), 'The number of rows that were rejected.', 1),
     })
-    .describe('The rows of a file in numbers.'),
+    .describe('The outcome of an import, in numbers of rows.'),
   'contract.created': contract,
   'contract.deleted': contract,
   'contract.started': contract,
@@ -75,8 +85,8 @@ export const eventDataSchemas = {
   'contract.rejected': contract,
   'contract.deactivated': contract,
   'webhook.test': z
-    .object({ webhookId: uuidField('The webhook.', exampleIds.webhook) })
-    .describe('The webhook that was tested.'),
+    .object({ webhookId: uuidField('The id of the webhook that was tested.', exampleIds.webhook) })
+    .describe('The target of a test event.'),
 } as const satisfies Record<string, z.ZodObject>;
 
 export type EventType = keyof typeof eventDataSchemas;
@@ -139,11 +149,11 @@ function dataOf(types: readonly [EventType, ...EventType[]], names: Record<strin
 
 export const fleetChangeSchema = z
   .object({
-    field: field(z.string(), 'The name of the field.', 'name'),
-    from: field(z.string(), 'What it was.', 'Berlin'),
-    to: field(z.string(), 'What it is from then on.', 'Hamburg'),
+    field: field(z.string(), 'The name of the changed field.', 'name'),
+    from: changedFrom,
+    to: changedTo,
   })
-  .describe('A field of a fleet that changed.');
+  .describe('A change to one field of a fleet.');
 
 const changed = (name: string) => ({ sql: `coalesce((c.change -> '${name}')::text, 'null')` });
 
@@ -159,8 +169,8 @@ export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
   FleetUpdatedData: {
     ...dataOf(['fleet.updated']),
     schema: z
-      .object({ changes: z.array(fleetChangeSchema).describe('Each field that changed.') })
-      .describe('What changed of a fleet.'),
+      .object({ changes: z.array(fleetChangeSchema).describe('The changes, one for each field.') })
+      .describe('The changes to the fields of a fleet.'),
     fields: {
       changes: {
         kind: 'rows',
@@ -177,8 +187,8 @@ export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
   VehicleRemovedData: {
     ...dataOf(['vehicle.removed']),
     schema: z
-      .object({ vehicleCount: z.int().describe('How many vehicles were deleted with this event.') })
-      .describe('How many vehicles were deleted.'),
+      .object({ vehicleCount: z.int().describe('The number of vehicles deleted with the event.') })
+      .describe('The size of a deletion of vehicles.'),
     members: { vehicleCount: jsonSql.number('cardinality(e.vehicle_ids)') },
     show: ({ vehicleCount }) => ({ vehicleCount }),
   },
@@ -199,8 +209,8 @@ export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
     types: [],
     when: 'true',
     schema: z
-      .object({ json: z.record(z.string(), z.unknown()).describe('As REST shows it.') })
-      .describe('The data of an event of type OTHER.'),
+      .object({ json: z.record(z.string(), z.unknown()).describe('The data as REST shows it.') })
+      .describe('The data of an event whose type only another version of the gateway knows.'),
     members: { json: { sql: 'e.data::text' } },
     show: ({ data }) => ({ json: data }),
   },

@@ -22,47 +22,68 @@ import {
 import { MOST_EVENT_TYPES, MOST_EVENT_VEHICLES } from './record-events.ts';
 
 export const eventVehicleSchema = z
-  .object({ id: z.uuid().describe('Its id.'), vin: z.string().describe('Its VIN.') })
-  .describe('A vehicle that an event is about; it may be gone by now.');
+  .object({ id: z.uuid().describe('The id of the vehicle.'), vin: z.string().describe('The VIN of the vehicle.') })
+  .describe('A vehicle that an event is about. It may have been deleted since.');
 
 export const eventSchema = z
   .object({
     id: uuidField(
-      'Identifies the event; also where to go on from, as `after`, and the `webhook-id` of its deliveries.',
+      'The id of the event, a UUID. It also serves as a cursor for `after`, and is the `webhook-id` of the event’s deliveries.',
       exampleIds.event,
     ),
-    type: field(z.enum(eventTypes), 'What happened.', 'eligibility.changed'),
-    timestamp: timeField('When.'),
-    company: field(z.string(), 'Whose event it is.', 'acme'),
-    fleetId: field(z.uuid().nullable(), 'The fleet it is about, if any, which may be gone by now.', exampleIds.fleet),
-    contractId: field(z.uuid().nullable(), 'The contract it is about, if any, which may be gone by now.', null),
-    vehicles: field(z.array(eventVehicleSchema), 'The vehicles it is about, at most 1,000: more make several events.', [
-      { id: exampleIds.vehicle, vin: 'WBA3A5C50CF256985' },
-    ]),
-    vehicleCount: field(z.int(), 'How many vehicles it is about.', 1),
-    actor: field(z.string(), 'Who did it: the subject of the token, `anonymous` or `system`.', 'system'),
-    requestId: field(z.string().nullable(), 'The request it happened in, if any.', null),
+    type: field(z.enum(eventTypes), 'The type of the event.', 'eligibility.changed'),
+    timestamp: timeField('The time at which the event happened.'),
+    company: field(z.string(), 'The company that the event belongs to.', 'acme'),
+    fleetId: field(
+      z.uuid().nullable(),
+      'The id of the fleet that the event is about, which may have been deleted since; null if it is about none.',
+      exampleIds.fleet,
+    ),
+    contractId: field(
+      z.uuid().nullable(),
+      'The id of the contract that the event is about, which may have been deleted since; null if it is about none.',
+      null,
+    ),
+    vehicles: field(
+      z.array(eventVehicleSchema),
+      'The vehicles that the event is about: at most 1,000, since a change to more makes several events.',
+      [{ id: exampleIds.vehicle, vin: 'WBA3A5C50CF256985' }],
+    ),
+    vehicleCount: field(z.int(), 'The number of vehicles that the event is about.', 1),
+    actor: field(
+      z.string(),
+      'The cause of the event: the subject of the caller’s token, `anonymous` for a caller without one, or `system` for the gateway itself.',
+      'system',
+    ),
+    requestId: field(z.string().nullable(), 'The id of the request that caused the event; null if none did.', null),
     data: field(
       z.union([...new Set(Object.values(eventDataSchemas))]),
-      'What changed; its members follow from the type.',
+      'The details of the event. Their members depend on its type.',
       { from: 'PENDING', to: 'ELIGIBLE', manufacturer: 'bmw', reason: null },
     ),
   })
-  .meta({ id: 'Event', description: 'A fact, as it was when it became true.' });
+  .meta({
+    id: 'Event',
+    description:
+      'A change of the company’s data, recorded together with it: an entry of the audit trail, and the content of webhooks.',
+  });
 export type Event = z.output<typeof eventSchema>;
 
 export const eventFilterSchema = z
   .object({
-    types: listSchema(eventTypeSchema, MOST_EVENT_TYPES).nullish().describe('Of one of these types.'),
-    fleetId: z.string().nullish().describe('About this fleet or its vehicles.'),
-    contractId: z.string().nullish().describe('About this contract.'),
-    historyId: z.string().nullish().describe('Of this item of the history.'),
-    vehicleId: z.string().nullish().describe('About this vehicle.'),
-    vin: z.string().nullish().describe('About the vehicle with this VIN, also from before it was last added.'),
-    since: timeSchema.nullish().describe('From then on.'),
-    until: timeSchema.nullish().describe('Before then.'),
+    types: listSchema(eventTypeSchema, MOST_EVENT_TYPES).nullish().describe('Only events of one of these types.'),
+    fleetId: z.string().nullish().describe('Only events about this fleet or its vehicles.'),
+    contractId: z.string().nullish().describe('Only events about this contract.'),
+    historyId: z.string().nullish().describe('Only events of this item of the history.'),
+    vehicleId: z.string().nullish().describe('Only events about this vehicle.'),
+    vin: z
+      .string()
+      .nullish()
+      .describe('Only events about the vehicle with this VIN, also from before it was last added.'),
+    since: timeSchema.nullish().describe('Only events at this time or later.'),
+    until: timeSchema.nullish().describe('Only events before this time.'),
   })
-  .describe('Which events: those that fit everything that is given.');
+  .describe('Conditions on events. An event is given if it meets all of them.');
 /** An unparsed filter. */
 export type EventFilter = Omit<z.input<typeof eventFilterSchema>, 'types'> & { types?: readonly string[] | null };
 

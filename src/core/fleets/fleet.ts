@@ -7,29 +7,33 @@ import type { Resource } from '../sql/resource.ts';
 
 export const fleetSchema = z
   .object({
-    id: uuidField('Identifies the fleet: the same in both interfaces.', exampleIds.fleet),
-    company: field(z.string(), 'The company it belongs to: the one of the token that created it.', 'acme'),
-    name: field(z.string(), 'Any name; several fleets may share one.', 'Berlin vans'),
+    id: uuidField('The id of the fleet, a UUID: the same in GraphQL and REST.', exampleIds.fleet),
+    company: field(z.string(), 'The company that owns the fleet: the one of the token that created it.', 'acme'),
+    name: field(z.string(), 'The name of the fleet. Several fleets may share one.', 'Berlin vans'),
     companyAddress: field(z.string(), 'The postal address of the company.', '1 Main Street, 10115 Berlin'),
-    email: field(z.string(), 'Who answers for the fleet: an e-mail address, in any script.', 'fleet@example.com'),
-    vat: field(z.string(), 'The VAT number of the company.', 'DE123456789'),
-    vehicleCount: field(z.int(), 'How many vehicles it has.', 2),
-    createdAt: timeField('When it was created.'),
-    updatedAt: timeField('When its own fields were last changed.'),
+    email: field(z.string(), 'The e-mail address of the person responsible for the fleet.', 'fleet@example.com'),
+    vat: field(z.string(), 'The VAT number of the company. Its format is not checked.', 'DE123456789'),
+    vehicleCount: field(z.int(), 'The number of vehicles in the fleet.', 2),
+    createdAt: timeField('The time at which the fleet was created.'),
+    updatedAt: timeField('The time of the last change to the fleet’s own fields; changes to vehicles do not count.'),
   })
-  .meta({ id: 'Fleet', description: 'A group of vehicles of one company.' });
+  .meta({
+    id: 'Fleet',
+    description:
+      'A named group of vehicles of one company, such as those of a depot. A vehicle is in one fleet at a time.',
+  });
 export type Fleet = z.output<typeof fleetSchema>;
 
 const counted = (meaning: string, example: number) => field(z.int(), meaning, example);
 export const eligibilitySummarySchema = z
   .object({
-    pending: counted('Vehicles without an answer yet.', 1),
-    eligible: counted('Vehicles whose data can be had.', 12),
-    ineligible: counted('Vehicles whose data cannot be had.', 3),
-    unsupported: counted('Vehicles nobody can be asked about.', 0),
-    failed: counted('Vehicles whose verification needs somebody to act.', 2),
+    pending: counted('The number of `PENDING` vehicles: the manufacturer has not answered yet.', 1),
+    eligible: counted('The number of `ELIGIBLE` vehicles: the manufacturer can deliver their data.', 12),
+    ineligible: counted('The number of `INELIGIBLE` vehicles: the manufacturer cannot deliver their data.', 3),
+    unsupported: counted('The number of `UNSUPPORTED` vehicles: no configured provider serves their manufacturer.', 0),
+    failed: counted('The number of `FAILED` vehicles: somebody must act before there can be an answer.', 2),
   })
-  .meta({ id: 'EligibilitySummary', description: 'How many vehicles have each status.' });
+  .meta({ id: 'EligibilitySummary', description: 'The number of vehicles in each eligibility status.' });
 
 export const createFleetInput = z
   .object(
@@ -40,11 +44,17 @@ export const createFleetInput = z
       vat: textSchema(255),
     }),
   )
-  .meta({ description: 'A new fleet. Each text is trimmed and has 1 to 255 characters.' });
+  .meta({
+    description:
+      'The fields of a new fleet. Texts are trimmed and must have 1 to 255 characters, the e-mail address at most 254.',
+  });
 
 export const updateFleetInput = z
-  .object({ id: idSchema.describe('Which fleet.'), ...createFleetInput.partial().shape })
-  .meta({ description: 'What to change of a fleet: at least one field beside its id. Texts are as for a new fleet.' });
+  .object({ id: idSchema.describe('The id of the fleet to change.'), ...createFleetInput.partial().shape })
+  .meta({
+    description:
+      'The fields of a fleet to change: at least one beside `id`. Fields that are left out stay as they are; texts follow the rules for a new fleet.',
+  });
 
 export const fleetFilterSchema = z
   .object({
@@ -52,14 +62,17 @@ export const fleetFilterSchema = z
       // An empty text is a part of every name, so it filters nothing.
       .transform((value) => value.trim() || null)
       .nullish()
-      .describe('Whose name has this in it, whatever the case and accents.'),
-    vat: storableText(z.string().max(255)).nullish().describe('With this VAT number.'),
+      .describe('Only fleets with this text in their name, regardless of case and accents.'),
+    vat: storableText(z.string().max(255)).nullish().describe('Only fleets with exactly this VAT number.'),
   })
-  .meta({ description: 'Which fleets: those that fit everything that is given.' });
+  .meta({ description: 'Conditions on the fleets of a list. A fleet is listed if it meets all that are given.' });
 
 export const fleetSortOrders = {
-  CREATED_AT: { meaning: 'When they were created.' },
-  NAME: { meaning: 'Their names, by code points: capitals come first.', by: { column: 'name', kind: 'text' } },
+  CREATED_AT: { meaning: 'The time at which the fleet was created.' },
+  NAME: {
+    meaning: 'The name of the fleet, by code points: capitals come before small letters.',
+    by: { column: 'name', kind: 'text' },
+  },
 } as const satisfies SortOrders;
 
 // A large deleted fleet is hidden at once; its rows are deleted in steps (core/operations/delete-fleets.ts).

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { importStates } from '../../entities/import.ts';
 import { authorize, type Context } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
-import { field } from '../fields.ts';
+import { field, timeField, timeOrNullField } from '../fields.ts';
 import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
 import { idSchema } from '../input.ts';
 import { lostCursor } from '../sql/order.ts';
@@ -22,81 +22,82 @@ const fleetId = '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b';
 
 export const importSchema = z
   .object({
-    id: field(z.uuid(), 'Identifies the import: the same in both interfaces.', importId),
-    fleetId: field(z.uuid(), 'The fleet its vehicles belong to.', fleetId),
-    state: field(importStateSchema, 'How far it has come. A failed import has changed nothing.', 'COMPLETED'),
-    received: field(z.int(), 'Rows read so far.', 3),
-    created: field(z.int(), 'New vehicles, once it has completed.', 1),
-    existing: field(z.int(), 'Rows whose vehicle the fleet had, once it has completed.', 1),
-    rejected: field(z.int(), 'Rows that were rejected.', 1),
+    id: field(z.uuid(), 'The id of the import, a UUID: the same in GraphQL and REST.', importId),
+    fleetId: field(z.uuid(), 'The fleet that the vehicles are added to.', fleetId),
+    state: field(importStateSchema, 'The progress of the import. A failed import has changed nothing.', 'COMPLETED'),
+    received: field(z.int(), 'The number of rows read so far.', 3),
+    created: field(z.int(), 'The number of vehicles created; 0 until the import has completed.', 1),
+    existing: field(
+      z.int(),
+      'The number of rows that repeat another one, or whose vehicle the fleet had; 0 until the import has completed.',
+      1,
+    ),
+    rejected: field(z.int(), 'The number of rows rejected so far.', 1),
     fileName: field(
       z.string().nullable(),
-      'The name of the file as it was sent, without its path: at most 255 characters. Null where none was sent.',
+      'The name of the file as it was sent, without its path: at most 255 characters. Null if none was sent.',
       'Vehicles of Berlin.xlsx',
     ),
     sheet: field(
       z.string().nullable(),
-      'The sheet that was read of a workbook: its first one with a column of VINs. Null for CSV.',
+      'The sheet of the workbook that was read: the first with a column of VINs. Null for CSV.',
       'Vehicles',
     ),
-    column: field(
-      z.string().nullable(),
-      'The column that was read, by its name in the file. Null without a header.',
-      'VIN',
-    ),
-    dryRun: field(z.boolean(), 'Whether it stored nothing and only tells what would have been stored.', false),
-    failure: field(z.string().nullable(), 'Why it failed, as a sentence; null where it did not.', null),
-    startedAt: field(z.iso.datetime(), 'When the upload began.', '2026-11-20T08:00:00.000Z'),
-    storingSince: field(
-      z.iso.datetime().nullable(),
-      'When its rows began to be stored; null while they arrive.',
-      '2026-11-20T08:00:02.000Z',
-    ),
-    finishedAt: field(z.iso.datetime().nullable(), 'When it ended; null while it runs.', '2026-11-20T08:00:03.000Z'),
+    column: field(z.string().nullable(), 'The header of the column that was read; null without a header.', 'VIN'),
+    dryRun: field(z.boolean(), 'True for a dry run, which reports what would be stored and stores nothing.', false),
+    failure: field(z.string().nullable(), 'The reason for the failure, as a sentence; null without one.', null),
+    startedAt: timeField('The time at which the upload began.', '2026-11-20T08:00:00.000Z'),
+    storingSince: timeOrNullField('The time at which storing began; null until then.', '2026-11-20T08:00:02.000Z'),
+    finishedAt: timeOrNullField('The time at which the import ended; null until then.', '2026-11-20T08:00:03.000Z'),
   })
-  .meta({ id: 'Import', description: 'An uploaded file of VINs and what became of its rows.' });
+  .meta({ id: 'Import', description: 'The upload of a file of VINs to a fleet, with its progress and its outcome.' });
 export type Import = z.output<typeof importSchema>;
 
 export const rejectedRowSchema = z
   .object({
-    row: field(z.int(), 'The row of the file, as people count: the first is 1.', 4),
+    row: field(z.int(), 'The number of the row in the file: the first is 1.', 4),
     ...refusedValueFields,
   })
-  .meta({ id: 'RejectedRow', description: 'A row of a file that was rejected.' });
+  .meta({ id: 'RejectedRow', description: 'A row of a file that was rejected, with the reason.' });
 
 export const duplicateRowSchema = z
   .object({
-    row: field(z.int(), 'The row of the file, as people count: the first is 1.', 7),
-    firstRow: field(z.int(), 'The row in which the VIN stands first.', 3),
-    value: field(z.string(), 'What stands there as the VIN.', 'WBA3A5C50CF256985'),
+    row: field(z.int(), 'The number of the row in the file: the first is 1.', 7),
+    firstRow: field(z.int(), 'The number of the first row with the same VIN.', 3),
+    value: field(z.string(), 'The VIN as it stands in the row.', 'WBA3A5C50CF256985'),
   })
-  .meta({ id: 'DuplicateRow', description: 'A row that repeats the VIN of an earlier one; it counts as existing.' });
+  .meta({
+    id: 'DuplicateRow',
+    description: 'A row of a file that repeats the VIN of an earlier one. It counts as existing.',
+  });
 
 export const importVehiclesInput = z
   .object({
-    fleetId: idSchema.describe('The fleet.'),
+    fleetId: idSchema.describe('The id of the fleet to add to.'),
     importId: z
       .uuid('must be a UUID')
       .nullish()
-      .describe('A UUID of your choice: follow the import by it, and send the file again safely.'),
+      .describe(
+        'The id of the new import, a UUID of your choice. With it you can follow the import before the upload, and safely send the file again.',
+      ),
     ...addOptionFields,
   })
-  .describe('A file of VINs for a fleet.');
+  .describe('The file of VINs to add to a fleet, and the treatment of rejected rows.');
 
 export const MOST_ROWS_SHOWN = 100;
 
 export const importedVehiclesSchema = z
   .object({
-    import: importSchema.describe('The import.'),
+    import: importSchema.describe('The import of the file.'),
     sheet: importSchema.shape.sheet,
     column: importSchema.shape.column,
-    summary: addSummarySchema.describe('Its rows in numbers.'),
+    summary: addSummarySchema.describe('The outcome in numbers of rows.'),
     rejected: z
       .array(rejectedRowSchema)
-      .describe(`The first ${MOST_ROWS_SHOWN} rejected rows. All of them, as CSV: GET /imports/{id}/rejected.csv.`),
-    duplicates: z.array(duplicateRowSchema).describe(`The first ${MOST_ROWS_SHOWN} rows that repeat another one.`),
+      .describe(`The first ${MOST_ROWS_SHOWN} rejected rows. \`GET /imports/{id}/rejected.csv\` has all of them.`),
+    duplicates: z.array(duplicateRowSchema).describe(`The first ${MOST_ROWS_SHOWN} rows that repeat an earlier one.`),
   })
-  .describe('What became of the file.');
+  .describe('The result of adding vehicles from a file.');
 
 /** An import of the caller's company; throws ImportNotFound. */
 export async function getImport(ctx: Context, input: { id: string }): Promise<Import> {

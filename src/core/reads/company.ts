@@ -16,38 +16,34 @@ import { isoTimeExpression, jsonSql } from '../sql/selection.ts';
 import { readRows, type SendStatement } from '../sql/send.ts';
 import { asTimestamptz, db, prepareStatementVariants } from '../sql/sql.ts';
 
+const MOST = MOST_COUNTED_ROWS.toLocaleString('en');
+
 const summaryOf = Object.fromEntries(
   activationStates.map((state) => [
     state.toLowerCase(),
-    field(
-      z.int(),
-      `The number of contracts that are ${state}, counted up to ${MOST_COUNTED_ROWS.toLocaleString('en')}.`,
-      3,
-    ),
+    field(z.int(), `The number of contracts that are ${state}, counted up to ${MOST}.`, 3),
   ]),
 ) as Record<Lowercase<ActivationState>, z.ZodInt>;
 export const contractSummarySchema = z
   .object(summaryOf)
-  .meta({ id: 'ContractSummary', description: 'The numbers of contracts by their state at the manufacturer.' });
+  .meta({ id: 'ContractSummary', description: 'The number of contracts in each state at the manufacturer.' });
 
 export const companySchema = z
   .object({
-    id: field(z.string(), 'The company, as tokens name it.', 'acme'),
-    fleetCount: field(z.int(), `How many fleets it has, counted up to ${MOST_COUNTED_ROWS.toLocaleString('en')}.`, 3),
-    vehicleCount: field(z.int(), 'How many vehicles these have.', 18),
+    id: field(z.string(), 'The name of the company, as in its tokens.', 'acme'),
+    fleetCount: field(z.int(), `The number of fleets of the company, counted up to ${MOST}.`, 3),
+    vehicleCount: field(z.int(), 'The number of vehicles in all fleets of the company.', 18),
     contractCount: field(
       z.int().nullable(),
-      `How many contracts it has, counted up to ${MOST_COUNTED_ROWS.toLocaleString('en')}, which stands for all that are more; null where the token’s scopes do not reach them.`,
+      `The number of contracts of the company, counted up to ${MOST}; null if the token lacks \`contracts:read\`.`,
       12,
     ),
-    eligibilitySummary: eligibilitySummarySchema.describe('How many of its vehicles have each status.'),
+    eligibilitySummary: eligibilitySummarySchema.describe('The number of vehicles in each eligibility status.'),
     contractSummary: contractSummarySchema
       .nullable()
-      .describe(
-        'The numbers of its contracts by their state at the manufacturer; null where the token’s scopes do not reach them.',
-      ),
+      .describe('The number of contracts in each state at the manufacturer; null if the token lacks `contracts:read`.'),
   })
-  .meta({ id: 'Company', description: 'The company of the bearer token, with totals.' });
+  .meta({ id: 'Company', description: 'The company of the bearer token, with its totals.' });
 type Company = z.output<typeof companySchema>;
 
 const TALLIES = `vehicle_tally t where t.company = $company and ${fleetExistsSql('t')}`;
@@ -101,10 +97,10 @@ const MOST_UNITS = 1000;
 
 export const activityInput = z
   .object({
-    from: timeSchema.describe('From the hour or day (UTC) in which this is.'),
-    to: timeSchema.nullish().describe('Before then; by default, until now.'),
-    by: activityUnitSchema.default('DAY').describe('In hours or in days, of UTC.'),
-    fleetId: z.string().nullish().describe('Only what is about this fleet or its vehicles.'),
+    from: timeSchema.describe('The start of the period: it begins with the hour or day (UTC) of this time.'),
+    to: timeSchema.nullish().describe('The end of the period (exclusive). By default now.'),
+    by: activityUnitSchema.default('DAY').describe('The unit of counting: hours or days of UTC.'),
+    fleetId: z.string().nullish().describe('Only events about this fleet or its vehicles.'),
   })
   .refine(({ from, to }) => !to || from < to, { path: ['to'], message: 'must be later than from' });
 
@@ -123,12 +119,12 @@ export function mostActivityCounts(input: unknown): number {
 
 export const activityCountSchema = z
   .object({
-    from: timeField('When the hour or day began.', '2026-11-20T00:00:00.000Z'),
-    type: eventSchema.shape.type,
-    count: field(z.int(), 'How many events of this type there were.', 4),
-    vehicleCount: field(z.int(), 'How many vehicles these name, each event for itself.', 2970),
+    from: timeField('The start of the hour or day, in UTC.', '2026-11-20T00:00:00.000Z'),
+    type: eventSchema.shape.type.describe('The type of the events that are counted.'),
+    count: field(z.int(), 'The number of events of one type in the hour or day.', 4),
+    vehicleCount: field(z.int(), 'The number of vehicles in these events; one in several counts several times.', 2970),
   })
-  .meta({ id: 'ActivityCount', description: 'How many events of one type an hour or a day had.' });
+  .meta({ id: 'ActivityCount', description: 'The number of events of one type in one hour or day.' });
 type ActivityCount = z.output<typeof activityCountSchema>;
 
 /** The number of events of each type by hour or day, at most 1,000 of these; throws ValidationFailed. */

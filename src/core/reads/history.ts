@@ -14,34 +14,35 @@ import { jsonMembersOf, jsonObjectSql, jsonSql } from '../sql/selection.ts';
 
 export const historyItemSchema = z
   .object({
-    id: uuidField('Identifies it: the same in both interfaces.', exampleIds.event),
+    id: uuidField('The id of the history item, a UUID: the same in GraphQL and REST.', exampleIds.event),
     type: field(
       eventSchema.shape.type,
-      'What happened: of several types, `import.completed` or `fleet.deleted`, else that of the first event.',
+      'The type of the item’s events. If they have several, `import.completed` or `fleet.deleted`, otherwise that of the first event.',
       'import.completed',
     ),
-    from: timeField('When it began.'),
-    to: timeField('When its last event happened.', '2026-11-20T08:00:02.000Z'),
+    from: timeField('The time of the item’s first event.'),
+    to: timeField('The time of the item’s last event.', '2026-11-20T08:00:02.000Z'),
     fleetId: eventSchema.shape.fleetId,
     importId: field(
       z.uuid().nullable(),
-      'The import, where it is that of a file.',
+      'The id of the import, for an item that is one; otherwise null.',
       '019aa1b2-8f5e-7061-8c8d-2e3f4a5b6c7d',
     ),
     actor: eventSchema.shape.actor,
     requestId: eventSchema.shape.requestId,
-    count: field(z.int(), 'How many events it has.', 4),
-    vehicleCount: field(z.int(), 'How many vehicles these name, each event for itself.', 2970),
+    count: field(z.int(), 'The number of events in the item.', 4),
+    vehicleCount: field(z.int(), 'The number of vehicles in the events; one in several counts several times.', 2970),
     statuses: eligibilitySummarySchema
       .nullable()
-      .describe('Of what manufacturers answered in an hour, how many answers of each status there were; else null.'),
+      .describe('The number of answers of each status, for the manufacturers’ answers of an hour; otherwise null.'),
   })
   .meta({
     id: 'HistoryItem',
-    description: 'What somebody did, or what happened as one: a file, a list, a move, an hour of answers.',
+    description:
+      'Events that people see as one: those of a file, a list of VINs, a move, a contract, or the manufacturers’ answers of an hour.',
   });
 
-export const historyFilterSchema = eventFilterSchema.pick({ fleetId: true, types: true });
+const historyFilterSchema = eventFilterSchema.pick({ fleetId: true, types: true });
 
 const ANSWERS = `h.type = 'eligibility.changed'`;
 const statuses = eligibilitySummaryJson('h');

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ProviderReport } from '../changes.ts';
 import { authorize, type Context, contextWithoutClient } from '../context.ts';
 import { MOST_WAITING_PROGRAMS, type WaitingPrograms, waitingPrograms } from '../contracts/activation-report.ts';
-import { field } from '../fields.ts';
+import { field, timeOrNullField } from '../fields.ts';
 import { dueCompaniesQuery } from '../schedule.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
 import { readSender } from '../sql/send.ts';
@@ -133,74 +133,83 @@ function waitingOf(ctx: Context): Promise<Waiting> {
 
 export const manufacturerSchema = z
   .object({
-    id: field(z.string(), 'A slug, as in `manufacturer` of a vehicle in REST.', 'bmw'),
-    name: field(z.string(), 'The name as the maker writes it.', 'BMW'),
+    id: field(z.string(), 'The id of the manufacturer, such as `bmw`, as vehicles have it in REST.', 'bmw'),
+    name: field(z.string(), 'The name of the manufacturer as it writes it.', 'BMW'),
     provider: field(
       z.string().nullable(),
-      'The provider that is asked about its vehicles; null where none is configured.',
+      'The provider that is asked about the manufacturer’s vehicles; null if none is configured.',
       'high-mobility',
     ),
-    supported: field(z.boolean(), 'Whether the eligibility of its vehicles can be verified here.', true),
+    supported: field(z.boolean(), 'True if the gateway can verify vehicles of the manufacturer.', true),
     wmis: field(
       z.array(z.string()),
-      'The world manufacturer identifiers (first characters of a VIN) that may be of this maker.',
+      'The world manufacturer identifiers (WMI) of the manufacturer: the first characters of its VINs. Several manufacturers may share one.',
       ['WBA', 'WBS'],
     ),
   })
-  .meta({ id: 'Manufacturer', description: 'A maker of vehicles, told from the first characters of a VIN.' });
+  .meta({ id: 'Manufacturer', description: 'A manufacturer of vehicles. The first characters of a VIN tell it.' });
 
 export const providerStateSchema = z.enum(['OK', 'HELD_BACK']);
 
-const since = 'Since when it is held back; null where it is not.';
+const since = 'The time since which it is held back; null if it is not.';
 
 export const providerBrandSchema = z
   .object({
-    id: field(z.string(), 'The slug of the manufacturer.', 'bmw'),
-    state: field(providerStateSchema, 'Whether questions about its vehicles go through.', 'OK'),
-    since: field(z.iso.datetime().nullable(), since, null),
+    id: field(z.string(), 'The id of the manufacturer, such as `bmw`.', 'bmw'),
+    state: field(providerStateSchema, 'The state of questions about the manufacturer’s vehicles.', 'OK'),
+    since: timeOrNullField(since, null),
   })
-  .meta({ id: 'ProviderBrand', description: 'A manufacturer as a provider answers for it.' });
+  .meta({
+    id: 'ProviderBrand',
+    description: 'A manufacturer that a provider answers for, which can be held back alone.',
+  });
 
-const sinceWhen = (what: string) => `Since when the first of them has waited to be ${what}; null where none waits.`;
+const sinceWhen = (what: string) =>
+  `The time since which the first program has waited to be ${what}; null if none waits.`;
 
 export const providerContractsSchema = z
   .object({
     toActivate: field(
       z.int(),
-      `Programs of contracts that are wanted and not active yet; at most ${MOST_WAITING_PROGRAMS} are counted.`,
+      `The number of programs that contracts need and that are not active yet, counted up to ${MOST_WAITING_PROGRAMS.toLocaleString('en')}.`,
       12,
     ),
-    activatingSince: field(z.iso.datetime().nullable(), sinceWhen('activated'), '2027-01-01T00:00:00.000Z'),
-    toRevoke: field(z.int(), 'Programs that no contract wants any more, and whose end is not confirmed.', 0),
-    revokingSince: field(z.iso.datetime().nullable(), sinceWhen('revoked'), null),
+    activatingSince: timeOrNullField(sinceWhen('activated'), '2027-01-01T00:00:00.000Z'),
+    toRevoke: field(
+      z.int(),
+      'The number of programs that no contract needs any more, and whose end is not confirmed.',
+      0,
+    ),
+    revokingSince: timeOrNullField(sinceWhen('revoked'), null),
   })
   .meta({
     id: 'ProviderContracts',
-    description: 'The contracts that wait at a provider. It has a program for each vehicle, or several for a pack.',
+    description:
+      'The contracts that wait at a provider, counted in its programs: one for each vehicle, or several for a pack.',
   });
 
 export const providerSchema = z
   .object({
-    name: field(z.string(), 'A slug, as in `provider` of a manufacturer.', 'high-mobility'),
+    name: field(z.string(), 'The name of the provider, as in `provider` of a manufacturer.', 'high-mobility'),
     state: field(
       providerStateSchema,
-      '`OK`: it is asked. `HELD_BACK`: it failed several times in a row, or asked for a pause, so that it is asked less for now.',
+      'The state of the provider: `HELD_BACK` if it failed several times in a row or asked for a pause, so that it is asked less for now.',
       'OK',
     ),
-    since: field(z.iso.datetime().nullable(), since, null),
-    askedLastMinute: field(z.int(), 'How many questions it was asked within the last minute.', 42),
-    oldestWaiting: field(
-      z.iso.datetime().nullable(),
-      'When the vehicle was added that waits longest for its first answer; null where none waits.',
+    since: timeOrNullField(since, null),
+    askedLastMinute: field(z.int(), 'The number of questions to the provider within the last minute.', 42),
+    oldestWaiting: timeOrNullField(
+      'The time at which the vehicle was added that has waited longest for its first answer; null if none waits.',
       '2026-11-20T08:00:00.000Z',
     ),
     contracts: providerContractsSchema
       .nullable()
-      .describe('The contracts that wait for it; null where it carries out none.'),
-    brands: z.array(providerBrandSchema).describe('The manufacturers that it answers for.'),
+      .describe('The contracts that wait for the provider; null if it carries out none.'),
+    brands: z.array(providerBrandSchema).describe('The manufacturers that the provider answers for.'),
   })
   .meta({
     id: 'Provider',
-    description: 'Who answers about eligibility, and whether it does: of the whole service, whoever asks.',
+    description:
+      'A service that answers about eligibility for some manufacturers, with its state for all companies together.',
   });
 type ProviderStatus = z.output<typeof providerSchema>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { connectivityStatuses, dataDeliveries, eligibilityStatuses } from '../../entities/fleet.ts';
-import { exampleIds, field, timeField, uuidField } from '../fields.ts';
+import { exampleIds, field, timeField, timeOrNullField, uuidField } from '../fields.ts';
 import { listSchema, storableText, timeSchema } from '../input.ts';
 import { actorSchema, reasonSchema } from '../reason.ts';
 import type { SortOrders } from '../sql/order.ts';
@@ -11,83 +11,87 @@ export type EligibilityStatus = z.output<typeof eligibilityStatusSchema>;
 export const dataDeliverySchema = z.enum(dataDeliveries);
 export const connectivityStatusSchema = z.enum(connectivityStatuses);
 
-const vin = field(z.string(), 'The VIN: 17 characters, upper case.', 'WBA3A5C50CF256985');
+const vin = field(z.string(), 'The vehicle identification number (VIN): 17 capitals and digits.', 'WBA3A5C50CF256985');
 
 export const eligibilitySchema = z
   .object({
     vin,
-    status: field(eligibilityStatusSchema, 'How far the verification is, and its outcome.', 'ELIGIBLE'),
+    status: field(
+      eligibilityStatusSchema,
+      'The progress of the verification and, once the manufacturer has answered, its outcome.',
+      'ELIGIBLE',
+    ),
     eligible: field(
       z.boolean().nullable(),
-      'The answer; null until there is one, and where nobody can give one.',
+      'True if the manufacturer can deliver data of the vehicle, false if it cannot; null without an answer.',
       true,
     ),
     manufacturer: field(
       z.string().nullable(),
-      'The maker that answered, or the likeliest one; null if the VIN does not tell.',
+      'The manufacturer that answered or, until then, the most likely one; null if the VIN tells none.',
       'bmw',
     ),
     dataDelivery: field(
       z.array(dataDeliverySchema),
-      'How data of this vehicle can be had; empty where it cannot, or while there is no answer.',
+      'The ways in which data of the vehicle can be delivered; empty if it cannot, or without an answer.',
       ['PUSH'],
     ),
     connectivityStatus: field(
       connectivityStatusSchema.nullable(),
-      'Whether the vehicle is connected; null where the manufacturer does not say.',
+      'The state of the vehicle’s connection; null if the manufacturer does not report it.',
       'ACTIVATED',
     ),
     primaryUserAssigned: field(
       z.boolean().nullable(),
-      'Whether a primary user is registered with the manufacturer; null where it does not say.',
+      'True if a primary user of the vehicle is registered with the manufacturer; null if it does not report this.',
       true,
     ),
-    reason: field(reasonSchema.nullable(), 'Why the status is what it is; null where the vehicle is eligible.', null),
-    attempts: field(z.int(), 'How often the manufacturer was asked for this answer.', 1),
-    verifiedAt: field(
-      z.iso.datetime().nullable(),
-      'When the manufacturer answered; null until it has.',
+    reason: field(
+      reasonSchema.nullable(),
+      'The reason for the status; null if the vehicle is eligible, or if nothing has gone wrong so far.',
+      null,
+    ),
+    attempts: field(z.int(), 'The number of times that the manufacturer was asked for this answer.', 1),
+    verifiedAt: timeOrNullField(
+      'The time at which the manufacturer answered; null before.',
       '2026-11-20T08:00:02.000Z',
     ),
-    nextAttemptAt: field(
-      z.iso.datetime().nullable(),
-      'When the manufacturer is asked next: the next attempt while `PENDING`, else the re-check, since answers age (`FAILED` too). Null while it is being asked.',
+    nextAttemptAt: timeOrNullField(
+      'The time at which the manufacturer is asked next: the next attempt while `PENDING`, otherwise the re-check, since answers age. Null while it is being asked.',
       '2026-12-20T08:00:02.000Z',
     ),
   })
   .meta({
     id: 'Eligibility',
-    description: 'What the manufacturer says of a vehicle: whether its data can be had, and how.',
+    description: 'The manufacturer’s answer about a vehicle: whether its data can be delivered, and how.',
   });
 export type Eligibility = z.output<typeof eligibilitySchema>;
 
 export const vehicleSchema = z
   .object({
-    id: uuidField('Identifies the vehicle: the same in both interfaces.', exampleIds.vehicle),
-    fleetId: uuidField('The fleet it belongs to.', exampleIds.fleet),
+    id: uuidField('The id of the vehicle, a UUID: the same in GraphQL and REST.', exampleIds.vehicle),
+    fleetId: uuidField('The fleet that the vehicle is in.', exampleIds.fleet),
     vin,
-    manufacturer: field(
-      z.string().nullable(),
-      'Its maker, one of the list of manufacturers; null if the VIN does not tell.',
-      'bmw',
-    ),
-    eligibility: eligibilitySchema.describe('What its manufacturer says of it.'),
+    manufacturer: field(z.string().nullable(), 'The manufacturer of the vehicle; null if the VIN tells none.', 'bmw'),
+    eligibility: eligibilitySchema.describe('The eligibility of the vehicle for connected data, by its manufacturer.'),
     warnings: field(
       z.array(z.string()),
-      'Codes of what is odd but no error. `VIN_CHECK_DIGIT`: the check digit is wrong; a typing error is likely.',
+      'Codes of oddities that are no errors. `VIN_CHECK_DIGIT`: the check digit of the VIN is wrong, so a typing error is likely.',
       [],
     ),
-    createdAt: timeField('When it was added.'),
+    createdAt: timeField('The time at which the vehicle was added.'),
   })
-  .describe('A vehicle of a fleet. A company has each VIN once.');
+  .describe('A vehicle in a fleet, identified by its VIN. A company has each VIN at most once.');
 export type Vehicle = z.output<typeof vehicleSchema>;
 
 const MOST_FLEETS = 1000;
 
 export const vehicleFilterSchema = z
   .object({
-    eligibility: z.array(eligibilityStatusSchema).nullish().describe('With one of these statuses.'),
-    manufacturer: storableText(z.string()).nullish().describe('Of this maker: a slug.'),
+    eligibility: z.array(eligibilityStatusSchema).nullish().describe('Only vehicles with one of these statuses.'),
+    manufacturer: storableText(z.string())
+      .nullish()
+      .describe('Only vehicles of this manufacturer: its id, such as `bmw`.'),
     vin: z
       .string()
       .transform(normalizeVinPart)
@@ -97,22 +101,27 @@ export const vehicleFilterSchema = z
       )
       .nullish()
       .describe(
-        'With this VIN; or 3 to 16 characters that a VIN begins or ends with. Case, spaces and dashes do not count.',
+        'Only vehicles with this VIN, or with a VIN that begins or ends with these 3 to 16 characters. Case, spaces and dashes do not count.',
       ),
-    fleetIds: listSchema(z.string(), MOST_FLEETS).nullish().describe('Of one of these fleets, at most 1,000.'),
-    reasonCode: storableText(z.string()).nullish().describe('Whose `reason` has this code.'),
-    actor: actorSchema.nullish().describe('Whose `reason` names this actor: who must act.'),
-    verifiedBefore: timeSchema.nullish().describe('Whose manufacturer answered before then.'),
-    verifiedAfter: timeSchema.nullish().describe('Whose manufacturer answered then or later.'),
+    fleetIds: listSchema(z.string(), MOST_FLEETS)
+      .nullish()
+      .describe('Only vehicles in one of these fleets: at most 1,000 ids.'),
+    reasonCode: storableText(z.string())
+      .nullish()
+      .describe('Only vehicles whose `reason` has this code, such as `NOT_ELIGIBLE`.'),
+    actor: actorSchema.nullish().describe('Only vehicles whose `reason` names this party as the one that must act.'),
+    verifiedBefore: timeSchema.nullish().describe('Only vehicles whose manufacturer answered before this time.'),
+    verifiedAfter: timeSchema.nullish().describe('Only vehicles whose manufacturer answered at this time or later.'),
   })
-  .describe('Which vehicles: those that fit everything that is given.');
+  .describe('Conditions on the vehicles of a list. A vehicle is listed if it meets all that are given.');
 export type VehicleFilter = z.input<typeof vehicleFilterSchema>;
 
 export const vehicleSortOrders = {
-  CREATED_AT: { meaning: 'When they were added.' },
-  VIN: { meaning: 'Their VINs.', by: { column: 'vin', kind: 'text', unique: true } },
+  CREATED_AT: { meaning: 'The time at which the vehicle was added.' },
+  VIN: { meaning: 'The VIN of the vehicle.', by: { column: 'vin', kind: 'text', unique: true } },
   VERIFIED_AT: {
-    meaning: 'When the manufacturer answered. Those without an answer stand behind: first where the latest come first.',
+    meaning:
+      'The time at which the manufacturer answered. Vehicles without an answer come last, in descending order first.',
     by: { column: 'verified_at', kind: 'time', nullable: true },
   },
 } as const satisfies SortOrders;

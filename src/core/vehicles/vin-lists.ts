@@ -9,7 +9,8 @@ import { vinErrorCodes, vinOrNull } from '../vin.ts';
 import { vehicleSchema } from './vehicle.ts';
 
 const vinsMeaning = {
-  description: 'VINs; case, spaces and dashes do not count. At most 10,000 unless the operator chose another number.',
+  description:
+    'VINs of vehicles. Case, spaces and dashes do not count. At most 10,000, unless the operator set another limit.',
   examples: [['WBA3A5C50CF256985']],
 };
 
@@ -20,37 +21,37 @@ export const addOptionFields = {
   mode: addModeSchema
     .nullish()
     .transform((mode) => mode ?? 'partial')
-    .describe('What becomes of the good values when others are rejected. By default they are stored.'),
+    .describe('The treatment of valid values when others are rejected. By default they are stored.'),
   dryRun: z
     .boolean('is true or false')
     .nullish()
     .transform((dryRun) => dryRun ?? false)
-    .describe('True: say what would happen, and store nothing. By default false.'),
+    .describe('True to report what would happen, without storing anything. False by default.'),
 };
 
 export const addVehiclesInput = z
   .object({
-    fleetId: idSchema.meta({ ...vehicleSchema.shape.fleetId.meta(), description: 'The fleet.' }),
+    fleetId: idSchema.meta({ ...vehicleSchema.shape.fleetId.meta(), description: 'The id of the fleet to add to.' }),
     vins: z.array(z.string()).min(1, 'must hold at least one VIN').meta(vinsMeaning),
     ...addOptionFields,
   })
-  .describe('Vehicles to add to a fleet.');
+  .describe('The VINs to add to a fleet, and the treatment of rejected ones.');
 
 export const addSummarySchema = z
   .object({
-    received: field(z.int(), 'Values that were sent.', 3),
+    received: field(z.int(), 'The number of values that were sent.', 3),
     created: field(
       z.int(),
-      'New vehicles; in a dry run those that would be (in mode atomic, if nothing were rejected).',
+      'The number of vehicles created. In a dry run, the number that would be created; in mode atomic, provided that nothing is rejected.',
       1,
     ),
-    existing: field(z.int(), 'Values whose vehicle the fleet already had, or that came twice.', 1),
-    rejected: field(z.int(), 'Values that were rejected.', 1),
+    existing: field(z.int(), 'The number of values that repeat another one, or whose vehicle the fleet had.', 1),
+    rejected: field(z.int(), 'The number of values that were rejected.', 1),
   })
   .meta({
     id: 'Summary',
     description:
-      'What became of the values, in numbers; the three add up to `received`, unless all was refused for some.',
+      'The outcome of adding vehicles, in numbers. `created`, `existing` and `rejected` add up to `received`, except when mode atomic stored nothing because of some values.',
   });
 
 export const rejectionCodes = [...vinErrorCodes, 'VIN_IN_ANOTHER_FLEET'] as const;
@@ -62,33 +63,39 @@ export const refusedValueFields = {
   value: field(z.string(), 'The value as it was sent.', 'WBA3A5C50CF25698O'),
   code: field(
     z.string(),
-    'Why: `VIN_INVALID_LENGTH`, `VIN_INVALID_CHARACTER`, `VIN_SPREADSHEET_DAMAGE`, `VIN_FORMULA_ERROR` or `VIN_IN_ANOTHER_FLEET`.',
+    'The reason for the rejection: `VIN_INVALID_LENGTH`, `VIN_INVALID_CHARACTER`, `VIN_SPREADSHEET_DAMAGE`, `VIN_FORMULA_ERROR` or `VIN_IN_ANOTHER_FLEET`.',
     'VIN_INVALID_CHARACTER',
   ),
   message: field(
     z.string(),
-    'What is wrong, for people.',
+    'The reason for the rejection as a sentence, in English.',
     'A VIN holds the digits 0-9 and the letters A-Z without I, O and Q.',
   ),
 };
 
 export const rejectedVinSchema = z
-  .object({ index: field(z.int(), 'Its place in the list, from 0.', 2), ...refusedValueFields })
-  .meta({ id: 'RejectedVin', description: 'A value that was rejected.' });
+  .object({
+    index: field(z.int(), 'The index of the value in the list that was sent, from 0.', 2),
+    ...refusedValueFields,
+  })
+  .meta({ id: 'RejectedVin', description: 'A value of a list of VINs that was rejected, with the reason.' });
 
 export const addedVehiclesSchema = z
   .object({
-    summary: addSummarySchema.describe('In numbers.'),
+    summary: addSummarySchema.describe('The outcome in numbers.'),
     vehicles: z
       .array(vehicleSchema)
-      .describe('The vehicles of the fleet that the list names, in its order: new ones and those it had before.'),
-    rejected: z.array(rejectedVinSchema).describe('The values that were rejected.'),
+      .describe('The vehicles that the list names, in its order: new ones and those that were in the fleet before.'),
+    rejected: z.array(rejectedVinSchema).describe('The values that were rejected, with the reasons.'),
   })
-  .describe('What became of the VINs.');
+  .describe('The result of adding vehicles by their VINs.');
 export type AddedVehicles = z.output<typeof addedVehiclesSchema>;
 
 const names = z.array(z.string()).nullish();
-const idsMeaning = { description: 'Ids of vehicles.', examples: [[exampleIds.vehicle]] };
+const idsMeaning = {
+  description: 'Ids of vehicles. At most 10,000, unless the operator set another limit.',
+  examples: [[exampleIds.vehicle]],
+};
 const namedOf = (fleet: string) =>
   z.object({
     fleetId: idSchema.meta({ ...vehicleSchema.shape.fleetId.meta(), description: fleet }),
@@ -96,51 +103,51 @@ const namedOf = (fleet: string) =>
     vins: names.meta(vinsMeaning),
   });
 
-export const deleteVehiclesInput = namedOf('The fleet; vehicles of others are left alone.').describe(
-  'The vehicles of a fleet to delete: those that `ids` or `vins` name. One of the two suffices.',
+export const deleteVehiclesInput = namedOf('The id of the fleet. Vehicles of other fleets are not deleted.').describe(
+  'The vehicles of a fleet to delete, named by `ids`, by `vins` or by both.',
 );
 
-export const deletedVehicleSchema = vehicleSchema.pick({ id: true, vin: true }).describe('A vehicle that is no more.');
+export const deletedVehicleSchema = vehicleSchema.pick({ id: true, vin: true }).describe('A vehicle that was deleted.');
 export const vehiclesNotFoundSchema = z
   .object({
-    ids: z.array(z.string()).meta(idsMeaning),
-    vins: field(z.array(z.string()), 'VINs.', vinsMeaning.examples[0]),
+    ids: field(z.array(z.string()), 'The ids that were not found, as they were sent.', [exampleIds.vehicle]),
+    vins: field(z.array(z.string()), 'The VINs that were not found, as they were sent.', ['WBA3A5C50CF256985']),
   })
-  .describe('What was named and is not in the fleet, as it was named.');
+  .describe('The ids and VINs of a request that name no vehicle in the fleet.');
 export const deletedVehiclesSchema = z
   .object({
-    deleted: z.array(deletedVehicleSchema).describe('The deleted vehicles.'),
+    deleted: z.array(deletedVehicleSchema).describe('The vehicles that were deleted.'),
     notFound: vehiclesNotFoundSchema,
   })
-  .meta({ id: 'DeletedVehicles', description: 'What was deleted, and what was not there.' });
+  .meta({ id: 'DeletedVehicles', description: 'The result of deleting vehicles of a fleet.' });
 export type DeletedVehicles = z.output<typeof deletedVehiclesSchema>;
 
-export const moveVehiclesInput = namedOf('The fleet that they are to belong to.').describe(
-  'The vehicles of the company to move: those that `ids` or `vins` name. One of the two suffices.',
+export const moveVehiclesInput = namedOf('The id of the fleet to move the vehicles to.').describe(
+  'The vehicles of the company to move to a fleet, named by `ids`, by `vins` or by both.',
 );
 
 const movedVehicleSchema = vehicleSchema
   .pick({ id: true, vin: true })
   .extend({
     from: uuidField(
-      'The fleet that it was in; where it is now, if it was there already.',
+      'The id of the fleet that the vehicle was in before: the same as now if it was there already.',
       '019aa1b2-4b2c-7d3e-8f5a-0b1c2d3e4f50',
     ),
   })
-  .describe('A vehicle that is in the fleet now.');
+  .describe('A vehicle that was moved to the fleet, or was there already.');
 export const movedVehiclesSchema = z
   .object({
     moved: z
       .array(movedVehicleSchema)
-      .describe('The vehicles that are in the fleet now, also those that were there before.'),
-    notFound: vehiclesNotFoundSchema.describe('What was named and is in no fleet of the company, as it was named.'),
+      .describe('The named vehicles, which are now in the fleet, also those that were there before.'),
+    notFound: vehiclesNotFoundSchema.describe('The ids and VINs of the request that name no vehicle of the company.'),
   })
-  .meta({ id: 'MovedVehicles', description: 'What was moved, and what was not there.' });
+  .meta({ id: 'MovedVehicles', description: 'The result of moving vehicles to a fleet.' });
 export type MovedVehicles = z.output<typeof movedVehiclesSchema>;
 
 export const requestVerificationInput = addVehiclesInput
   .pick({ vins: true })
-  .describe('Which vehicles to verify again.');
+  .describe('The vehicles to verify again, by their VINs.');
 
 type Lists = { ids?: readonly string[] | null | undefined; vins?: readonly string[] | null | undefined };
 

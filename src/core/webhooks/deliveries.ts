@@ -6,7 +6,7 @@ import { NotFound } from '../errors.ts';
 import { eventTypeField, eventTypes } from '../events/event-data.ts';
 import { CONTRACT_EVENTS_ACCESS, type Event, eventTextSql } from '../events/events.ts';
 import { recordEvents } from '../events/record-events.ts';
-import { exampleIds, field, timeField, uuidField } from '../fields.ts';
+import { exampleIds, field, timeField, timeOrNullField, uuidField } from '../fields.ts';
 import { scheduleNow } from '../schedule.ts';
 import type { PageArguments } from '../sql/page.ts';
 import { readItemsPage, readOneRow } from '../sql/read.ts';
@@ -24,40 +24,39 @@ const eventId = exampleIds.event;
 
 export const deliveryRequestSchema = z
   .object({
-    url: z.string().describe('Where to.'),
-    headers: z.record(z.string(), z.string()).describe('Its headers.'),
-    body: z.string().describe('Its body: the same on each attempt.'),
+    url: z.string().describe('The address that the request went to.'),
+    headers: z.record(z.string(), z.string()).describe('The headers of the request, with the signature.'),
+    body: z.string().describe('The body of the request: the same on each attempt.'),
   })
-  .describe('What was sent.');
+  .describe('The request of an attempt to deliver an event.');
 
 export const deliverySchema = z
   .object({
-    id: uuidField('Identifies the delivery: the same in both interfaces.', '019aa1b2-af60-7172-9d9e-3f4a5b6c7d8e'),
-    webhookId: uuidField('Where it goes.', exampleIds.webhook),
-    eventId: field(z.uuid(), 'The event that it brings; the header `webhook-id`.', eventId),
+    id: uuidField('The id of the delivery, a UUID.', '019aa1b2-af60-7172-9d9e-3f4a5b6c7d8e'),
+    webhookId: uuidField('The id of the webhook.', exampleIds.webhook),
+    eventId: field(z.uuid(), 'The id of the event, which is also the header `webhook-id`.', eventId),
     type: field(z.enum(eventTypes), 'The type of the event.', 'eligibility.changed'),
-    state: field(deliveryStateSchema, '`PENDING` until it has succeeded or will not be tried again.', 'SUCCEEDED'),
-    attempts: field(z.int(), 'How often it was tried.', 1),
-    nextAttemptAt: field(
-      z.iso.datetime().nullable(),
-      'When it is tried next; null: not by itself, or not before the webhook is active again.',
+    state: field(deliveryStateSchema, 'The state of the delivery: `PENDING` until its last attempt.', 'SUCCEEDED'),
+    attempts: field(z.int(), 'The number of attempts so far.', 1),
+    nextAttemptAt: timeOrNullField(
+      'The time of the next attempt; null if there is none, or none before the webhook is active again.',
       null,
     ),
-    createdAt: timeField('When it became due.'),
-    attemptedAt: field(z.iso.datetime().nullable(), 'When it was last tried.', '2026-11-20T08:00:00.000Z'),
-    request: field(deliveryRequestSchema.nullable(), 'What was last sent.', {
+    createdAt: timeField('The time at which the delivery was created.'),
+    attemptedAt: timeOrNullField('The time of the last attempt; null before the first.', '2026-11-20T08:00:00.000Z'),
+    request: field(deliveryRequestSchema.nullable(), 'The request of the last attempt; null before the first.', {
       url: 'https://example.com/fleet-events',
       headers: { 'webhook-id': eventId },
       body: '{}',
     }),
-    status: field(z.int().nullable(), 'The status of the last answer; null: there was none.', 204),
-    answer: field(z.string().nullable(), 'The beginning of the last answer’s body.', ''),
-    error: field(z.string().nullable(), 'Why there was no answer.', null),
-    durationMs: field(z.int().nullable(), 'How long the last attempt took.', 87),
+    status: field(z.int().nullable(), 'The HTTP status of the last attempt’s answer; null if there was none.', 204),
+    answer: field(z.string().nullable(), 'The first 1,000 characters of the last answer; null without one.', ''),
+    error: field(z.string().nullable(), 'The reason why the last attempt got no answer; null if it got one.', null),
+    durationMs: field(z.int().nullable(), 'The milliseconds that the last attempt took; null before the first.', 87),
   })
   .meta({
     id: 'Delivery',
-    description: 'One event on its way to one webhook. What was sent and answered is of the last attempt.',
+    description: 'The delivery of one event to one webhook, with the request and the answer of its last attempt.',
   });
 type Delivery = z.output<typeof deliverySchema>;
 

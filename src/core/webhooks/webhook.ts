@@ -6,7 +6,7 @@ import { ValidationFailed } from '../errors.ts';
 import { eventTypeSchema, eventTypes } from '../events/event-data.ts';
 import { endOfLogExpression } from '../events/log.ts';
 import { MOST_EVENT_TYPES } from '../events/record-events.ts';
-import { describeInputFields, exampleIds, field, timeField, uuidField } from '../fields.ts';
+import { describeInputFields, exampleIds, field, timeField, timeOrNullField, uuidField } from '../fields.ts';
 import { idSchema, listSchema, storableText } from '../input.ts';
 import { db, prepare, type RowKey } from '../sql/sql.ts';
 
@@ -17,43 +17,45 @@ export const webhookStateSchema = z.enum(webhookStates);
 
 export const webhookSchema = z
   .object({
-    id: uuidField('Identifies the webhook: the same in both interfaces.', exampleIds.webhook),
+    id: uuidField('The id of the webhook, a UUID: the same in GraphQL and REST.', exampleIds.webhook),
     url: field(
       z.url(),
-      'Where events are posted to: https, on the public internet, without credentials.',
+      'The address that events are posted to: https, on the public internet, without credentials, at most 2,048 characters.',
       'https://example.com/fleet-events',
     ),
-    description: field(z.string(), 'Whatever helps you to tell it from others: at most 255 characters.', 'Dispatch'),
-    types: field(z.array(z.enum(subscribableEventTypes)), 'The types of events it gets; empty for all.', [
-      'eligibility.changed',
-    ]),
+    description: field(z.string(), 'A note that tells the webhook from others: at most 255 characters.', 'Dispatch'),
+    types: field(
+      z.array(z.enum(subscribableEventTypes)),
+      'The types of events that the webhook receives; empty for all.',
+      ['eligibility.changed'],
+    ),
     state: field(
       webhookStateSchema,
-      '`PAUSED`: its events wait for it. `DISABLED`: they do, too, since the receiver answered 410. `ACTIVE` sends them.',
+      'The state of the webhook: `ACTIVE` sends its events, with `PAUSED` and `DISABLED` they wait.',
       'ACTIVE',
     ),
-    reason: field(z.string().nullable(), 'Why it was paused or disabled by itself.', null),
-    oldSecretUntil: field(z.iso.datetime().nullable(), 'Until then, the secret before this one signs, too.', null),
-    createdAt: timeField('When it was created.'),
-    updatedAt: timeField('When it last changed.'),
+    reason: field(z.string().nullable(), 'The reason if the gateway paused or disabled the webhook; else null.', null),
+    oldSecretUntil: timeOrNullField('The time until which the previous secret signs as well; null if none does.', null),
+    createdAt: timeField('The time at which the webhook was created.'),
+    updatedAt: timeField('The time at which the webhook was last changed.'),
   })
   .meta({
     id: 'Webhook',
-    description: 'An address of yours that events are posted to, signed as Standard Webhooks says.',
+    description: 'An address of the company that its events are posted to, signed as Standard Webhooks specifies.',
   });
 export type Webhook = z.output<typeof webhookSchema>;
 
 /** With the signing secret, which is shown this once. */
 export const webhookWithSecretSchema = z
   .object({
-    webhook: webhookSchema.describe('The webhook.'),
+    webhook: webhookSchema.describe('The webhook with its settings.'),
     secret: field(
       z.string(),
-      'Verifies signatures as Standard Webhooks says. Shown this once; a repetition with the same Idempotency-Key has the secret of that moment.',
+      'The secret that verifies signatures, as Standard Webhooks specifies. It is shown this once; a repetition with the same `Idempotency-Key` shows the one that is valid then.',
       'whsec_8Zl3sXyKzQmYp1tVb0cN4dRfUe6hWgJk5oLi7aMxTqA=',
     ),
   })
-  .describe('A webhook and its new secret.');
+  .describe('A webhook together with its new secret.');
 export type WebhookWithSecret = z.output<typeof webhookWithSecretSchema>;
 
 const url = z.string();
@@ -66,19 +68,19 @@ const types = listSchema(type, MOST_EVENT_TYPES);
 
 export const createWebhookInput = z
   .object(describeInputFields(webhookSchema, { url, description: description.nullish(), types: types.nullish() }))
-  .describe('A new webhook.');
+  .describe('The fields of a new webhook.');
 
 const state = field(
   z.enum(['ACTIVE', 'PAUSED']),
-  '`PAUSED`: its events wait for it. `ACTIVE` sends them. Only the service itself sets `DISABLED`.',
+  'The new state: `ACTIVE` sends events, with `PAUSED` they wait. Only the gateway sets `DISABLED`.',
   'ACTIVE',
 );
 export const updateWebhookInput = z
   .object({
-    id: idSchema.describe('Which webhook.'),
+    id: idSchema.describe('The id of the webhook to change.'),
     ...z.object({ ...describeInputFields(webhookSchema, { url, description, types }), state }).partial().shape,
   })
-  .describe('What to change of a webhook: at least one field beside its id.');
+  .describe('The fields of a webhook to change: at least one beside `id`. Fields that are left out stay as they are.');
 
 const LONGEST = 2048;
 

@@ -34,15 +34,19 @@ export type SchemaTypes = typeof schemaBuilder extends PothosSchemaTypes.SchemaB
 export type ObjectRef<Shape> = PothosSchemaTypes.ObjectRef<SchemaTypes, Shape>;
 
 schemaBuilder.queryType({
-  description: 'What can be read. Everything is confined to the company of the bearer token.',
+  description:
+    'The queries. They read the data of one company: that of the bearer token. Scopes count where the operator has switched them on. Every query can also fail with VALIDATION_FAILED for its arguments, UNAUTHENTICATED, FORBIDDEN, COST_EXCEEDED, RATE_LIMITED, UNAVAILABLE and INTERNAL.',
 });
 schemaBuilder.mutationType({
   description:
-    'What can be changed. An error leaves the payload null and stands in `errors`, with a stable `extensions.code`. Where its path ' +
-    'goes below the field, the change was made before it; with an `Idempotency-Key` it was undone.',
+    'The mutations. An error leaves the payload null and stands in `errors`, with a stable `extensions.code`. If its path goes ' +
+    'below the mutation, the change had been made before; with an `Idempotency-Key` it was undone. Every mutation can also fail ' +
+    'with UNAUTHENTICATED, FORBIDDEN, COST_EXCEEDED, RATE_LIMITED, UNAVAILABLE, INTERNAL and, with an `Idempotency-Key`, with ' +
+    'IDEMPOTENCY_IN_PROGRESS and IDEMPOTENCY_KEY_REUSED.',
 });
 schemaBuilder.subscriptionType({
-  description: 'What can be followed, over server-sent events (GraphQL over SSE) or WebSocket (graphql-transport-ws).',
+  description:
+    'The subscriptions, over server-sent events (GraphQL over SSE) or WebSocket (graphql-transport-ws). A stream ends with its token.',
 });
 
 schemaBuilder.scalarType('DateTime', {
@@ -57,7 +61,7 @@ schemaBuilder.scalarType('DateTime', {
 });
 
 schemaBuilder.scalarType('JSON', {
-  description: 'Any JSON value, given as it is: its shape follows from what stands beside it.',
+  description: 'Any JSON value, given as it is. The description of a field says which shape its value has.',
   specifiedByURL: 'https://datatracker.ietf.org/doc/html/rfc8259',
   serialize: (value) => value,
 });

@@ -7,7 +7,7 @@ import {
   getCompanyActivity,
   mostActivityCounts,
 } from '../../core/reads/company.ts';
-import { historyFilterSchema, historyItemSchema } from '../../core/reads/history.ts';
+import { historyItemSchema } from '../../core/reads/history.ts';
 import { schemaBuilder } from './builder.ts';
 import { addListField, connectionType, pageArgs } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
@@ -18,9 +18,9 @@ import { FleetRef } from './fleets.ts';
 import { ImportRef } from './imports.ts';
 import { resolvePlannedField } from './planned.ts';
 
-const ActivityUnit = enumTypeOf('ActivityUnit', activityUnitSchema, 'What activity is counted by.', {
-  HOUR: 'Hours of UTC.',
-  DAY: 'Days of UTC.',
+const ActivityUnit = enumTypeOf('ActivityUnit', activityUnitSchema, 'The unit of time by which events are counted.', {
+  HOUR: 'Hours, which begin at minute 0.',
+  DAY: 'Days, which begin at midnight UTC.',
 });
 
 const ActivityCountRef = objectTypeOf('ActivityCount', activityCountSchema, { type: eventTypeOverride });
@@ -38,7 +38,7 @@ schemaBuilder.objectField(CompanyRef, 'activity', (t) =>
   t.field({
     type: [ActivityCountRef],
     description:
-      'How many events of each type each hour or day had, the oldest first; those without any are left out. At most 1,000 hours or days. Errors: VALIDATION_FAILED.',
+      'The number of events of each type in each hour or day, the oldest first. Hours and days without events are left out. A period of more than 1,000 hours or days is VALIDATION_FAILED.',
     extensions: { size: mostActivityCounts } satisfies CostExtension,
     args: {
       from: t.arg({ type: 'DateTime', required: true, description: schemaDescription(from) }),
@@ -53,7 +53,7 @@ schemaBuilder.objectField(CompanyRef, 'activity', (t) =>
 schemaBuilder.queryField('company', (t) =>
   t.field({
     type: CompanyRef,
-    description: 'The company of the bearer token: its totals, and how much happened.',
+    description: 'Returns the company of the bearer token, with its totals and its activity.',
     resolve: () => ({}) as never,
   }),
 );
@@ -64,7 +64,7 @@ const HistoryItemRef = objectTypeOf('HistoryItem', historyItemSchema, {
   importId: {
     name: 'import',
     type: ImportRef,
-    description: 'The import, where it is that of a file and still kept.',
+    description: 'The import, for an item that is one, as long as it is kept; otherwise null.',
     resolve: resolvePlannedField,
   },
 });
@@ -72,20 +72,20 @@ schemaBuilder.objectField(HistoryItemRef, 'fleet', (t) =>
   t.field({
     type: FleetRef,
     nullable: true,
-    description: 'The fleet it is about; null if it is about none, or the fleet is gone.',
+    description: 'The fleet that the item is about; null if it is about none, or the fleet has been deleted.',
     resolve: resolvePlannedField,
   }),
 );
-addListField('events', EventConnectionRef, 'Its events, oldest first.', { of: HistoryItemRef });
+addListField('events', EventConnectionRef, 'The events of the item, oldest first.', { of: HistoryItemRef });
 
 addListField(
   'history',
-  connectionType('History', HistoryItemRef),
-  'What happened in the company as people see it, the latest first: a file, a list, a move, a contract, or what manufacturers answered in an hour is one item each. Errors: VALIDATION_FAILED.',
+  connectionType('History', HistoryItemRef, 'history items'),
+  'Lists what happened in the company as people see it, the latest first: a file, a list of VINs, a move, a contract, or the manufacturers’ answers of an hour are one item each.',
   {
     args: schemaBuilder.args((t) => ({
       ...pageArgs,
-      fleetId: t.id({ description: schemaDescription(historyFilterSchema.shape.fleetId) }),
+      fleetId: t.id({ description: 'Only items about this fleet or its vehicles.' }),
       types: t.field({ type: [EventTypeRef], description: 'Only items of one of these types.' }),
     })),
   },

@@ -22,29 +22,30 @@ import { contractSummarySchema } from '../../core/reads/company.ts';
 import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType, listArgs } from './connection.ts';
 import { enumTypeOf, inputTypeOf, objectTypeOf } from './described.ts';
-import type { CostExtension, ScopeExtension } from './extensions.ts';
+import type { CostExtension, OperationExtension } from './extensions.ts';
 import { FleetRef } from './fleets.ts';
 import { manufacturerOverride } from './manufacturers.ts';
 import { addMutation, idInputSchema } from './mutation.ts';
 import { resolvePlannedField } from './planned.ts';
 import { VehicleRef } from './vehicles.ts';
 
-enumTypeOf('ContractStatus', contractStatusSchema, 'Where the period of a contract stands to the present.', {
-  SCHEDULED: 'It has not begun.',
-  ACTIVE: 'It is in force.',
-  ENDED: 'It is over.',
+enumTypeOf('ContractStatus', contractStatusSchema, 'The status of a contract by the clock alone.', {
+  SCHEDULED: 'The contract has not begun.',
+  ACTIVE: 'The contract is in force.',
+  ENDED: 'The contract is over.',
 });
 
 enumTypeOf('ActivationState', activationStateSchema, 'The state of a contract at the manufacturer.', {
   SCHEDULED: 'The contract has not begun.',
-  PENDING: 'The manufacturer has not decided: it was asked, or is about to be.',
-  ACTIVE: 'The manufacturer said that all programs of the contract are active.',
-  REJECTED: 'The manufacturer decided against the contract, and is not asked again by itself.',
-  FAILED: 'A fault that asking again does not mend.',
-  ENDING: 'The end was asked for, and the manufacturer has not confirmed it.',
+  PENDING: 'The manufacturer has not decided: it was asked, or is about to be. Decisions take seconds or weeks.',
+  ACTIVE: 'The manufacturer has said that all programs of the contract are active.',
+  REJECTED: 'The manufacturer decided against the contract. It is asked again on request alone (`refreshActivation`).',
+  FAILED:
+    'A fault stopped the activation that asking again does not mend, such as a VIN that the manufacturer does not accept.',
+  ENDING: 'The manufacturer was asked to end the contract, and has not confirmed it.',
   ENDED: 'The contract is over, and the manufacturer has confirmed the end of what it had begun.',
-  UNSUPPORTED: 'No provider of this gateway carries out the contract; the reason says why.',
-  OFF: 'This gateway does not tell manufacturers of contracts.',
+  UNSUPPORTED: 'No provider of the gateway carries out the contract; `reason` says why.',
+  OFF: 'The gateway does not tell manufacturers of contracts, since the operator has switched that off.',
 });
 
 const ActivationRef = objectTypeOf('ContractActivation', activationSchema);
@@ -52,28 +53,38 @@ objectTypeOf('ContractSummary', contractSummarySchema);
 
 export const ContractRef = objectTypeOf('Contract', contractWithVehicleSchema, {
   fleetId: { name: 'fleet', type: FleetRef, resolve: resolvePlannedField },
-  vehicleId: { name: 'vehicle', type: VehicleRef, description: 'The vehicle.', resolve: resolvePlannedField },
+  vehicleId: {
+    name: 'vehicle',
+    type: VehicleRef,
+    description: 'The vehicle of the contract.',
+    resolve: resolvePlannedField,
+  },
   manufacturer: manufacturerOverride,
 });
 
-const ContractConnection = connectionType('Contract', ContractRef);
+const ContractConnection = connectionType('Contract', ContractRef, 'contracts');
 const args = listArgs('Contract', inputTypeOf('ContractFilter', contractFilterSchema), contractSortOrders);
-const reading = { extensions: { scope: 'contracts:read' } satisfies ScopeExtension };
-addListField('contracts', ContractConnection, 'The contracts of the company.', { args, ...reading });
-addListField('contracts', ContractConnection, 'The contracts of its vehicles.', { of: FleetRef, args });
-addListField('contracts', ContractConnection, 'Its contracts.', { of: VehicleRef, args });
+const reading = { extensions: { scope: 'contracts:read' } satisfies OperationExtension };
+addListField('contracts', ContractConnection, 'Lists the contracts of the company.', { args, ...reading });
+addListField('contracts', ContractConnection, 'The contracts of the vehicles in the fleet.', { of: FleetRef, args });
+addListField('contracts', ContractConnection, 'The contracts of the vehicle.', { of: VehicleRef, args });
 
-addByIdField('contract', ContractRef, 'One contract. Errors: CONTRACT_NOT_FOUND.', reading);
+addByIdField('contract', ContractRef, 'Returns a contract by its id.', {
+  extensions: { ...reading.extensions, errors: ['CONTRACT_NOT_FOUND'] },
+});
 
 const asManyAsNamed = { extensions: { size: 'input' } satisfies CostExtension };
-const extensions = { scope: 'contracts:write' } satisfies ScopeExtension;
+const scope = 'contracts:write';
 
 addMutation('createContract', {
   description:
-    'Ties a vehicle to a pack for a period. Errors: FLEET_NOT_FOUND, VEHICLE_NOT_FOUND (not in that fleet), CONTRACT_OVERLAP (with `extensions.conflicts`, ids of contracts), VALIDATION_FAILED.',
+    'Creates a contract for a vehicle, a pack and a period. A vehicle outside the fleet is VEHICLE_NOT_FOUND; with CONTRACT_OVERLAP, `extensions.conflicts` has the ids of the overlapping contracts.',
   input: createContractInput,
-  payload: z.object({ contract: contractWithVehicleSchema.describe('The contract.') }).describe('The new contract.'),
-  extensions,
+  payload: z
+    .object({ contract: contractWithVehicleSchema.describe('The new contract.') })
+    .describe('The result of creating a contract.'),
+  scope,
+  errors: ['FLEET_NOT_FOUND', 'VEHICLE_NOT_FOUND', 'CONTRACT_OVERLAP', 'VALIDATION_FAILED'],
   change: async (ctx, input) => ({ contract: await createContract(ctx, input) }),
 });
 
@@ -83,14 +94,15 @@ addMutation(
   'createContracts',
   {
     description:
-      'Creates a contract of the same terms for each of up to 1,000 vehicles of a fleet. Vehicles that cannot have one are in `rejected`; if all are, the call fails. Errors: FLEET_NOT_FOUND, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
+      'Creates a contract of the same terms for each of up to 1,000 vehicles in a fleet. Vehicles that cannot have one are in `rejected`; if no vehicle can, the mutation fails.',
     input: createContractsInput,
     payload: createdContractsSchema
       .extend({
         contracts: z.array(contractWithVehicleSchema).describe('The new contracts, in the order of the vehicles.'),
       })
-      .describe('The new contracts, and the vehicles that were refused.'),
-    extensions,
+      .describe('The result of creating contracts for several vehicles.'),
+    scope,
+    errors: ['FLEET_NOT_FOUND', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
     change: createContracts,
   },
   { payload: { contracts: asManyAsNamed, rejected: asManyAsNamed } },
@@ -100,40 +112,45 @@ addMutation(
   'refreshActivation',
   {
     description:
-      'Has manufacturers asked again about contracts, in the background. Those that are active there, over or not yet begun stay as they are. Errors: VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
+      'Has the manufacturers asked again about contracts, in the background. Contracts that are active there, over, or not yet begun stay as they are. An unknown id is no error.',
     input: refreshActivationInput,
     payload: z
       .object({
         contracts: z.array(contractWithVehicleSchema).describe('The contracts as they stand, in the order of the ids.'),
-        notFound: z.array(z.string()).describe('The ids of no contract of the company, as they were sent.'),
+        notFound: z.array(z.string()).describe('The ids that name no contract of the company, as they were sent.'),
       })
-      .describe('The contracts that manufacturers are asked about.'),
-    extensions,
+      .describe('The result of asking the manufacturers about contracts again.'),
+    scope,
+    errors: ['VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
     change: refreshActivation,
   },
   { payload: { contracts: asManyAsNamed, notFound: { type: ['ID'] as never } } },
 );
 
 addMutation('deleteContract', {
-  description: 'Deletes a contract. Errors: CONTRACT_NOT_FOUND.',
-  input: idInputSchema('The contract to delete.'),
+  description: 'Deletes a contract, in force or not. If it is active at the manufacturer, the gateway ends it there.',
+  input: idInputSchema('contract', 'The contract to delete.'),
   payload: z
     .object({ contract: contractWithVehicleSchema.describe('The contract as it was.') })
-    .describe('The deleted contract.'),
-  extensions,
+    .describe('The result of deleting a contract.'),
+  scope,
+  errors: ['CONTRACT_NOT_FOUND'],
   change: async (ctx, input) => ({ contract: await deleteContract(ctx, input) }),
 });
 
 const ContractChange = schemaBuilder.objectRef<Contract>('ContractChange').implement({
   description:
-    'A new state of a contract at the manufacturer. Select `contract { id activation { … } }`, and a cache that goes by ids shows the state wherever the contract is shown.',
+    'A change of a contract’s state at the manufacturer. With `contract { id activation { … } }`, clients that cache by ids update every view of the contract.',
   fields: (t) => ({
     contract: t.field({
       type: ContractRef,
-      description: 'The contract, with the new state in it.',
+      description: 'The contract, with its new state.',
       resolve: (contract) => contract,
     }),
-    activation: t.expose('activation', { type: ActivationRef, description: 'The new state.' }),
+    activation: t.expose('activation', {
+      type: ActivationRef,
+      description: 'The new state of the contract at the manufacturer.',
+    }),
   }),
 });
 
@@ -141,8 +158,9 @@ schemaBuilder.subscriptionField('contractChanged', (t) =>
   t.field({
     type: ContractChange,
     description:
-      'Each new state at the manufacturer of a contract for a vehicle of the fleet, or of any fleet of the company. Slow readers get the latest state of each contract. Errors: FLEET_NOT_FOUND.',
-    args: { fleetId: t.arg.id({ description: 'Only contracts for vehicles of this fleet.' }) },
+      'Sends each change of a contract’s state at the manufacturer, for the vehicles of one fleet or of the whole company. A slow reader gets the latest state of each contract only.',
+    extensions: { errors: ['FLEET_NOT_FOUND'] } satisfies OperationExtension,
+    args: { fleetId: t.arg.id({ description: 'Only contracts for vehicles in this fleet.' }) },
     subscribe: (_root, { fleetId }, { ctx, closed }) => followContractChanges(ctx, { fleetId }, closed()),
     resolve: (contract) => contract,
   }),

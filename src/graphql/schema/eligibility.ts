@@ -13,7 +13,7 @@ import {
 import { requestVerificationInput } from '../../core/vehicles/vin-lists.ts';
 import { schemaBuilder } from './builder.ts';
 import { enumTypeOf, objectTypeOf } from './described.ts';
-import type { CostExtension } from './extensions.ts';
+import type { CostExtension, OperationExtension } from './extensions.ts';
 import { FleetRef } from './fleets.ts';
 import { manufacturerOverride } from './manufacturers.ts';
 import { addMutation } from './mutation.ts';
@@ -23,63 +23,68 @@ import { VehicleRef } from './vehicles.ts';
 export const EligibilityStatusRef = enumTypeOf(
   'EligibilityStatus',
   eligibilityStatusSchema,
-  'How far the verification of a vehicle has come.',
+  'The progress and the outcome of a vehicle’s verification at its manufacturer.',
   {
-    PENDING: 'No answer yet. It is asked for in the background, again and again where need be.',
-    ELIGIBLE: 'The manufacturer can deliver data of this vehicle.',
-    INELIGIBLE: 'The manufacturer cannot deliver data of this vehicle.',
-    UNSUPPORTED: 'No configured provider answers for the manufacturer, so nobody can be asked.',
+    PENDING: 'The manufacturer has not answered yet. The gateway asks in the background, repeatedly if necessary.',
+    ELIGIBLE: 'The manufacturer can deliver data of the vehicle.',
+    INELIGIBLE: 'The manufacturer cannot deliver data of the vehicle.',
+    UNSUPPORTED: 'No configured provider serves the manufacturer, so nobody can be asked.',
     FAILED:
-      'There is no answer and there will be none until somebody acts; `reason` says who. It is not tried again before its re-check.',
+      'The manufacturer gave no answer, and will give none until the party in `reason` acts. The gateway asks again at the re-check, or on request.',
   },
 );
 
-enumTypeOf('DataDelivery', dataDeliverySchema, 'How data of a vehicle can be had.', {
-  PULL: 'The data is fetched.',
-  PUSH: 'The data is sent as it comes up.',
+enumTypeOf('DataDelivery', dataDeliverySchema, 'A way in which the manufacturer delivers data of a vehicle.', {
+  PULL: 'The data is fetched from the manufacturer.',
+  PUSH: 'The manufacturer sends the data as it arises.',
 });
 
 enumTypeOf(
   'ConnectivityStatus',
   connectivityStatusSchema,
-  'Whether the vehicle is connected, as its manufacturer says.',
+  'The state of a vehicle’s connection, as its manufacturer reports it.',
   {
-    ACTIVATED: 'Connected.',
-    DEACTIVATED: 'Not connected; it may be activated.',
-    UNKNOWN: 'The manufacturer does not know.',
+    ACTIVATED: 'The vehicle is connected.',
+    DEACTIVATED: 'The vehicle is not connected; its driver or holder may activate it.',
+    UNKNOWN: 'The manufacturer does not know the state.',
   },
 );
 
-enumTypeOf('ReasonActor', actorSchema, 'Who must act for a verification to succeed.', {
-  CUSTOMER: 'The owner of the fleet.',
-  MANUFACTURER: 'The manufacturer, or its provider.',
-  OPERATOR: 'Who runs this gateway.',
+enumTypeOf('ReasonActor', actorSchema, 'The party that must act before a reason no longer holds.', {
+  CUSTOMER: 'The company that owns the fleet.',
+  MANUFACTURER: 'The manufacturer, or the provider that answers for it.',
+  OPERATOR: 'The operator of the gateway.',
 });
 
-const ReasonCode = enumTypeOf('ReasonCode', reasonCodeSchema, 'Why a vehicle is not eligible, or not verified yet.', {
-  CONNECTIVITY_DEACTIVATED: 'The vehicle’s connectivity is deactivated. Its driver or holder can activate it.',
-  PRIMARY_USER_MISSING: 'The vehicle has no primary user. Its driver or holder can be assigned.',
-  NOT_ELIGIBLE: 'The manufacturer says that the vehicle is not eligible, and not why.',
-  NO_SERVICE_AVAILABLE: 'The manufacturer offers no data service for the vehicle.',
-  VIN_REFUSED: 'The manufacturer does not accept the VIN.',
-  VEHICLE_BLACKLISTED: 'The manufacturer has the vehicle on a blacklist.',
-  REFUSED: 'The manufacturer’s service refused to check the vehicle.',
-  PACK_NOT_OFFERED: 'The operator has not set up the pack with the manufacturer’s service.',
-  ACTIVATION_REJECTED:
-    'The manufacturer rejected the activation of a contract; the message has its own words, if it gave some.',
-  LICENCE_EXPIRED: 'The licence of a service has expired; the operator extends it.',
-  MANUFACTURER_UNKNOWN: 'The VIN does not tell the manufacturer.',
-  MANUFACTURER_NOT_SUPPORTED: 'No configured provider answers for the manufacturer.',
-  PROVIDER_TIMEOUT: 'The manufacturer’s service did not answer in time.',
-  PROVIDER_UNREACHABLE: 'The manufacturer’s service could not be reached.',
-  PROVIDER_ERROR: 'The manufacturer’s service reported a fault of its own.',
-  PROVIDER_BAD_ANSWER: 'The manufacturer’s service gave an unreadable answer.',
-  PROVIDER_BUSY: 'The manufacturer’s service asked the gateway to come back later.',
-  PROVIDER_CREDENTIALS: 'The manufacturer’s service refused the gateway’s credentials.',
-  PROVIDER_UNEXPECTED: 'The manufacturer’s service answered in a way that the gateway does not know.',
-  PROVIDER_ENROLMENT_PENDING: 'The vehicle was added to the manufacturer’s account and is not known there yet.',
-  OTHER: 'A code of another version of the gateway; `message` says what it means, and REST shows the code itself.',
-});
+const ReasonCode = enumTypeOf(
+  'ReasonCode',
+  reasonCodeSchema,
+  'The code of a reason for an eligibility status, or for the state of a contract at the manufacturer.',
+  {
+    CONNECTIVITY_DEACTIVATED: 'The vehicle’s connectivity is deactivated. Its driver or holder can activate it.',
+    PRIMARY_USER_MISSING: 'The vehicle has no primary user. Its driver or holder can be assigned.',
+    NOT_ELIGIBLE: 'The manufacturer says that the vehicle is not eligible, without a reason.',
+    NO_SERVICE_AVAILABLE: 'The manufacturer offers no data service for the vehicle.',
+    VIN_REFUSED: 'The manufacturer does not accept the VIN.',
+    VEHICLE_BLACKLISTED: 'The manufacturer has the vehicle on a blacklist.',
+    REFUSED: 'The manufacturer’s service refused to check the vehicle.',
+    PACK_NOT_OFFERED: 'The operator has not set up the pack with the manufacturer’s service.',
+    ACTIVATION_REJECTED:
+      'The manufacturer rejected the activation of a contract; the message has its own words, if it gave some.',
+    LICENCE_EXPIRED: 'The licence of a service has expired; the operator extends it.',
+    MANUFACTURER_UNKNOWN: 'The VIN names no known manufacturer.',
+    MANUFACTURER_NOT_SUPPORTED: 'No configured provider serves the manufacturer.',
+    PROVIDER_TIMEOUT: 'The manufacturer’s service did not answer in time.',
+    PROVIDER_UNREACHABLE: 'The manufacturer’s service could not be reached.',
+    PROVIDER_ERROR: 'The manufacturer’s service reported a fault of its own.',
+    PROVIDER_BAD_ANSWER: 'The manufacturer’s service gave an unreadable answer.',
+    PROVIDER_BUSY: 'The manufacturer’s service asked the gateway to come back later.',
+    PROVIDER_CREDENTIALS: 'The manufacturer’s service refused the gateway’s credentials.',
+    PROVIDER_UNEXPECTED: 'The manufacturer’s service answered in a way that the gateway does not know.',
+    PROVIDER_ENROLMENT_PENDING: 'The vehicle was added to the manufacturer’s account and is not known there yet.',
+    OTHER: 'A code that only another version of the gateway knows; `message` has its meaning, REST the code itself.',
+  },
+);
 
 objectTypeOf('EligibilityReason', reasonSchema, {
   code: { type: ReasonCode, resolve: ({ code }: { code: string }) => knownReasonCode(code) },
@@ -91,7 +96,7 @@ const EligibilitySummary = objectTypeOf('EligibilitySummary', eligibilitySummary
 schemaBuilder.objectField(FleetRef, 'eligibilitySummary', (t) =>
   t.field({
     type: EligibilitySummary,
-    description: 'How many of its vehicles have each status.',
+    description: 'The number of the fleet’s vehicles in each eligibility status.',
     resolve: resolvePlannedField,
   }),
 );
@@ -100,8 +105,14 @@ schemaBuilder.queryField('eligibility', (t) =>
   t.field({
     type: EligibilityRef,
     nullable: true,
-    description: 'The eligibility of a vehicle by its VIN. Errors: VEHICLE_NOT_FOUND.',
-    args: { vin: t.arg.string({ required: true, description: 'A VIN, in any case, with or without spaces.' }) },
+    description: 'Returns the eligibility of a vehicle of the company by its VIN.',
+    extensions: { errors: ['VEHICLE_NOT_FOUND'] } satisfies OperationExtension,
+    args: {
+      vin: t.arg.string({
+        required: true,
+        description: 'The VIN of the vehicle. Case, spaces and dashes do not count.',
+      }),
+    },
     resolve: resolvePlannedField,
   }),
 );
@@ -110,15 +121,16 @@ addMutation(
   'verifyEligibility',
   {
     description:
-      'Asks the manufacturers again, in the background; what is known stands until then. Errors: VEHICLE_NOT_FOUND, PAYLOAD_TOO_LARGE, VALIDATION_FAILED.',
+      'Has the manufacturers asked again about vehicles, in the background. Present answers stand until new ones arrive. An unknown VIN fails the whole mutation.',
+    errors: ['VEHICLE_NOT_FOUND', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
     input: requestVerificationInput,
     payload: z
       .object({
         eligibilities: z
           .array(eligibilitySchema)
-          .describe('What is known now, in the order of `vins`. Follow `eligibilityChanged` for the new answers.'),
+          .describe('The present answers, in the order of `vins`. `eligibilityChanged` sends the new ones.'),
       })
-      .describe('The vehicles that are being verified again.'),
+      .describe('The result of having vehicles verified again.'),
     change: async (ctx, input) => ({ eligibilities: await requestVerification(ctx, input) }),
   },
   { payload: { eligibilities: { extensions: { size: 'input' } satisfies CostExtension } } },
@@ -126,14 +138,14 @@ addMutation(
 
 const EligibilityChange = schemaBuilder.objectRef<Vehicle>('EligibilityChange').implement({
   description:
-    'A new answer about a vehicle. Select `vehicle { id eligibility { … } }`, and a cache that goes by ids shows the answer wherever the vehicle is shown.',
+    'A new answer about a vehicle. With `vehicle { id eligibility { … } }`, clients that cache by ids update every view of the vehicle.',
   fields: (t) => ({
     vehicle: t.field({
       type: VehicleRef,
-      description: 'The vehicle, with the new answer in it.',
+      description: 'The vehicle, with its new eligibility.',
       resolve: (vehicle) => vehicle,
     }),
-    eligibility: t.expose('eligibility', { type: EligibilityRef, description: 'The new answer.' }),
+    eligibility: t.expose('eligibility', { type: EligibilityRef, description: 'The new answer of the manufacturer.' }),
   }),
 });
 
@@ -141,8 +153,9 @@ schemaBuilder.subscriptionField('eligibilityChanged', (t) =>
   t.field({
     type: EligibilityChange,
     description:
-      'Each new answer about a vehicle of the fleet, or of any fleet of the company. Slow readers get the latest answer of each vehicle. Errors: FLEET_NOT_FOUND.',
-    args: { fleetId: t.arg.id({ description: 'Only vehicles of this fleet.' }) },
+      'Sends each new answer about a vehicle of one fleet or of the whole company. A slow reader gets the latest answer about each vehicle only.',
+    extensions: { errors: ['FLEET_NOT_FOUND'] } satisfies OperationExtension,
+    args: { fleetId: t.arg.id({ description: 'Only vehicles in this fleet.' }) },
     subscribe: (_root, { fleetId }, { ctx, closed }) => followEligibilityChanges(ctx, { fleetId }, closed()),
     resolve: (vehicle) => vehicle,
   }),

@@ -8,30 +8,35 @@ import { addByIdField, addListField, connectionType, listArgs } from './connecti
 import { ContractRef } from './contracts.ts';
 import { enumTypeOf, inputTypeOf, objectTypeOf } from './described.ts';
 import { EligibilityStatusRef } from './eligibility.ts';
-import type { CostExtension } from './extensions.ts';
+import type { CostExtension, OperationExtension } from './extensions.ts';
 import { FleetRef } from './fleets.ts';
 import { PlannedObject } from './planned.ts';
 import { VehicleRef } from './vehicles.ts';
 
-export const EventTypeRef = enumTypeOf('EventType', eventTypeSchema, 'What happened.', {
-  'fleet.created': 'A fleet was created.',
-  'fleet.updated': 'Fields of a fleet changed.',
-  'fleet.deleted': 'A fleet was deleted.',
-  'vehicle.added': 'Vehicles were added to a fleet.',
-  'vehicle.moved': 'Vehicles moved from one fleet to another: an event of each of the two.',
-  'vehicle.removed': 'Vehicles were deleted.',
-  'eligibility.changed': 'A manufacturer’s answer about a vehicle is another than before.',
-  'import.completed': 'The vehicles of a file were stored.',
-  'contract.created': 'A contract was made.',
-  'contract.deleted': 'A contract was deleted.',
-  'contract.started': 'A contract came into force.',
-  'contract.ended': 'A contract ended.',
-  'contract.activated': 'The manufacturer activated the contract.',
-  'contract.rejected': 'The manufacturer rejected the contract, or it ended the contract by itself.',
-  'contract.deactivated': 'The manufacturer confirmed the end of the contract.',
-  'webhook.test': 'A webhook was tested.',
-  other: 'A type of another version of the gateway, which REST shows.',
-});
+export const EventTypeRef = enumTypeOf(
+  'EventType',
+  eventTypeSchema,
+  'The type of an event: the kind of change that it records.',
+  {
+    'fleet.created': 'A fleet was created.',
+    'fleet.updated': 'Fields of a fleet changed.',
+    'fleet.deleted': 'A fleet was deleted.',
+    'vehicle.added': 'Vehicles were added to a fleet.',
+    'vehicle.moved': 'Vehicles moved from one fleet to another. Each of the two fleets has an event.',
+    'vehicle.removed': 'Vehicles were deleted.',
+    'eligibility.changed': 'The eligibility status of a vehicle changed.',
+    'import.completed': 'An import stored the vehicles of a file.',
+    'contract.created': 'A contract was created.',
+    'contract.deleted': 'A contract was deleted.',
+    'contract.started': 'The period of a contract began.',
+    'contract.ended': 'The period of a contract ended.',
+    'contract.activated': 'The manufacturer activated a contract.',
+    'contract.rejected': 'The manufacturer rejected a contract, or ended one by itself.',
+    'contract.deactivated': 'The manufacturer confirmed the end of a contract.',
+    'webhook.test': 'A webhook was tested.',
+    other: 'A type that only another version of the gateway knows; REST shows it.',
+  },
+);
 
 /** The field `type` of an event from core. */
 export const eventTypeOverride = { type: EventTypeRef, resolve: ({ type }: { type: string }) => knownEventType(type) };
@@ -45,7 +50,7 @@ const except: Readonly<Record<string, object>> = {
 };
 
 const EventData = schemaBuilder.unionType('EventData', {
-  description: 'What changed, by the type of the event: all four types of contracts have `ContractData`.',
+  description: 'The details of an event, a type for each kind of change: all types of contracts have `ContractData`.',
   types: Object.entries(eventDataTypes).map(([name, { schema }]) => objectTypeOf(name, schema, except[name])),
   resolveType: (data) => (data instanceof PlannedObject ? data.type : (data as { __typename: string }).__typename),
 });
@@ -63,12 +68,12 @@ const EventRef = objectTypeOf('Event', eventSchema, {
   requestId: { type: 'String' },
   data: { type: EventData, resolve: dataOf },
   vehicles: {
-    description: `${schemaDescription(eventSchema.shape.vehicles)} They count as so many in the cost.`,
+    description: `${schemaDescription(eventSchema.shape.vehicles)} They count as ${MOST_EVENT_VEHICLES.toLocaleString('en')} objects in the cost.`,
     extensions: { size: MOST_EVENT_VEHICLES } satisfies CostExtension,
   },
 });
 
-export const EventConnectionRef = connectionType('Event', EventRef);
+export const EventConnectionRef = connectionType('Event', EventRef, 'events');
 const EventFilter = inputTypeOf('EventFilter', eventFilterSchema, {
   types: { type: [EventTypeRef] },
 });
@@ -76,28 +81,33 @@ const args = listArgs('Event', EventFilter);
 addListField(
   'events',
   EventConnectionRef,
-  'What happened in the company, oldest first. Reading on from the last event you know misses none. Errors: VALIDATION_FAILED (`after` is no longer kept).',
+  'Lists the events of the company, oldest first. Reading on from the last known event misses none; if that event is no longer kept, the query fails with VALIDATION_FAILED.',
   { args },
 );
 
-addByIdField('event', EventRef, 'One event, as long as it is kept. Errors: NOT_FOUND.');
+addByIdField('event', EventRef, 'Returns an event by its id, as long as it is kept.', {
+  extensions: { errors: ['NOT_FOUND'] },
+});
 
 function addTimeline<Thing>(of: ObjectRef<Thing>, what: string): void {
-  const description = `What happened to ${what}, oldest first; \`last\` gives the latest.`;
+  const description = `The events about ${what}, oldest first. \`last\` gives the latest.`;
   addListField('timeline', EventConnectionRef, description, { of, args });
 }
-addTimeline(FleetRef, 'this fleet, its vehicles and their contracts');
-addTimeline(VehicleRef, 'this vehicle and its contracts');
-addTimeline(ContractRef, 'this contract');
+addTimeline(FleetRef, 'the fleet, its vehicles and their contracts');
+addTimeline(VehicleRef, 'the vehicle and its contracts');
+addTimeline(ContractRef, 'the contract');
 
 schemaBuilder.subscriptionField('events', (t) =>
   t.field({
     type: EventRef,
     description:
-      'Each event of the company as it happens. With `after`, first those since that event: whoever lost the connection and names the last event it got misses none. Errors: VALIDATION_FAILED (`after` is no longer kept), FLEET_NOT_FOUND.',
+      'Sends each event of the company as it happens. With `after`, it first sends the events since that one, so that a client that lost its connection misses none; an event that is no longer kept is VALIDATION_FAILED.',
+    extensions: { errors: ['FLEET_NOT_FOUND', 'VALIDATION_FAILED'] } satisfies OperationExtension,
     args: {
-      after: t.arg.string({ description: 'The id (or cursor) of the last event you know. By default: from now on.' }),
-      filter: t.arg({ type: EventFilter, description: 'Only events that fit all of this.' }),
+      after: t.arg.string({
+        description: 'The id or the cursor of the last known event. By default, events are sent from now on.',
+      }),
+      filter: t.arg({ type: EventFilter, description: 'Conditions that the events must all meet.' }),
     },
     subscribe: (_root, input, { ctx, closed }) => followEvents(ctx, input, closed()),
     resolve: (one) => one,

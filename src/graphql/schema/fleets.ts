@@ -15,29 +15,36 @@ import { addMutation, idInputSchema } from './mutation.ts';
 export const FleetRef = objectTypeOf('Fleet', fleetSchema);
 
 const fleetArgs = listArgs('Fleet', inputTypeOf('FleetFilter', fleetFilterSchema), fleetSortOrders);
-addListField('fleets', connectionType('Fleet', FleetRef), 'The fleets of the company.', { args: fleetArgs });
+addListField('fleets', connectionType('Fleet', FleetRef, 'fleets'), 'Lists the fleets of the company.', {
+  args: fleetArgs,
+});
 
-addByIdField('fleet', FleetRef, 'One fleet. Errors: FLEET_NOT_FOUND.');
+addByIdField('fleet', FleetRef, 'Returns a fleet by its id.', { extensions: { errors: ['FLEET_NOT_FOUND'] } });
 
 addMutation('createFleet', {
-  description: 'Creates a fleet of the company. Errors: VALIDATION_FAILED.',
+  description: 'Creates a fleet, which belongs to the company of the token.',
+  errors: ['VALIDATION_FAILED'],
   input: createFleetInput,
-  payload: z.object({ fleet: fleetSchema.describe('The fleet.') }).describe('The new fleet.'),
+  payload: z.object({ fleet: fleetSchema.describe('The new fleet.') }).describe('The result of creating a fleet.'),
   change: async (ctx, input) => ({ fleet: await createFleet(ctx, input) }),
 });
 
 addMutation('updateFleet', {
-  description: 'Changes the named fields of a fleet. Errors: FLEET_NOT_FOUND, VALIDATION_FAILED.',
+  description: 'Changes the fields of a fleet that are sent, at least one beside `id`.',
+  errors: ['FLEET_NOT_FOUND', 'VALIDATION_FAILED'],
   input: updateFleetInput,
-  payload: z.object({ fleet: fleetSchema.describe('The fleet as it is now.') }).describe('The changed fleet.'),
+  payload: z
+    .object({ fleet: fleetSchema.describe('The fleet as it is now.') })
+    .describe('The result of changing a fleet.'),
   change: async (ctx, input) => ({ fleet: await updateFleet(ctx, input) }),
 });
 
 addMutation('deleteFleet', {
-  description: 'Deletes a fleet with its vehicles and their contracts. Errors: FLEET_NOT_FOUND.',
-  input: idInputSchema('The fleet to delete.'),
+  description: 'Deletes a fleet with its vehicles and their contracts.',
+  errors: ['FLEET_NOT_FOUND'],
+  input: idInputSchema('fleet', 'The fleet to delete.'),
   payload: z
-    .object({ fleet: fleetSchema.describe('The fleet as it was. Its lists are empty by now, but for its `timeline`.') })
-    .describe('The deleted fleet.'),
+    .object({ fleet: fleetSchema.describe('The fleet as it was. Its lists are now empty, except its `timeline`.') })
+    .describe('The result of deleting a fleet.'),
   change: async (ctx, input) => ({ fleet: await deleteFleet(ctx, input) }),
 });

@@ -20,17 +20,17 @@ import { type AnswerHead, localsOf } from '../../http/request-context.ts';
 import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType } from './connection.ts';
 import { enumTypeOf, objectTypeOf } from './described.ts';
-import type { CostExtension } from './extensions.ts';
+import type { CostExtension, OperationExtension } from './extensions.ts';
 import { FleetRef } from './fleets.ts';
 import { addMutation } from './mutation.ts';
 import { resolvePlannedField } from './planned.ts';
 import { changedFleetOverrides, changedFleetShape, rejectionOverrides } from './vehicles.ts';
 
-enumTypeOf('ImportState', importStateSchema, 'How far an import has come.', {
-  RUNNING: 'Its file is arriving.',
-  STORING: 'Its rows are being stored, all or none.',
-  COMPLETED: 'All of its rows are accounted for.',
-  FAILED: 'It ended without effect: the fleet is as it was.',
+enumTypeOf('ImportState', importStateSchema, 'The progress of an import.', {
+  RUNNING: 'The file is arriving.',
+  STORING: 'The rows are being stored, all of them or none.',
+  COMPLETED: 'The import has ended, and every row is counted as created, existing or rejected.',
+  FAILED: 'The import has ended without effect: the fleet is as it was.',
 });
 
 export const ImportRef = objectTypeOf('Import', importSchema, {
@@ -40,26 +40,28 @@ export const ImportRef = objectTypeOf('Import', importSchema, {
 
 addListField(
   'rejected',
-  connectionType('RejectedRow', objectTypeOf('RejectedRow', rejectedRowSchema, rejectionOverrides)),
-  'The rejected rows in the order of the file, as far as they are kept: 100,000, unless the operator chose another number.',
+  connectionType('RejectedRow', objectTypeOf('RejectedRow', rejectedRowSchema, rejectionOverrides), 'rejected rows'),
+  'The rejected rows, in the order of the file. The first 100,000 are kept, unless the operator set another limit.',
   { of: ImportRef },
 );
 
 addListField(
   'imports',
-  connectionType('Import', ImportRef),
-  'The files that were uploaded for it, oldest first; for 90 days, unless the operator chose another time.',
+  connectionType('Import', ImportRef, 'imports'),
+  'The imports of files to the fleet, oldest first. They are kept for 90 days, unless the operator set another time.',
   { of: FleetRef },
 );
 
 objectTypeOf('DuplicateRow', duplicateRowSchema);
 
-addByIdField('import', ImportRef, 'An import as far as it has come. Errors: IMPORT_NOT_FOUND.');
+addByIdField('import', ImportRef, 'Returns an import by its id, with its progress.', {
+  extensions: { errors: ['IMPORT_NOT_FOUND'] },
+});
 
 const file = z
   .custom<Promise<FileUpload>>((value) => value instanceof Promise)
   .describe(
-    'CSV text, or an Excel workbook (.xlsx), with a column of VINs, with or without a header. At most 256 MiB by default.',
+    'The file: CSV text or an Excel workbook (.xlsx) with a column of VINs, with or without a header. At most 256 MiB, unless the operator set another limit.',
   );
 const shown = { extensions: { size: MOST_ROWS_SHOWN } satisfies CostExtension };
 
@@ -67,9 +69,12 @@ addMutation(
   'importVehicles',
   {
     description:
-      'Adds the vehicles of a file to a fleet, as one whole. Errors: FLEET_ID_MISSING, FLEET_NOT_FOUND, UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, VALIDATION_FAILED, IDEMPOTENCY_IN_PROGRESS, IDEMPOTENCY_KEY_REUSED, RATE_LIMITED.',
+      'Adds the vehicles of a file to a fleet. Valid rows are stored even if others are rejected, unless `mode` is ATOMIC; if all are rejected, the mutation fails. An upload that breaks off changes nothing.',
+    errors: [
+      ...(['FLEET_ID_MISSING', 'FLEET_NOT_FOUND', 'VALIDATION_FAILED'] as const),
+      ...(['UNSUPPORTED_MEDIA_TYPE', 'PAYLOAD_TOO_LARGE'] as const),
+    ],
     input: importVehiclesInput.extend({ file }).describe(importVehiclesInput.description ?? ''),
-    inputMeaning: 'Which file, for which fleet.',
     payload: importedVehiclesSchema.extend(changedFleetShape).describe(importedVehiclesSchema.description ?? ''),
     async change(ctx, { file, ...input }, { idempotencyKey, res }) {
       const upload = await openUploadedFile(file, ctx, res);
@@ -85,8 +90,9 @@ schemaBuilder.subscriptionField('importProgress', (t) =>
   t.field({
     type: ImportRef,
     description:
-      'An import each time it has moved on, at most ten times a second, until it has ended. May be opened before the upload. Errors: IMPORT_NOT_FOUND for what is no UUID.',
-    args: { importId: t.arg.id({ required: true, description: 'The id given to `importVehicles`.' }) },
+      'Sends an import whenever it has progressed, at most ten times a second, until it has ended. It may be opened before the upload, for a UUID of your choice; any other id is IMPORT_NOT_FOUND.',
+    extensions: { errors: ['IMPORT_NOT_FOUND'] } satisfies OperationExtension,
+    args: { importId: t.arg.id({ required: true, description: 'The id of the import, as `importVehicles` gets it.' }) },
     subscribe: (_root, { importId }, { ctx, closed }) => followImportChanges(ctx, { importId }, closed()),
     resolve: (run) => run,
   }),

@@ -21,7 +21,7 @@ schemaBuilder.queryField('manufacturers', (t) =>
   t.field({
     type: [ManufacturerRef],
     extensions: { size: MOST_MANUFACTURERS } satisfies CostExtension,
-    description: 'All manufacturers the gateway knows, whether or not their vehicles can be verified.',
+    description: 'Lists all manufacturers that the gateway knows, also those whose vehicles it cannot verify.',
     resolve: resolvePlannedField,
   }),
 );
@@ -33,9 +33,9 @@ export const manufacturerOverride = {
     ctx.services.manufacturers.list().find(({ id }) => id === slug) ?? null,
 };
 
-enumTypeOf('ProviderState', providerStateSchema, 'Whether a provider is asked.', {
-  OK: 'It is.',
-  HELD_BACK: 'It failed, or asked for a pause: it is asked less for now.',
+enumTypeOf('ProviderState', providerStateSchema, 'The state of questions to a provider.', {
+  OK: 'The provider is asked as usual.',
+  HELD_BACK: 'The provider failed several times in a row, or asked for a pause, so that it is asked less for now.',
 });
 objectTypeOf('ProviderBrand', providerBrandSchema);
 objectTypeOf('ProviderContracts', providerContractsSchema);
@@ -46,7 +46,8 @@ schemaBuilder.queryField('providers', (t) =>
   t.field({
     type: [objectTypeOf('Provider', providerSchema, { brands: mostOf })],
     extensions: { size: MOST_PROVIDERS } satisfies CostExtension,
-    description: 'Who answers about eligibility, and whether it does: for those who wonder why no answer comes.',
+    description:
+      'Lists the providers that answer about eligibility with their states, which show why answers are missing.',
     resolve: (_root, _args, { ctx }) => listProviders(ctx),
   }),
 );

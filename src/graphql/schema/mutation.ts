@@ -1,25 +1,26 @@
 import { z } from 'zod';
-import { type Context, renewContext } from '../../core/context.ts';
+import { type Context, renewContext, type Scope } from '../../core/context.ts';
+import type { ErrorCode } from '../../core/errors.ts';
 import { idSchema } from '../../core/input.ts';
 import { schemaBuilder } from './builder.ts';
 import type { GraphqlContext } from './context.ts';
 import { type GraphqlInput, inputTypeOf, type Overrides, objectTypeOf } from './described.ts';
-import type { ScopeExtension } from './extensions.ts';
 
 interface Mutation<Read extends z.ZodObject, Payload extends z.ZodObject> {
   description: string;
+  /** By default `fleets:write`. */
+  scope?: Scope;
+  /** The errors beside those of all mutations. */
+  errors: readonly ErrorCode[];
   input: Read;
-  /** The description of the argument `input`; by default that of its type. */
-  inputMeaning?: string;
   payload: Payload;
-  extensions?: ScopeExtension;
   change(ctx: Context, input: GraphqlInput<Read>, context: GraphqlContext): Promise<z.output<Payload>>;
 }
 
 /** Adds a mutation, with the types `<Name>Input` and `<Name>Payload`. */
 export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObject>(
   name: string,
-  { input, inputMeaning = input.description, payload, change, ...options }: Mutation<Read, Payload>,
+  { description, input, payload, change, ...extensions }: Mutation<Read, Payload>,
   except: { input?: Overrides<Read>; payload?: Overrides<Payload> } = {},
 ): void {
   const type = name.replace(/^./, (letter) => letter.toUpperCase());
@@ -27,10 +28,11 @@ export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObjec
   const Input = inputTypeOf(`${type}Input`, input, except.input);
   schemaBuilder.mutationField(name, (t) =>
     t.field({
-      ...options,
+      description,
+      extensions,
       type: Payload,
       nullable: true,
-      args: { input: t.arg({ type: Input, required: true, description: inputMeaning }) },
+      args: { input: t.arg({ type: Input, required: true, description: input.description }) },
       // A context for each field of the request: a failed one must not affect the next.
       resolve: ((_root: unknown, { input }: { input: GraphqlInput<Read> }, context: GraphqlContext) =>
         change(renewContext(context.ctx), input, context)) as never,
@@ -38,5 +40,5 @@ export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObjec
   );
 }
 
-export const idInputSchema = (description: string) =>
-  z.object({ id: idSchema.describe('Its id.') }).describe(description);
+export const idInputSchema = (noun: string, description: string) =>
+  z.object({ id: idSchema.describe(`The id of the ${noun}.`) }).describe(description);

@@ -3,32 +3,35 @@ import { authorizeAnyScope } from '../../core/context.ts';
 import { readInput } from '../../core/input.ts';
 import { nodeResources } from '../../core/reads/reads.ts';
 import { schemaBuilder } from './builder.ts';
-import type { CostExtension, ScopeExtension } from './extensions.ts';
+import type { CostExtension, OperationExtension } from './extensions.ts';
 import { resolvePlannedType } from './planned.ts';
 
 const NODES_MAX = 100;
 const nodesInput = z.object({ ids: z.array(z.string()).max(NODES_MAX, `has at most ${NODES_MAX} ids`) });
 
 const NodeRef = schemaBuilder.interfaceRef<{ id: string }>('Node').implement({
-  description: `What can be read again by its id alone: ${Object.keys(nodeResources).join(', ')}.`,
-  fields: (t) => ({ id: t.exposeID('id', { description: 'Identifies it: the same in both interfaces.' }) }),
+  description: `An object that \`node\` reads by its id alone: ${Object.keys(nodeResources).join(', ')}.`,
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'The id of the object, a UUID: the same in GraphQL and REST.' }),
+  }),
   resolveType: resolvePlannedType,
 });
 
 export const nodeInterfaces = (name: string) => (name in nodeResources ? [NodeRef] : []);
 
 const same =
-  'Null, without an error, for what is not there, is not the company’s, or is of a scope that the token lacks.';
+  'An object that does not exist, is another company’s or needs a scope that the token lacks is null, without an error.';
 const readScopes = ['fleets:read', 'contracts:read'] as const;
-const needs = { scope: null } satisfies ScopeExtension;
+const scope = `Scope: ${readScopes.map((one) => `\`${one}\``).join(' or ')}.`;
+const needs = { scope: null } satisfies OperationExtension;
 
 schemaBuilder.queryFields((t) => ({
   node: t.field({
     type: NodeRef,
     nullable: true,
-    description: `Whatever has this id. ${same}`,
+    description: `Returns the object with this id. ${same} ${scope}`,
     extensions: needs,
-    args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
+    args: { id: t.arg.id({ required: true, description: 'The id of the object.' }) },
     async resolve(_root, { id }, { ctx, reads }, info) {
       authorizeAnyScope(ctx, readScopes);
       const [found] = await reads.nodes([String(id)], info);
@@ -38,9 +41,9 @@ schemaBuilder.queryFields((t) => ({
   nodes: t.field({
     type: [NodeRef],
     nullable: { list: false, items: true },
-    description: `Whatever has these ids, in their order. ${same} Errors: VALIDATION_FAILED (more than ${NODES_MAX} ids).`,
-    extensions: { ...needs, size: 'input' } satisfies ScopeExtension & CostExtension,
-    args: { ids: t.arg.idList({ required: true, description: `Their ids, at most ${NODES_MAX}.` }) },
+    description: `Returns the objects with these ids, in their order. ${same} ${scope}`,
+    extensions: { ...needs, size: 'input' } satisfies OperationExtension & CostExtension,
+    args: { ids: t.arg.idList({ required: true, description: `The ids of the objects, at most ${NODES_MAX}.` }) },
     resolve(_root, { ids }, { ctx, reads }, info) {
       authorizeAnyScope(ctx, readScopes);
       return reads.nodes(readInput(nodesInput, { ids: ids.map(String) }).ids, info) as never;

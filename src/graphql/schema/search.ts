@@ -7,7 +7,8 @@ import { resolvePlannedType } from './planned.ts';
 import { VehicleRef } from './vehicles.ts';
 
 const SearchResult = schemaBuilder.unionType('SearchResult', {
-  description: 'A fleet or a contract with the text in its name, or a vehicle with it in its VIN.',
+  description:
+    'A result of a search: a fleet or a contract with the text in its name, or a vehicle with the text in its VIN.',
   types: [FleetRef, VehicleRef, ContractRef],
   resolveType: resolvePlannedType,
 });
@@ -16,7 +17,7 @@ schemaBuilder.queryField('search', (t) =>
   t.field({
     type: [SearchResult],
     description:
-      'Fleets and contracts by a part of their names, whatever its case and accents, and vehicles by their VIN or 3 characters or more from its beginning or its end. First what is the text, then what begins with it. Contracts are found with the scope `contracts:read`. Errors: VALIDATION_FAILED.',
+      'Finds fleets and contracts by a part of their name, regardless of case and accents, and vehicles by their VIN or by at least 3 characters of its beginning or end. Exact matches come first, then names and VINs that begin with the text. Contracts are only found with `contracts:read`.',
     // A search sends four statements, and looks at all names of the company's fleets: it pays for 1,000 objects.
     extensions: { size: MOST_SEARCH_RESULTS, weight: 1000 / MOST_SEARCH_RESULTS } satisfies CostExtension,
     args: {
@@ -24,7 +25,7 @@ schemaBuilder.queryField('search', (t) =>
       first: t.arg.int({
         required: true,
         defaultValue: 10,
-        description: `How many at most: 1 to ${MOST_SEARCH_RESULTS}.`,
+        description: `The largest number of results: 1 to ${MOST_SEARCH_RESULTS}, by default 10.`,
       }),
     },
     async resolve(_root, asked, { ctx, reads }, info) {

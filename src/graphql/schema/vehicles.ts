@@ -22,7 +22,7 @@ import { schemaBuilder } from './builder.ts';
 import { addListField, connectionType, listArgs } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
 import { enumTypeOf, inputTypeOf, objectTypeOf } from './described.ts';
-import type { CostExtension } from './extensions.ts';
+import type { CostExtension, OperationExtension } from './extensions.ts';
 import { FleetRef } from './fleets.ts';
 import { manufacturerOverride } from './manufacturers.ts';
 import { addMutation, idInputSchema } from './mutation.ts';
@@ -36,24 +36,25 @@ export const VehicleRef = objectTypeOf('Vehicle', vehicleSchema, {
 const VehicleConnection = connectionType(
   'Vehicle',
   VehicleRef,
-  ' All vehicles are counted without a filter, and by `eligibility` and fleets.',
+  'vehicles',
+  ' It is always exact without a filter, and with `eligibility` and `fleetIds` alone.',
 );
 const filter = inputTypeOf('VehicleFilter', vehicleFilterSchema, { manufacturer: { type: 'ID' } });
 const vehicleArgs = listArgs('Vehicle', filter, vehicleSortOrders);
-addListField('vehicles', VehicleConnection, 'Its vehicles.', { of: FleetRef, args: vehicleArgs });
+addListField('vehicles', VehicleConnection, 'The vehicles in the fleet.', { of: FleetRef, args: vehicleArgs });
 addListField(
   'vehicles',
   VehicleConnection,
-  'The vehicles of all fleets of the company. `filter: { eligibility: FAILED }` with `eligibility { reason { message actor } }` tells which failed, and who must do what.',
+  'Lists the vehicles of all fleets of the company. `filter: { eligibility: FAILED, actor: CUSTOMER }` gives those that failed and for which the company must act.',
   { args: vehicleArgs },
 );
 
 const VehicleBy = schemaBuilder.inputType('VehicleBy', {
-  description: 'Names one vehicle, in one of these ways.',
+  description: 'The id or the VIN of a vehicle: exactly one of the two.',
   isOneOf: true,
   fields: (t) => ({
-    id: t.id({ description: 'By its id.' }),
-    vin: t.string({ description: 'By its VIN, in any case, with or without spaces.' }),
+    id: t.id({ description: 'The id of the vehicle.' }),
+    vin: t.string({ description: 'The VIN of the vehicle. Case, spaces and dashes do not count.' }),
   }),
 });
 
@@ -61,25 +62,26 @@ schemaBuilder.queryField('vehicle', (t) =>
   t.field({
     type: VehicleRef,
     nullable: true,
-    description: 'One vehicle. Errors: VEHICLE_NOT_FOUND.',
-    args: { by: t.arg({ type: VehicleBy, required: true, description: 'Which one.' }) },
+    description: 'Returns a vehicle by its id or its VIN.',
+    extensions: { errors: ['VEHICLE_NOT_FOUND'] } satisfies OperationExtension,
+    args: { by: t.arg({ type: VehicleBy, required: true, description: 'The vehicle to return.' }) },
     resolve: resolvePlannedField,
   }),
 );
 
-enumTypeOf('AddMode', addModeSchema, 'What becomes of the good values when others are rejected.', {
-  partial: 'They are stored.',
-  atomic: 'Nothing is stored, and the call is rejected.',
+enumTypeOf('AddMode', addModeSchema, 'The treatment of valid values when others are rejected.', {
+  partial: 'Valid values are stored, and the others reported.',
+  atomic: 'Nothing is stored, and the mutation fails.',
 });
 
 objectTypeOf('AddSummary', addSummarySchema);
-const RejectionCode = enumTypeOf('RejectionCode', rejectionCodeSchema, 'Why a value was rejected.', {
-  VIN_INVALID_LENGTH: 'It has not 17 characters.',
-  VIN_INVALID_CHARACTER: 'It has a character that no VIN has.',
-  VIN_SPREADSHEET_DAMAGE: 'A spreadsheet has made a number of it.',
-  VIN_FORMULA_ERROR: 'A formula without a stored value, or with an error.',
+const RejectionCode = enumTypeOf('RejectionCode', rejectionCodeSchema, 'The reason for which a value was rejected.', {
+  VIN_INVALID_LENGTH: 'The value does not have 17 characters.',
+  VIN_INVALID_CHARACTER: 'The value has a character that no VIN has.',
+  VIN_SPREADSHEET_DAMAGE: 'A spreadsheet has turned the VIN into a number.',
+  VIN_FORMULA_ERROR: 'The cell is a formula without a stored value, or with an error.',
   VIN_IN_ANOTHER_FLEET: 'The company has this VIN in another fleet.',
-  OTHER: 'A code of another version of the gateway; `message` says what it means, and REST shows the code itself.',
+  OTHER: 'A code that only another version of the gateway knows; `message` has its meaning, REST the code itself.',
 });
 /** The field `code` of a rejection from core. */
 export const rejectionOverrides = {
@@ -99,7 +101,7 @@ export const changedFleetOverrides = {
     name: 'fleet',
     type: FleetRef,
     nullable: true,
-    description: 'The fleet as it is now; null if somebody has deleted it since.',
+    description: 'The fleet after the change; null if it has been deleted since.',
     resolve: ({ fleetId: id }: { fleetId: string }, _args: object, { ctx }: GraphqlContext) =>
       fleetAfterChange(ctx, { id }),
   },
@@ -109,7 +111,8 @@ addMutation(
   'addVehicles',
   {
     description:
-      'Adds vehicles to a fleet; they are verified at once, in the background. Rejected when every value is wrong, or any in mode ATOMIC. Errors: FLEET_NOT_FOUND, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
+      'Adds vehicles to a fleet by their VINs, and has them verified in the background. Valid VINs are stored even if others are rejected, unless `mode` is ATOMIC; if all are rejected, the mutation fails. Example: `addVehicles(input: { fleetId: "…", vins: ["WBA3A5C50CF256985"] }) { summary { created } }`.',
+    errors: ['FLEET_NOT_FOUND', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
     input: addVehiclesInput,
     payload: addedVehiclesSchema.extend(changedFleetShape).describe(addedVehiclesSchema.description ?? ''),
     change: async (ctx, input) => ({ ...(await addVehicles(ctx, input)), fleetId: input.fleetId }),
@@ -120,11 +123,12 @@ addMutation(
 addMutation(
   'deleteVehicle',
   {
-    description: 'Deletes a vehicle with its contracts. Errors: VEHICLE_NOT_FOUND.',
-    input: idInputSchema('The vehicle to delete.'),
+    description: 'Deletes a vehicle with its contracts.',
+    errors: ['VEHICLE_NOT_FOUND'],
+    input: idInputSchema('vehicle', 'The vehicle to delete.'),
     payload: z
       .object({ ...changedFleetShape, vehicle: vehicleSchema.describe('The vehicle as it was.') })
-      .describe('The deleted vehicle.'),
+      .describe('The result of deleting a vehicle.'),
     async change(ctx, input) {
       const deleted = await deleteVehicle(ctx, input);
       return { vehicle: deleted, fleetId: deleted.fleetId };
@@ -140,7 +144,8 @@ addMutation(
   'deleteVehicles',
   {
     description:
-      'Deletes vehicles of a fleet with their contracts. What is not there is no error. Errors: FLEET_NOT_FOUND, NOTHING_TO_DELETE, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
+      'Deletes vehicles of a fleet with their contracts. Ids and VINs that are not in the fleet are in `notFound`, and no error.',
+    errors: ['FLEET_NOT_FOUND', 'NOTHING_TO_DELETE', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
     input: deleteVehiclesInput,
     payload: deletedVehiclesSchema.extend(changedFleetShape).describe(deletedVehiclesSchema.meta()?.description ?? ''),
     change: async (ctx, input) => ({ ...(await deleteVehicles(ctx, input)), fleetId: input.fleetId }),
@@ -151,7 +156,7 @@ addMutation(
 const movedAsVehicles = {
   name: 'vehicles',
   type: [VehicleRef],
-  description: 'The vehicles that are in the fleet now, also those that were there before.',
+  description: 'The named vehicles, which are now in the fleet, also those that were there before.',
   resolve: (payload: Parameters<typeof readMovedVehicles>[1], _args: object, { ctx }: GraphqlContext) =>
     readMovedVehicles(ctx, payload),
   ...asManyAsNamed,
@@ -160,7 +165,8 @@ addMutation(
   'moveVehicles',
   {
     description:
-      'Moves vehicles of the company to a fleet, whichever fleets they are in. Their contracts go with them, and their eligibility stays. What is not there is no error. Errors: FLEET_NOT_FOUND, NOTHING_TO_MOVE, VALIDATION_FAILED, PAYLOAD_TOO_LARGE.',
+      'Moves vehicles of the company to a fleet, from whichever fleets they are in. They keep their ids, contracts and eligibility. Unknown ids and VINs are in `notFound`, and no error.',
+    errors: ['FLEET_NOT_FOUND', 'NOTHING_TO_MOVE', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
     input: moveVehiclesInput,
     payload: movedVehiclesSchema.extend(changedFleetShape).describe(movedVehiclesSchema.meta()?.description ?? ''),
     change: async (ctx, input) => ({ ...(await moveVehicles(ctx, input)), fleetId: input.fleetId }),

@@ -24,30 +24,42 @@ import { EventTypeRef, eventTypeOverride } from './events.ts';
 import type { CostExtension } from './extensions.ts';
 import { addMutation, idInputSchema } from './mutation.ts';
 
-const WebhookState = enumTypeOf('WebhookState', webhookStateSchema, 'Whether a webhook gets its events.', {
-  ACTIVE: 'Events are sent to it.',
-  PAUSED: 'Its events wait for it.',
-  DISABLED: 'The receiver answered 410; its events wait for it, too.',
+const WebhookState = enumTypeOf('WebhookState', webhookStateSchema, 'The state of a webhook.', {
+  ACTIVE: 'Events are sent to the webhook.',
+  PAUSED:
+    'Events wait for the webhook: a caller paused it, or the gateway did after the last attempt of a delivery failed.',
+  DISABLED: 'Events wait for the webhook, since the receiver answered 410 (Gone).',
 });
 
 const types = {
   types: {
     type: [EventTypeRef],
-    description: 'The types of events it gets; empty for all. `OTHER` and `WEBHOOK_TEST` are rejected.',
+    description:
+      'The types of events that the webhook receives; empty for all. `OTHER` and `WEBHOOK_TEST` are rejected.',
   },
 };
 const WebhookRef = objectTypeOf('Webhook', webhookSchema, {
   types: { type: [EventTypeRef], resolve: ({ types }: Webhook) => types.map(knownEventType) },
 });
-addListField('webhooks', connectionType('Webhook', WebhookRef), 'The webhooks of the company, oldest first.');
+addListField(
+  'webhooks',
+  connectionType('Webhook', WebhookRef, 'webhooks'),
+  'Lists the webhooks of the company, oldest first.',
+);
 
-addByIdField('webhook', WebhookRef, 'One webhook. Errors: WEBHOOK_NOT_FOUND.');
+addByIdField('webhook', WebhookRef, 'Returns a webhook by its id, without its secret.', {
+  extensions: { errors: ['WEBHOOK_NOT_FOUND'] },
+});
+
+/** Such as for all types. */
+const contractEvents = 'If events of contracts go there, or wait to be sent there, it also needs `contracts:read`.';
 
 addMutation(
   'createWebhook',
   {
-    description:
-      'Has the company’s events posted to an address from now on. Errors: VALIDATION_FAILED, FORBIDDEN (events of contracts go there, and the token may not read them).',
+    description: `Creates a webhook: from now on, the company’s events are posted to its address. At most 100 webhooks. ${contractEvents}`,
+    // A repeated request shows the secret of a webhook that may have been deleted since.
+    errors: ['VALIDATION_FAILED', 'WEBHOOK_NOT_FOUND'],
     input: createWebhookInput,
     payload: webhookWithSecretSchema,
     change: createWebhook,
@@ -58,53 +70,64 @@ addMutation(
 addMutation(
   'updateWebhook',
   {
-    description:
-      'Changes, pauses or activates a webhook. Errors: WEBHOOK_NOT_FOUND, VALIDATION_FAILED, FORBIDDEN (events of contracts go there, and the token may not read them).',
+    description: `Changes, pauses or activates a webhook. Activating it sends the events that have waited. ${contractEvents}`,
+    errors: ['WEBHOOK_NOT_FOUND', 'VALIDATION_FAILED'],
     input: updateWebhookInput,
-    payload: z.object({ webhook: webhookSchema.describe('The webhook.') }).describe('The webhook as it is now.'),
+    payload: z
+      .object({ webhook: webhookSchema.describe('The webhook as it is now.') })
+      .describe('The result of changing a webhook.'),
     change: async (ctx, input) => ({ webhook: await updateWebhook(ctx, input) }),
   },
   { input: { ...types, state: { type: WebhookState } } },
 );
 
 addMutation('deleteWebhook', {
-  description: 'Deletes a webhook with its deliveries. Errors: WEBHOOK_NOT_FOUND.',
-  input: idInputSchema('The webhook to delete.'),
-  payload: z.object({ webhook: webhookSchema.describe('The webhook.') }).describe('The webhook as it was.'),
+  description: 'Deletes a webhook with its deliveries. One that is under way may still arrive.',
+  errors: ['WEBHOOK_NOT_FOUND'],
+  input: idInputSchema('webhook', 'The webhook to delete.'),
+  payload: z
+    .object({ webhook: webhookSchema.describe('The webhook as it was.') })
+    .describe('The result of deleting a webhook.'),
   change: async (ctx, input) => ({ webhook: await deleteWebhook(ctx, input) }),
 });
 
 addMutation('rotateWebhookSecret', {
-  description:
-    'Gives a webhook a new secret; for 24 hours the old one signs, too. Errors: WEBHOOK_NOT_FOUND, FORBIDDEN (events of contracts go there, and the token may not read them).',
-  input: idInputSchema('The webhook that gets a new secret.'),
+  description: `Gives a webhook a new secret. For 24 hours, deliveries are signed with the old one as well. ${contractEvents}`,
+  errors: ['WEBHOOK_NOT_FOUND'],
+  input: idInputSchema('webhook', 'The webhook that gets a new secret.'),
   payload: webhookWithSecretSchema,
   change: rotateWebhookSecret,
 });
 
-const sent = z.object({ delivery: deliverySchema.describe('The delivery.') }).describe('A delivery on its way.');
+const sent = (description: string) =>
+  z.object({ delivery: deliverySchema.describe('The delivery, which is on its way.') }).describe(description);
 
 addMutation('testWebhook', {
-  description: 'Sends an event of type `webhook.test`, once, in any state of the webhook. Errors: WEBHOOK_NOT_FOUND.',
-  input: idInputSchema('The webhook to try.'),
-  payload: sent,
+  description: 'Sends an event of type WEBHOOK_TEST to a webhook, once, regardless of its types and its state.',
+  errors: ['WEBHOOK_NOT_FOUND'],
+  input: idInputSchema('webhook', 'The webhook to test.'),
+  payload: sent('The result of testing a webhook.'),
   change: async (ctx, input) => ({ delivery: await testWebhook(ctx, input) }),
 });
 
 addMutation('redeliver', {
   description:
-    'Sends a delivery again, at once, with the same id and body, in any state of the webhook. Errors: WEBHOOK_NOT_FOUND, NOT_FOUND, FORBIDDEN (it is an event of a contract, and the token may not read it).',
+    'Sends a delivery again, at once, with the same id and body, in any state of the webhook. An event of a contract also needs `contracts:read`.',
+  errors: ['WEBHOOK_NOT_FOUND', 'NOT_FOUND'],
   input: z
-    .object({ webhookId: idSchema.describe('The webhook.'), deliveryId: idSchema.describe('The delivery.') })
+    .object({
+      webhookId: idSchema.describe('The id of the webhook.'),
+      deliveryId: idSchema.describe('The id of the delivery.'),
+    })
     .describe('The delivery to send again.'),
-  payload: sent,
+  payload: sent('The result of sending a delivery again.'),
   change: async (ctx, input) => ({ delivery: await redeliver(ctx, input) }),
 });
 
-const DeliveryState = enumTypeOf('DeliveryState', deliveryStateSchema, 'What has become of a delivery.', {
-  PENDING: 'It has yet to be sent, or sent again.',
-  SUCCEEDED: 'The receiver answered 2xx.',
-  FAILED: 'It is not tried again by itself.',
+const DeliveryState = enumTypeOf('DeliveryState', deliveryStateSchema, 'The state of a delivery.', {
+  PENDING: 'The delivery is still to be sent, or to be sent again.',
+  SUCCEEDED: 'The receiver answered with a status of 200 to 299.',
+  FAILED: 'The delivery failed, and is not tried again by itself.',
 });
 
 objectTypeOf('DeliveryRequest', deliveryRequestSchema);
@@ -117,13 +140,13 @@ const DeliveryRef = objectTypeOf('Delivery', deliverySchema, {
 });
 addListField(
   'deliveries',
-  connectionType('Delivery', DeliveryRef),
-  'Its deliveries, oldest first: those of events that the token may read. Finished ones are kept for 30 days.',
+  connectionType('Delivery', DeliveryRef, 'deliveries'),
+  'The deliveries of the webhook, oldest first, of events that the token may read. Finished ones are kept for 30 days.',
   {
     of: WebhookRef,
     args: schemaBuilder.args((t) => ({
       ...pageArgs,
-      state: t.field({ type: DeliveryState, description: 'Only those in this state.' }),
+      state: t.field({ type: DeliveryState, description: 'Only deliveries in this state.' }),
     })),
   },
 );

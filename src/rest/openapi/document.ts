@@ -11,9 +11,9 @@ const description = `Fleets, their vehicles, the eligibility of vehicles for con
 
 The same service speaks GraphQL at \`/graphql\`.
 
-**Ids** are UUIDs. **Times** are ISO 8601 in UTC. **A company sees its own data only**: what belongs to another one is answered like what does not exist.
+**Ids** are UUIDs. **Times** are ISO 8601 in UTC. **A company sees its own data only**: another company's data is answered as if it did not exist.
 
-**Lists** come whole, oldest first unless \`sort\` says otherwise, however long they are. With \`limit\` or \`after\` they come in pages, and \`Link\` leads to the next one.
+**Lists** are complete, however long they are, and sorted oldest first unless \`sort\` says otherwise. With \`limit\` or \`after\` they come in pages, and \`Link\` has the address of the next one.
 
 **Errors** are \`application/problem+json\` with a \`code\` that never changes. Every answer has an \`X-Request-Id\`: yours, if you sent one of at most 128 letters, digits and \`_.:-\`.
 
@@ -40,7 +40,7 @@ export function openApiDocument(basePath = ''): Json {
     servers: [
       {
         url: basePath || '/',
-        description: 'Where this document comes from: a local, staging or production gateway.',
+        description: 'The gateway that this document comes from.',
         'x-internal': false,
       },
     ],
@@ -71,10 +71,10 @@ const sorted = <Value>(record: Readonly<Record<string, Value>>) =>
 
 const statusJson = z
   .object({
-    status: field(z.string(), 'In a word.', 'ok'),
-    detail: field(z.string().optional(), 'Why it is not ready.', 'The database cannot be reached.'),
+    status: field(z.string(), 'The status in a word: `ok`, `ready`, `unavailable` or `draining`.', 'ok'),
+    detail: field(z.string().optional(), 'The reason why the process is not ready.', 'The database cannot be reached.'),
   })
-  .meta({ id: 'Status' });
+  .meta({ id: 'Status', description: 'The answer of a probe.' });
 
 /** Paths for operators and their machines, without a token. */
 function operatorPaths(schemas: Schemas): Record<string, Json> {
@@ -94,21 +94,33 @@ function operatorPaths(schemas: Schemas): Record<string, Json> {
   const draining = json(status, { status: 'draining', detail: 'The process is stopping.' });
   const metrics = { 'text/plain': { schema: { type: 'string' }, example: 'fleet_gateway_database_up 1\n' } };
   return {
-    '/livez': get('getLiveness', 'Liveness probe', 'The process runs. A failing one should be restarted.', {
-      200: answer('It runs.', json(status, { status: 'ok' })),
-    }),
+    '/livez': get(
+      'getLiveness',
+      'Liveness probe',
+      'Answers as long as the process runs. A process that does not answer should be restarted.',
+      {
+        200: answer('The process runs.', json(status, { status: 'ok' })),
+      },
+    ),
     '/readyz': get('getReadiness', 'Readiness probe', READY, {
-      200: answer('Send requests.', json(status, { status: 'ready' })),
-      503: answer('Send no requests now: `unavailable` or `draining`.', draining, ['Retry-After']),
+      200: answer('The process is ready for requests.', json(status, { status: 'ready' })),
+      503: answer('The process is not ready: `unavailable` without a database, or `draining` at its end.', draining, [
+        'Retry-After',
+      ]),
     }),
-    '/metrics': get('getMetrics', 'Metrics', 'For Prometheus. With `METRICS_TOKEN` set, that token is needed.', {
-      200: answer('The metrics of this process, in the text format of Prometheus.', metrics),
-      401: errorAnswerOf(['UNAUTHENTICATED'], schemas),
-    }),
+    '/metrics': get(
+      'getMetrics',
+      'Metrics',
+      'The metrics of this process, for Prometheus. With `METRICS_TOKEN` set, that token is needed.',
+      {
+        200: answer('The metrics in the text format of Prometheus.', metrics),
+        401: errorAnswerOf(['UNAUTHENTICATED'], schemas),
+      },
+    ),
     '/openapi.json': get('getOpenApi', 'This document', 'The OpenAPI document of the running version.', {
-      200: answer('The document.', json({ type: 'object' }, { openapi: '3.1.1' })),
+      200: answer('The OpenAPI document.', json({ type: 'object' }, { openapi: '3.1.1' })),
     }),
   };
 }
 
-const READY = 'The database answers, and its migrations are those of this version.';
+const READY = 'Answers 200 if the database is reachable and its migrations are those of this version.';

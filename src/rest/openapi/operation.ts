@@ -50,7 +50,7 @@ function bodyOf(input: z.ZodObject, files: Route['files'], schemas: Schemas): Js
   return { required: true, content: { 'multipart/form-data': form, ...alone } };
 }
 
-const notModified = { description: 'It is as `If-None-Match` says.' };
+const notModified = { description: 'The resource still has the `ETag` of `If-None-Match`.' };
 
 function answerOf(answer: AnswerDocs, { method, etag }: Route, schemas: Schemas): Json {
   const { description, schema, type = 'application/json', files = {}, headers = [] } = answer;
@@ -97,11 +97,13 @@ function errorAnswersOf(route: Route, schemas: Schemas): Json {
 /** Statuses of errors that are given again under their Idempotency-Key. */
 const remembered = [400, 404, 409, 413];
 
+const detailOf = (code: ErrorCode) => String(problemExamples[code]?.value.detail).replace(/\.?$/, '.');
+
 /** A reference to the answer for these codes of one status, shared by all operations that have the same codes. */
 export function errorAnswerOf(codes: readonly ErrorCode[], schemas: Schemas): Json {
   const name = codes.toSorted().join('.');
   schemas.responses[name] = {
-    description: codes.map((code) => `\`${code}\`: ${problemExamples[code]?.value.detail}`).join('\n\n'),
+    description: codes.map((code) => `\`${code}\`, for example: ${detailOf(code)}`).join('\n\n'),
     headers: headersNamed([
       ...everyAnswer,
       ...codes.flatMap(errorHeaders),

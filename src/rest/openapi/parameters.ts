@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { activationStateSchema } from '../../core/contracts/activation.ts';
 import { contractFilterSchema, contractSortOrders, contractStatusSchema } from '../../core/contracts/contract.ts';
+import { eventFilterSchema } from '../../core/events/events.ts';
 import { schemaDescription } from '../../core/fields.ts';
 import { fleetFilterSchema, fleetSortOrders } from '../../core/fleets/fleet.ts';
 import { activityInput, activityUnitSchema } from '../../core/reads/company.ts';
@@ -15,17 +16,17 @@ import { type Json, mapValues } from './json-schema.ts';
 
 /** The groups of operations, in the order of the OpenAPI document. */
 export const tags = {
-  Fleets: 'A fleet is a group of vehicles of one company.',
-  Vehicles: 'Vehicles are added to a fleet by their VIN, as a JSON list or as a CSV file.',
-  Eligibility: 'Whether a vehicle may join its manufacturer’s connected-data program, as the manufacturer says.',
-  Imports: 'What became of an uploaded file and its rows.',
-  Contracts: 'A contract ties a vehicle of a fleet to a pack of its manufacturer for a period of time.',
-  Search: 'Whatever has a text in its name or VIN.',
-  Manufacturers: 'Whose vehicles are known, and for which of them eligibility can be asked.',
-  Company: 'The company of the token: its totals, and what happened in it as people see it.',
-  Events: 'What happened, who did it and what changed: a log that can be read, followed and resumed.',
-  Webhooks: 'Events, delivered to an address of yours.',
-  Operation: 'For those who run the service.',
+  Fleets: 'A fleet is a named group of vehicles of one company.',
+  Vehicles: 'Vehicles are added to a fleet by their VINs, as a JSON list, a CSV file or an Excel workbook.',
+  Eligibility: 'Eligibility is the manufacturer’s answer about a vehicle: whether its data can be delivered, and how.',
+  Imports: 'An import is the upload of a file to a fleet, with its progress, its outcome and its rejected rows.',
+  Contracts: 'A contract is the agreement that a vehicle has a pack of data services for a period.',
+  Search: 'A search finds fleets, vehicles and contracts by a part of their name or VIN.',
+  Manufacturers: 'Manufacturers are told by VINs; providers answer about the eligibility of their vehicles.',
+  Company: 'The company of the token has totals, counts of events, and a history for people.',
+  Events: 'Events are the log of all changes, with their causes. The log can be read, followed and resumed.',
+  Webhooks: 'Webhooks deliver events to addresses of the company.',
+  Operation: 'Operators use these endpoints: probes, metrics and this document.',
 } as const;
 
 export type Tag = keyof typeof tags;
@@ -51,60 +52,60 @@ const query = (name: string, description: string, schema = text, example?: strin
 
 const sort = (orders: SortOrders): Json => {
   const meanings = Object.entries(orders).map(([name, { meaning }]) => `\`${restSortName(name)}\`: ${meaning}`);
-  const description = `How the list is sorted; with \`-\` the other way round. ${meanings.join(' ')}`;
+  const description = `The order of the list; a leading \`-\` reverses it. ${meanings.join(' ')}`;
   return query('sort', description, oneOf(Object.keys(restSortsOf(orders)), 'createdAt'));
 };
 
 /** Comma lists as OpenAPI writes them: `style` form, not exploded. */
 const commas = (name: string, description: string, items = text): Json => ({
-  ...query(name, description, { type: 'array', items }),
+  ...query(name, `${description} Several are separated by commas.`, { type: 'array', items }),
   style: 'form',
   explode: false,
 });
 
 const meaningOf = ({ shape }: z.ZodObject, name: string) => schemaDescription(shape[name] as z.ZodType) ?? '';
 
-const filter = (items: string, name: string, schema: z.ZodObject, json = text): Json => {
-  const meaning = meaningOf(schema, name).replace(/^./, (letter) => letter.toLowerCase());
-  return query(name, `Only ${items} ${meaning}`, json);
-};
+const filter = (name: string, schema: z.ZodObject, json = text): Json => query(name, meaningOf(schema, name), json);
 
 export const queryParameters = {
   limit: query(
     'limit',
-    `Items of the page, ${DEFAULT_PAGE_SIZE} if only \`after\` is given; a page of large ones may have fewer. Without \`limit\` and \`after\` the whole list is sent.`,
+    `The number of items on the page, ${DEFAULT_PAGE_SIZE} if only \`after\` is given; a page of large items may have fewer. Without \`limit\` and \`after\`, the whole list is sent.`,
     { type: 'integer', format: 'int32', minimum: 1, maximum: MAX_PAGE_SIZE },
   ),
   after: query(
     'after',
-    'Where the page begins: the cursor in the `Link` of the page before. Only `/events` can be followed so: in other lists ' +
-      'what is added meanwhile may stand before a cursor.',
+    'The cursor after which the page begins, from the `Link` of the page before. Only `/events` can be followed in this way: ' +
+      'in other lists, items that are added meanwhile may come before it.',
   ),
   mode: query(
     'mode',
-    '`partial` stores what is good though other values are rejected. `atomic` stores nothing if any value is rejected.',
+    'The treatment of valid values when others are rejected: `partial` stores them, `atomic` stores nothing.',
     oneOf(addModeSchema.options, 'partial'),
   ),
-  dryRun: query('dryRun', 'Reports what would happen and stores nothing.', { type: 'boolean', default: false }),
+  dryRun: query('dryRun', 'True to report what would happen, without storing anything.', {
+    type: 'boolean',
+    default: false,
+  }),
   fleetId: query(
     'fleetId',
-    'The fleet, where the body is the file itself, or where a client cannot send the form field before the file.',
+    'The id of the fleet, for a body that is the file itself, or a client that cannot send the form field before the file.',
   ),
   importId: query(
     'importId',
-    'An id of your choice for the import: it can be followed before the upload, and makes sending the file again safe.',
+    'The id of the new import, a UUID of your choice. With it you can follow the import before the upload, and safely send the file again.',
     { type: 'string', format: 'uuid' },
   ),
   conditions: query(
     'conditions',
-    'A JSON object, URL-encoded, with the company whose contracts are wanted.',
+    'The company whose contracts to list, as a URL-encoded JSON object: `{"company":"acme"}`.',
     { type: 'string', contentMediaType: 'application/json' },
     '{"company":"acme"}',
   ),
-  fleetName: filter('fleets', 'name', fleetFilterSchema, line),
-  fleetVat: filter('fleets', 'vat', fleetFilterSchema, line),
+  fleetName: filter('name', fleetFilterSchema, line),
+  fleetVat: filter('vat', fleetFilterSchema, line),
   searchText: query('q', meaningOf(searchInput, 'text'), { type: 'string', minLength: 1, maxLength: 255 }, 'berlin'),
-  searchLimit: query('limit', 'How many at most.', {
+  searchLimit: query('limit', 'The largest number of results.', {
     type: 'integer',
     minimum: 1,
     maximum: MOST_SEARCH_RESULTS,
@@ -115,35 +116,35 @@ export const queryParameters = {
   sortContracts: sort(contractSortOrders),
   vehicleEligibility: commas(
     'eligibility',
-    'Only vehicles with one of these statuses: a comma list.',
+    meaningOf(vehicleFilterSchema, 'eligibility'),
     oneOf(eligibilityStatusSchema.options),
   ),
-  vehicleManufacturer: filter('vehicles', 'manufacturer', vehicleFilterSchema),
-  vehicleVin: filter('vehicles', 'vin', vehicleFilterSchema),
-  vehicleFleetId: commas('fleetId', 'Only vehicles of one of these fleets: a comma list of at most 1,000.'),
-  reasonCode: filter('vehicles', 'reasonCode', vehicleFilterSchema),
-  reasonActor: filter('vehicles', 'actor', vehicleFilterSchema, oneOf(actorSchema.options)),
-  verifiedBefore: filter('vehicles', 'verifiedBefore', vehicleFilterSchema, time),
-  verifiedAfter: filter('vehicles', 'verifiedAfter', vehicleFilterSchema, time),
-  contractStatus: filter('contracts', 'status', contractFilterSchema, oneOf(contractStatusSchema.options)),
+  vehicleManufacturer: filter('manufacturer', vehicleFilterSchema),
+  vehicleVin: filter('vin', vehicleFilterSchema),
+  vehicleFleetId: commas('fleetId', meaningOf(vehicleFilterSchema, 'fleetIds')),
+  reasonCode: filter('reasonCode', vehicleFilterSchema),
+  reasonActor: filter('actor', vehicleFilterSchema, oneOf(actorSchema.options)),
+  verifiedBefore: filter('verifiedBefore', vehicleFilterSchema, time),
+  verifiedAfter: filter('verifiedAfter', vehicleFilterSchema, time),
+  contractStatus: filter('status', contractFilterSchema, oneOf(contractStatusSchema.options)),
   contractActivation: commas(
     'activation',
-    'Only contracts in one of these states at the manufacturer: a comma list.',
+    meaningOf(contractFilterSchema, 'activation'),
     oneOf(activationStateSchema.options),
   ),
-  contractPack: filter('contracts', 'pack', contractFilterSchema),
-  contractVin: filter('contracts', 'vin', contractFilterSchema),
-  contractFleetId: filter('contracts', 'fleetId', contractFilterSchema),
-  contractName: filter('contracts', 'name', contractFilterSchema, line),
+  contractPack: filter('pack', contractFilterSchema),
+  contractVin: filter('vin', contractFilterSchema),
+  contractFleetId: filter('fleetId', contractFilterSchema),
+  contractName: filter('name', contractFilterSchema, line),
   activityFrom: query('from', meaningOf(activityInput, 'from'), time, '2026-11-01T00:00:00Z'),
   activityTo: query('to', meaningOf(activityInput, 'to'), time),
   activityBy: query('by', meaningOf(activityInput, 'by'), oneOf(activityUnitSchema.options, 'DAY')),
-  eventHistory: query('historyId', 'Only events of this item of the history.'),
-  eventType: query('type', 'Only events of these types: a comma list.'),
-  eventFleetId: query('fleetId', 'Only events about this fleet and its vehicles.'),
-  eventVin: query('vin', 'Only events about the vehicle with this VIN.'),
-  since: query('since', 'Only events from then on.', time),
-  until: query('until', 'Only events before then.', time),
+  eventHistory: filter('historyId', eventFilterSchema),
+  eventType: query('type', `${meaningOf(eventFilterSchema, 'types')} Several are separated by commas.`),
+  eventFleetId: filter('fleetId', eventFilterSchema),
+  eventVin: filter('vin', eventFilterSchema),
+  since: filter('since', eventFilterSchema, time),
+  until: filter('until', eventFilterSchema, time),
   deliveryState: query('state', 'Only deliveries in this state.', oneOf(deliveryStateSchema.options)),
 } satisfies Record<string, Json>;
 
@@ -153,7 +154,7 @@ export type QueryParameter = keyof typeof queryParameters;
 const pathParameters = {
   fleetId: 'The id of the fleet.',
   vehicleId: 'The id of the vehicle.',
-  id: 'The id, from the answer that created it.',
+  id: 'The id of the resource, as in the answer that created it.',
   deliveryId: 'The id of the delivery.',
   vin: 'The VIN of the vehicle. Case, spaces and dashes do not count.',
 };
@@ -170,8 +171,10 @@ export const pathParameter = (name: PathParameter): Json => ({
 });
 
 const tagHeaders = {
-  'If-Match': 'Rejects the change with 412 unless the `ETag` is this one; a comma list of several, or `*`.',
-  'If-None-Match': 'Answers 304 if the `ETag` is still this one; a comma list of several, or `*`.',
+  'If-Match':
+    'The `ETag` that the resource must still have, else the change is rejected with 412. Several are separated by commas; `*` is any.',
+  'If-None-Match':
+    'The `ETag` for which the answer is 304 if the resource still has it. Several are separated by commas; `*` is any.',
 };
 
 export const headerParameters: Readonly<Record<string, Json>> = {
@@ -179,15 +182,15 @@ export const headerParameters: Readonly<Record<string, Json>> = {
     name: 'Idempotency-Key',
     in: 'header',
     description:
-      'Makes it safe to send the request again: for 24 hours, the same key with the same request gets the first answer, ' +
-      'also an error (but for 401, 403, 429 and 5xx), instead of a second effect. Make a new one, such as a UUID, for each ' +
-      'new request. Without a token a key counts for the very same request only.',
+      'A key of your choice, such as a UUID, that makes it safe to repeat the request: for 24 hours, the same request with ' +
+      'the same key has no second effect and gets the first answer, also an error (except 401, 403, 429 and 5xx). Each new ' +
+      'request needs a new key. Without a token, a key counts for the very same request only.',
     schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e][\\x20-\\x7e]{0,254}$' },
   },
   Prefer: {
     name: 'Prefer',
     in: 'header',
-    description: '`wait=N` waits up to N seconds, at most 30, for an answer before 409 is sent (RFC 7240): `wait=10`.',
+    description: 'The time to wait for an answer before 409 is sent, in seconds, at most 30 (RFC 7240): `wait=10`.',
     schema: text,
   },
   ...mapValues(tagHeaders, (description, name) => {

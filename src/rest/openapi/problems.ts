@@ -3,8 +3,7 @@ import { rejectedContractSchema } from '../../core/contracts/create-contracts.ts
 import * as errors from '../../core/errors.ts';
 import { field } from '../../core/fields.ts';
 import { duplicateRowSchema, rejectedRowSchema } from '../../core/imports/imports.ts';
-import { reasonSchema } from '../../core/reason.ts';
-import { eligibilityStatusSchema } from '../../core/vehicles/vehicle.ts';
+import { eligibilitySchema } from '../../core/vehicles/vehicle.ts';
 import { addSummarySchema, rejectedVinSchema } from '../../core/vehicles/vin-lists.ts';
 import { headersOf } from '../../http/body.ts';
 import { problemOf } from '../router.ts';
@@ -62,17 +61,16 @@ export const errorHeaders = (code: errors.ErrorCode): HeaderName[] =>
 const codes = Object.keys(errors.statusOf) as [errors.ErrorCode, ...errors.ErrorCode[]];
 
 const inputErrorJson = z.object({
-  path: field(z.string(), 'Where the value stands, dotted: `email`, `vins.3`.', 'email'),
-  code: field(z.string(), 'Stable, for programs.', 'INVALID_FORMAT'),
-  message: field(z.string(), 'For people.', 'is not an e-mail address'),
+  path: field(z.string(), 'The path of the wrong value, with dots: `email`, `vins.3`.', 'email'),
+  code: field(z.string(), 'The code of the error, for programs. Codes never change their meaning.', 'INVALID_FORMAT'),
+  message: field(
+    z.string(),
+    'The error in English. It continues the path: `email` … `is not an e-mail address`.',
+    'is not an e-mail address',
+  ),
 });
 
-const eligibilityJson = z.object({
-  status: eligibilityStatusSchema,
-  attempts: z.int(),
-  nextAttemptAt: z.iso.datetime().nullable(),
-  reason: reasonSchema.nullable(),
-});
+const eligibilityJson = eligibilitySchema.pick({ status: true, attempts: true, nextAttemptAt: true, reason: true });
 
 const texts = z.array(z.string());
 
@@ -80,37 +78,37 @@ const also = (schema: z.ZodType, description: string) => schema.optional().meta(
 
 export const problemJson = z
   .object({
-    type: field(z.string(), 'Always `about:blank`: `code` tells errors apart.', 'about:blank'),
+    type: field(z.string(), 'The type of the problem: always `about:blank`; see `code`.', 'about:blank'),
     title: field(z.string(), 'The code in words.', 'Validation failed'),
-    status: field(z.int(), 'The HTTP status again.', 400),
-    detail: field(z.string(), 'What is wrong with this request, for people.', 'email: is not an e-mail address'),
+    status: field(z.int(), 'The HTTP status of the answer.', 400),
+    detail: field(z.string(), 'The fault of the request as a sentence, in English.', 'email: is not an e-mail address'),
     code: field(
-      z.enum(codes).meta({ id: 'ErrorCode' }),
-      'What programs branch on. Codes never change.',
+      z.enum(codes).meta({ id: 'ErrorCode', description: 'The codes of errors. Codes never change their meaning.' }),
+      'The code of the error, for programs. Codes never change their meaning.',
       'VALIDATION_FAILED',
     ),
-    requestId: field(z.string(), 'As in `X-Request-Id`; name it when you ask for help.', REQUEST_ID),
+    requestId: field(z.string(), 'The id of the request, as in `X-Request-Id`. Quote it in questions.', REQUEST_ID),
     errors: also(
       z.array(inputErrorJson).max(errors.MOST_INPUT_ERRORS),
-      `The errors of the request, each at its place: the first ${errors.MOST_INPUT_ERRORS}.`,
+      `The wrong values of the request, each with its path: the first ${errors.MOST_INPUT_ERRORS}.`,
     ),
-    errorsOmitted: also(z.int().min(1), 'How many errors there are beside those.'),
-    conflicts: also(texts, 'CONTRACT_OVERLAP: the contracts in the way.'),
-    eligibility: also(eligibilityJson, 'ELIGIBILITY_IN_PROGRESS: how far it is.'),
+    errorsOmitted: also(z.int().min(1), 'The number of further errors, which are not in `errors`.'),
+    conflicts: also(texts, 'The ids of the overlapping contracts, with CONTRACT_OVERLAP.'),
+    eligibility: also(eligibilityJson, 'The progress of the verification, with ELIGIBILITY_IN_PROGRESS.'),
     summary: addSummarySchema.optional(),
     rejected: also(
       z.array(z.union([rejectedVinSchema, rejectedRowSchema])),
-      'The rejected VINs (of a list) or the first 100 rejected rows (of a file).',
+      'The rejected VINs of a list, or the first 100 rejected rows of a file.',
     ),
-    duplicates: also(z.array(duplicateRowSchema), 'The first 100 rows that repeat another.'),
-    row: also(z.int(), 'The row that makes a file unreadable.'),
-    found: also(texts, 'The first columns of a file without a column of VINs.'),
-    sheet: also(z.string().nullable(), 'The sheet of the workbook that this is about.'),
-    column: also(z.string().nullable(), 'The column of the file that was read, by its name in the file.'),
+    duplicates: also(z.array(duplicateRowSchema), 'The first 100 rows that repeat an earlier one.'),
+    row: also(z.int(), 'The number of the row that makes a file unreadable.'),
+    found: also(texts, 'The names of the first columns of a file without a column of VINs.'),
+    sheet: also(z.string().nullable(), 'The sheet of the workbook that the problem is about.'),
+    column: also(z.string().nullable(), 'The name of the column that was read, as in the header of the file.'),
     sheets: also(texts, 'The sheets of a workbook without a column of VINs, as far as they were looked at.'),
-    accepted: also(texts, 'What such a column may be called.'),
+    accepted: also(texts, 'Names that a column of VINs may have.'),
     rejectedContracts: also(z.array(rejectedContractSchema), 'The vehicles for which no contract was created.'),
-    importId: also(z.uuid(), 'The import whose rows were rejected.'),
-    rejectedCsv: also(z.string(), 'Where all rejected rows are, as CSV.'),
+    importId: also(z.uuid(), 'The id of the import whose rows were rejected.'),
+    rejectedCsv: also(z.string(), 'The address of all rejected rows, as CSV.'),
   })
-  .meta({ id: 'Problem', description: 'Why a request was rejected (RFC 9457).' });
+  .meta({ id: 'Problem', description: 'The reason for which a request was rejected, as RFC 9457 specifies.' });
