@@ -122,9 +122,10 @@ async function askProvider(
   const all = programs.map((program): AskedProgram => ({ program, answer: byProgram.get(program) ?? ENDED_HERE }));
   for (const [company, own] of Map.groupBy(all, ({ program }) => program.company)) {
     await storeActivations(ctx, company, own, (id) => manufacturers.activatorOf(id)?.looks ?? []);
-    // Another company may have begun to want what was ended here meanwhile.
+    // Another company may have begun to want what was ended here meanwhile, or has been asked to end.
     const ended = own.filter(
-      ({ program, answer }) => byProgram.has(program) && answer.outcome === 'STANDS' && answer.state === 'ENDED',
+      ({ program, answer }) =>
+        answer.outcome === 'STANDS' && answer.state === 'ENDED' && (byProgram.has(program) || program.was === 'ENDING'),
     );
     const others = await findOtherCompanies(
       ctx,

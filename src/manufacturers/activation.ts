@@ -26,19 +26,24 @@ export function chunksOf<T>(items: readonly T[], size: number): T[][] {
 }
 
 /**
- * Sends items in one request. Where the provider refuses the request as a whole because of some of them, halves are sent
- * until the refused items are alone.
+ * Sends items in one request. `blames` tells of a refusal which items are at fault, where the provider refuses a request as a
+ * whole because of some; null where the refusal concerns none. The others are sent again without them; where the provider
+ * names none, halves are sent until the refused items are alone.
  */
-export async function sendHalving<T>(
+export async function sendApart<T>(
   items: readonly T[],
   send: (items: readonly T[]) => Promise<Answer>,
+  blames: (refusal: Reply) => ((item: T) => boolean) | null,
   note: (items: readonly T[], answer: Answer) => void,
 ): Promise<void> {
   if (items.length === 0) return;
   const answer = await send(items);
-  const isRefused = answer.outcome === 'REPLY' && [400, 403, 404, 422].includes(answer.status);
-  if (!isRefused || items.length === 1) return note(items, answer);
-  const middle = Math.ceil(items.length / 2);
-  await sendHalving(items.slice(0, middle), send, note);
-  await sendHalving(items.slice(middle), send, note);
+  const isAtFault = answer.outcome === 'REPLY' && answer.status >= 400 ? blames(answer) : null;
+  if (!isAtFault || items.length === 1) return note(items, answer);
+  const named = items.filter(isAtFault);
+  if (named.length > 0) note(named, answer);
+  const others = items.filter((item) => !isAtFault(item));
+  const middle = named.length > 0 ? others.length : Math.ceil(others.length / 2);
+  await sendApart(others.slice(0, middle), send, blames, note);
+  await sendApart(others.slice(middle), send, blames, note);
 }

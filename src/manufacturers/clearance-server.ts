@@ -14,10 +14,10 @@ interface Clearance {
 }
 
 interface Options {
-  bars(asked: Asked): Answer | null;
+  allows(asked: Asked): boolean;
   /** The decision about a vehicle, and ms until it is made; the time that an end takes. */
   decide(vin: string): { status: 'approved' | 'rejected'; afterMs: number; reason?: string };
-  endsAfterMs: number;
+  endsAfterMs(): number;
   /** A fault of the whole request that creates clearances of these VINs; null: none. */
   fails?(vins: readonly string[]): Answer | null;
   clock(): number;
@@ -50,7 +50,7 @@ const vehicle = z.strictObject({
 const ofVin = z.strictObject({ ...empty, params: z.strictObject({ vin: z.string() }) });
 
 /** High Mobility's Fleet Clearance API as its document has it, with clearances in memory. */
-export function clearanceServer({ bars, decide, endsAfterMs, fails, clock }: Options) {
+export function clearanceServer({ allows, decide, endsAfterMs, fails, clock }: Options) {
   const byVin = new Map<string, Clearance>();
 
   function set(one: Clearance, status: Status, next: Clearance['next'], reason?: string): void {
@@ -102,7 +102,7 @@ export function clearanceServer({ bars, decide, endsAfterMs, fails, clock }: Opt
           errors('too early', 'status', 'the pending status could only be canceled after 1 day it’s created'),
         ];
     }
-    set(one, doing, { status: done, at: clock() + endsAfterMs });
+    set(one, doing, { status: done, at: clock() + endsAfterMs() });
     return [200, { vin, status: doing, tags: {} }];
   }
 
@@ -110,6 +110,9 @@ export function clearanceServer({ bars, decide, endsAfterMs, fails, clock }: Opt
     422,
     errors('invalid', first?.path.slice(1).join('.') || 'body', first?.message),
   ];
+  // `ClearanceUnauthorizedErrors` has lists in its list.
+  const bars = (asked: Asked): Answer | null =>
+    allows(asked) ? null : [401, { errors: [errors('Unauthorized', 'Authorization').errors] }];
   const common = { document: DOCUMENT, bars, refuses };
   const operations: Operation[] = [
     operation({

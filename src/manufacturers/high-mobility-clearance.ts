@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Ask, type AskFor, chunksOf, LOOKS, sendHalving, stands, unexpected } from './activation.ts';
+import { type Ask, type AskFor, chunksOf, LOOKS, sendApart, stands, unexpected } from './activation.ts';
 import type { BrandId } from './brands.ts';
 import type { Reply } from './exchange.ts';
 import {
@@ -31,6 +31,9 @@ const created = z.object({ vehicles: z.array(cleared) });
 const changelog = z.array(z.object({ status: z.string(), reason: text })).catch([]);
 const listed = z.array(cleared.extend({ changelog }));
 const errors = z.object({ errors: z.array(z.object({ title: text, detail: text, source: text })) });
+
+/** Vehicles of a good request are refused one by one; the whole request without a name of what is wrong. */
+const blames = ({ status }: Reply) => (status === 422 ? () => false : null);
 
 type Note = (wish: ProgramWish, answer: ProgramAnswer | NoAnswer) => void;
 type Cleared = { status: string; why?: string | null | undefined; raw: unknown };
@@ -129,7 +132,7 @@ export function clearances(
       ask({ method: 'POST', url: vehicles, body: { vehicles: some } });
     const asked = [...ofVin].map(([vin, [first]]) => ({ vin, brand: first?.brand ?? '' }));
     for (const some of chunksOf(asked, CREATED_AT_ONCE)) {
-      await sendHalving(some, send, (sent, answer) => {
+      await sendApart(some, send, blames, (sent, answer) => {
         const made =
           answer.outcome === 'REPLY' && answer.status === 200 ? created.safeParse(answer.body).data : undefined;
         const byVin = new Map(made?.vehicles.map((one) => [one.vin, one]));
@@ -145,7 +148,8 @@ export function clearances(
     const answer = await ask({ method: 'DELETE', url: `${vehicles}/${vin}` });
     if (answer.outcome === 'NO_ANSWER') return answer;
     const { status, body } = answer;
-    if (status === 404) return stands('ENDED', body);
+    // Without its errors, the answer is that of a server in between.
+    if (status === 404 && errors.safeParse(body).success) return stands('ENDED', body);
     if (status === 200) return stands('ENDING', body);
     // 422: a pending clearance that cannot be cancelled, or not within its first day, is revoked after its decision.
     if (status === 422) return stands('ENDING', body);

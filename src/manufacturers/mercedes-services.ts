@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Ask, type AskFor, chunksOf, LOOKS, sendHalving, stands, unexpected } from './activation.ts';
+import { type Ask, type AskFor, chunksOf, LOOKS, sendApart, stands, unexpected } from './activation.ts';
 import type { Reply } from './exchange.ts';
 import {
   type Activator,
@@ -15,14 +15,22 @@ import {
 const MOST_OPERATIONS = 10_000;
 /** Services of one vehicle in a request. */
 const MOST_SERVICES = 100;
+/** VINs that its document knows; nothing can be asked about others. */
+const KNOWN_VIN = /^[A-HJ-NPR-Z0-9]{13}\d{4}$/;
 
 const services = z.object({ services: z.array(z.object({ serviceId: z.string(), status: z.string() })) });
 const licence = z.object({ status: z.string() });
-const problem = z.object({
-  type: z.string().catch(''),
-  vins: z.array(z.string()).catch([]),
-  validationErrors: z.array(z.object({ field: z.string() })).catch([]),
-});
+const names = z.array(z.string()).catch([]);
+const noProblem = { type: '', vins: [], services: [], validationErrors: [] };
+const problem = z
+  .object({
+    type: z.string().catch(''),
+    vins: names,
+    services: names,
+    validationErrors: z.array(z.object({ field: z.string() })).catch([]),
+  })
+  .catch(noProblem);
+const VEHICLE_UNKNOWN = '/vehicle/not-found';
 
 const vinRefused = reason(
   'VIN_REFUSED',
@@ -47,6 +55,7 @@ const notSettled = reason(
   'The vehicle was added to the Mercedes-Benz account and is not known there yet.',
 );
 
+type Order = { vin: string; serviceId: string; wishes: readonly ProgramWish[] };
 type Note = (wish: ProgramWish, answer: ProgramAnswer | NoAnswer) => void;
 
 /** Services of Mercedes-Benz Connect Your Fleet, by the numbers that its catalogue gives them. */
@@ -55,6 +64,9 @@ export function mercedesServices(askFor: AskFor, url: string, packs: Activator['
     const ask: Ask = (request) => askFor(request, asker);
     const answers = new Map<ProgramWish, ProgramAnswer | NoAnswer>();
     const note: Note = (wish, answer) => answers.set(wish, answer);
+    for (const wish of wishes)
+      if (!KNOWN_VIN.test(wish.vin))
+        note(wish, wish.wanted ? stands('FAILED', null, vinRefused) : stands('ENDED', null));
     const open = () =>
       Map.groupBy(
         wishes.filter((wish) => !answers.has(wish)),
@@ -83,7 +95,7 @@ export function mercedesServices(askFor: AskFor, url: string, packs: Activator['
     const asked = wishes.filter((wish) => wish.asked);
     if (asked.length === 0) return false;
     const answer = await ask({ method: 'GET', url: `${url}/v2/accounts/vehicles/${vin}/services` });
-    const isUnknown = answer.outcome === 'REPLY' && answer.status === 404;
+    const isUnknown = answer.outcome === 'REPLY' && problem.parse(answer.body).type === VEHICLE_UNKNOWN;
     const found =
       answer.outcome === 'REPLY' && answer.status === 200 ? services.safeParse(answer.body).data : undefined;
     for (const wish of asked) {
@@ -98,7 +110,8 @@ export function mercedesServices(askFor: AskFor, url: string, packs: Activator['
   async function wantedState(ask: Ask, { vin, program, renewed }: ProgramWish, service?: { status: string }) {
     switch (service?.status) {
       case 'ACTIVE':
-        return stands('ACTIVE', service);
+        // Its end may have been ordered.
+        return renewed ? null : stands('ACTIVE', service);
       case 'ACTIVATION_PENDING':
         return stands('PENDING', service);
       case 'NOT_AVAILABLE':
@@ -110,8 +123,11 @@ export function mercedesServices(askFor: AskFor, url: string, packs: Activator['
           url: `${url}/v1/accounts/vehicles/${vin}/services/${program}/license-status`,
         });
         if (answer.outcome === 'NO_ANSWER') return answer;
-        const isExpired = licence.safeParse(answer.body).data?.status === 'EXPIRED';
-        return isExpired ? stands('FAILED', answer.body, licenceExpired) : stands('REJECTED', service, rejected);
+        const found = answer.status === 200 ? licence.safeParse(answer.body).data : undefined;
+        if (!found) return failure(answer);
+        return found.status === 'EXPIRED'
+          ? stands('FAILED', answer.body, licenceExpired)
+          : stands('REJECTED', service, rejected);
       }
       default:
         return null;
@@ -122,32 +138,38 @@ export function mercedesServices(askFor: AskFor, url: string, packs: Activator['
   async function enrol(ask: Ask, ofVin: ReadonlyMap<string, readonly ProgramWish[]>, note: Note): Promise<void> {
     const send = (vins: readonly string[]) =>
       ask({ method: 'POST', url: `${url}/v1/accounts/vehicles`, body: vins.map((vin) => ({ vin })) });
+    const blames = blamesBy((vin: string, names) => names.vins.includes(vin));
     for (const some of chunksOf([...ofVin.keys()], MOST_OPERATIONS)) {
-      await sendHalving(some, send, (vins, answer) => {
+      await sendApart(some, send, blames, (vins, answer) => {
         if (answer.outcome === 'REPLY' && answer.status === 201) return;
         for (const vin of vins) for (const wish of ofVin.get(vin) ?? []) note(wish, failure(answer));
       });
     }
   }
 
-  async function order(ask: Ask, ofVin: ReadonlyMap<string, readonly ProgramWish[]>, note: Note): Promise<void> {
-    const orders = [...ofVin].flatMap(([vin, own]) => {
-      // Two companies may want a service of one vehicle.
-      const desired = new Map(own.map(({ program, wanted }) => [program, wanted ? 'ACTIVE' : 'INACTIVE']));
-      const all = [...desired].map(([serviceId, desiredStatus]) => ({ serviceId, desiredStatus }));
-      return chunksOf(all, MOST_SERVICES).map((services) => ({ vin, services }));
-    });
-    const send = (body: readonly (typeof orders)[number][]) =>
-      ask({ method: 'POST', url: `${url}/v2/accounts/vehicles/services`, body });
-    for (const some of chunksOf(orders, MOST_OPERATIONS / MOST_SERVICES)) {
-      await sendHalving(some, send, (sent, answer) => {
+  async function order(ask: Ask, open: ReadonlyMap<string, readonly ProgramWish[]>, note: Note): Promise<void> {
+    // Two companies may want a service of one vehicle.
+    const orders: Order[] = [...open].flatMap(([vin, own]) =>
+      [...Map.groupBy(own, ({ program }) => program)].map(([serviceId, wishes]) => ({ vin, serviceId, wishes })),
+    );
+    const send = (some: readonly Order[]) => {
+      const body = [...Map.groupBy(some, ({ vin }) => vin)].flatMap(([vin, own]) => {
+        const services = own.map(({ serviceId, wishes }) => ({
+          serviceId,
+          desiredStatus: wishes.some(({ wanted }) => wanted) ? 'ACTIVE' : 'INACTIVE',
+        }));
+        return chunksOf(services, MOST_SERVICES).map((part) => ({ vin, services: part }));
+      });
+      return ask({ method: 'POST', url: `${url}/v2/accounts/vehicles/services`, body });
+    };
+    const blames = blamesBy(
+      ({ vin, serviceId }: Order, names) => names.vins.includes(vin) || names.services.includes(serviceId),
+    );
+    for (const some of chunksOf(orders, MOST_OPERATIONS)) {
+      await sendApart(some, send, blames, (sent, answer) => {
         const isTaken = answer.outcome === 'REPLY' && answer.status === 202;
-        for (const { vin, services } of sent) {
-          const own = ofVin.get(vin)?.filter(({ program }) => services.some(({ serviceId }) => serviceId === program));
-          for (const wish of own ?? []) {
-            note(wish, isTaken ? stands(wish.wanted ? 'PENDING' : 'ENDING', answer.body) : failure(answer));
-          }
-        }
+        for (const wish of sent.flatMap(({ wishes }) => wishes))
+          note(wish, isTaken ? stands(wish.wanted ? 'PENDING' : 'ENDING', answer.body) : failure(answer));
       });
     }
   }
@@ -161,16 +183,28 @@ function unwantedState(service?: { status: string }): ProgramAnswer | null {
   return isOn ? null : stands('ENDED', service ?? null);
 }
 
+/** Refusals of a whole request that concern some of its items. */
+const ofItems = [
+  ...['/vehicle/blacklist', VEHICLE_UNKNOWN, '/services/not-found', '/services/illegal-consent-type'],
+  '/error/validation-error',
+];
+const blamesBy =
+  <T>(isNamed: (item: T, names: z.output<typeof problem>) => boolean) =>
+  ({ body }: Reply) => {
+    const names = problem.parse(body);
+    return ofItems.includes(names.type) ? (item: T) => isNamed(item, names) : null;
+  };
+
 /** The answer to a request that was not carried out. A refusal concerns the vehicle where it names the VIN. */
 function failure(answer: Reply | NoAnswer): ProgramAnswer | NoAnswer {
   if (answer.outcome === 'NO_ANSWER') return answer;
   const { status, body } = answer;
-  const { type, validationErrors } = problem.catch({ type: '', vins: [], validationErrors: [] }).parse(body);
+  const { type, validationErrors } = problem.parse(body);
   if (status === 403 && type === '/vehicle/blacklist') return stands('REJECTED', body, blacklisted);
   if (status === 400 && validationErrors.some(({ field }) => field === 'vin'))
     return stands('FAILED', body, vinRefused);
   if (type === '/services/illegal-consent-type' || type === '/services/not-found')
     return stands('FAILED', body, notOffered);
-  if (type === '/vehicle/not-found') return { outcome: 'NO_ANSWER', reason: notSettled, asked: true, raw: body };
+  if (type === VEHICLE_UNKNOWN) return { outcome: 'NO_ANSWER', reason: notSettled, asked: true, raw: body };
   return unexpected(answer);
 }

@@ -35,16 +35,15 @@ export async function openSandbox(wait = (signal: AbortSignal): Promise<unknown>
   const token = randomUUID();
   const failed = new Map<string, number>();
 
-  const bars = ({ headers }: Asked): Answer | null =>
-    headers.authorization === `Bearer ${token}` ? null : [401, rejection('Not authorized', 'Authorization')];
+  const allows = ({ headers }: Asked): boolean => headers.authorization === `Bearer ${token}`;
 
   const clearance = clearanceServer({
-    bars,
+    allows,
     decide: (vin) =>
       vin.endsWith('7')
         ? { status: 'rejected', afterMs: DECIDED_MS, reason: 'The vehicle is not in the fleet’s contract.' }
         : { status: 'approved', afterMs: vin.endsWith('8') ? SLOW_MS : DECIDED_MS },
-    endsAfterMs: DECIDED_MS,
+    endsAfterMs: () => DECIDED_MS,
     fails: (vins) => vins.map((vin) => failure(`clearance ${vin}`, vin)).find((one) => one !== null) ?? null,
     clock: Date.now,
   });
@@ -66,7 +65,7 @@ export async function openSandbox(wait = (signal: AbortSignal): Promise<unknown>
       method: 'POST',
       path: '/v1/eligibility',
       takes: z.strictObject({ ...empty, body: question }),
-      bars,
+      bars: (asked) => (allows(asked) ? null : [401, rejection('Not authorized', 'Authorization')]),
       refuses: ([issue]) => [422, rejection(`${issue?.message}`, issue?.path[1]?.toString())],
       answers: ({ body }) => eligibility(body.vin),
     }),

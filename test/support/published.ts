@@ -59,11 +59,16 @@ function invalid(ajv: Ajv, reference: string, value: unknown, where: string): st
   return validate(value) ? [] : (validate.errors ?? []).map(told(where));
 }
 
+/** A pattern's names have no hyphens. */
+const inPattern = (name: string) => name.replaceAll('-', '_');
+
 /** The operation's place in its document, and its parameters. */
 function operationIn(document: Json, { method, path }: Exchange) {
   const { pathname, searchParams } = new URL(path, 'http://localhost');
   for (const [template, item] of Object.entries<Json>(document.paths)) {
-    const pattern = new URLPattern({ pathname: template.replaceAll(/\{(\w+)\}/g, ':$1') });
+    const pattern = new URLPattern({
+      pathname: template.replaceAll(/\{([\w-]+)\}/g, (_, name) => `:${inPattern(name)}`),
+    });
     const params = pattern.exec({ pathname })?.pathname.groups;
     const operation = item[method.toLowerCase()];
     if (params && operation) return { template, operation, params, query: Object.fromEntries(searchParams) };
@@ -84,7 +89,7 @@ export function faultsOf(exchange: Exchange): { request: string[]; answer: strin
   const declared: Json[] = operation.parameters ?? [];
   const parameters = declared.flatMap(({ name, in: where }, index) => {
     if (where !== 'path') return [];
-    return invalid(requests, `${at}${pointer('parameters', `${index}`, 'schema')}`, params[name], name);
+    return invalid(requests, `${at}${pointer('parameters', `${index}`, 'schema')}`, params[inPattern(name)], name);
   });
   const unknown = Object.keys(query).filter((name) => !declared.some((one) => one.in === 'query' && one.name === name));
   const takesBody = operation.requestBody !== undefined;

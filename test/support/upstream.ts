@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, findOperation } from '../../src/manufacturers/operations.ts';
-import { documentedOperations, type Endpoint } from './documented.ts';
+import { documentedOperations } from './documented.ts';
+import type { Endpoint, Known, Service } from './documented-known.ts';
 import { faultsOf } from './published.ts';
 
 export interface Received {
@@ -16,6 +17,8 @@ export interface Received {
   document?: string | undefined;
   /** The answer, where it is none that a test has set. */
   answer?: Answer;
+  /** Does what is asked, each time it is called. */
+  carryOut(): Promise<Answer>;
 }
 
 /** How the upstream handles one request instead of answering correctly. */
@@ -38,6 +41,21 @@ export const slow =
     await sleep(ms);
     await then(response, received);
   };
+
+/** Carries the request out, then does this, and answers. */
+export const carriedOut =
+  (then: () => Promise<unknown> | undefined): Behaviour =>
+  async (response, { carryOut }) => {
+    const given = await carryOut();
+    await then();
+    send(response, given);
+  };
+
+/** Carries the request out, and closes the connection instead of answering. */
+export const carriedOutUnanswered: Behaviour = async (response, { carryOut }) => {
+  await carryOut();
+  response.destroy();
+};
 
 /** Takes the request and never answers. */
 export const silence: Behaviour = () => {};
@@ -63,7 +81,7 @@ export const stall: Behaviour = (response) => {
 export const eligible =
   (extra: Record<string, unknown> = {}): Behaviour =>
   (response, received) =>
-    json(200, { vin: vinOf(received), eligible: true, data_delivery: ['pull', 'push'], ...extra })(response, received);
+    send(response, [200, { vin: vinOf(received), eligible: true, data_delivery: ['pull', 'push'], ...extra }]);
 
 /** The VIN in a request for an eligibility. */
 export const vinOf = ({ body }: Received): string => JSON.parse(body).vin;
@@ -81,11 +99,23 @@ export class UpstreamServer {
   /** VINs of the Connect Your Fleet account. */
   readonly account = new Set<string>();
   readonly blacklist = new Set<string>();
+  readonly services = new Map<string, Service>();
+  readonly catalogue: Known['catalogue'] = new Map([
+    ...['1001', '1002', '2001', '2002', '3001'].map((id) => [id, 'ordered by accounts'] as const),
+    ['1000', 'other consent'],
+  ]);
+  readonly expired = new Set<string>();
+  clock: Known['clock'] = Date.now;
+  decide: Known['decide'] = () => ({ status: 'approved', afterMs: 0 });
+  serves: Known['serves'] = () => ({ status: 'ACTIVE', afterMs: 0 });
+  endsAfterMs = 0;
+  /** Behaviours of requests without another. */
+  behaves: (received: Received) => Behaviour | null = () => null;
   readonly #server = createServer((request, response) => void this.#handle(request, response));
   readonly #next = new Map<Endpoint, Behaviour[]>();
   readonly #always = new Map<Endpoint, Behaviour>();
   readonly tokens = new Set<string>();
-  readonly #operations = documentedOperations(this);
+  readonly #documented = documentedOperations(this);
   #underWay = 0;
 
   static async start(): Promise<UpstreamServer> {
@@ -120,6 +150,16 @@ export class UpstreamServer {
     this.tokens.clear();
   }
 
+  serviceOf(vin: string, serviceId: string): Service | undefined {
+    const one = this.services.get(`${vin} ${serviceId}`);
+    if (one?.next && one.next.at <= this.clock()) Object.assign(one, { status: one.next.status, next: null });
+    return one;
+  }
+
+  clearanceOf(vin: string) {
+    return this.#documented.clearanceOf(vin);
+  }
+
   count(endpoint: Endpoint): number {
     return this.received.filter((one) => one.endpoint === endpoint).length;
   }
@@ -137,14 +177,17 @@ export class UpstreamServer {
     let body = '';
     for await (const chunk of request.setEncoding('utf8')) body += chunk;
     const { method = '', url: path = '', headers } = request;
-    const { one, answer } = findOperation(this.#operations, { method, url: path, headers, text: body });
+    const { one, answer } = findOperation(this.#documented.operations, { method, url: path, headers, text: body });
     const endpoint = (one?.name ?? 'unknown') as Endpoint;
-    const received: Received = { endpoint, method, path, headers, body, document: one?.document };
+    const carryOut = async () => {
+      received.answer = await answer();
+      return received.answer;
+    };
+    const received: Received = { endpoint, method, path, headers, body, document: one?.document, carryOut };
     this.received.push(received);
-    const scripted = this.#next.get(endpoint)?.shift() ?? this.#always.get(endpoint);
+    const scripted = this.#next.get(endpoint)?.shift() ?? this.#always.get(endpoint) ?? this.behaves(received);
     if (scripted) return scripted(response, received);
-    received.answer = await answer();
-    send(response, received.answer);
+    send(response, await carryOut());
   }
 
   /** What was asked or answered otherwise than the published documents have it; of answers that tests set, only the question. */

@@ -17,17 +17,21 @@ const isWanted = (company: string, now: string) =>
     where v.company = ${company} and ${sql.raw(programsOfContract('a', 'c', 'v.vin'))}
       and c.starts_at <= ${now}::timestamptz and c.ends_at > ${now}::timestamptz)`;
 
-/** What is wanted goes by the contracts of now: whatever changes them makes the row due again. */
+/**
+ * What is wanted goes by the contracts of now: whatever changes them makes the row due again. That it is asked for, or ended, is
+ * noted before it is: a process may be killed in between.
+ */
 const claim = prepare((p: { company: string; process: string; now: string; until: string; limit: number }) => {
   const due = db
-    .selectFrom('activation')
-    .select(['id', 'asked'])
-    .where('company', '=', p.company)
-    .where('due_at', '<=', asTimestamptz(p.now))
-    .orderBy('due_at')
+    .selectFrom('activation as a')
+    .select(['a.id', 'a.asked', 'a.state', isWanted(p.company, p.now).as('wanted')])
+    .where('a.company', '=', p.company)
+    .where('a.due_at', '<=', asTimestamptz(p.now))
+    .orderBy('a.due_at')
     .limit(p.limit)
     .forUpdate()
     .skipLocked();
+  const isEnding = sql<boolean>`(due.asked and not due.wanted)`;
   return db
     .with('due', () => due)
     .updateTable('activation as a')
@@ -36,15 +40,16 @@ const claim = prepare((p: { company: string; process: string; now: string; until
       due_at: asTimestamptz(p.until),
       claimed_by: p.process,
       touched: false,
-      wanted: isWanted(p.company, p.now),
-      changed_at: sql<string>`case when a.wanted = ${isWanted(p.company, p.now)} then a.changed_at else ${asTimestamptz(p.now)} end`,
-      // Noted before it is asked: a process may be killed in between.
-      asked: sql<boolean>`a.asked or ${isWanted(p.company, p.now)}`,
+      wanted: sql<boolean>`due.wanted`,
+      changed_at: sql<string>`case when a.wanted = due.wanted then a.changed_at else ${asTimestamptz(p.now)} end`,
+      asked: sql<boolean>`due.asked or due.wanted`,
+      state: sql<'ENDING'>`case when ${isEnding} then 'ENDING' else a.state end`,
+      looks: sql<number>`case when ${isEnding} and a.state <> 'ENDING' then 0 else a.looks end`,
     })
     .where('a.company', '=', p.company)
     .whereRef('a.id', '=', 'due.id')
     .returning(['a.id', 'a.company', 'a.vin', 'a.provider', 'a.program', 'a.brand', 'a.wanted', 'a.renewed', 'a.state'])
-    .returning(['a.looks', 'a.faults', 'due.asked']);
+    .returning(['a.looks', 'a.faults', 'due.asked', 'due.state as was']);
 });
 
 /** Claims up to `limit` due programs of a company, the longest waiting first; skips rows of other claims. */

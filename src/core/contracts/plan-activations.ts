@@ -86,7 +86,7 @@ export const wantClause = (q: QueryCreator<Tables>, now: Expression<string>) =>
         wanted: true,
         brand: ref('excluded.brand'),
         // A new contract is a new question.
-        renewed: sql<boolean>`activation.state in ('REJECTED', 'FAILED')`,
+        renewed: sql<boolean>`activation.state in ('REJECTED', 'FAILED', 'ENDING')`,
         ...touched(now),
       })),
     )

@@ -101,7 +101,7 @@ const storeFacts = prepare((p: Facts) => {
           changed_at: sql<string>`case when fact.state is null or fact.state = a.state or not a.wanted then a.changed_at else ${now} end`,
           looks: sql<number>`case when fact.state is null then a.looks when fact.state = a.state then a.looks + 1 else 0 end`,
           faults: sql<number>`case when fact.state is null then a.faults + fact.asked::int else 0 end`,
-          renewed: sql<boolean>`a.renewed and fact.state is null`,
+          renewed: sql<boolean>`a.renewed and (fact.state is null or a.touched)`,
           due_at: sql<
             string | null
           >`case when a.touched then ${now} else ${now} + make_interval(secs => fact.next) end`,

@@ -1,0 +1,46 @@
+import { randomUUID } from 'node:crypto';
+import type { Answer, Asked } from '../../src/manufacturers/operations.ts';
+
+// What the servers of published documents know (documented.ts).
+
+export type ServiceStatus = 'ACTIVATION_PENDING' | 'ACTIVE' | 'INACTIVE' | 'ACTIVATION_FAILED' | 'NOT_AVAILABLE';
+
+/** A service of a vehicle, and the status that comes by itself at a time, in ms since 1970. */
+export interface Service {
+  status: ServiceStatus;
+  orderTime: number;
+  next: { status: ServiceStatus; at: number } | null;
+}
+
+export type Endpoint =
+  | ('token' | 'eligibility' | 'clearances' | 'clearance-list' | 'clearance' | 'clearance-end')
+  | ('compatibilities' | 'vehicles' | 'services' | 'service-status' | 'licence' | 'unknown');
+
+/** What the servers know. */
+export interface Known {
+  tokens: Set<string>;
+  tokenLifetime: number;
+  /** VINs of the Connect Your Fleet account, and those that may not be in one. */
+  account: Set<string>;
+  blacklist: Set<string>;
+  /** Services by VIN and id; those that can be ordered, and those whose licence has expired. */
+  services: Map<string, Service>;
+  catalogue: ReadonlyMap<string, 'ordered by accounts' | 'other consent'>;
+  expired: Set<string>;
+  /** A service of a vehicle as it is by now. */
+  serviceOf(vin: string, serviceId: string): Service | undefined;
+  clock(): number;
+  /** The decision about a clearance, or a service, and ms until it is made; the time that an end takes. */
+  decide(vin: string): { status: 'approved' | 'rejected'; afterMs: number; reason?: string };
+  serves(vin: string, serviceId: string): { status: ServiceStatus; afterMs: number };
+  endsAfterMs: number;
+}
+
+export const hasToken = (known: Known, { headers }: Asked): boolean =>
+  known.tokens.has(headers.authorization?.replace(/^Bearer /, '') ?? '');
+
+export function issue({ tokens, tokenLifetime }: Known): Answer {
+  const token = randomUUID();
+  tokens.add(token);
+  return [200, { access_token: token, expires_in: tokenLifetime, token_type: 'bearer' }];
+}
