@@ -1,14 +1,7 @@
-import { afterAll, expect, test } from 'vitest';
-import { contextOf } from '../src/core/context.ts';
-import { activateContracts } from '../src/jobs/activate-contracts.ts';
-import type { Tools } from '../src/jobs/job.ts';
-import { publish } from '../src/jobs/publish-events.ts';
-import { HighMobility } from '../src/manufacturers/high-mobility.ts';
-import { Mercedes } from '../src/manufacturers/mercedes.ts';
-import { manufacturersOf } from '../src/manufacturers/registry.ts';
+import { expect, test } from 'vitest';
+import { DAY, MINUTE, startActivations } from './support/activations.ts';
 import type { Client, Json } from './support/client.ts';
 import { contractFields, createFleet } from './support/factories.ts';
-import { startGateway } from './support/gateway.ts';
 import { hasDocuments, unlessMissing } from './support/published.ts';
 import { randomOf } from './support/random.ts';
 import {
@@ -19,7 +12,6 @@ import {
   type Received,
   silence,
   text,
-  UpstreamServer,
 } from './support/upstream.ts';
 
 /** Random operations; more by night: `ACTIVATION_OPERATIONS=20000 npx vitest run test/activation-model.test.ts`. */
@@ -53,15 +45,16 @@ const packs: Record<string, string[]> = {
   d: ['2002', '3001'],
   e: ['1000', '1001'],
 };
-const MINUTE = 60_000;
-const DAY = 24 * 60 * MINUTE;
 
-let aheadMs = 0;
-const clock = () => Date.now() + aheadMs;
 let faulty = true;
-const upstream = await UpstreamServer.start();
-afterAll(() => upstream.close());
-Object.assign(upstream, { clock, endsAfterMs: MINUTE });
+// No answer within so many ms of the real clock is none.
+const { gateway, upstream, clock, time, passTime, work } = await startActivations({
+  packs,
+  breakAfter: 1_000_000,
+  timeoutMs: 500,
+  patienceMs: 0,
+});
+upstream.endsAfterMs = MINUTE;
 upstream.blacklist.add(BLACKLISTED);
 upstream.expired.add('3001');
 upstream.decide = (vin) => ({ status: vin.endsWith('7') ? 'rejected' : 'approved', afterMs: below(4) * 20 * MINUTE });
@@ -106,34 +99,6 @@ upstream.behaves = ({ endpoint }: Received) => {
   return oneOf([twice, late, oneOf(wrong), oneOf(missing), oneOf(missing)]);
 };
 
-const credentials = { clientId: 'client', clientSecret: 'secret' };
-/** No answer within so many ms of the real clock is none. */
-const options = { clock, breakAfter: 1_000_000, timeoutMs: 500, patienceMs: 0 };
-const providers = [
-  new HighMobility({ url: upstream.url, ...credentials, brands: [], ...options }),
-  new Mercedes({ url: upstream.url, tokenUrl: upstream.tokenUrl, ...credentials, packs, ...options }),
-];
-const gateway = await startGateway({
-  manufacturers: manufacturersOf(providers),
-  settings: { CONTRACTS_ACTIVATION: 'on', CONTRACTS_AUTH: 'required' },
-});
-const tools: Tools = {
-  open: () => contextOf(gateway.services, 'job', null),
-  onError: (error) => expect.fail(String(error)),
-  withBackoff: (step) => step(),
-};
-const jobs = [publish(tools), activateContracts(tools)];
-const going = new AbortController().signal;
-
-function passTime(ms: number): void {
-  aheadMs += ms;
-  gateway.passTime(ms);
-}
-
-async function work(): Promise<void> {
-  for (const job of jobs) await job.run(going);
-}
-
 const companies = ['first', 'second'];
 const clients = new Map<string, Client>();
 const fleets = new Map<string, string[]>();
@@ -142,8 +107,6 @@ for (const company of companies) {
   clients.set(company, client);
   fleets.set(company, [(await createFleet(client)).id, (await createFleet(client)).id]);
 }
-
-const time = (ms: number) => new Date(clock() + ms).toISOString();
 
 const vehiclesOf = async (client: Client): Promise<Json[]> => (await client.get('/vehicles')).body;
 const contractsOf = async (company: string): Promise<Json[]> =>
@@ -255,33 +218,37 @@ async function check(): Promise<void> {
   upstream.received.length = 0;
 }
 
-test(`what manufacturers have is what the contracts in force say, after ${OPERATIONS} operations${unlessMissing}`, async () => {
-  for (let n = 0; n < OPERATIONS; n++) {
-    const company = oneOf(companies);
-    await oneOf(operations)(company, clients.get(company) as Client);
-    await check();
-  }
-  faulty = false;
-  // Longer than the longest wait: six hours between looks, and a day until a pending clearance can be cancelled.
-  for (let hours = 0; hours < 60; hours += 7) {
+test(
+  `what manufacturers have is what the contracts in force say, after ${OPERATIONS} operations${unlessMissing}`,
+  async () => {
+    for (let n = 0; n < OPERATIONS; n++) {
+      const company = oneOf(companies);
+      await oneOf(operations)(company, clients.get(company) as Client);
+      await check();
+    }
+    faulty = false;
+    // Longer than the longest wait: six hours between looks, and a day until a pending clearance can be cancelled.
+    for (let hours = 0; hours < 60; hours += 7) {
+      await work();
+      passTime(7 * 60 * MINUTE);
+    }
     await work();
-    passTime(7 * 60 * MINUTE);
-  }
-  await work();
-  await check();
-  const contracts = (await Promise.all(companies.map(contractsOf))).flat();
-  const wanted = new Set(contracts.filter(isInForce).flatMap(programsOf));
-  const active = [...wanted].filter((program) => outcomeOf(program) === 'ACTIVE');
-  expect(programsThere().toSorted()).toEqual(active.toSorted());
-  for (const contract of contracts) {
-    const states = programsOf(contract).map(outcomeOf);
-    const worst = ['REJECTED', 'FAILED', 'ACTIVE'].find((state) => states.includes(state)) ?? 'UNSUPPORTED';
-    const ended = clock() >= Date.parse(contract.to);
-    const state = ended ? 'ENDED' : isInForce(contract) ? worst : 'SCHEDULED';
-    expect([contract.id, contract.activation.state]).toEqual([contract.id, state]);
-  }
-  const left = await gateway.execute<{ program: string }>(
-    `select distinct vin || ' ' || program as program from activation`,
-  );
-  expect(left.map(({ program }) => program).filter((program) => !wanted.has(program))).toEqual([]);
-});
+    await check();
+    const contracts = (await Promise.all(companies.map(contractsOf))).flat();
+    const wanted = new Set(contracts.filter(isInForce).flatMap(programsOf));
+    const active = [...wanted].filter((program) => outcomeOf(program) === 'ACTIVE');
+    expect(programsThere().toSorted()).toEqual(active.toSorted());
+    for (const contract of contracts) {
+      const states = programsOf(contract).map(outcomeOf);
+      const worst = ['REJECTED', 'FAILED', 'ACTIVE'].find((state) => states.includes(state)) ?? 'UNSUPPORTED';
+      const ended = clock() >= Date.parse(contract.to);
+      const state = ended ? 'ENDED' : isInForce(contract) ? worst : 'SCHEDULED';
+      expect([contract.id, contract.activation.state]).toEqual([contract.id, state]);
+    }
+    const left = await gateway.execute<{ program: string }>(
+      `select distinct vin || ' ' || program as program from activation`,
+    );
+    expect(left.map(({ program }) => program).filter((program) => !wanted.has(program))).toEqual([]);
+  },
+  OPERATIONS * 200 + 120_000,
+);

@@ -1,16 +1,19 @@
 import { expect, test } from 'vitest';
-import { inForce, startActivations } from './support/activations.ts';
+import { DAY, MINUTE, startActivations } from './support/activations.ts';
 import type { Client, Json } from './support/client.ts';
 import { addVehicles, createContract, newVins } from './support/factories.ts';
 
-const { gateway, work, passTime } = await startActivations();
+const { gateway, upstream, work, passTime, time } = await startActivations();
+upstream.decide = () => ({ status: 'approved', afterMs: 10 * MINUTE });
+upstream.endsAfterMs = MINUTE;
+const inForce = { from: time(-MINUTE), to: time(365 * DAY) };
 const acme = await gateway.as('acme');
 const globex = await gateway.as('globex');
 
 const query = '{ providers { name contracts { toActivate activatingSince toRevoke revokingSince } } }';
 /** In both interfaces, after their short cache. */
 async function waitingFor(client: Client): Promise<Json> {
-  passTime(0.2);
+  passTime(0.2 * MINUTE);
   const [provider] = (await client.get('/providers')).body;
   const { body } = await client.post('/graphql', { query });
   expect(body.data.providers).toEqual([{ name: 'high-mobility', contracts: provider.contracts }]);
@@ -29,17 +32,17 @@ test('a provider says how many programs wait to begin and to end, and since when
   const begun = await waitingFor(globex);
   expect(begun).toEqual({ ...nothing, toActivate: 2, activatingSince: expect.any(String) });
   expect(Date.parse(begun.activatingSince)).toBeGreaterThanOrEqual(Date.parse(first.createdAt));
-  passTime(5);
+  passTime(5 * MINUTE);
   await createContract(acme, vehicles[2], inForce);
   await work();
   expect(await waitingFor(acme)).toEqual({ ...begun, toActivate: 3 });
 
-  passTime(30);
+  passTime(30 * MINUTE);
   await work();
   expect(await waitingFor(acme)).toEqual(nothing);
 
   // Their end is confirmed a minute after it was asked for.
-  passTime(60);
+  passTime(60 * MINUTE);
   await acme.delete(`/contracts/${first.id}`);
   const deletedAt = gateway.services.clock();
   await acme.delete(`/contracts/${second.id}`);
@@ -48,7 +51,7 @@ test('a provider says how many programs wait to begin and to end, and since when
   expect(ending).toEqual({ ...nothing, toRevoke: 2, revokingSince: expect.any(String) });
   // Since nobody wants them, and not since they are active.
   expect(Date.parse(ending.revokingSince)).toBeGreaterThanOrEqual(deletedAt);
-  passTime(10);
+  passTime(10 * MINUTE);
   await work();
   expect(await waitingFor(acme)).toEqual(nothing);
 });

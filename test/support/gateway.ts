@@ -26,7 +26,7 @@ import { type DatabaseEnv, testDatabase } from './database.ts';
 import { type Issuer, startIssuer } from './identity-provider.ts';
 import type { UpstreamServer } from './upstream.ts';
 
-interface Options {
+export interface GatewayOptions {
   /** Settings by the names of environment variables. */
   settings?: NodeJS.ProcessEnv;
   /** The issuer of tokens; without one the gateway issues its own, as in development. */
@@ -57,7 +57,7 @@ export interface Gateway {
 }
 
 /** Starts the service in this process, on a port, until the test file ends. Call it at the top level of the file. */
-export async function startGateway(options: Options = {}): Promise<Gateway> {
+export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
   const { env, database } = options.on ?? (await testDatabase());
   const { issuer } = options;
   const config = readConfig({

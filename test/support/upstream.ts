@@ -118,10 +118,10 @@ export class UpstreamServer {
   readonly #documented = documentedOperations(this);
   #underWay = 0;
 
-  static async start(): Promise<UpstreamServer> {
+  static async start(host = '127.0.0.1'): Promise<UpstreamServer> {
     const upstream = new UpstreamServer();
     upstream.#server.on('connection', () => upstream.connections++);
-    upstream.#server.listen(0, '127.0.0.1');
+    upstream.#server.listen(0, host);
     await once(upstream.#server, 'listening');
     return upstream;
   }
