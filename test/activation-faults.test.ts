@@ -35,7 +35,7 @@ async function contractsOf(count: number, wmi: string, fields: object = {}): Pro
   const [{ fleetId }] = vehicles as [Json];
   const terms = { name: 'n', description: 'd', pack: 'basic', from: time(-1000), to: time(30 * DAY), ...fields };
   const { body } = await acme.post('/contracts/bulk', { fleetId, vins: vehicles.map(({ vin }) => vin), ...terms });
-  expect(body.rejected).toEqual([]);
+  expect(body).toMatchObject({ rejected: [] });
   return body.contracts;
 }
 
@@ -118,6 +118,19 @@ describe(`Faults while contracts are carried out${unlessMissing}`, () => {
       for (const one of contracts) expect([one.vin, isOn(one.vin)]).toEqual([one.vin, true]);
     },
   );
+
+  test('High Mobility lists every change of years: clearances are looked at all the same', async () => {
+    const contracts = await contractsOf(MANY, 'WBA');
+    await work();
+    // A contract of each month for four years.
+    for (const { vin } of contracts) {
+      const changes = upstream.clearanceOf(vin)?.changelog ?? [];
+      const [pending] = changes;
+      if (pending) changes.unshift(...Array(200).fill(pending));
+    }
+    await workFor(10 * MINUTE, 2 * MINUTE);
+    for (const one of contracts) expect(await stateOf(acme, one)).toEqual(['ACTIVE']);
+  });
 
   test('High Mobility refuses half of a batch: the other half stands', async () => {
     const contracts = await contractsOf(10, 'WBA');

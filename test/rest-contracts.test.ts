@@ -1,5 +1,14 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { addVehicle, contractFields, createContract, createFleet, newVin, unknownId } from './support/factories.ts';
+import {
+  addVehicle,
+  addVehicles,
+  contractFields,
+  createContract,
+  createFleet,
+  newVin,
+  newVins,
+  unknownId,
+} from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
 const gateway = await startGateway();
@@ -8,6 +17,15 @@ const acme = await gateway.as('acme');
 
 const listOf = (conditions: unknown, client = acme) =>
   client.get(`/contracts?conditions=${encodeURIComponent(JSON.stringify(conditions))}`);
+
+test('POST /contracts/bulk for more vehicles than a small change has is answered beside other companies', async () => {
+  const other = await gateway.as('beside');
+  const vehicles = await addVehicles(acme, newVins(201));
+  const { vin: _, ...terms } = contractFields(vehicles[0]);
+  await other.get('/fleets');
+  const { status, body } = await acme.post('/contracts/bulk', { ...terms, vins: vehicles.map(({ vin }) => vin) });
+  expect([status, body.contracts?.length, body.rejected]).toEqual([201, 201, []]);
+});
 
 describe('POST /contracts', () => {
   test('answers 201 with the contract and its Location', async () => {

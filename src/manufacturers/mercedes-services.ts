@@ -15,6 +15,8 @@ import {
 const MOST_OPERATIONS = 10_000;
 /** Services of one vehicle in a request. */
 const MOST_SERVICES = 100;
+/** Looks under way at the same time. */
+const LOOKED_AT_ONCE = 16;
 /** VINs that its document knows; nothing can be asked about others. */
 const KNOWN_VIN = /^[A-HJ-NPR-Z0-9]{13}\d{4}$/;
 
@@ -61,7 +63,14 @@ type Note = (wish: ProgramWish, answer: ProgramAnswer | NoAnswer) => void;
 /** Services of Mercedes-Benz Connect Your Fleet, by the numbers that its catalogue gives them. */
 export function mercedesServices(askFor: AskFor, url: string, packs: Activator['packs']): Activator {
   async function activate(wishes: readonly ProgramWish[], asker: Asker): Promise<(ProgramAnswer | NoAnswer)[]> {
-    const ask: Ask = (request) => askFor(request, asker);
+    /** Without the right to ask, no further vehicle is asked about. */
+    let barred: NoAnswer | null = null;
+    const ask: Ask = async (request) => {
+      const answer = barred ?? (await askFor(request, asker));
+      if (answer.outcome === 'REPLY' && answer.status === 403 && !isOfItems(answer))
+        barred = new ProviderError('CREDENTIALS', { raw: answer }).answer;
+      return barred ?? answer;
+    };
     const answers = new Map<ProgramWish, ProgramAnswer | NoAnswer>();
     const note: Note = (wish, answer) => answers.set(wish, answer);
     for (const wish of wishes)
@@ -74,13 +83,11 @@ export function mercedesServices(askFor: AskFor, url: string, packs: Activator['
       );
     /** Vehicles that the account has, as far as is known. */
     const enrolled = new Set<string>();
-    await Promise.all(
-      open()
-        .entries()
-        .map(async ([vin, own]) => {
-          if (await look(ask, vin, own, note)) enrolled.add(vin);
-        }),
-    );
+    const all = open().entries();
+    const lookAtAll = async () => {
+      for (const [vin, own] of all) if (await look(ask, vin, own, note)) enrolled.add(vin);
+    };
+    await Promise.all(Array.from({ length: LOOKED_AT_ONCE }, lookAtAll));
     const strangers = open()
       .entries()
       .filter(([vin, own]) => !enrolled.has(vin) && own.some(({ wanted }) => wanted));
@@ -188,12 +195,11 @@ const ofItems = [
   ...['/vehicle/blacklist', VEHICLE_UNKNOWN, '/services/not-found', '/services/illegal-consent-type'],
   '/error/validation-error',
 ];
+const isOfItems = ({ body }: Reply): boolean => ofItems.includes(problem.parse(body).type);
 const blamesBy =
   <T>(isNamed: (item: T, names: z.output<typeof problem>) => boolean) =>
-  ({ body }: Reply) => {
-    const names = problem.parse(body);
-    return ofItems.includes(names.type) ? (item: T) => isNamed(item, names) : null;
-  };
+  (refusal: Reply) =>
+    isOfItems(refusal) ? (item: T) => isNamed(item, problem.parse(refusal.body)) : null;
 
 /** The answer to a request that was not carried out. A refusal concerns the vehicle where it names the VIN. */
 function failure(answer: Reply | NoAnswer): ProgramAnswer | NoAnswer {

@@ -25,7 +25,8 @@ export type Refusal = { provider: string; status: number; fault: string | null }
 
 /** The longest pause after several 429s without Retry-After. */
 const LONGEST_UNNAMED_PAUSE_S = 60;
-const LARGEST_BODY = 256 * 1024;
+/** 200 clearances, each with the changes of years. */
+const LARGEST_BODY = 4 * 1024 * 1024;
 /** A vehicle that failed while its brand is held back waits longer than one not asked about, which is the next probe. */
 const BEHIND_OTHERS = 1.5;
 

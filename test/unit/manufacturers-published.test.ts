@@ -16,6 +16,7 @@ let sandbox: Sandbox;
 
 beforeAll(async () => {
   [upstream, sandbox] = await Promise.all([UpstreamServer.start(), openSandbox(async () => {})]);
+  upstream.decide = () => ({ status: 'approved', afterMs: 86_400_000 });
 });
 afterAll(() => Promise.all([upstream.close(), sandbox.close()]));
 
@@ -46,6 +47,26 @@ const compatibilities = (vin: string) => ({
 });
 const enrolment = (body: unknown) => ({ ...mercedes, method: 'POST', path: '/v1/accounts/vehicles', body });
 
+const clearances: Request = {
+  document: 'hm-fleet-clearance-v1.yml',
+  method: 'POST',
+  path: '/v1/fleets/vehicles',
+  body: { vehicles: [{ vin: VIN, brand: 'bmw' }] },
+};
+const clearance = (method: string, vin: string) => ({
+  document: 'hm-fleet-clearance-v1.yml',
+  method,
+  path: `/v1/fleets/vehicles/${vin}`,
+});
+const orders = (body: unknown) => ({ ...mercedes, method: 'POST', path: '/v2/accounts/vehicles/services', body });
+const service = { serviceId: '1001', desiredStatus: 'ACTIVE' };
+const servicesOf = (vin: string) => ({ ...mercedes, method: 'GET', path: `/v2/accounts/vehicles/${vin}/services` });
+const licenceOf = (vin: string, id: string) => ({
+  ...mercedes,
+  method: 'GET',
+  path: `/v1/accounts/vehicles/${vin}/services/${id}/license-status`,
+});
+
 type Server = 'fake' | 'sandbox';
 
 async function send(server: Server, { document, method, path, body }: Request, headers: Record<string, string> = {}) {
@@ -71,6 +92,17 @@ const cases: [server: Server, name: string, request: Request, statuses: number[]
   ['fake', 'an eligibility', question, [422]],
   ['sandbox', 'an eligibility', question, [422]],
   ['fake', 'vehicles for the account', enrolment([{ vin: VIN }, { vin: OTHER }]), [400]],
+  ['fake', 'clearances', clearances, [422]],
+  ['sandbox', 'clearances', clearances, [422]],
+  [
+    'fake',
+    'orders of services',
+    orders([
+      { vin: VIN, services: [service] },
+      { vin: OTHER, services: [] },
+    ]),
+    [400],
+  ],
 ];
 
 describe.skipIf(!hasDocuments)(`By the published documents${unlessMissing}`, () => {
@@ -109,9 +141,39 @@ describe.skipIf(!hasDocuments)(`By the published documents${unlessMissing}`, () 
     ],
     ['400 for a vehicle that is named twice', enrolment([{ vin: OTHER }, { vin: OTHER }]), 'token', 400],
     ['403 for a blacklisted vehicle', enrolment([{ vin: 'W1K2130041A000000' }]), 'token', 403],
+    ['401 for a clearance', clearances, {}, 401],
+    ['404 for a clearance that is none', clearance('DELETE', OTHER), 'token', 404],
+    ['200 for a clearance', clearance('GET', VIN), 'token', 200],
+    ['422 for a pending clearance that cannot be cancelled', clearance('DELETE', VIN), 'token', 422],
+    ['200 for a list of clearances', { ...clearances, method: 'GET', body: undefined }, 'token', 200],
+    ['202 for an order, without a body', orders([{ vin: VIN, services: [service] }]), 'token', 202],
+    ['200 for services', servicesOf(VIN), 'token', 200],
+    ['404 for services of a vehicle that is not in the account', servicesOf('W1K2130041A999999'), 'token', 404],
+    ['400 for services of no VIN', servicesOf('W1K2130041A12345X'), 'token', 400],
+    [
+      '404 for an order of an unknown service',
+      orders([{ vin: VIN, services: [{ ...service, serviceId: '9' }] }]),
+      'token',
+      404,
+    ],
+    [
+      '400 for an order that needs another consent',
+      orders([{ vin: VIN, services: [{ ...service, serviceId: '1000' }] }]),
+      'token',
+      400,
+    ],
+    [
+      '403 for an order for a blacklisted vehicle',
+      orders([{ vin: 'W1K2130041A000000', services: [service] }]),
+      'token',
+      403,
+    ],
+    ['200 for a licence', licenceOf(VIN, '1001'), 'token', 200],
+    ['404 for a licence of an unknown service', licenceOf(VIN, '9'), 'token', 404],
   ] as [string, Request, 'token' | object, number][])('an answer has the published form: %s', async (...given) => {
     const [, request, headers, status] = given;
     upstream.blacklist.add('W1K2130041A000000');
+    upstream.account.add(VIN);
     const exchange = await send('fake', request, headers === 'token' ? await authorization('fake') : {});
     expect(exchange.status).toBe(status);
     expect(faultsOf(exchange).answer).toEqual([]);

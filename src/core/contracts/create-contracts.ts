@@ -7,7 +7,7 @@ import { exampleIds, field } from '../fields.ts';
 import { companyOfFleet, shareLockFleet } from '../fleets/fleets.ts';
 import { listSchema, readInput } from '../input.ts';
 import { scheduleClause } from '../schedule.ts';
-import { runChangeInTurn, runInTransaction } from '../sql/send.ts';
+import { runInTransaction } from '../sql/send.ts';
 import { anyOfIds, anyOfTexts, asTimestamptz, db, isId, newId, prepare, unnestLists } from '../sql/sql.ts';
 import { readVin } from '../vin.ts';
 import { type Contract, contractFieldsInput, contractSchema, hasOrder } from './contract.ts';
@@ -170,42 +170,40 @@ export async function createContracts(ctx: Context, input: unknown): Promise<Cre
     vins: readings.flatMap((one) => ('vin' in one ? one.vin : [])),
   };
   const period = { ...terms, from: from.toISOString(), to: to.toISOString() };
-  return runChangeInTurn(ctx, named.length, () =>
-    runInTransaction(ctx, async () => {
-      await shareLockFleet(ctx, company, fleetId);
-      const vehicles = await lockVehicles(ctx, { company, fleetId, ...wanted });
-      const overlaps = await findOverlaps(ctx, { company, ids: vehicles.map(({ id }) => id), ...period });
-      const conflicts = Map.groupBy(overlaps, (row) => row.vehicle_id);
-      const byName = new Map(
-        vehicles.flatMap(({ id, vin }) => [
-          [id, id],
-          [vin, id],
-        ]),
-      );
-      const good = new Set<string>();
-      const rejected = readings.flatMap((one): Rejected[] => {
-        const { value: vin } = one;
-        if ('code' in one) return [{ vin, code: one.code, message: one.message, conflicts: [] }];
-        const id = byName.get('id' in one ? one.id : 'vin' in one ? one.vin : '');
-        if (!id) return [{ vin, ...notInFleet, conflicts: [] }];
-        const inTheWay = conflicts.get(id)?.map((row) => row.id);
-        if (!inTheWay) {
-          good.add(id);
-          return [];
-        }
-        const { code, message } = new ContractOverlap(inTheWay);
-        return [{ vin, code, message, conflicts: inTheWay }];
-      });
-      refuseAll(named.length, rejected);
-      const own = [...good];
-      const by = callerOrigin(ctx);
-      const made = { ...by, company, fleetId: fleetId.toLowerCase(), ...period, activation: initialActivation(ctx) };
-      const rows = await insert(ctx, { ...made, ids: own.map(newId), vehicleIds: own });
-      announceEvents(ctx);
-      const byVehicle = new Map(rows.map(({ json }) => [json.vehicleId, json]));
-      return { contracts: own.flatMap((id) => byVehicle.get(id) ?? []), rejected };
-    }),
-  );
+  return runInTransaction(ctx, async () => {
+    await shareLockFleet(ctx, company, fleetId);
+    const vehicles = await lockVehicles(ctx, { company, fleetId, ...wanted });
+    const overlaps = await findOverlaps(ctx, { company, ids: vehicles.map(({ id }) => id), ...period });
+    const conflicts = Map.groupBy(overlaps, (row) => row.vehicle_id);
+    const byName = new Map(
+      vehicles.flatMap(({ id, vin }) => [
+        [id, id],
+        [vin, id],
+      ]),
+    );
+    const good = new Set<string>();
+    const rejected = readings.flatMap((one): Rejected[] => {
+      const { value: vin } = one;
+      if ('code' in one) return [{ vin, code: one.code, message: one.message, conflicts: [] }];
+      const id = byName.get('id' in one ? one.id : 'vin' in one ? one.vin : '');
+      if (!id) return [{ vin, ...notInFleet, conflicts: [] }];
+      const inTheWay = conflicts.get(id)?.map((row) => row.id);
+      if (!inTheWay) {
+        good.add(id);
+        return [];
+      }
+      const { code, message } = new ContractOverlap(inTheWay);
+      return [{ vin, code, message, conflicts: inTheWay }];
+    });
+    refuseAll(named.length, rejected);
+    const own = [...good];
+    const by = callerOrigin(ctx);
+    const made = { ...by, company, fleetId: fleetId.toLowerCase(), ...period, activation: initialActivation(ctx) };
+    const rows = await insert(ctx, { ...made, ids: own.map(newId), vehicleIds: own });
+    announceEvents(ctx);
+    const byVehicle = new Map(rows.map(({ json }) => [json.vehicleId, json]));
+    return { contracts: own.flatMap((id) => byVehicle.get(id) ?? []), rejected };
+  });
 }
 
 const { code, message } = new VehicleNotFound('This fleet has no vehicle with this VIN or id.');
