@@ -5,24 +5,37 @@ import { type Assets, assetsOf } from '../http/assets.ts';
 
 /** The libraries by their import specifiers. */
 const libraries = ['preact', 'preact/hooks', '@preact/signals-core', '@preact/signals', 'htm', 'oauth4webapi'];
-/** Files that not every first visit loads: the library for signing in with an identity provider, and the languages. */
-export const isLater = (path: string) => path === 'lib/oauth4webapi.js' || /^languages\/..\.js$/.test(path);
 const folder = new URL('browser/', import.meta.url);
+const FIRST = ['app.js', 'overview.js'];
 
-/** The files of the console, and the path of each library by its name. */
-export type ConsoleAssets = Assets & { libraries: Readonly<Record<string, string>> };
+/** The files of the console, the path of each library by its name, and the modules that every first visit loads. */
+export type ConsoleAssets = Assets & { libraries: Readonly<Record<string, string>>; first: readonly string[] };
 
-/** Reads all files once into memory, so that slow clients cause no disk access. */
+/** Reads all files once into memory, so that slow clients cause no disk access; the style sheets become one. */
 export async function loadAssets(): Promise<ConsoleAssets> {
-  const all = await readdir(folder, { recursive: true });
-  const own = all.filter((name) => ['.js', '.css', '.svg'].includes(extname(name))).sort();
+  const names = (await readdir(folder, { recursive: true })).sort();
+  const read = (url: URL) => readFile(fileURLToPath(url));
+  const own = (...types: string[]) => names.filter((name) => types.includes(extname(name)));
   const pathOf = (name: string) => `lib/${name.replace('@', '').replaceAll('/', '-')}.js`;
   const places = [
-    ...own.map((name) => [name, new URL(name, folder)] as const),
+    ...own('.js', '.svg').map((name) => [name, new URL(name, folder)] as const),
     ...libraries.map((name) => [pathOf(name), new URL(import.meta.resolve(name))] as const),
   ];
-  const files = await Promise.all(
-    places.map(async ([path, url]) => [path, await readFile(fileURLToPath(url))] as const),
-  );
-  return { ...assetsOf(files), libraries: Object.fromEntries(libraries.map((name) => [name, pathOf(name)])) };
+  const files = await Promise.all(places.map(async ([path, url]) => [path, await read(url)] as const));
+  const styles = Buffer.concat(await Promise.all(own('.css').map((name) => read(new URL(name, folder)))));
+  const paths = Object.fromEntries(libraries.map((name) => [name, pathOf(name)]));
+  const assets = assetsOf([...files, ['console.css', styles]]);
+  return { ...assets, libraries: paths, first: importedBy(FIRST, assets.files, paths) };
+}
+
+/** These modules and all that they import when they load. */
+function importedBy(modules: readonly string[], files: Assets['files'], paths: Record<string, string>): string[] {
+  const found = new Set(modules);
+  for (const path of found) {
+    for (const [, name = ''] of String(files.get(path)).matchAll(/\bfrom ?['"]([^'"]+)['"]/g)) {
+      const imported = paths[name] ?? new URL(name, new URL(path, 'file:///')).pathname.slice(1);
+      if (files.has(imported)) found.add(imported);
+    }
+  }
+  return [...found];
 }

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts';
 import { Html, hashOf, html } from '../http/pages/html.ts';
-import { type ConsoleAssets, isLater } from './assets.ts';
+import type { ConsoleAssets } from './assets.ts';
 
 /**
  * The page at `/console` and its Content-Security-Policy. The import map, by which modules find their libraries, is the
@@ -10,9 +10,6 @@ export function consolePage(assets: ConsoleAssets, config: Config, basePath: str
   const at = (path: string) => `${basePath}/console/${assets.version}/${path}`;
   const imports = Object.fromEntries(Object.entries(assets.libraries).map(([name, path]) => [name, at(path)]));
   const map = JSON.stringify({ imports });
-  const preloaded = (path: string) => path.endsWith('.js') && path !== 'theme.js' && !isLater(path);
-  const modules = [...assets.files.keys()].filter(preloaded);
-  const styles = [...assets.files.keys()].filter((path) => path.endsWith('.css'));
   const { CONSOLE_CLIENT_ID: client, CONSOLE_SCOPE: scope, AUTH_COMPANY_CLAIM: claim } = config;
   const issuer = client && config.AUTH_ISSUER;
   const page = html`<!doctype html>
@@ -24,9 +21,9 @@ export function consolePage(assets: ConsoleAssets, config: Config, basePath: str
 <title>Fleet Gateway</title>
 <script src="${at('theme.js')}"></script>
 <link rel="icon" href="${at('icon.svg')}">
-${styles.map((path) => html`<link rel="stylesheet" href="${at(path)}">\n`)}
+<link rel="stylesheet" href="${at('console.css')}">
 <script type="importmap">${new Html(map)}</script>
-${modules.map((path) => html`<link rel="modulepreload" href="${at(path)}">\n`)}
+${assets.first.map((path) => html`<link rel="modulepreload" href="${at(path)}">\n`)}
 <script type="module" src="${at('app.js')}"></script>
 <body><noscript>
   <p>The console is drawn by scripts. Without them, use <a href="${basePath}/docs">the REST reference</a>.</p>

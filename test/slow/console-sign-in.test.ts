@@ -159,13 +159,13 @@ describe.skipIf(!inBrowser)('signing in to the console with an identity provider
     const page = await openDoor();
     await button(page, 'Sign in').click();
     await button(page, 'Not me').click();
-    await page.getByText('The provider did not let you in.').waitFor();
+    await page.getByText('The identity provider denied access.').waitFor();
     expect(page.url()).toBe(home);
     provider.audience = 'https://others.example';
     await button(page, 'Sign in').click();
     await button(page, 'I am it').click();
     await page
-      .getByText('The gateway refuses the provider’s token: The token is meant for another audience.')
+      .getByText('The gateway rejected the identity provider’s token: The token is meant for another audience.')
       .waitFor();
     await page.goto(`${home}?code=x&state=y`);
     await page.getByText('This sign-in began elsewhere.').waitFor();

@@ -78,7 +78,7 @@ describe.skipIf(!inBrowser)('tables of the console', async () => {
     const others = [`vehicles/${vehicle?.id}`, `contracts/${contract.id}`, `webhooks/${webhook}`];
     for (const place of ['', ...lists, ...details, ...others]) {
       await goTo(`#/${place}`);
-      for (const summary of await page.locator('summary:text-matches("^(As a table|Refused rows)$")').all())
+      for (const summary of await page.locator('summary:text-matches("^(As a table|Rejected rows)$")').all())
         await summary.click();
       await page.locator('.blank').first().waitFor({ state: 'detached' });
       await judge(place);
@@ -97,20 +97,21 @@ describe.skipIf(!inBrowser)('tables of the console', async () => {
     await button(page, 'Add vehicles').click();
     await page.getByRole('dialog').getByText('A VIN has 17 characters').waitFor();
     await judge('refused VINs');
+    page.once('dialog', (question) => question.accept());
     await page.keyboard.press('Escape');
-    await goTo(`#/fleets/${fleet.id}?vin=${vehicle?.vin}`);
-    await page.getByLabel('Select this page').check();
+    await goTo(`#/fleets/${fleet.id}`);
+    for (const { vin } of vehicles.slice(0, 2)) await page.getByLabel(`Select ${vin}`).check();
     await judge('chosen rows');
     await button(page, 'New contracts …').click();
-    for (const label of ['Name', 'What it is for']) await page.getByLabel(label, { exact: true }).fill('Basic');
-    await page.getByLabel('Pack of data services').fill('basic');
-    await page.getByLabel('From').fill('2030-06-01T00:00');
-    await page.getByLabel('To', { exact: true }).fill('2031-06-01T00:00');
+    for (const label of ['Name', 'Purpose']) await page.getByLabel(label, { exact: true }).fill('Basic');
+    await page.getByLabel('Data service pack').fill('basic');
+    await page.getByLabel('Start date').fill('2030-06-01');
+    await page.getByLabel('End date').fill('2031-06-01');
     await button(page, 'Create contracts').click();
-    await page.getByRole('dialog').getByText('1 vehicle got none').waitFor();
+    await page.getByRole('dialog').getByText('1 contract created; none for 1 vehicle').waitFor();
     await judge('vehicles without a contract');
 
-    const trend = 'Vehicles by the day, the last 30 days';
-    expect([...labels].sort()).toEqual(['Contracts', 'Manufacturers', 'Refused', 'Vehicles', trend]);
+    const trend = 'Vehicles per day, last 30 days';
+    expect([...labels].sort()).toEqual(['Contracts', 'Manufacturers', 'Rejected', 'Vehicles', trend]);
   });
 });

@@ -48,13 +48,13 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await createContract(demo, { ...vehicle, fleetId: fleet.id });
     const page = await openConsole(`#/fleets/${fleet.id}`, { mayFail: true });
     await button(page, 'Delete …').click();
-    await dialog(page).getByText('12 vehicles and 1 contract are deleted with it.').waitFor();
+    await dialog(page).getByText('12 vehicles and 1 contract will be deleted with it.').waitFor();
     await answer(page, 'Delete fleet');
     await page.getByText('This is not the fleet’s name.').waitFor();
     expect((await demo.get(`/fleets/${fleet.id}`)).status).toBe(200);
-    await page.getByLabel('Type the fleet’s name').fill('To be deleted');
+    await page.getByLabel('Enter the fleet’s name').fill('To be deleted');
     await answer(page, 'Delete fleet');
-    await page.getByText('“To be deleted” is deleted.').waitFor();
+    await page.getByText('“To be deleted” deleted.').waitFor();
     await page.getByRole('heading', { name: 'Fleets', exact: true }).waitFor();
     expect((await demo.get(`/fleets/${fleet.id}`)).status).toBe(404);
   });
@@ -72,12 +72,12 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
 
     await button(page, 'New contracts …').click();
     await page.getByLabel('Name', { exact: true }).fill('Basic');
-    await page.getByLabel('Pack of data services').fill('basic');
-    await page.getByLabel('What it is for').fill('A test');
-    await page.getByLabel('From').fill('2030-06-01T00:00');
-    await page.getByLabel('To', { exact: true }).fill('2031-06-01T00:00');
+    await page.getByLabel('Data service pack').fill('basic');
+    await page.getByLabel('Purpose').fill('A test');
+    await page.getByLabel('Start date').fill('2030-06-01');
+    await page.getByLabel('End date').fill('2031-06-01');
     await answer(page, 'Create contracts');
-    await dialog(page).getByText('3 contracts created; 1 vehicle got none').waitFor();
+    await dialog(page).getByText('3 contracts created; none for 1 vehicle').waitFor();
     expect(await row(page, first).last().innerText()).toMatch(/contract/);
     await answer(page, 'Done');
     await page.getByText('4 of 4 selected').waitFor({ state: 'detached' });
@@ -91,15 +91,15 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     expect((await readFile(await all.path(), 'utf8')).trim().split('\n').length).toBe(5);
 
     await button(page, 'Move …').click();
-    await page.getByLabel('To the fleet').selectOption('Moved to');
+    await page.getByLabel('Destination fleet').selectOption('Moved to');
     await answer(page, 'Move');
     await page.getByText('2 vehicles moved to “Moved to”.').waitFor();
     await row(page, second).waitFor({ state: 'detached' });
     expect((await demo.get(`/fleets/${other.id}`)).body.vehicleCount).toBe(2);
 
     await select(page, first);
-    await button(page, 'Ask again').click();
-    await page.getByText('Manufacturers are being asked again.').waitFor();
+    await button(page, 'Check again').click();
+    await page.getByText(/^Checking with the manufacturers? again\.$/).waitFor();
     await select(page, fourth);
     await page.getByRole('region', { name: 'Selected' }).getByRole('button', { name: 'Delete …' }).click();
     await dialog(page)
@@ -180,7 +180,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     const selectAll = async () => {
       await page.getByLabel('Select this page').check();
       await selected.getByText('50 of 1,050 selected').waitFor();
-      await button(page, 'Select all 1,050 that fit').click();
+      await button(page, 'Select all 1,050 matching').click();
       await selected.getByText('1,050 of 1,050 selected').waitFor();
     };
     await selectAll();
@@ -192,12 +192,12 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     );
     await boxes.first().uncheck();
     await selected.getByText('50 of 1,050 selected').waitFor();
-    await button(page, 'Clear').click();
+    await button(page, 'Clear selection').click();
 
     await selectAll();
     await button(page, 'Move …').click();
     await dialog(page).getByText('Move 1,050 vehicles').waitFor();
-    await page.getByLabel('To the fleet').selectOption('For very many');
+    await page.getByLabel('Destination fleet').selectOption('For very many');
     await answer(page, 'Move');
     await page.getByText('1,050 vehicles moved to “For very many”.').waitFor();
     expect(await countOf(other)).toBe(1_051);
@@ -206,8 +206,8 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     expect([await countOf(fleet), await countOf(other)]).toEqual([1_050, 1]);
 
     await selectAll();
-    await button(page, 'Ask again').click();
-    await page.getByText('Manufacturers are being asked again.').waitFor();
+    await button(page, 'Check again').click();
+    await page.getByText(/^Checking with the manufacturers? again\.$/).waitFor();
     await selectAll();
     await selected.getByRole('button', { name: 'Delete …' }).click();
     await dialog(page).getByText('Delete 1,050 vehicles and their contracts?').waitFor();
@@ -224,12 +224,12 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.getByRole('combobox', { name: 'Fleet' }).selectOption('Under many contracts');
     await page.getByText('60 contracts', { exact: true }).waitFor();
     await page.getByLabel('Select this page').check();
-    await button(page, 'Select all 60 that fit').click();
+    await button(page, 'Select all 60 matching').click();
     await page.getByRole('region', { name: 'Selected' }).getByRole('button', { name: 'Delete …' }).click();
     await dialog(page).getByText('Delete 60 contracts?').waitFor();
     await answer(page, 'Delete');
     await page.getByText('60 contracts deleted.').waitFor();
-    await page.getByText('No contract fits').waitFor();
+    await page.getByText('No matching contracts').waitFor();
 
     await page.route('**/graphql', async (route) => {
       if (!route.request().postData()?.includes('query Vehicles')) return route.fallback();
@@ -240,7 +240,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     });
     await page.goto(`${gateway.url}/console#/fleets/${fleet.id}`);
     await page.getByLabel('Select this page').check();
-    await page.getByText('More than 10,000 cannot be selected at once: filter the list.').waitFor();
+    await page.getByText('You can select at most 10,000 at once. Filter the list.').waitFor();
     await page.unrouteAll({ behavior: 'ignoreErrors' });
   });
 
@@ -263,7 +263,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
       .getByRole('button', { name: /^[2-9] of 40$/ })
       .waitFor();
     await page.keyboard.press('Escape');
-    await page.getByText('You have stopped it. What was done before stays.').waitFor();
+    await page.getByText('Stopped. What was already done stays.').waitFor();
     const { body } = await demo.get(`/contracts?conditions=${encodeURIComponent('{"company":"demo"}')}&limit=1000`);
     const left = body.filter(({ fleetId }: { fleetId: string }) => fleetId === fleet.id);
     expect([left.length > 20, left.length < 40]).toEqual([true, true]);
@@ -281,11 +281,11 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     // The page shows the manufacturer's decision without an action of the user.
     await createContract(demo, { ...vehicles[1], fleetId: fleet.id }, { ...inForce, name: 'Refused by it' });
     await row(page, bad).getByText('Rejected', { exact: true }).waitFor();
-    await row(page, bad).getByText('Manufacturer’s turn').waitFor();
+    await row(page, bad).getByText('Up to the manufacturer').waitFor();
 
-    await page.getByRole('combobox', { name: 'At the manufacturer' }).selectOption('Rejected');
+    await page.getByRole('combobox', { name: 'Activation' }).selectOption('Rejected');
     await row(page, good).waitFor({ state: 'detached' });
-    await page.getByRole('combobox', { name: 'At the manufacturer' }).selectOption('');
+    await page.getByRole('combobox', { name: 'Activation' }).selectOption('');
     await page.getByRole('searchbox').fill('fused by');
     await row(page, good).waitFor({ state: 'detached' });
     await page.getByRole('searchbox').fill(good.toLowerCase());
@@ -297,20 +297,20 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
       (await events()).body.filter((one: { fleetId: string }) => one.fleetId === fleet.id).length;
     await until(async () => (await rejections()) === 1);
     await select(page, `Refused by it, ${bad}`);
-    await button(page, 'Ask again').click();
-    await page.getByText('Manufacturers are being asked again.').waitFor();
+    await button(page, 'Check again').click();
+    await page.getByText(/^Checking with the manufacturers? again\.$/).waitFor();
     await until(async () => (await rejections()) === 2);
     await select(page, `Approved, ${good}`);
-    await button(page, 'Ask again').click();
-    await page.getByText('None of these waits for its manufacturer.').waitFor();
+    await button(page, 'Check again').click();
+    await page.getByText('Nothing to check: none of these is pending, rejected or failed.').waitFor();
 
     await page.getByRole('link', { name: 'Refused by it' }).click();
     await page.getByText('1 contract rejected by the manufacturer').first().waitFor();
-    await button(page, 'Ask again').click();
-    await page.getByText('Manufacturers are being asked again.').waitFor();
+    await button(page, 'Check again').click();
+    await page.getByText(/^Checking with the manufacturers? again\.$/).waitFor();
     await page.goto(`${gateway.url}/console#/`);
-    const counts = page.getByRole('region', { name: 'Contracts at the manufacturers' });
-    await counts.getByRole('link', { name: /Waiting/ }).click();
+    const counts = page.getByRole('region', { name: 'Activation by manufacturers' });
+    await counts.getByRole('link', { name: /Pending/ }).click();
     await row(page, bad).waitFor();
 
     await page.goto(`${gateway.url}/console#/fleets/${fleet.id}`);
@@ -318,13 +318,13 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await button(page, 'New contracts …').click();
     for (const [label, value] of [
       ['Name', 'Again'],
-      ['Pack of data services', 'told'],
-      ['What it is for', 'A test'],
+      ['Data service pack', 'told'],
+      ['Purpose', 'A test'],
     ] as const)
       await dialog(page).getByLabel(label, { exact: true }).fill(value);
     await answer(page, 'Create contracts');
-    await dialog(page).getByText('0 contracts created; 2 vehicles got none').waitFor();
-    await row(page, bad).last().getByRole('link', { name: 'Show the contract' }).click();
+    await dialog(page).getByText('0 contracts created; none for 2 vehicles').waitFor();
+    await row(page, bad).last().getByRole('link', { name: 'Refused by it' }).click();
     await page.getByRole('heading', { name: 'Refused by it' }).waitFor();
   });
 
@@ -339,10 +339,10 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.getByRole('columnheader', { name: 'Manufacturer' }).waitFor({ state: 'detached' });
     expect(await axeFindings(page)).toEqual([]);
     await page.getByRole('heading', { name: 'In columns' }).click();
-    await page.getByLabel('Why', { exact: true }).waitFor({ state: 'hidden' });
+    await page.getByLabel('Reason', { exact: true }).waitFor({ state: 'hidden' });
     await page.reload();
     await row(page, 'WBA').first().waitFor();
-    expect((await heads()).map((head) => head.split(' ')[0])).toEqual(['VIN', 'Status', 'Why', 'Checked']);
+    expect((await heads()).map((head) => head.split(' ')[0])).toEqual(['VIN', 'Status', 'Reason', 'Last checked']);
     await page.getByRole('link', { name: 'Vehicles', exact: true }).first().click();
     await page.getByRole('columnheader', { name: 'Manufacturer' }).waitFor();
   });
@@ -391,7 +391,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
       expect.stringContaining('Zanzibar'),
     ]);
     await keyboard.type('nothing like that');
-    await page.getByText('Nothing is called so').waitFor();
+    await page.getByText('No results').waitFor();
     expect(await axeFindings(page)).toEqual([]);
     await keyboard.press('Escape');
     await field.waitFor({ state: 'detached' });
@@ -440,25 +440,25 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     const page = await openConsole('#/contracts', { mayFail: true });
     await button(page, 'New contract').click();
     await page.getByLabel('VIN', { exact: true }).fill(unknown ?? '');
-    await page.getByLabel('Name', { exact: true }).fill('By VIN');
-    await page.getByLabel('Pack of data services').fill('charging');
+    await page.getByLabel('Name', { exact: true }).fill('VIN, A to Z');
+    await page.getByLabel('Data service pack').fill('charging');
     await answer(page, 'Create contract');
     await page.locator('#vin-wrong').waitFor();
     await page.getByLabel('VIN', { exact: true }).fill(vin ?? '');
     await answer(page, 'Create contract');
     await page.locator('#description-wrong').waitFor();
-    await page.getByLabel('What it is for').fill('A test');
+    await page.getByLabel('Purpose').fill('A test');
     await answer(page, 'Create contract');
-    await page.getByText('“By VIN” is there.').waitFor();
+    await page.getByText('“By VIN” created.').waitFor();
     await page.getByRole('combobox', { name: 'Fleet' }).selectOption('Under contract');
     await page.getByText('1 contract', { exact: true }).waitFor();
     await page.getByRole('combobox', { name: 'Status' }).selectOption('Ended');
-    await page.getByText('No contract fits').waitFor();
+    await page.getByText('No matching contracts').waitFor();
     await page.getByRole('combobox', { name: 'Status' }).selectOption('Scheduled');
     await row(page, vin ?? '')
-      .getByRole('link', { name: 'By VIN' })
+      .getByRole('link', { name: 'VIN, A to Z' })
       .click();
-    await page.getByRole('heading', { name: 'By VIN' }).waitFor();
+    await page.getByRole('heading', { name: 'VIN, A to Z' }).waitFor();
     await button(page, 'Delete …').click();
     await dialog(page).getByText('Delete the contract “By VIN”?').waitFor();
     await answer(page, 'Delete');
@@ -472,8 +472,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     const page = await openConsole(`#/vehicles/${vehicle?.id}`, { mayFail: true });
     const make = async () => {
       await button(page, 'New contract').click();
-      for (const label of ['Name', 'Pack of data services', 'What it is for'])
-        await dialog(page).getByLabel(label).fill('Basic');
+      for (const label of ['Name', 'Data service pack', 'Purpose']) await dialog(page).getByLabel(label).fill('Basic');
       await answer(page, 'Create contract');
     };
     await make();
@@ -499,11 +498,11 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await answer(page, 'Create webhook');
     const secret = dialog(page).locator('code.secret');
     const first = await secret.innerText();
-    await dialog(page).getByText('It is shown this once.').waitFor();
+    await dialog(page).getByText('It is shown only once.').waitFor();
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await answer(page, 'Copy');
     await expect.poll(() => page.evaluate<string>('navigator.clipboard.readText()')).toBe(first);
-    await answer(page, 'I have kept it');
+    await answer(page, 'I have saved it');
 
     await page.getByRole('link', { name: receiver.url('/verbs') }).click();
     await page.getByText('fleet.created').waitFor();
@@ -516,9 +515,9 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await button(page, 'Test').click();
     await page.getByText('webhook.test', { exact: true }).waitFor();
     await button(page, 'New secret').click();
-    await answer(page, 'Make a new secret');
+    await answer(page, 'Create new secret');
     expect(await secret.innerText()).not.toBe(first);
-    await answer(page, 'I have kept it');
+    await answer(page, 'I have saved it');
     await button(page, 'Pause').click();
     await page.getByText('Paused', { exact: true }).waitFor();
     await button(page, 'Activate').click();
@@ -530,17 +529,17 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
   });
 
   test('refused rows of an earlier file are shown in a table', async () => {
-    const fleet = await createFleet(demo, { name: 'Refused' });
+    const fleet = await createFleet(demo, { name: 'Rejected' });
     const csv = `Plate;VIN\n"B;A ""1""";WBA123\nB-A 2;${newVin()}\nB-A 3;WBA456\n`;
     const form = new FormData();
     form.set('fleetId', fleet.id);
     form.set('vins', new Blob([csv], { type: 'text/csv' }), 'cars.csv');
     expect((await demo.post('/vehicles/file', form)).status).toBe(201);
     const page = await openConsole(`#/fleets/${fleet.id}/uploads`);
-    await page.getByText('Refused rows', { exact: true }).click();
-    const table = page.getByRole('table', { name: 'Refused' });
+    await page.getByText('Rejected rows', { exact: true }).click();
+    const table = page.getByRole('table', { name: 'Rejected' });
     await table.getByText('WBA456').waitFor();
-    expect(await table.locator('thead th').allInnerTexts()).toEqual(['Row', 'Value', 'Why']);
+    expect(await table.locator('thead th').allInnerTexts()).toEqual(['Row', 'Value', 'Reason']);
     expect(await table.locator('tbody tr').allInnerTexts()).toEqual([
       expect.stringMatching(/2\s+WBA123\s+A VIN has 17 characters/),
       expect.stringMatching(/4\s+WBA456\s+A VIN has 17 characters/),
@@ -551,7 +550,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
   test('a file is checked before it is sent', async () => {
     const fleet = await createFleet(demo, { name: 'Checked first' });
     const page = await openConsole(`#/fleets/${fleet.id}/uploads`);
-    await button(page, 'Check a file first').click();
+    await button(page, 'Check a file').click();
     await answer(page, 'Send');
     await page.getByText('Choose a file.').waitFor();
     const csv = `vin\n${newVin()}\nWBA1\n`;
@@ -560,7 +559,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
       .setInputFiles({ name: 'cars.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
     await answer(page, 'Send');
     const upload = page.getByRole('region', { name: 'Upload of cars.csv' });
-    await upload.getByText('Nothing was stored.').waitFor();
+    await upload.getByText('Nothing was saved.').waitFor();
     expect(await upload.locator('dt').allInnerTexts()).toContain('Would be added');
     expect(await upload.locator('dd').allInnerTexts()).toEqual(['2', '1', '0', '1']);
     expect((await demo.get(`/fleets/${fleet.id}`)).body.vehicleCount).toBe(0);
@@ -572,9 +571,25 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.getByLabel('Name', { exact: true }).fill('Half a fleet');
     await page.mouse.click(20, 450);
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Half a fleet');
+    const asked: string[] = [];
+    const reply = (deed: 'accept' | 'dismiss') =>
+      page.once('dialog', async (question) => {
+        asked.push(question.message());
+        await question[deed]();
+      });
+    for (const leave of [() => page.keyboard.press('Escape'), () => answer(page, 'Cancel')]) {
+      reply('dismiss');
+      await leave();
+      expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Half a fleet');
+    }
+    reply('accept');
     await page.keyboard.press('Escape');
     await dialog(page).waitFor({ state: 'detached' });
+    expect(asked).toEqual(Array(3).fill('Discard your changes?'));
     expect(await page.evaluate('document.activeElement.textContent')).toBe('New fleet');
+    await button(page, 'New fleet').click();
+    await page.keyboard.press('Escape');
+    await dialog(page).waitFor({ state: 'detached' });
     await page.getByRole('link', { name: 'Contracts', exact: true }).click();
     await button(page, 'New contract').click();
     await page.goBack();

@@ -24,7 +24,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
   test('an unknown address shows a message', async () => {
     for (const path of ['#/%E0%A4%A', '#/constructor', '#/__proto__/x', '#/nothing?q=%E0%A4%A']) {
       const page = await openConsole(path);
-      await page.getByText('There is no such page').waitFor();
+      await page.getByText('This page does not exist').waitFor();
     }
   });
 
@@ -63,8 +63,9 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await keyboard.insertText(`${good}\n${slow}\nWBA123`);
     await tabTo('Add vehicles');
     await keyboard.press('Enter');
-    await page.getByText('1 VIN refused; 2 vehicles added.').waitFor();
+    await page.getByText('1 VIN rejected; 2 vehicles added.').waitFor();
     await page.getByText('A VIN has 17 characters; this one has 6.').waitFor();
+    page.once('dialog', (question) => question.accept());
     await keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await row(page, good).getByText('Eligible', { exact: true }).waitFor();
@@ -91,14 +92,14 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.goBack();
     await row(page, refused).waitFor();
 
-    await page.getByRole('combobox', { name: 'Order' }).selectOption('Newest first');
+    await page.getByRole('combobox', { name: 'Sort by' }).selectOption('Newest first');
     await rows(page).first().getByText(unsupported).waitFor();
     await page.getByRole('link', { name: 'Next' }).click();
     await rows(page)
       .first()
       .getByText(vins[11] ?? '')
       .waitFor();
-    await page.getByRole('combobox', { name: 'Order' }).selectOption('Oldest first');
+    await page.getByRole('combobox', { name: 'Sort by' }).selectOption('Oldest first');
     await rows(page)
       .first()
       .getByText(vins[0] ?? '')
@@ -107,22 +108,22 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.getByRole('combobox', { name: 'Status' }).selectOption('Not eligible');
     await page.getByText('1 vehicle', { exact: true }).waitFor();
     expect(await row(page, refused).innerText()).toMatch(
-      /The manufacturer says that this vehicle is not eligible.*Manufacturer’s turn/s,
+      /The manufacturer says that this vehicle is not eligible.*Up to the manufacturer/s,
     );
     await page.getByRole('link', { name: /Unsupported/ }).click();
-    expect(await row(page, unsupported).innerText()).toMatch(/No configured provider.*Operator’s turn/s);
+    expect(await row(page, unsupported).innerText()).toMatch(/no connection to this manufacturer.*Up to the operator/s);
     await page.getByRole('link', { name: /Unsupported/ }).click();
     await page.getByText('62 vehicles').waitFor();
-    await page.getByLabel('VIN, its start or end').pressSequentially((vins[17] ?? '').toLowerCase(), { delay: 5 });
+    await page.getByLabel('VIN, or its start or end').pressSequentially((vins[17] ?? '').toLowerCase(), { delay: 5 });
     await page.getByText('1 vehicle', { exact: true }).waitFor();
     await page.reload();
     await row(page, vins[17] ?? '')
       .getByRole('link')
       .click();
     await page.getByRole('heading', { name: vins[17] ?? '' }).waitFor();
-    await button(page, 'Ask again').click();
-    await page.getByText('Manufacturers are being asked again.').waitFor();
-    await page.getByText('It has no contracts.').waitFor();
+    await button(page, 'Check again').click();
+    await page.getByText('Checking with the manufacturer again.').waitFor();
+    await page.getByText('No contracts.').waitFor();
     await page.getByText('1 vehicle became eligible').waitFor();
   });
 
@@ -131,14 +132,14 @@ describe.skipIf(!inBrowser)('the console', async () => {
     const page = await open(`${secured.url}/console`, { mayFail: true });
     await page.getByLabel('Access token').fill(client.headers.authorization ?? '');
     await button(page, 'Sign in').click();
-    await page.getByRole('heading', { name: 'Begin with a fleet' }).waitFor();
+    await page.getByRole('heading', { name: 'Start with a fleet' }).waitFor();
     const fleet = await createFleet(client, { name: 'First' });
     await page.getByRole('link', { name: 'Add vehicles to “First”' }).click();
     await page.getByRole('heading', { name: 'First' }).waitFor();
     const [eligible, refused] = [newVin(0), newVin(7)];
     await addVehicles(client, [eligible, refused, newVin(0, 'ZFF')], fleet);
     await page.getByRole('link', { name: 'Overview' }).click();
-    await page.getByText('1 of 3 vehicles in 1 fleet are eligible.').waitFor();
+    await page.getByText('Eligible: 1 of 3 vehicles in 1 fleet.').waitFor();
     await page.getByRole('img', { name: '1 eligible, 1 not eligible, 1 unsupported' }).waitFor();
     const today = page.getByRole('region', { name: 'Today' });
     await today.getByText('3 vehicles added').waitFor();
@@ -148,8 +149,8 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await table.locator('tbody tr').first().getByText('3', { exact: true }).waitFor();
     expect(await table.locator('tbody tr').count()).toBe(30);
     expect(await axeFindings(page)).toEqual([]);
-    await page.getByRole('link', { name: '1 Operator’s turn' }).waitFor();
-    await page.getByRole('link', { name: '1 Manufacturer’s turn' }).click();
+    await page.getByRole('link', { name: '1 Up to the operator' }).waitFor();
+    await page.getByRole('link', { name: '1 Up to the manufacturer' }).click();
     await row(page, refused).waitFor();
     expect(await rows(page).filter({ hasText: 'First' }).count()).toBe(1);
   });
@@ -176,7 +177,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     expect((await demo.post('/vehicles/file', form)).status).toBe(201);
     const page = await openConsole('#/activity');
     const item = page.locator('.timeline > li').filter({ hasText: 'In runs' });
-    const file = item.filter({ hasText: 'File imported: 1,200 added, 0 already there, 1 refused' });
+    const file = item.filter({ hasText: 'File imported: 1,200 added, 0 already in the fleet, 1 rejected' });
     await file.getByRole('button', { name: '3 events' }).click();
     await file.getByText('1,000 vehicles added').waitFor();
     await file.getByText('200 vehicles added').waitFor();
@@ -185,7 +186,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     expect(await file.count()).toBe(1);
     await page.getByLabel('Type').selectOption('Eligibility changed');
     await file.waitFor({ state: 'detached' });
-    const answers = item.filter({ hasText: 'answers of manufacturers' });
+    const answers = item.filter({ hasText: 'answers from manufacturers' });
     await answers.getByText(/[\d,]+ eligible/).waitFor();
     await answers.getByRole('button', { name: /events/ }).click();
     await answers.getByText('1 vehicle became eligible').nth(19).waitFor();
@@ -193,8 +194,8 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await answers.getByRole('button', { name: 'Earlier' }).click();
     await answers.getByRole('button', { name: 'Back to the latest' }).waitFor();
     await until(async () => (await page.evaluate('document.activeElement.ariaLabel')) === 'Events');
-    await page.getByLabel('Type').selectOption('Everything');
-    await file.getByRole('link', { name: 'Refused rows' }).click();
+    await page.getByLabel('Type').selectOption('All types');
+    await file.getByRole('link', { name: 'Rejected rows' }).click();
     await page.getByText('1,201 rows').waitFor();
   });
 
@@ -205,10 +206,10 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await addVehicles(demo, [unsupported], south);
     const page = await openConsole('#/attention');
     const group = (vin: string) => page.locator('table.rows tbody').filter({ hasText: vin });
-    await group(refused).getByText('Manufacturer’s turn').waitFor();
-    await group(unsupported).getByText('Operator’s turn').waitFor();
+    await group(refused).getByText('Up to the manufacturer').waitFor();
+    await group(unsupported).getByText('Up to the operator').waitFor();
     await page.setViewportSize({ width: 390, height: 900 });
-    const operators = page.getByRole('link', { name: 'Operator’s turn' });
+    const operators = page.getByRole('link', { name: 'Up to the operator' });
     await operators.click();
     await row(page, refused).waitFor({ state: 'detached' });
     await page.reload();
@@ -244,7 +245,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await upload.getByText('Reasons', { exact: true }).click();
     await upload.getByText('A VIN has 17 characters').waitFor();
     expect(await upload.locator('dd').allInnerTexts()).toEqual(['4', '2', '1', '1']);
-    const [saved] = await Promise.all([page.waitForEvent('download'), button(page, 'Download refused rows').click()]);
+    const [saved] = await Promise.all([page.waitForEvent('download'), button(page, 'Download rejected rows').click()]);
     expect(saved.suggestedFilename()).toBe('cars.rejected.csv');
     expect(await readFile(await saved.path(), 'utf8')).toMatch(
       /Plate;VIN;error_code;error_message\r?\nB-A 3;WBA123;VIN_INVALID_LENGTH/,
@@ -252,17 +253,17 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await row(page, second ?? '').waitFor();
 
     await page.getByRole('link', { name: 'Uploads' }).click();
-    await page.getByText('4 rows · 2 added · 1 already there · 1 refused').waitFor();
+    await page.getByText('4 rows · 2 added · 1 already in the fleet · 1 rejected').waitFor();
     const item = page.locator('.list > li').filter({ hasText: 'cars.csv' });
     const [again] = await Promise.all([
       page.waitForEvent('download'),
-      item.getByRole('button', { name: 'Download refused rows' }).click(),
+      item.getByRole('button', { name: 'Download rejected rows' }).click(),
     ]);
     expect(again.suggestedFilename()).toBe('cars.rejected.csv');
     await page.getByRole('navigation', { name: 'Fleet' }).getByRole('link', { name: 'Activity' }).click();
     const line = page
       .locator('.timeline > li')
-      .filter({ hasText: 'File imported: 2 added, 1 already there, 1 refused' });
+      .filter({ hasText: 'File imported: 2 added, 1 already in the fleet, 1 rejected' });
     await line.getByText('cars.csv').waitFor();
   });
 
@@ -282,7 +283,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     const page = await openConsole(`#/fleets/${fleet.id}`, { mayFail: true });
     await page.getByText('No vehicles yet').waitFor();
     await demo.delete(`/fleets/${fleet.id}`);
-    await page.getByText('There is no fleet with this id.').waitFor();
+    await page.getByText('There is no such fleet.').waitFor();
     expect(await button(page, 'Add VINs').count()).toBe(0);
   });
 
@@ -304,7 +305,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await sheet.getByText('Added').waitFor();
     await (await choose('odd.json', 'application/json', '{"vins": 3}')).getByText('no list of VINs').waitFor();
     const picture = await choose('car.png', 'image/png', Buffer.from('89504e470d0a1a0a0000000d', 'hex'));
-    await picture.getByText('no list of vehicles that can be read').waitFor();
+    await picture.getByText('not a list of vehicles that can be read').waitFor();
     const none = await choose('none.csv', 'text/csv', 'vin\nWBA1\nWBA2\n');
     await none.getByText('Reasons', { exact: true }).waitFor();
     expect(await none.locator('dd').allInnerTexts()).toEqual(['2', '0', '0', '2']);
@@ -333,7 +334,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await until(async () => Number(await bar.getAttribute('value')) > 0.1);
     await upload.getByText(/Sending \d.* of 1\.8 MB · [\d,]+ rows read/).waitFor();
     await upload.getByRole('button', { name: 'Stop' }).click();
-    await upload.getByText('You have stopped it. Nothing was stored.').waitFor();
+    await upload.getByText('Stopped. Nothing was saved.').waitFor();
     await page.getByText('No vehicles yet').waitFor();
   });
 
@@ -346,13 +347,13 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.getByLabel('Address').fill(receiver.url('/events'));
     await button(page, 'Create webhook').click();
     expect(await page.locator('code.secret').innerText()).toMatch(/^whsec_/);
-    await button(page, 'I have kept it').click();
+    await button(page, 'I have saved it').click();
     await createFleet(demo, { name: 'Told of' });
     await page.getByRole('link', { name: receiver.url('/events') }).click();
     await page.getByText('Disabled', { exact: true }).waitFor();
     await page.getByText('fleet.created', { exact: true }).waitFor();
     await button(page, 'Send again: fleet.created').first().click();
-    await page.getByText('It is being sent again.').waitFor();
+    await page.getByText('Sending again.').waitFor();
     await page.getByText('Delivered', { exact: true }).nth(1).waitFor();
     expect(receiver.received.filter(({ path }) => path === '/events').map(({ event }) => event.type)).toEqual([
       'fleet.created',
@@ -367,7 +368,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     const ground = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
     const [light, dark] = ['rgb(246, 247, 249)', 'rgb(14, 17, 21)'];
     expect(await ground()).toBe(light);
-    await button(page, 'Theme: that of your system').click();
+    await button(page, 'Theme: system').click();
     await button(page, 'Theme: light').click();
     await button(page, 'Theme: dark').waitFor();
     expect(await ground()).toBe(dark);
@@ -378,7 +379,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.unroute('**/app.js');
     await page.reload();
     await button(page, 'Theme: dark').click();
-    await button(page, 'Theme: that of your system').waitFor();
+    await button(page, 'Theme: system').waitFor();
     expect(await ground()).toBe(light);
     expect(await page.evaluate('localStorage.length')).toBe(0);
   });
@@ -461,7 +462,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.context().setOffline(true);
     await page.getByRole('link', { name: 'Webhooks' }).click();
     await page.getByText('The gateway does not answer.').waitFor();
-    await page.getByText('The gateway is away.').waitFor();
+    await page.getByText('No connection to the gateway.').waitFor();
     await page.context().setOffline(false);
     await page.getByText('The gateway does not answer.').waitFor({ state: 'detached' });
     await page.getByRole('link', { name: 'Fleets', exact: true }).click();
@@ -525,7 +526,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await page.goto(`${gateway.url}/console#/fleets`);
     await button(page, 'New fleet').click();
     await button(page, 'Create fleet').click();
-    await page.getByText('must not be empty').first().waitFor();
+    await page.getByText('Fill in this field.').first().waitFor();
     await judge('the form');
     await page.keyboard.press('Escape');
     await button(page, 'Sign out').click();

@@ -1,5 +1,9 @@
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
+import { statusOf } from '../../src/core/errors.ts';
+import { rejectionCodes } from '../../src/core/vehicles/vin-lists.ts';
+import { reasonCodes } from '../../src/manufacturers/provider.ts';
 import { folder, sentencesOf, stubPage } from '../support/sentences.ts';
 
 const codes = ['de', 'fr', 'it', 'es', 'nl'];
@@ -37,6 +41,46 @@ test.each(['en', ...codes])('%s has all counted things in all plural forms', asy
     expect(Object.keys(forms)).toEqual(['one', 'other']);
     for (const form of Object.values(forms)) expect(valuesIn(form)).toEqual(['{count}']);
   }
+});
+
+/** Codes of files that cannot be read, as the readers name them. */
+const ofFiles = globSync('src/core/imports/**/*.ts').flatMap((file) =>
+  [
+    ...readFileSync(file, 'utf8').matchAll(/unreadable(?:File|Row)Error\((?:\w+, )?'([A-Z_]+)'|fault: '([A-Z_]+)'/g),
+  ].map(([, one, other]) => one ?? other ?? ''),
+);
+/** Codes inside `errors`, as the reference lists them. */
+const ofFields = /Codes inside `errors`[^:]*: ([^.]*)/.exec(readFileSync('docs/reference.md', 'utf8'))?.[1] ?? '';
+const closed = [
+  ...[...Object.keys(statusOf), ...reasonCodes, ...rejectionCodes, ...ofFiles],
+  ...[...ofFields.matchAll(/`([A-Z_]+)`/g)].map(([, code = '']) => code),
+];
+
+test.each(['en', ...codes])('%s has a sentence for every code of the gateway, with the same values', async (code) => {
+  const [own, english] = [await dictionaryOf(code), await dictionaryOf('en')];
+  expect(closed.filter((one) => !own.codes[one])).toEqual([]);
+  expect(closed.length).toBeGreaterThan(65);
+  expect(Object.keys(own.codes)).toEqual(Object.keys(english.codes));
+  for (const [one, sentence] of Object.entries<string>(own.codes)) {
+    expect(valuesIn(sentence), one).toEqual(valuesIn(english.codes[one]));
+  }
+});
+
+test('sentences come from codes and values; the gateway’s English stands where the page has none', async () => {
+  stubPage(['de']);
+  vi.stubGlobal('sessionStorage', { getItem: () => null });
+  vi.resetModules();
+  const { said } = await import(join(folder, 'codes.js'));
+  const message = 'The gateway says so. Did you mean WBA3A5C50CF256985?';
+  const wrong = said({ code: 'VIN_INVALID_CHARACTER', message, value: 'wba 3A5C-50CF25698O' });
+  expect(wrong).toMatch(/^Eine VIN hat Ziffern .*erlaubt: O Meinten Sie WBA3A5C50CF256985\?/);
+  expect(said({ code: 'VIN_INVALID_LENGTH', message: 'No.', value: 'WBA 123' })).toMatch(/diese hat 6\.$/);
+  expect(said({ code: 'TOO_SMALL', message: 'must not be empty' }, 'name')).toBe('Füllen Sie dieses Feld aus.');
+  const rejected = said({ code: 'ACTIVATION_REJECTED', message: 'The fleet has no licence.' });
+  expect(rejected[0]).toBe('Der Hersteller hat die Aktivierung abgelehnt. ');
+  expect(rejected[1].props).toEqual({ lang: 'en', children: 'The fleet has no licence.' });
+  const other = said({ code: 'OF_ANOTHER_VERSION', message: 'In English.' });
+  expect([other].flat().at(-1).props).toEqual({ lang: 'en', children: 'In English.' });
 });
 
 const chosen: [browser: string[], kept: string | null, language: string, locale: string][] = [

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { count, counted, html, locale, t } from './html.js';
+import { FleetLink } from './links.js';
 import { Listing } from './list.js';
 import { Earlier, Empty, Failure, Page, Time, Waiting } from './parts.js';
 import { useQuery } from './query.js';
@@ -15,17 +16,15 @@ const NAMED = 10;
 export const eventData = `
   ... on FleetCreatedData { name }
   ... on FleetDeletedData { name }
-  ... on EligibilityChangedData { toStatus reason { message } }
+  ... on EligibilityChangedData { toStatus reason { code message } }
   ... on ImportCompletedData { fileName created existing rejected }
-  ... on VehicleMovedData { toFleetId }
-  ... on ContractData { name pack reason { message } }`;
+  ... on VehicleMovedData { fromFleetId toFleetId }
+  ... on ContractData { name pack reason { code message } }`;
 
 const eventsQuery = `query Events($last: Int, $before: String, $filter: EventFilter, $vehicles: Boolean!) {
   events(last: $last, before: $before, filter: $filter) {
     pageInfo { hasPreviousPage startCursor }
-    nodes {
-      id type timestamp actor vehicleCount fleetId vehicles @include(if: $vehicles) { id vin } data { ${eventData} }
-    }
+    nodes { id type timestamp actor vehicleCount fleetId vehicles @include(if: $vehicles) { id vin } data { ${eventData} } }
   }
 }`;
 
@@ -37,7 +36,7 @@ export function EventList({ filter, size = 50, vehicles = false }) {
   if (!data) return html`<${Waiting} rows=${2} />`;
   const { pageInfo, nodes } = data.events;
   return html`<${Listing} label="Events" page=${before ?? ''}>
-    ${nodes.length === 0 && html`<p class="dim">Nothing happened yet.</p>`}
+    ${nodes.length === 0 && html`<p class="dim">No activity yet.</p>`}
     <ol class="timeline">${nodes.toReversed().map((event) => html`<${Event} key=${event.id} event=${event} />`)}</ol>
     ${before && html`<button type="button" onClick=${() => setBefore(undefined)}>Back to the latest</button>`}
     ${pageInfo.hasPreviousPage && html`<button type="button" onClick=${() => setBefore(pageInfo.startCursor)}>Earlier</button>`}
@@ -50,12 +49,8 @@ function Event({ event }) {
   const named = vehicles.slice(0, NAMED);
   return html`<li class=${tone}>
     <p>${text}</p>
-    ${
-      named.length > 0 &&
-      html`<p>${named.map(({ id, vin }) => html`<a key=${id} class="vin" href=${hrefOf(['vehicles', id])}>${vin}</a> `)}
-        ${vehicleCount > named.length && html`<span class="dim">and ${count(vehicleCount - named.length)} more</span>`}</p>`
-    }
-    <p class="dim"><${Time} at=${timestamp} />${detail && html` · ${detail}`}${actor !== 'system' && html` · by ${actor || t('somebody')}`}</p>
+    ${named.length > 0 && html`<p>${named.map(({ id, vin }) => html`<a key=${id} class="vin" href=${hrefOf(['vehicles', vin])}>${vin}</a> `)}${vehicleCount > named.length && html`<span class="dim">and ${count(vehicleCount - named.length)} more</span>`}</p>`}
+    <p class="dim"><${Time} at=${timestamp} />${detail && html` · ${detail}`}${actor !== 'system' && html` · by ${actor || t('someone')}`}</p>
   </li>`;
 }
 
@@ -71,9 +66,8 @@ const historyQuery = `query History($first: Int, $after: String, $fleetId: ID, $
 }`;
 
 const PAGE = 50;
-const searched = [{ name: 'type', label: t('Type'), options: [['', t('Everything')], ...Object.entries(eventTypes)] }];
-const nothing = html`<${Empty} title="Nothing happened yet"><p>Changes show here as they happen.</p><//>`;
-
+const searched = [{ name: 'type', label: t('Type'), options: [['', t('All types')], ...Object.entries(eventTypes)] }];
+const nothing = html`<${Empty} title="No activity yet"><p>Changes appear here as they happen.</p><//>`;
 const dayOf = new Intl.DateTimeFormat(locale, { weekday: 'long', day: 'numeric', month: 'long' });
 const dayNameOf = (/** @type {any} */ { from }) => {
   const name = dayOf.format(new Date(from));
@@ -102,15 +96,15 @@ export function History({ variables, from = 0, empty, foot = (/** @type {any} */
 
 function Item({ item, whole }) {
   const [open, setOpen] = useState(false);
-  const { id, type, to, actor, count, vehicleCount, fleet, import: file } = item;
+  const { id, type, to, actor, count, vehicleCount, fleetId, fleet, import: file } = item;
   const [last] = item.events.nodes;
   const { text, detail, tone } = sentenceOf({ ...item, data: last?.type === type ? last.data : {} });
   return html`<li class=${tone}>
-    <p>${text}${whole && fleet && html` <span class="dim">·</span> <a href=${hrefOf(['fleets', fleet.id])}>${fleet.name}</a>`}</p>
+    <p>${text}${whole && fleetId && type !== 'FLEET_DELETED' && html` <span class="dim">·</span> ${fleet ? html`<a href=${hrefOf(['fleets', fleet.id])}>${fleet.name}</a>` : html`<${FleetLink} id=${fleetId} />`}`}</p>
     <p class="dim">
-      <${Time} at=${to} />${detail && html` · ${detail}`}${actor !== 'system' && html` · by ${actor || t('somebody')}`}
+      <${Time} at=${to} />${detail && html` · ${detail}`}${actor !== 'system' && html` · by ${actor || t('someone')}`}
       ${vehicleCount > 0 && html` · <button type="button" class="link" aria-expanded=${open} onClick=${() => setOpen(!open)}>${counted(count, 'event')}</button>`}
-      ${file?.rejected > 0 && html` · <a href=${hrefOf(['fleets', fleet.id, 'uploads'])}>Refused rows</a>`}
+      ${file?.rejected > 0 && html` · <a href=${hrefOf(['fleets', fleet.id, 'uploads'])}>Rejected rows</a>`}
     </p>
     ${open && html`<${EventList} filter=${{ historyId: id }} size=${20} vehicles />`}
   </li>`;
@@ -128,4 +122,4 @@ export function Runs({ fleetId }) {
 }
 
 export const Activity = () =>
-  html`<${Page} title="Activity" about="Everything that happened to your fleets, as it happens."><${Runs} /><//>`;
+  html`<${Page} title="Activity" about="Everything that happens to your fleets, live."><${Runs} /><//>`;

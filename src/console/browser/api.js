@@ -2,6 +2,10 @@ import { signal } from '@preact/signals';
 import { t } from './languages/language.js';
 import { readJson, settings, token, turnedAway } from './session.js';
 
+/** What a list says of its page, and a change of a fleet's vehicles of the fleet. */
+export const pageData = `totalCount totalCountIsExact pageInfo { hasPreviousPage hasNextPage startCursor endCursor }`;
+export const fleetData = `fleet { id name vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } }`;
+
 /** A new UUID; unlike crypto.randomUUID, this also works on pages from plain http. */
 export function newId() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
@@ -85,6 +89,6 @@ export function dataOf(text) {
   away.value = false;
   if (!errors?.length) return data;
   const [{ message, extensions = {} }] = errors;
-  if (extensions.code === 'UNAUTHENTICATED' && token.value) turnedAway(message);
+  if (extensions.code === 'UNAUTHENTICATED' && token.value) turnedAway({ code: 'UNAUTHENTICATED', message });
   throw new ApiError(extensions.code ?? 'INTERNAL', message, extensions);
 }

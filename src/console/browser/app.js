@@ -1,56 +1,47 @@
 import { render } from 'preact';
-import { Activity } from './activity.js';
-import { Attention } from './attention.js';
-import { Contract, Contracts } from './contracts.js';
 import { Dialogs } from './dialog.js';
 import { Finder } from './finder.js';
-import { Fleet, Fleets } from './fleets.js';
 import { html } from './html.js';
 import { followChanges } from './live.js';
-import { Manufacturers } from './manufacturers.js';
-import { Overview } from './overview.js';
-import { Empty, Page } from './parts.js';
+import { Empty, Later, Page } from './parts.js';
 import { route } from './router.js';
-import { company, token } from './session.js';
+import { company, lapsed, settings, token } from './session.js';
 import { Shell } from './shell.js';
-import { Lapsed, SignIn } from './sign-in.js';
 import { Toast } from './toast.js';
-import { Vehicle, Vehicles } from './vehicles.js';
-import { Webhook, Webhooks } from './webhooks.js';
 
-/** The page of each first address part, and the page of one of its items. */
+const overview = [() => import('./overview.js'), 'Overview'];
+/** Each first address part: a module, loaded at its first use, the page in it, and the page of one item. */
 const pages = {
-  '': [Overview],
-  fleets: [Fleets, Fleet],
-  vehicles: [Vehicles, Vehicle],
-  contracts: [Contracts, Contract],
-  attention: [Attention],
-  activity: [Activity],
-  webhooks: [Webhooks, Webhook],
-  manufacturers: [Manufacturers],
-  search: [Overview],
+  '': overview,
+  fleets: [() => import('./fleets.js'), 'Fleets', 'Fleet'],
+  vehicles: [() => import('./vehicles.js'), 'Vehicles', 'Vehicle'],
+  contracts: [() => import('./contracts.js'), 'Contracts', 'Contract'],
+  attention: [() => import('./attention.js'), 'Attention'],
+  activity: [() => import('./activity.js'), 'Activity'],
+  webhooks: [() => import('./webhooks.js'), 'Webhooks', 'Webhook'],
+  manufacturers: [() => import('./manufacturers.js'), 'Manufacturers'],
+  search: overview,
 };
+const signIn = () => import('./sign-in.js');
 
-function Nowhere() {
-  return html`<${Page} title="Nothing here">
-    <${Empty} title="There is no such page"><p>Go back to <a href="#/">the overview</a>.</p><//>
-  <//>`;
-}
+const nowhere = html`<${Page} key="nowhere" title="Page not found">
+  <${Empty} title="This page does not exist"><p>Go back to <a href="#/">the overview</a>.</p><//>
+<//>`;
 
 function pageAt(/** @type {any} */ [name = '', id, side]) {
-  const [list, detail = list] = Object.hasOwn(pages, name) ? pages[name] : [];
-  const component = id ? detail : list;
-  return component
-    ? html`<${component} key=${`${name} ${id}`} id=${id} side=${side} />`
-    : html`<${Nowhere} key="nowhere" />`;
+  if (!Object.hasOwn(pages, name)) return nowhere;
+  const [load, list, detail = list] = pages[name];
+  return html`<${Later} key=${`${name} ${id}`} load=${load} name=${id ? detail : list} id=${id} side=${side} />`;
 }
 
 function App() {
-  if (!token.value) return html`<${SignIn} /><${Toast} />`;
-  return html`<${Shell} key=${company.value}>${pageAt(route.value.parts)}<//><${Dialogs} /><${Finder} /><${Lapsed} /><${Toast} />`;
+  if (!token.value) return html`<${Later} key="door" load=${signIn} name="SignIn" /><${Toast} />`;
+  return html`<${Shell} key=${company.value}>${pageAt(route.value.parts)}<//><${Dialogs} /><${Finder} />${lapsed.value && html`<${Later} key="lapsed" load=${signIn} name="Lapsed" />`}<${Toast} />`;
 }
 
 // A file dropped beside the drop zone must not replace the page.
 for (const event of ['dragover', 'drop']) addEventListener(event, (dropped) => dropped.preventDefault());
 followChanges();
+// It may have been called back by the identity provider.
+if (settings.client) await import('./issuer.js');
 render(html`<${App} />`, document.body);

@@ -13,8 +13,8 @@ export const vehicleColumns = {
     kind: 'tag',
     cell: ({ eligibility: { status } }) => html`<${Badge} status=${status} />`,
   },
-  why: { name: t('Why'), kind: 'note', cell: ({ eligibility }) => html`<${Why} reason=${eligibility.reason} />` },
-  checked: { name: t('Checked'), kind: 'when', sort: 'VERIFIED_AT', cell: checkedAt },
+  why: { name: t('Reason'), kind: 'note', cell: ({ eligibility }) => html`<${Why} reason=${eligibility.reason} />` },
+  checked: { name: t('Last checked'), kind: 'when', sort: 'VERIFIED_AT', cell: checkedAt },
 };
 
 export const contractStates = { ACTIVE: t('In force'), SCHEDULED: t('Scheduled'), ENDED: t('Ended') };
@@ -23,21 +23,23 @@ export const ContractBadge = ({ status }) =>
   html`<span class=${`badge ${status.toLowerCase()}`}>${contractStates[status]}</span>`;
 
 const decided = { ACTIVE: t('Active'), REJECTED: t('Rejected'), FAILED: t('Failed'), UNSUPPORTED: t('Unsupported') };
-const others = { PENDING: t('Waiting'), ENDING: t('Being ended'), OFF: t('Not passed on') };
+const others = { PENDING: t('Pending'), ENDING: t('Ending'), OFF: t('Not sent') };
 export const activationStates = { ...contractStates, ...decided, ...others };
 
 export const AtManufacturer = ({ activation: { state, reason } }) =>
   html`<span class=${`badge ${state.toLowerCase()}`}>${activationStates[state]}</span> <${Why} reason=${reason} />`;
 
-export const Period = ({ from, to }) => html`<${Day} at=${from} /> – <${Day} at=${to} />`;
+/** The last day of a period: its end is exclusive. */
+const LastDay = ({ to }) => html`<${Day} at=${new Date(Date.parse(to) - 1).toISOString()} />`;
+export const Period = ({ from, to }) => html`<${Day} at=${from} /> – <${LastDay} to=${to} />`;
 
 export const contractColumns = {
   name: { name: t('Name'), kind: 'main', cell: ({ id, name }) => link(['contracts', id], name) },
   vehicle: { name: t('Vehicle'), kind: 'vin', cell: ({ vehicle }) => link(['vehicles', vehicle.id], vehicle.vin) },
   fleet: vehicleColumns.fleet,
   pack: { name: t('Pack'), kind: 'note', cell: ({ pack }) => pack },
-  from: { name: t('From'), kind: 'day', sort: 'FROM', cell: ({ from }) => html`<${Day} at=${from} />` },
-  to: { name: t('To'), kind: 'day', sort: 'TO', cell: ({ to }) => html`<${Day} at=${to} />` },
+  from: { name: t('Start date'), kind: 'day', sort: 'FROM', cell: ({ from }) => html`<${Day} at=${from} />` },
+  to: { name: t('End date'), kind: 'day', sort: 'TO', cell: LastDay },
   status: { name: t('Status'), kind: 'tag', cell: ({ status }) => html`<${ContractBadge} status=${status} />` },
-  told: { name: t('At the manufacturer'), kind: 'note told', cell: AtManufacturer },
+  told: { name: t('Activation'), kind: 'note told', cell: AtManufacturer },
 };

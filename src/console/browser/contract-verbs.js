@@ -1,50 +1,51 @@
 import { ask, byFleet, fieldError, partsOf, reported, unless } from './api.js';
+import { explain } from './codes.js';
 import { attempt, openDialog } from './dialog.js';
-import { counted, html, t } from './html.js';
-import { localTime } from './parts.js';
+import { counted, html, list, t } from './html.js';
+import { localDay } from './parts.js';
 import { carryOut } from './query.js';
 import { RefusedTable } from './refused.js';
 import { toast } from './toast.js';
-import { explain } from './words.js';
+import { asking } from './words.js';
 
 const createContract =
   'mutation CreateContract($input: CreateContractInput!) { createContract(input: $input) { contract { id } } }';
 const createMany =
-  'mutation CreateContracts($input: CreateContractsInput!) { createContracts(input: $input) { contracts { id } rejected { vin message conflicts } } }';
+  'mutation CreateContracts($input: CreateContractsInput!) { createContracts(input: $input) { contracts { id } rejected { vin code message conflicts } } }';
 const refreshActivation = `mutation RefreshActivation($ids: [ID!]!) {
-  refreshActivation(input: { ids: $ids }) { contracts { id activation { state changedAt nextAttemptAt reason { message actor } } } }
+  refreshActivation(input: { ids: $ids }) { contracts { id activation { state changedAt nextAttemptAt reason { code message actor } } } }
 }`;
 const deleteContract =
   'mutation DeleteContract($id: ID!) { deleteContract(input: { id: $id }) { contract { id name } } }';
 const vehicleByVin = 'query VehicleByVin($vin: String!) { vehicle(by: { vin: $vin }) { vin fleet { id } } }';
-
-const YEAR_MS = 365 * 86_400_000;
-
-const onePack = t('A vehicle has one contract for a pack at a time.');
+const onePack = t('A vehicle can have one contract per pack at a time.');
 
 function contractFields() {
-  const from = new Date();
-  from.setHours(24, 0, 0, 0);
+  const [from, to] = [new Date(), new Date()];
+  from.setDate(from.getDate() + 1);
+  to.setFullYear(to.getFullYear() + 1);
   return [
     { name: 'name', label: t('Name'), maxlength: 255 },
-    { name: 'pack', label: t('Pack of data services'), hint: onePack, maxlength: 255 },
-    { name: 'description', label: t('What it is for'), type: 'area', rows: 2, maxlength: 2000 },
-    { name: 'from', label: t('From'), type: 'datetime-local', value: localTime(from) },
-    { name: 'to', label: t('To'), type: 'datetime-local', value: localTime(new Date(+from + YEAR_MS)) },
+    { name: 'pack', label: t('Data service pack'), hint: onePack, maxlength: 255 },
+    { name: 'description', label: t('Purpose'), type: 'area', rows: 2, maxlength: 2000 },
+    { name: 'from', label: t('Start date'), type: 'date', value: localDay(from) },
+    { name: 'to', label: t('End date'), type: 'date', value: localDay(to), hint: t('The last day of the contract.') },
   ].map((field) => ({ required: true, ...field }));
 }
 
-/** Converts the form's local times. Throws ApiError if one is missing. */
-function inputOf(/** @type {any} */ { from, to, ...values }) {
-  const times = Object.entries({ from, to }).map(([name, value]) => {
-    if (!value) throw fieldError(name, t('Choose a day and a time.'));
-    return [name, new Date(value).toISOString()];
-  });
-  return { ...values, ...Object.fromEntries(times) };
+/** Converts the form's days of local time: a contract ends with its last day. Throws ApiError if one is missing. */
+function inputOf(values) {
+  const midnight = (name, days) => {
+    if (!values[name]) throw fieldError(name, t('Choose a date.'));
+    const day = new Date(`${values[name]}T00:00`);
+    day.setDate(day.getDate() + days);
+    return day.toISOString();
+  };
+  return { ...values, from: midnight('from', 0), to: midnight('to', 1) };
 }
 
 /** Asks for the fields of a contract; without a vehicle, also for the VIN. */
-export const newContract = (vehicle) =>
+export const newContract = (vehicle = undefined, done = () => {}) =>
   openDialog({
     title: vehicle ? t('New contract for {vin}', vehicle) : t('New contract'),
     fields: [
@@ -56,12 +57,13 @@ export const newContract = (vehicle) =>
       const input = inputOf(values);
       const { vin: own, fleet } = vehicle ?? (await vehicleWith(vin));
       await run(createContract, { input: { ...input, vin: own, fleetId: fleet.id } });
-      return t('“{name}” is there.', input);
+      done();
+      return t('“{name}” created.', input);
     },
   });
 
 async function vehicleWith(vin) {
-  if (!vin.trim()) throw fieldError('vin', t('Type the VIN of a vehicle.'));
+  if (!vin.trim()) throw fieldError('vin', t('Enter a VIN.'));
   const { vehicle } = await ask(vehicleByVin, { vin }).catch((error) => {
     throw ['VEHICLE_NOT_FOUND', 'VALIDATION_FAILED'].includes(error.code) ? fieldError('vin', explain(error)) : error;
   });
@@ -69,10 +71,11 @@ async function vehicleWith(vin) {
 }
 
 /** Creates one contract per vehicle, and shows which vehicles got none and why; `done` is called at the end. */
-export const createContracts = (vehicles, done) =>
+export function createContracts(vehicles, done) {
+  if (vehicles.length === 1) return newContract(vehicles[0], done);
   openDialog({
     title: t('New contracts for {vehicles}', { vehicles: counted(vehicles.length, 'vehicle') }),
-    about: t('Each vehicle gets a contract like this one.'),
+    about: t('Each vehicle gets its own contract with these details.'),
     fields: contractFields(),
     verb: t('Create contracts'),
     wide: true,
@@ -92,11 +95,12 @@ export const createContracts = (vehicles, done) =>
       done();
       const made = t('{contracts} created', { contracts: counted(vehicles.length - refused.length, 'contract') });
       if (refused.length === 0) return `${made}.`;
-      const without = t('{vehicles} got none', { vehicles: counted(refused.length, 'vehicle') });
+      const without = t('none for {vehicles}', { vehicles: counted(refused.length, 'vehicle') });
       const rows = refused.map(({ vin, ...one }) => ({ id: vin, value: vin, ...one }));
       return { title: `${made}; ${without}`, body: html`<${RefusedTable} rows=${rows} />` };
     },
   });
+}
 
 /** Whether a contract waits for its manufacturer, or was refused. */
 export const mayAsk = ({ activation: { state } }) => ['PENDING', 'REJECTED', 'FAILED', 'ENDING'].includes(state);
@@ -109,18 +113,19 @@ export const askAgain = (contracts, done = () => {}) =>
       asked += answer.refreshActivation.contracts.filter(mayAsk).length;
     }
     done();
-    toast(asked > 0 ? t('Manufacturers are being asked again.') : t('None of these waits for its manufacturer.'));
+    toast(asked > 0 ? asking(asked) : t('Nothing to check: none of these is pending, rejected or failed.'));
   })();
 
 /** Asks for confirmation and deletes contracts; calls `done` afterwards. */
 export function removeContracts(contracts, done = () => {}) {
-  const [{ name, vehicle }] = contracts;
-  const one = contracts.length === 1;
+  const [{ name }] = contracts;
+  const named = contracts.slice(0, 5).map((one) => `${one.name} (${one.vehicle.vin})`);
   openDialog({
-    title: one
-      ? t('Delete the contract “{name}”?', { name })
-      : t('Delete {things}?', { things: counted(contracts.length, 'contract') }),
-    about: `${one ? `${t('It is that of {vin}.', vehicle)} ` : ''}${t('This cannot be undone.')}`,
+    title:
+      contracts.length === 1
+        ? t('Delete the contract “{name}”?', { name })
+        : t('Delete {things}?', { things: counted(contracts.length, 'contract') }),
+    about: `${list.format(named)}${contracts.length > 5 ? ' …' : ''}. ${t('This cannot be undone.')}`,
     verb: t('Delete'),
     danger: true,
     send: async (_, run, tell) => {

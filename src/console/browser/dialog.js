@@ -1,12 +1,12 @@
 import { effect, signal } from '@preact/signals';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { explain } from './codes.js';
 import { changesOf } from './field.js';
-import { Form } from './form.js';
+import { Form, mayLeave } from './form.js';
 import { html, t } from './html.js';
 import { page } from './router.js';
 import { company } from './session.js';
 import { toast } from './toast.js';
-import { explain } from './words.js';
 
 const question = signal(/** @type {any} */ (null));
 let questions = 0;
@@ -49,6 +49,21 @@ export const attempt =
     }
   };
 
+const typed = 'input:not([type=checkbox]), textarea, select';
+
+/** Calls `act` at a key, or with `held` at one with Control or Command, but not while a text is typed or a dialog is open. */
+export function onKey(wanted, act, held = '') {
+  const press = (event) => {
+    const { key, metaKey, ctrlKey, altKey, target } = event;
+    const fits = metaKey || ctrlKey ? key === held : key === wanted && !altKey && !target.closest?.(typed);
+    if (!fits || document.querySelector('dialog[open]')) return;
+    event.preventDefault();
+    act();
+  };
+  addEventListener('keydown', press);
+  return () => removeEventListener('keydown', press);
+}
+
 export const Dialogs = () => question.value && html`<${Asked} key=${question.value.at} asked=${question.value} />`;
 
 function Asked({ asked: { at, title, about, fields, verb, danger, send, wide } }) {
@@ -71,7 +86,7 @@ function Asked({ asked: { at, title, about, fields, verb, danger, send, wide } }
   <//>`;
 }
 
-/** A modal that holds the focus and returns it. Escape closes it; a click beside it does not, to keep typed text. */
+/** A modal that holds the focus and returns it. Escape closes it, after a question if fields have changed; a click beside it does not. */
 export function Dialog({ title, wide, close, children }) {
   const ref = useRef(/** @type {any} */ (null));
   const left = useRef(false);
@@ -92,7 +107,7 @@ export function Dialog({ title, wide, close, children }) {
     const first = (what) => ref.current.querySelector(what);
     (first('input, textarea, select') ?? first('button')).focus();
   }, [title]);
-  return html`<dialog ref=${ref} class=${wide ? 'wide' : ''} aria-label=${title} onClose=${() => left.current || close()}>
+  return html`<dialog ref=${ref} class=${wide ? 'wide' : ''} aria-label=${title} onCancel=${mayLeave} onClose=${() => left.current || close()}>
     <div class="sheet"><h2>${title}</h2>${children}</div>
   </dialog>`;
 }

@@ -9,7 +9,7 @@ export async function saveAnswer(address, name) {
   });
   if (answer.ok) return save(await answer.blob(), name);
   const { code, detail } = await answer.json().catch(() => ({}));
-  throw code ? new ApiError(code, detail) : unreachable();
+  throw code ? new ApiError(code, detail, { code }) : unreachable();
 }
 
 /** Saves rows as CSV; `columns` has a function per column name that makes the cell of a row. */

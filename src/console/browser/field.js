@@ -1,3 +1,4 @@
+import { said } from './codes.js';
 import { html } from './html.js';
 
 /** A field: `type` is one of inputs, `area`, `check`, or `select` and `checks` with `options` (value, name); other members become attributes. */
@@ -11,10 +12,7 @@ export function Field({ name, label, type = 'text', wrong, hint, options = [], v
     return html`<fieldset class="field" ...${shared}>
       <legend>${label}</legend>
       <div class="checks">
-        ${options.map(
-          ([one, said]) =>
-            html`<label key=${one} class="check"><input type="checkbox" name=${name} value=${one} defaultChecked=${value?.includes(one)} /> ${said}</label>`,
-        )}
+        ${options.map(([one, said]) => html`<label key=${one} class="check"><input type="checkbox" name=${name} value=${one} defaultChecked=${value?.includes(one)} /> ${said}</label>`)}
       </div>
       ${below}
     </fieldset>`;
@@ -46,7 +44,10 @@ export function valuesOf(form, fields) {
 }
 
 /** The message of an error for the field of this name. Paths are those of the input, such as `types.0`. */
-export const wrongIn = (error, name) => error?.errors?.find(({ path }) => path.split('.').includes(name))?.message;
+export function wrongIn(error, name) {
+  const wrong = error?.errors?.find(({ path }) => path.split('.').includes(name));
+  return wrong && said(wrong, name);
+}
 
 export function changesOf(values, before) {
   const differs = ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]);

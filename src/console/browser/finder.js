@@ -1,15 +1,12 @@
 import { effect, signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { ask } from './api.js';
-import { newContract } from './contract-verbs.js';
-import { Dialog } from './dialog.js';
-import { newFleet } from './fleet-verbs.js';
+import { explain } from './codes.js';
+import { Dialog, onKey } from './dialog.js';
 import { counted, html, t } from './html.js';
-import { leave } from './issuer.js';
+import { later } from './parts.js';
 import { go, hrefOf, page, route } from './router.js';
 import { recents } from './session.js';
-import { newWebhook } from './webhook-verbs.js';
-import { explain } from './words.js';
 
 /** Waits for more letters before it asks the gateway. */
 const TYPED_MS = 150;
@@ -34,11 +31,13 @@ export const places = [
   ['webhooks', t('Webhooks')],
   ['manufacturers', t('Manufacturers')],
 ];
+export const newFleet = later(() => import('./fleet-verbs.js'), 'newFleet');
+export const leave = later(() => import('./issuer.js'), 'leave');
 const own = [
   ...places.map(([path, name]) => ({ name, about: t('Page'), href: hrefOf([path]) })),
   { name: t('New fleet'), about: t('Action'), act: newFleet },
-  { name: t('New contract'), about: t('Action'), act: () => newContract() },
-  { name: t('New webhook'), about: t('Action'), act: newWebhook },
+  { name: t('New contract'), about: t('Action'), act: later(() => import('./contract-verbs.js'), 'newContract') },
+  { name: t('New webhook'), about: t('Action'), act: later(() => import('./webhook-verbs.js'), 'newWebhook') },
   { name: t('Sign out'), about: t('Action'), act: leave },
 ];
 
@@ -52,14 +51,7 @@ effect(() => {
   sought.value = page.value === 'search' ? (route.value.query.text ?? '') : null;
 });
 
-addEventListener('keydown', (event) => {
-  const { key, metaKey, ctrlKey, target } = event;
-  const typing = /** @type {Element} */ (target).closest?.('input, textarea, select');
-  const wanted = metaKey || ctrlKey ? key === 'k' : key === '/' && !typing;
-  if (!wanted || document.querySelector('dialog[open]')) return;
-  event.preventDefault();
-  openFinder();
-});
+onKey('/', openFinder, 'k');
 
 function optionOf({ id, name, vehicleCount, vin, fleet, of }) {
   if (vin) return { href: hrefOf(['vehicles', id]), name: vin, about: fleet.name };
@@ -114,10 +106,10 @@ function Field({ begun }) {
     event.preventDefault();
   };
   return html`<input type="text" role="combobox" aria-label="Search" aria-expanded=${options.length > 0} aria-controls="found" aria-autocomplete="list"
-      aria-activedescendant=${options.length > 0 ? `option-${at}` : undefined} placeholder="A part of a name, a VIN, a page or an action …"
+      aria-activedescendant=${options.length > 0 ? `option-${at}` : undefined} placeholder="Name, VIN, page or action …"
       autocomplete="off" spellcheck=${false} value=${text} onInput=${type} onKeyDown=${press} />
     <ul id="found" class="found" role=${options.length > 0 ? 'listbox' : undefined} aria-label="Found">
       ${options.map((one, index) => html`<li key=${one.href ?? one.name} id=${`option-${index}`} role="option" aria-selected=${index === at} onClick=${() => choose(one)}><b>${one.name}</b> <span>${one.about}</span></li>`)}
     </ul>
-    <p class="hint" role="status">${error ? explain(error) : ready && options.length === 0 && t('Nothing is called so')}</p>`;
+    <p class="hint" role="status">${error ? explain(error) : ready && options.length === 0 && t('No results')}</p>`;
 }

@@ -1,4 +1,4 @@
-import { ask, fieldError, reported, unless } from './api.js';
+import { ask, fieldError, fleetData, reported, unless } from './api.js';
 import { attempt, openDialog, openEditor } from './dialog.js';
 import { counted, html, t } from './html.js';
 import { useQuery } from './query.js';
@@ -20,7 +20,7 @@ const fieldsOf = (fleet = {}) =>
     { name: 'companyAddress', label: t('Company address'), autocomplete: 'street-address' },
     {
       name: 'email',
-      label: t('E-mail of who answers for it'),
+      label: t('Contact e-mail'),
       inputmode: 'email',
       autocomplete: 'email',
       maxlength: 254,
@@ -36,7 +36,7 @@ export const newFleet = () =>
     send: async (input, run) => {
       const { fleet } = (await run(createFleet, { input })).createFleet;
       go(hrefOf(['fleets', fleet.id]));
-      return t('“{name}” is there.', fleet);
+      return t('“{name}” created.', fleet);
     },
   });
 
@@ -50,18 +50,18 @@ export const removeFleet = (id) =>
     const contracts = (await ask(contractsQuery, { id }).catch(unless('FORBIDDEN'))).fleet?.contracts.totalCount;
     const known = contracts === undefined ? t('their contracts') : counted(contracts, 'contract');
     const goes = { vehicles: counted(vehicleCount, 'vehicle'), contracts: known };
-    const all = t('{vehicles} and {contracts} are deleted with it. This cannot be undone.', goes);
+    const all = t('{vehicles} and {contracts} will be deleted with it. This cannot be undone.', goes);
     openDialog({
       title: t('Delete “{name}”?', fleet),
-      about: vehicleCount > 0 ? all : t('It has no vehicles.'),
-      fields: vehicleCount > 0 ? [{ name: 'typed', label: t('Type the fleet’s name: {name}', fleet) }] : [],
+      about: vehicleCount > 0 ? all : t('The fleet has no vehicles.'),
+      fields: vehicleCount > 0 ? [{ name: 'typed', label: t('Enter the fleet’s name to confirm: {name}', fleet) }] : [],
       verb: t('Delete fleet'),
       danger: true,
       send: async ({ typed }, run) => {
         if (vehicleCount > 0 && typed.trim() !== name) throw fieldError('typed', t('This is not the fleet’s name.'));
         await run(deleteFleet, { id });
         go('#/fleets');
-        return t('“{name}” is deleted.', fleet);
+        return t('“{name}” deleted.', fleet);
       },
     });
   })();
@@ -78,17 +78,17 @@ export const useFleetOptions = () => pairs(useQuery(fleetsQuery, {}, ({ type }) 
 
 const addVehicles = `mutation AddVehicles($input: AddVehiclesInput!) {
   addVehicles(input: $input) {
-    summary { created existing rejected } rejected { index value message }
-    fleet { id vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } }
+    summary { created existing rejected } rejected { index value code message }
+    ${fleetData}
   }
 }`;
 
 const typing = { spellcheck: false, autocapitalize: 'characters' };
-const hint = t('One on each line. Spaces and dashes do not matter.');
+const hint = t('One per line. Spaces and dashes are ignored.');
 const fields = [
   { name: 'vins', label: t('VINs'), type: 'area', rows: 6, class: 'vin', ...typing, hint },
-  { name: 'atomic', label: t('Add none if one is refused'), type: 'check' },
-  { name: 'dryRun', label: t('Only try it, and store nothing'), type: 'check' },
+  { name: 'atomic', label: t('Add nothing if a VIN is rejected'), type: 'check' },
+  { name: 'dryRun', label: t('Check only, save nothing'), type: 'check' },
 ];
 
 /** Adds pasted VINs, one per line or separated by commas. Shows the refused VINs with their reasons. */
@@ -99,15 +99,15 @@ export const addVins = (fleetId) =>
     verb: t('Add vehicles'),
     send: async ({ vins: text, atomic, dryRun }, run) => {
       const vins = text.split(/[\n,;\t]+/).flatMap((vin) => vin.trim() || []);
-      if (vins.length === 0) throw fieldError('vins', t('Type or paste at least one VIN.'));
+      if (vins.length === 0) throw fieldError('vins', t('Enter at least one VIN.'));
       const input = { fleetId, vins, dryRun, mode: atomic ? 'ATOMIC' : 'PARTIAL' };
       const { summary, rejected } = (await run(addVehicles, { input }).catch(reported('addVehicles'))).addVehicles;
       const created = added(summary.created, dryRun);
       if (rejected.length === 0) {
-        const known = summary.existing > 0 && t('{count} already there', { count: summary.existing });
+        const known = summary.existing > 0 && t('{count} already in the fleet', { count: summary.existing });
         return `${[created, known].filter(Boolean).join(', ')}.`;
       }
-      const rows = rejected.map(({ index, value, message }) => ({ row: index + 1, value, message }));
+      const rows = rejected.map(({ index, ...one }) => ({ row: index + 1, ...one }));
       throw Object.assign(fieldError('vins', refusal(summary, dryRun)), {
         report: html`<${RefusedTable} rows=${rows} />`,
       });
@@ -118,6 +118,6 @@ const added = (number, dryRun) =>
   t(dryRun ? '{vehicles} would be added' : '{vehicles} added', { vehicles: counted(number, 'vehicle') });
 
 const refusal = ({ created, rejected }, dryRun) => {
-  const refused = t('{values} refused', { values: counted(rejected, 'VIN') });
+  const refused = t('{values} rejected', { values: counted(rejected, 'VIN') });
   return `${refused}; ${created > 0 ? added(created, dryRun) : t('nothing was added')}.`;
 };

@@ -1,5 +1,6 @@
 import { useRef } from 'preact/hooks';
 import { Runs } from './activity.js';
+import { pageData } from './api.js';
 import { addVins, editFleet, newFleet, removeFleet } from './fleet-verbs.js';
 import { counted, html, t } from './html.js';
 import { Imports } from './imports.js';
@@ -14,29 +15,28 @@ import { byCreation } from './words.js';
 
 const fleetsQuery = `query Fleets($filter: FleetFilter, $orderBy: FleetOrder, $first: Int, $after: String, $last: Int, $before: String) {
   fleets(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
-    totalCount totalCountIsExact
-    pageInfo { hasPreviousPage hasNextPage startCursor endCursor }
-    nodes { id name companyAddress vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } }
+    ${pageData} nodes { id name companyAddress vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } }
   }
 }`;
 
-const orders = { ...byCreation, NAME: t('By name'), '-NAME': t('By name, last first') };
+const { '': oldest, ...newest } = byCreation;
+const orders = { '': t('Name, A to Z'), '-NAME': t('Name, Z to A'), CREATED_AT: oldest, ...newest };
 const fields = [
-  { name: 'name', label: t('A part of the name') },
-  { name: 'order', label: t('Order'), options: Object.entries(orders) },
+  { name: 'name', label: t('Search by name') },
+  { name: 'order', label: t('Sort by'), options: Object.entries(orders) },
 ];
 
 export const Fleets = () =>
-  html`<${Page} title="Fleets" actions=${make} about="Your vehicles, and whether their manufacturers share their data.">
+  html`<${Page} title="Fleets" actions=${make} about="Your vehicles by fleet, and whether they share data.">
     <${List} label="Fleets" what="fleet" filters=${fields} empty=${nothing} show=${Cards}
-      asks=${{ document: fleetsQuery, filterOf: ({ name }) => (name ? { name } : {}) }} />
+      asks=${{ document: fleetsQuery, order: 'NAME', filterOf: ({ name }) => (name ? { name } : {}) }} />
   <//>`;
 
 const make = html`<button type="button" class="primary" onClick=${newFleet}>New fleet</button>`;
 
 const nothing = ({ name }) =>
   name
-    ? html`<${Empty} title="No fleet is called so"><p><a href="#/fleets">Show all fleets</a></p><//>`
+    ? html`<${Empty} title="No matching fleets"><p><a href="#/fleets">Show all fleets</a></p><//>`
     : html`<${Beginning} />`;
 
 const Cards = ({ rows, dim }) =>
@@ -59,11 +59,11 @@ function Card({ fleet }) {
 export const Beginning = ({ fleet }) =>
   fleet
     ? html`<${Empty} title="No vehicles yet">
-        <p>Add VINs to a fleet, or upload a file of them. Their manufacturers are asked at once.</p>
+        <p>Add VINs to a fleet, or upload a file. Eligibility is checked right away.</p>
         <a class="button primary" href=${hrefOf(['fleets', fleet.id])}>Add vehicles to “${fleet.name}”</a>
       <//>`
-    : html`<${Empty} title="Begin with a fleet">
-        <p>A fleet is a group of vehicles. Create one, then add vehicles by their VINs or upload a file of them.</p>
+    : html`<${Empty} title="Start with a fleet">
+        <p>A fleet is a group of vehicles. Create one, then add vehicles by VIN or upload a file.</p>
         <button type="button" class="primary" onClick=${newFleet}>Create your first fleet</button>
       <//>`;
 
@@ -100,7 +100,7 @@ export function Fleet({ id, side = '' }) {
   const { status, ...rest } = route.value.query;
   const pick = (one) => hrefOf(['fleets', id], { ...rest, after: '', before: '', status: one === status ? '' : one });
   const about = fleet && [fleet.companyAddress, fleet.email, fleet.vat].join(' · ');
-  return html`<${Page} label="Fleet" asked=${asked} title=${fleet?.name} back=${back} actions=${actions} about=${about}>
+  return html`<${Page} label="Fleet" gone=${html`<${Runs} fleetId=${id} />`} asked=${asked} title=${fleet?.name} back=${back} actions=${actions} about=${about}>
     <${DropZone} name=${fleet?.name} take=${take} />
     <${Summary} summary=${fleet?.eligibilitySummary} status=${status} hrefFor=${pick} />
     <${UploadPanel} fleetId=${id} />

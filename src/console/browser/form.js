@@ -10,6 +10,14 @@ import { toast } from './toast.js';
 const REPEAT_MS = 3_000;
 const repeated = ['UNREACHABLE', 'UNAVAILABLE', 'RATE_LIMITED', 'IDEMPOTENCY_IN_PROGRESS'];
 
+/** Whether a dialog may close: changed fields are asked about first. */
+export function mayLeave(event) {
+  const stays =
+    event.currentTarget.closest('dialog').querySelector('[data-changed]') && !confirm(t('Discard your changes?'));
+  if (stays) event.preventDefault();
+  return !stays;
+}
+
 /** The console's form. `fields` are those of field.js; `send` gets the values, a runner of documents and `tell`. */
 export function Form({ fields = [], send, verb, danger, close, children }) {
   const [error, setError] = useState(/** @type {any} */ (null));
@@ -32,19 +40,19 @@ export function Form({ fields = [], send, verb, danger, close, children }) {
     if (!gone.current) setBusy('');
   };
   const wrongs = fields.map(({ name }) => wrongIn(error, name));
-  return html`<form ref=${form} onSubmit=${submit} novalidate>
+  return html`<form ref=${form} onSubmit=${submit} onInput=${() => (form.current.dataset.changed = '')} novalidate>
     ${fields.map((field, at) => html`<${Field} key=${field.name} ...${field} wrong=${wrongs[at]} />`)}
     ${children}
     ${error?.report}
     ${error && !wrongs.some(Boolean) && html`<${Failure} error=${error} about=${busy && kept} />`}
     <div class="row end">
-      ${close && html`<button type="button" onClick=${close}>Cancel</button>`}
+      ${close && html`<button type="button" onClick=${(event) => mayLeave(event) && close()}>Cancel</button>`}
       <button class=${danger ? 'primary danger' : 'primary'} disabled=${busy}>${busy || verb}</button>
     </div>
   </form>`;
 }
 
-const kept = t('What you typed is kept, and sent again until there is an answer; it is carried out once.');
+const kept = t('Your entries are kept and sent again until there is an answer. The action is carried out only once.');
 
 /** Returns true if the outcome is unknown and the submission must be repeated. */
 async function attempt(once, setError, gone) {
@@ -66,7 +74,7 @@ function runner(gone) {
   const answers = new Map();
   return async (document, variables, part = '') => {
     if (answers.has(part)) return answers.get(part);
-    if (gone.current) throw new ApiError('CANCELLED', t('You have stopped it. What was done before stays.'));
+    if (gone.current) throw new ApiError('CANCELLED', t('Stopped. What was already done stays.'));
     answers.set(part, await carryOut(document, variables, { key: key + part }));
     return answers.get(part);
   };

@@ -17,7 +17,7 @@ const importsQuery = `query Imports($id: ID!, $last: Int, $before: String) {
   }
 }`;
 
-const states = { RUNNING: t('Under way'), STORING: t('Being stored'), COMPLETED: t('Completed'), FAILED: t('Failed') };
+const states = { RUNNING: t('In progress'), STORING: t('Saving'), COMPLETED: t('Completed'), FAILED: t('Failed') };
 
 export function Imports({ fleetId }) {
   const { parts, query } = route.value;
@@ -27,7 +27,7 @@ export function Imports({ fleetId }) {
   const imports = nodes?.toReversed();
   if (error) return html`<${Failure} error=${error} retry=${reload} />`;
   if (!imports) return html`<${Waiting} rows=${4} />`;
-  const check = html`<button type="button" onClick=${() => uploadForm(fleetId)}>Check a file first</button>`;
+  const check = html`<button type="button" onClick=${() => uploadForm(fleetId)}>Check a file</button>`;
   if (imports.length === 0) {
     return html`<${Empty} title="No files yet"><p>Drop a CSV, Excel or JSON file on this page, or choose “Upload a file”.</p>${check}<//>`;
   }
@@ -41,8 +41,8 @@ function Import({ id, fileName, state, received, created, existing, rejected, dr
   const parts = [
     counted(received, 'row'),
     dryRun ? `${t('Would be added')}: ${count(created)}` : t('{count} added', { count: created }),
-    existing > 0 && t('{count} already there', { count: existing }),
-    rejected > 0 && t('{count} refused', { count: rejected }),
+    existing > 0 && t('{count} already in the fleet', { count: existing }),
+    rejected > 0 && t('{count} rejected', { count: rejected }),
   ];
   return html`<li>
     <div class="row apart">
@@ -50,17 +50,11 @@ function Import({ id, fileName, state, received, created, existing, rejected, dr
         ${fileName && html`<p class="address">${fileName}</p>`}
         <p><span class=${`badge ${state.toLowerCase()}`}>${states[state]}</span> <span class="dim"><${Time} at=${startedAt} /></span></p>
         <p>${parts.filter(Boolean).join(' · ')}</p>
-        ${failure && html`<p class="why">${failure}</p>`}
-        ${dryRun && html`<p class="dim">It was only checked. Nothing was stored.</p>`}
+        ${failure && html`<p class="why" lang="en">${failure}</p>`}
+        ${dryRun && html`<p class="dim">Checked only. Nothing was saved.</p>`}
       </div>
       ${rejected > 0 && html`<${SaveRefused} importId=${id} name=${fileName ?? id} />`}
     </div>
-    ${
-      rejected > 0 &&
-      html`<details onToggle=${({ currentTarget }) => setOpen(currentTarget.open)}>
-        <summary>Refused rows</summary>
-        ${open && html`<${RefusedRows} importId=${id} total=${rejected} />`}
-      </details>`
-    }
+    ${rejected > 0 && html`<details onToggle=${({ currentTarget }) => setOpen(currentTarget.open)}><summary>Rejected rows</summary>${open && html`<${RefusedRows} importId=${id} total=${rejected} />`}</details>`}
   </li>`;
 }

@@ -20,7 +20,6 @@ export const hasIssuer = Boolean(client_id);
 
 /** Whether a redirect to or from the provider is under way. */
 export const busy = signal(false);
-
 const channel = /** @type {any} */ (hasIssuer && new BroadcastChannel('fleet-gateway'));
 const me = crypto.randomUUID?.();
 /** The tab that has opened this one to get tokens. */
@@ -39,7 +38,10 @@ async function provider() {
   const own = /** @type {[any, any, any]} */ ([server, { client_id }, oauth.None()]);
   if (origin === address.origin) return { oauth, server, options, own };
   throw new Error(
-    t('The provider gives tokens at {origin}; the console may ask {own} alone.', { origin, own: address.origin }),
+    t('The identity provider issues tokens at {origin}; the console may only contact {own}.', {
+      origin,
+      own: address.origin,
+    }),
   );
 }
 
@@ -74,7 +76,7 @@ async function finish(answer) {
   busy.value = true;
   asking = way.asking;
   try {
-    if (!way.state) throw new Error(t('This sign-in began elsewhere. Please sign in again.'));
+    if (!way.state) throw new Error(t('This sign-in started in another window. Sign in again.'));
     const { oauth, server, options, own } = await provider();
     const code = oauth.validateAuthResponse(server, { client_id }, answer, way.state);
     const response = await oauth.authorizationCodeGrantRequest(...own, code, redirect_uri, way.verifier, options);
@@ -92,22 +94,22 @@ async function finish(answer) {
 
 function refuse({ code, message }) {
   if (!['UNAUTHENTICATED', 'FORBIDDEN'].includes(code)) return;
-  throw new Error(t('The gateway refuses the provider’s token: {message}', { message }));
+  throw new Error(t('The gateway rejected the identity provider’s token: {message}', { message }));
 }
 
 const sentences = {
-  access_denied: t('The provider did not let you in.'),
+  access_denied: t('The identity provider denied access.'),
   OAUTH_JWT_TIMESTAMP_CHECK_FAILED: t(
-    'The clock of this device differs from the provider’s. Set it and sign in again.',
+    'The clock of this device differs from the identity provider’s. Set it and sign in again.',
   ),
 };
 
 function fail(error, silent) {
   const refused =
-    error.error && t('The provider refuses: {message}', { message: error.error_description ?? error.error });
+    error.error && t('The identity provider refused: {message}', { message: error.error_description ?? error.error });
   const away =
     (error instanceof TypeError || error.name === 'TimeoutError') &&
-    t('The provider does not answer, or does not know the address of this page.');
+    t('The identity provider does not answer, or does not know the address of this page.');
   over(silent && error.error ? '' : (sentences[error.error ?? error.code] ?? (refused || away || error.message)));
 }
 
@@ -133,7 +135,7 @@ async function renew(until) {
   } catch {
     if (tokens !== before) return;
     if (Date.now() < until) timer = setTimeout(renew, PATIENCE_MS, until);
-    else lapsed.value = t('Your session has ended. Sign in again; what you see and typed stays as it is.');
+    else lapsed.value = { message: t('Your session has ended. Sign in again; nothing you entered is lost.') };
   }
 }
 
@@ -153,7 +155,7 @@ export async function leave() {
     const query = { client_id, id_token_hint, post_logout_redirect_uri: redirect_uri };
     if (server.end_session_endpoint) leaveFor(server.end_session_endpoint, query);
   } catch {
-    ended.value = t('You are signed out here. The provider does not answer, and may still know you.');
+    ended.value = t('You are signed out here. The identity provider did not answer; you may still be signed in there.');
   }
 }
 

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from './api.js';
-import { attempt } from './dialog.js';
+import { attempt, onKey } from './dialog.js';
 import { count, html, t } from './html.js';
 import { Empty, Failure, Pager, Waiting } from './parts.js';
 import { useQuery } from './query.js';
@@ -23,7 +23,7 @@ export function List({ asks, filters, what, verbs, empty, save, show = Table, ..
     ${error && html`<${Failure} error=${error} retry=${reload} />`}
     ${!list && !error && html`<${Waiting} rows=${8} kind=${show === Table ? 'line' : 'card'} />`}
     ${list?.totalCount === 0 && empty(query)}
-    ${list?.totalCount > 0 && list.nodes.length === 0 && html`<${Empty} title="Nothing is left here"><p><a href=${hrefOf(parts, { ...query, after: '', before: '' })}>To the first page</a></p><//>`}
+    ${list?.totalCount > 0 && list.nodes.length === 0 && html`<${Empty} title="This page is empty"><p><a href=${hrefOf(parts, { ...query, after: '', before: '' })}>Go to the first page</a></p><//>`}
     ${
       list?.nodes.length > 0 &&
       html`<${show} ...${table} rows=${list.nodes} place=${parts[0]} dim=${loading} selection=${verbs && selection} />
@@ -54,7 +54,6 @@ export function Listing({ label, page: named, children }) {
 const MOST = 10_000;
 /** Rows that one request reads. */
 const READ = 1_000;
-
 const none = /** @type {{ chosen: Map<string, any>, fitting?: string }} */ ({ chosen: new Map() });
 
 /** The selected rows of a list: single rows, which stay selected on other pages, or all rows that fit the filter. */
@@ -93,6 +92,8 @@ export function SelectionBar({ selection, verbs, list }) {
   const { all, clear } = selection;
   const { totalCount: total = 0, totalCountIsExact: exact } = list ?? {};
   const size = all ? total : selection.size;
+  const bar = useRef(/** @type {any} */ (null));
+  useEffect(() => onKey('a', () => bar.current?.querySelector('.actions button').focus()), []);
   // The pressed button is no longer there; focus goes to the list.
   useEffect(() => {
     if (size === 0 && document.activeElement === document.body) {
@@ -112,19 +113,20 @@ export function SelectionBar({ selection, verbs, list }) {
     });
   const values = { size, total: count(total, exact) };
   const several = size > total ? t('{size} selected', values) : t('{size} of {total} selected', values);
-  return html`<section class="selected" aria-label="Selected">
+  return html`<section ref=${bar} class="selected" aria-label="Selected">
     <div>
       <b role="status">${read ? t('{read} of {total} read', { read, total }) : several}</b>
       ${!all && total > size && list.nodes.every(selection.has) && html`<${Offer} list=${list} take=${selection.setAll} />`}
     </div>
     <div class="actions">
       ${verbs.map(({ name, run, danger }) => html`<button key=${name} type="button" class=${danger ? 'dangerous' : ''} onClick=${act(run)}>${name}</button>`)}
-      <button type="button" class="quiet" onClick=${clear}>Clear</button>
+      <button type="button" class="quiet" onClick=${clear}>Clear selection</button>
+      <span class="dim keys">Actions <kbd>${'A'}</kbd></span>
     </div>
   </section>`;
 }
 
 const Offer = ({ list: { totalCount, totalCountIsExact }, take }) =>
   totalCountIsExact && totalCount <= MOST
-    ? html`<button type="button" class="link" onClick=${take}>Select all ${count(totalCount)} that fit</button>`
-    : html`<p class="hint">More than ${count(MOST)} cannot be selected at once: filter the list.</p>`;
+    ? html`<button type="button" class="link" onClick=${take}>Select all ${count(totalCount)} matching</button>`
+    : html`<p class="hint">You can select at most ${count(MOST)} at once. Filter the list.</p>`;

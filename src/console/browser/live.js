@@ -52,7 +52,6 @@ const LONGEST_PAUSE_MS = 4_000;
 
 /** Whether the page follows changes. */
 export const live = signal(false);
-
 const visible = signal(!document.hidden);
 document.addEventListener('visibilitychange', () => {
   visible.value = !document.hidden;

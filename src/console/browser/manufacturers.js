@@ -1,4 +1,4 @@
-import { html, t } from './html.js';
+import { count, html, t } from './html.js';
 import { Page, Time, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { Table } from './table.js';
@@ -8,13 +8,13 @@ const manufacturersQuery = `query Manufacturers {
   providers { name state since askedLastMinute oldestWaiting contracts { toActivate activatingSince toRevoke revokingSince } brands { id state since } }
 }`;
 
-const States = { OK: t('Asked'), HELD_BACK: t('Held back'), NONE: t('Not asked') };
+const States = { OK: t('Available'), HELD_BACK: t('On hold'), NONE: t('No connection') };
 const tones = { OK: 'active', HELD_BACK: 'failed', NONE: 'unsupported' };
 const dash = html`<span class="dim">–</span>`;
 
 const columns = [
   { name: t('Manufacturer'), kind: 'main', cell: ({ name }) => name },
-  { name: t('Asked through'), kind: 'note', cell: ({ provider }) => provider?.name ?? dash },
+  { name: t('Connected through'), kind: 'note', cell: ({ provider }) => provider?.name ?? dash },
   {
     name: t('State'),
     kind: 'tag',
@@ -26,7 +26,7 @@ const columns = [
 export function Manufacturers() {
   const asked = useQuery(manufacturersQuery, {}, () => false);
   const { data } = asked;
-  return html`<${Page} title="Manufacturers" asked=${asked} about="Who is asked about vehicles, and whether it answers.">
+  return html`<${Page} title="Manufacturers" asked=${asked} about="Connections to manufacturers and their state.">
     ${!data && html`<${Waiting} rows=${8} />`}
     ${data && html`<${Providers} providers=${data.providers} />`}
     ${data && html`<${Table} label="Manufacturers" columns=${columns} rows=${rowsOf(data)} />`}
@@ -46,7 +46,7 @@ const Providers = ({ providers }) => html`<ul class="list">
   ${providers.map(
     ({ name, askedLastMinute, oldestWaiting, contracts }) => html`<li key=${name} class="row apart">
       <b>${name}</b>
-      <span class="dim">asked ${askedLastMinute} times in the last minute${oldestWaiting && html` · a vehicle waits since <${Time} at=${oldestWaiting} />`}${contracts?.toActivate > 0 && html` · ${contracts.toActivate} to be activated, since <${Time} at=${contracts.activatingSince} />`}${contracts?.toRevoke > 0 && html` · ${contracts.toRevoke} to be revoked, since <${Time} at=${contracts.revokingSince} />`}</span>
+      <span class="dim">Requests in the last minute: ${count(askedLastMinute)}${oldestWaiting && html` · longest wait since <${Time} at=${oldestWaiting} />`}${contracts?.toActivate > 0 && html` · ${contracts.toActivate} to be activated, since <${Time} at=${contracts.activatingSince} />`}${contracts?.toRevoke > 0 && html` · ${contracts.toRevoke} to be ended, since <${Time} at=${contracts.revokingSince} />`}</span>
     </li>`,
   )}
 </ul>`;

@@ -1,14 +1,12 @@
 import { History } from './activity.js';
-import { filterOf } from './attention.js';
 import { activationStates } from './columns.js';
-import { newFleet } from './fleet-verbs.js';
-import { Beginning } from './fleets.js';
+import { newFleet } from './finder.js';
 import { count, counted, html, t } from './html.js';
-import { Day, Page, Pick, Summary, Time } from './parts.js';
+import { Day, Later, Page, Pick, Summary, Time } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf } from './router.js';
 import { Table } from './table.js';
-import { turns } from './words.js';
+import { attentionFilter, turns } from './words.js';
 
 const DAY_MS = 86_400_000;
 const DAYS = 30;
@@ -27,8 +25,12 @@ const companyQuery = `query Overview($from: DateTime!) {
   providers { name state since brands { id state since } }
   fleets(last: 1) { nodes { id name } }
 }`;
-const turnQuery = 'query Turn($filter: VehicleFilter!) { vehicles(filter: $filter) { totalCount totalCountIsExact } }';
-
+const turnQuery = `query Turns($you: VehicleFilter!, $maker: VehicleFilter!, $operator: VehicleFilter!) {
+  CUSTOMER: vehicles(filter: $you) { totalCount totalCountIsExact }
+  MANUFACTURER: vehicles(filter: $maker) { totalCount totalCountIsExact }
+  OPERATOR: vehicles(filter: $operator) { totalCount totalCountIsExact }
+}`;
+const [you, maker, operator] = Object.keys(turns).map((actor) => attentionFilter({ actor }));
 const numberOf = (type) => (day) => day.counts.find((one) => one.type === type)?.vehicleCount ?? 0;
 const series = [
   { name: t('Vehicles added'), of: numberOf('VEHICLE_ADDED') },
@@ -40,27 +42,20 @@ export function Overview() {
   const from = new Date(first * DAY_MS).toISOString();
   const asked = useQuery(companyQuery, { from }, () => true, PAUSE_MS);
   const { company, providers = [], fleets } = asked.data ?? {};
-  return html`<${Page} title="Overview" asked=${asked} about=${company && said(company)}
+  return html`<${Page} title="Overview" asked=${asked} about=${company && t('Eligible: {eligible} of {vehicles} in {fleets}.', { eligible: company.eligibilitySummary.eligible, vehicles: counted(company.vehicleCount, 'vehicle'), fleets: counted(company.fleetCount, 'fleet') })}
     actions=${html`<button type="button" class="primary" onClick=${newFleet}>New fleet</button>`}>
     ${providers.flatMap(silent).map(({ id, since }) => html`<${Silent} key=${id} id=${id} since=${since} />`)}
-    ${company?.vehicleCount === 0 ? html`<${Beginning} fleet=${fleets.nodes[0]} />` : html`<${Numbers} company=${company} first=${first} />`}
+    ${company?.vehicleCount === 0 ? html`<${Later} load=${() => import('./fleets.js')} name="Beginning" fleet=${fleets.nodes[0]} />` : html`<${Numbers} company=${company} first=${first} />`}
     ${company?.fleetCount > 0 && html`<${Today} />`}
   <//>`;
 }
-
-const said = ({ vehicleCount, fleetCount, eligibilitySummary: { eligible } }) =>
-  t('{eligible} of {vehicles} in {fleets} are eligible.', {
-    eligible,
-    vehicles: counted(vehicleCount, 'vehicle'),
-    fleets: counted(fleetCount, 'fleet'),
-  });
 
 /** A paused provider, or its paused manufacturers. */
 const silent = ({ name, state, since, brands }) =>
   (state === 'OK' ? brands : [{ id: name, state, since }]).filter((one) => one.state === 'HELD_BACK');
 
 const Silent = ({ id, since }) => html`<p class="warning">
-  <span><b>${id}</b> stopped answering <${Time} at=${since} />. The gateway goes on asking, less often.</span>
+  <span><b>${id}</b> stopped answering <${Time} at=${since} />. The gateway keeps trying at longer intervals.</span>
   <a href="#/manufacturers">Manufacturers</a>
 </p>`;
 
@@ -75,20 +70,24 @@ function Numbers({ company, first }) {
     <div class="panels">
       <section class="summary" aria-labelledby="trend">
         <h2 id="trend">The last ${DAYS} days</h2>
-        <${Bars} label=${t('Vehicles by the day, the last {days} days', { days: DAYS })} days=${days} series=${series} />
+        ${counts.size === 1 && html`<p class="hint">There is activity on one day only, so there is no trend yet.</p>`}
+        <${Bars} label=${t('Vehicles per day, last {days} days', { days: DAYS })} days=${days} series=${series} />
       </section>
       <section class="summary" aria-labelledby="turns">
-        <h2 id="turns">Vehicles without data: whose turn it is</h2>
-        <ul class="picks">${Object.keys(turns).map((actor) => html`<${Turn} key=${actor} actor=${actor} />`)}</ul>
-        <p class="hint">Your turn is also that of a driver, who may have to connect a vehicle or sign up with its manufacturer.</p>
+        <h2 id="turns">Vehicles without data: who can act</h2>
+        <${Turns} />
+        <p class="hint">“Up to you” includes drivers, who may have to turn on connected services or register with the manufacturer.</p>
       </section>
     </div>`;
 }
 
-function Turn({ actor }) {
-  const { data } = useQuery(turnQuery, { filter: filterOf({ actor }) }, () => true, PAUSE_MS);
-  const { totalCount, totalCountIsExact } = data?.vehicles ?? {};
-  return html`<${Pick} href=${hrefOf(['attention'], { actor })} value=${totalCount} exact=${totalCountIsExact}>${turns[actor]}<//>`;
+function Turns() {
+  const { data } = useQuery(turnQuery, { you, maker, operator }, () => true, PAUSE_MS);
+  const pick = ([actor, name]) => {
+    const { totalCount, totalCountIsExact } = data?.[actor] ?? {};
+    return html`<${Pick} key=${actor} href=${hrefOf(['attention'], { actor })} value=${totalCount} exact=${totalCountIsExact}>${name}<//>`;
+  };
+  return html`<ul class="picks">${Object.entries(turns).map(pick)}</ul>`;
 }
 
 function Told({ summary }) {
@@ -98,14 +97,14 @@ function Told({ summary }) {
   ]);
   if (!shown.some(([, value]) => value)) return null;
   return html`<section class="summary" aria-labelledby="told">
-    <h2 id="told">Contracts at the manufacturers</h2>
+    <h2 id="told">Activation by manufacturers</h2>
     <ul class="picks">${shown.map(([activation, value]) => html`<${Pick} key=${activation} href=${hrefOf(['contracts'], { activation })} value=${value} exact=${value < MOST_COUNTED}>${activationStates[activation]}<//>`)}</ul>
   </section>`;
 }
 
 function Today() {
   const from = new Date().setHours(0, 0, 0, 0);
-  const nothing = html`<h2>Today</h2><p class="dim">Nothing has happened yet.</p>`;
+  const nothing = html`<h2>Today</h2><p class="dim">No activity yet.</p>`;
   return html`<section aria-label="Today">
     <${History} variables=${{ first: 8 }} from=${from} empty=${nothing} />
     <p><a href="#/activity">All activity</a></p>

@@ -1,17 +1,18 @@
 import { signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { away, unreachable } from './api.js';
+import { explain, said } from './codes.js';
 import { count, counted, html, locale, t } from './html.js';
+import { ContractLinks } from './links.js';
 import { hrefOf } from './router.js';
 import { remember } from './session.js';
-import { explain, statuses, statusNames, summarised, turns } from './words.js';
+import { statuses, statusNames, summarised, turns } from './words.js';
 
 /** A bar of statuses: the length of each part is its number of vehicles. */
 export function Bar({ summary }) {
   const parts = statuses.filter((one) => summary[one.count] > 0);
   return html`<div class="bar" role="img" aria-label=${summarised(summary) || t('No vehicles')}>
-    ${parts.map(
-      (one) => html`<span key=${one.status} class=${`part ${one.count}`} style=${{ flexGrow: summary[one.count] }} />`,
-    )}
+    ${parts.map((one) => html`<span key=${one.status} class=${`part ${one.count}`} style=${{ flexGrow: summary[one.count] }} />`)}
   </div>`;
 }
 
@@ -21,10 +22,7 @@ const none = Object.fromEntries(statuses.map((one) => [one.count, 0]));
 export const Summary = ({ summary, status, hrefFor }) => html`<section class="summary" aria-label="Eligibility">
   <${Bar} summary=${summary ?? none} />
   <ul class="picks">
-    ${statuses.map(
-      (one) =>
-        html`<${Pick} key=${one.status} href=${hrefFor(one.status)} value=${summary?.[one.count]} chosen=${one.status === status}><i class=${`dot ${one.count}`} />${one.name}<//>`,
-    )}
+    ${statuses.map((one) => html`<${Pick} key=${one.status} href=${hrefFor(one.status)} value=${summary?.[one.count]} chosen=${one.status === status}><i class=${`dot ${one.count}`} />${one.name}<//>`)}
   </ul>
 </section>`;
 
@@ -38,10 +36,7 @@ export const Pick = ({ href, value, exact, chosen, children }) => html`<li>
 export function Legend({ summary }) {
   const parts = statuses.filter((one) => summary[one.count] > 0);
   return html`<ul class="legend">
-    ${parts.map(
-      (one) =>
-        html`<li key=${one.status}><i class=${`dot ${one.count}`} />${one.name} <b>${count(summary[one.count])}</b></li>`,
-    )}
+    ${parts.map((one) => html`<li key=${one.status}><i class=${`dot ${one.count}`} />${one.name} <b>${count(summary[one.count])}</b></li>`)}
   </ul>`;
 }
 
@@ -49,17 +44,17 @@ export const Badge = ({ status }) =>
   html`<span class=${`badge ${status.toLowerCase()}`}>${statusNames[status] ?? status}</span>`;
 
 export const Why = ({ reason }) =>
-  reason && html`<span class="why">${reason.message}</span> <${Turn} actor=${reason.actor} />`;
+  reason && html`<span class="why">${said(reason)}</span> <${Turn} actor=${reason.actor} />`;
 
 export const Turn = ({ actor }) => html`<span class=${`turn ${actor.toLowerCase()}`}>${turns[actor]}</span>`;
-
 export const Empty = ({ title, children }) => html`<div class="empty"><h2>${title}</h2>${children}</div>`;
 
-/** An error with its messages of fields; `about` says what becomes of the request. */
+/** An error with those of its fields; `about` says what becomes of the request. */
 export const Failure = ({ error, retry, about }) => html`<div class="failure" role="alert">
   <div>
     <p>${explain(error)} ${about}</p>
-    ${error.errors?.map(({ path, message }) => html`<p key=${path}>${path}: ${message}</p>`)}
+    ${error.details?.conflicts && html`<p><${ContractLinks} ids=${error.details.conflicts} /></p>`}
+    ${error.errors?.slice(1).map((one) => html`<p key=${one.path}>${said(one)}</p>`)}
   </div>
   ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}
 </div>`;
@@ -70,6 +65,18 @@ export const Waiting = ({ rows = 6, kind = 'line' }) => html`<div class="waiting
   ${Array.from({ length: rows }, (_, at) => html`<div key=${at} class=${`blank ${kind}`} />`)}
 </div>`;
 
+/** A component `name` of a module that is loaded at its first use; without the gateway, the page is loaded again when it is back. */
+export function Later({ load, name, ...rest }) {
+  const [module, setModule] = useState(/** @type {any} */ ({}));
+  useEffect(() => void load().then(setModule, () => setModule({ error: unreachable() })), []);
+  useEffect(() => void (module.error && !away.value && location.reload()), [away.value]);
+  if (module.error) return html`<${Failure} error=${module.error} />`;
+  return module[name] ? html`<${module[name]} ...${rest} />` : html`<${Waiting} />`;
+}
+
+/** Calls a function `name` of such a module. */
+export const later = (load, name) => () => load().then((module) => module[name]());
+
 /** Links to the previous and the next page of the list at the address of `parts` and `query`. */
 export function Pager({ list, what, parts, query, children }) {
   const { hasPreviousPage, hasNextPage, startCursor, endCursor } = list.pageInfo;
@@ -77,13 +84,7 @@ export function Pager({ list, what, parts, query, children }) {
   return html`<div class="pager">
     <p>${counted(list.totalCount, what, list.totalCountIsExact)}</p>
     ${children}
-    ${
-      (hasPreviousPage || hasNextPage) &&
-      html`<nav aria-label="Pages">
-      ${hasPreviousPage && html`<a class="button" href=${hrefOf(parts, { ...rest, before: startCursor })}>Previous</a>`}
-      ${hasNextPage && html`<a class="button" href=${hrefOf(parts, { ...rest, after: endCursor })}>Next</a>`}
-    </nav>`
-    }
+    ${(hasPreviousPage || hasNextPage) && html`<nav aria-label="Pages">${hasPreviousPage && html`<a class="button" href=${hrefOf(parts, { ...rest, before: startCursor })}>Previous</a>`}${hasNextPage && html`<a class="button" href=${hrefOf(parts, { ...rest, after: endCursor })}>Next</a>`}</nav>`}
   </div>`;
 }
 
@@ -105,15 +106,15 @@ let shown = '';
 
 const blank = html`<span class="blank word" />`;
 
-/** A page. While its query (`asked`) loads, parts are blank; if the query fails, the page shows the error below `label`. */
-export function Page({ title, label, about, actions, back, asked, children }) {
+/** A page. While its query (`asked`) loads, parts are blank; if it fails, the error stands below `label`, with what is left of a thing that is gone. */
+export function Page({ title, label, about, actions, back, asked, gone, children }) {
   const waits = asked && !asked.data;
   // What is gone is no longer shown, although it was read before.
   const failed = asked?.error && (waits || asked.error.code.endsWith('_NOT_FOUND'));
   const heading = useRef(/** @type {any} */ (null));
   useEffect(() => {
     document.title = title ? `${title} – Fleet Gateway` : 'Fleet Gateway';
-    if (title && back) remember({ href: location.hash.split('?')[0], name: title, about: back.name });
+    if (title && back && !failed) remember({ href: location.hash.split('?')[0], name: title, about: back.name });
   }, [title]);
   useEffect(() => {
     const here = location.hash.split('?')[0];
@@ -132,7 +133,7 @@ export function Page({ title, label, about, actions, back, asked, children }) {
       </div>
       ${actions && !failed && html`<div class="actions">${actions}</div>`}
     </header>
-    ${failed ? html`<${Failure} error=${asked.error} retry=${asked.reload} />` : children}
+    ${failed ? html`<${Failure} error=${asked.error} retry=${asked.reload} />${gone}` : children}
   </div>`;
 }
 
@@ -177,5 +178,5 @@ function spoken(at) {
   return Math.abs(seconds) > 30 * 86_400 ? day.format(new Date(at)) : relative.format(Math.trunc(seconds / size), unit);
 }
 
-/** A moment in local time, as fields of type datetime-local take it. */
-export const localTime = (at) => new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+/** The day of local time, as fields of type date take it. */
+export const localDay = (at) => new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 10);

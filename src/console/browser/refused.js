@@ -1,8 +1,10 @@
 import { useState } from 'preact/hooks';
+import { said } from './codes.js';
 import { attempt } from './dialog.js';
 import { saveAnswer } from './download.js';
 import { count, html, t } from './html.js';
-import { Failure, link, Waiting } from './parts.js';
+import { ContractLinks, Elsewhere } from './links.js';
+import { Failure, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { Table } from './table.js';
 
@@ -11,24 +13,29 @@ const PAGE = 100;
 const MOST = 1_000;
 
 const refusedQuery = `query Refused($id: ID!, $first: Int!) {
-  import(id: $id) { rejected(first: $first) { nodes { row value message } } }
+  import(id: $id) { rejected(first: $first) { nodes { row value code message } } }
 }`;
 
-const linked = (id) => html`${link(['contracts', id], t('Show the contract'))} `;
+/** What stands in the way is named in so many rows; the others have their reason alone. */
+const NAMED = 20;
+const inTheWay = ({ at, code, value, conflicts }) =>
+  at < NAMED &&
+  html`${conflicts?.length > 0 && html`<${ContractLinks} ids=${conflicts} />`}
+    ${code === 'VIN_IN_ANOTHER_FLEET' && html`<${Elsewhere} vin=${value} />`}`;
 const columns = [
   { name: t('Row'), kind: 'named', cell: ({ row }) => row },
   { name: t('Value'), kind: 'vin main', cell: ({ value }) => value },
-  { name: t('Why'), kind: 'note', cell: ({ message, conflicts }) => html`${message} ${conflicts?.map(linked)}` },
+  { name: t('Reason'), kind: 'note', cell: (row) => html`${said(row)} ${inTheWay(row)}` },
 ];
 
 /** Refused values with reasons, and with rows if they come from a file, in a scrolling region. */
-export const RefusedTable = ({ rows }) => html`<div class="scroll" tabindex="0" role="region" aria-label="Refused">
-  <${Table} label="Refused" columns=${rows[0].row ? columns : columns.slice(1)} rows=${rows.map((one) => ({ id: one.row, ...one }))} />
+export const RefusedTable = ({ rows }) => html`<div class="scroll" tabindex="0" role="region" aria-label="Rejected">
+  <${Table} label="Rejected" columns=${rows[0].row ? columns : columns.slice(1)} rows=${rows.map((one, at) => ({ id: one.row, at, ...one }))} />
 </div>`;
 
 /** Saves the refused rows of an import as a file to correct and upload again; `name` is that of the first file. */
 export const SaveRefused = ({ importId, name }) =>
-  html`<button type="button" onClick=${attempt(() => saveAnswer(`/imports/${importId}/rejected.csv`, name.replace(/(\.\w+)?$/, '.rejected.csv')))}>Download refused rows</button>`;
+  html`<button type="button" onClick=${attempt(() => saveAnswer(`/imports/${importId}/rejected.csv`, name.replace(/(\.\w+)?$/, '.rejected.csv')))}>Download rejected rows</button>`;
 
 export function RefusedRows({ importId, total }) {
   const [first, setFirst] = useState(PAGE);

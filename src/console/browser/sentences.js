@@ -1,4 +1,6 @@
-import { counted, t } from './languages/language.js';
+import { said } from './codes.js';
+import { counted, html, t } from './html.js';
+import { FleetLink } from './links.js';
 import { statusNames, summarised } from './words.js';
 
 const vehicles = (/** @type {any} */ { vehicleCount }) => ({ things: counted(vehicleCount, 'vehicle') });
@@ -14,20 +16,20 @@ const sentences = {
   VEHICLE_MOVED: (one) => ({
     text:
       one.data.toFleetId === one.fleetId
-        ? t('{things} moved here from another fleet', vehicles(one))
-        : t('{things} moved to another fleet', vehicles(one)),
+        ? html`${vehicles(one).things} moved here from <${FleetLink} id=${one.data.fromFleetId} />`
+        : html`${vehicles(one).things} moved to <${FleetLink} id=${one.data.toFleetId} />`,
   }),
   ELIGIBILITY_CHANGED: (one) => (one.count > 1 ? answers(one) : answer(one)),
   IMPORT_COMPLETED: ({ data, vehicleCount }) => ({
     text:
       data.created === undefined
         ? t('File imported: {things} added', vehicles({ vehicleCount }))
-        : t('File imported: {created} added, {existing} already there, {rejected} refused', data),
+        : t('File imported: {created} added, {existing} already in the fleet, {rejected} rejected', data),
     detail: data.fileName,
   }),
   CONTRACT_CREATED: (one) => ({ text: t('{things} created', contracts(one)), detail: contractOf(one) }),
   CONTRACT_DELETED: (one) => ({ text: t('{things} deleted', contracts(one)), detail: contractOf(one) }),
-  CONTRACT_STARTED: (one) => ({ text: t('{things} came into force', contracts(one)), detail: contractOf(one) }),
+  CONTRACT_STARTED: (one) => ({ text: t('{things} started', contracts(one)), detail: contractOf(one) }),
   CONTRACT_ENDED: (one) => ({ text: t('{things} ended', contracts(one)), detail: contractOf(one) }),
   CONTRACT_ACTIVATED: (one) => told(one, t('{things} activated by the manufacturer', contracts(one)), 'eligible'),
   CONTRACT_REJECTED: (one) => told(one, t('{things} rejected by the manufacturer', contracts(one)), 'ineligible'),
@@ -40,18 +42,18 @@ const contractOf = ({ count: made = 1, data: { name, pack } }) => made === 1 && 
 const told = (one, text, tone) => ({
   text,
   tone,
-  detail: [contractOf(one), one.data.reason?.message].filter(Boolean).join(' · '),
+  detail: contractOf(one) && html`${contractOf(one)} · ${one.data.reason && said(one.data.reason)}`,
 });
 
 const nameOf = (status) => statusNames[status] ?? t('different');
 const answer = ({ data: { toStatus, reason }, ...one }) => ({
   text: t('{things} became {status}', { ...vehicles(one), status: nameOf(toStatus).toLowerCase() }),
-  detail: reason?.message,
+  detail: reason && said(reason),
   tone: toStatus?.toLowerCase(),
 });
 
 const answers = ({ count: given, statuses }) => ({
-  text: t('{things} of manufacturers', { things: counted(given, 'answer') }),
+  text: t('{things} from manufacturers', { things: counted(given, 'answer') }),
   detail: summarised(statuses),
 });
 

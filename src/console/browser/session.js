@@ -7,14 +7,13 @@ export const settings = /** @type {Record<string, any>} */ ({ ...document.docume
 
 /** A token of the company "demo"; empty if an issuer makes the tokens. */
 export const demoToken = settings.token;
-
 const kept = sessionStorage.getItem(KEY);
 
 /** The token of all requests; empty before signing in. A pasted token lasts as long as the tab. */
 export const token = signal(kept === LEFT ? '' : kept || demoToken);
 
 /** The reason why the user must sign in again; the page stays open. */
-export const lapsed = signal('');
+export const lapsed = signal(/** @type {any} */ (null));
 
 /** The reason why the last session ended by itself. */
 export const ended = signal('');
@@ -65,14 +64,14 @@ export function signIn(value, { pasted = true } = {}) {
   if (value === demoToken || !pasted) sessionStorage.removeItem(KEY);
   else sessionStorage.setItem(KEY, value);
   ended.value = '';
-  lapsed.value = '';
+  lapsed.value = null;
   token.value = value;
 }
 
 export function signOut(why = '') {
   sessionStorage.setItem(KEY, LEFT);
   ended.value = why;
-  lapsed.value = '';
+  lapsed.value = null;
   token.value = '';
 }
 

@@ -1,8 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { away } from './api.js';
-import { openFinder, places } from './finder.js';
+import { leave, openFinder, places } from './finder.js';
 import { html, t } from './html.js';
-import { leave } from './issuer.js';
 import { language, languages, speak } from './languages/language.js';
 import { live } from './live.js';
 import { hrefOf, route } from './router.js';
@@ -12,7 +11,7 @@ export function Shell({ children }) {
   const [here = ''] = route.value.parts;
   // The navigation of narrow screens scrolls sideways.
   useEffect(() => document.querySelector('nav a[aria-current]')?.scrollIntoView({ block: 'nearest' }), [here]);
-  return html`<a class="skip" href="#main" onClick=${skip}>Skip to content</a>
+  return html`<a class="skip" href="#main" onClick=${(event) => [event.preventDefault(), document.getElementById('main')?.focus()]}>Skip to content</a>
     <header class="top">
       <div class="inner">
         <a class="brand" href="#/"><${Mark} />Fleet Gateway</a>
@@ -22,39 +21,25 @@ export function Shell({ children }) {
         <div class="who">
           <button type="button" class="quiet" aria-keyshortcuts="/ Control+K Meta+K" onClick=${openFinder}>Search <kbd>/</kbd></button>
           <${Live} />
-          ${company.value && html`<span class="company" title="The company of your token">${company.value}</span>`}
+          ${company.value && html`<span class="company" title="Your company">${company.value}</span>`}
           <${LanguageSwitch} />
           <${ThemeSwitch} />
           <button type="button" class="quiet" onClick=${leave}>Sign out</button>
         </div>
       </div>
     </header>
-    ${
-      away.value &&
-      html`<p class="banner" role="alert">The gateway is away. What you see may be out of date; the page goes on by itself when it is back.</p>`
-    }
+    ${away.value && html`<p class="banner" role="alert">No connection to the gateway. What you see may be out of date; the page reconnects by itself.</p>`}
     <main id="main" tabindex="-1">${children}</main>`;
-}
-
-function skip(event) {
-  // The fragment of the address is the route.
-  event.preventDefault();
-  document.getElementById('main')?.focus();
 }
 
 const Live = () =>
   html`<span class=${live.value ? 'live on' : 'live'} role="status"><i aria-hidden="true" /><span>${live.value ? t('Live') : t('Connecting')}</span></span>`;
 
-export const Mark = () => html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
-  <rect width="32" height="32" rx="8" class="ground" />
-  <rect x="7" y="8" width="18" height="4" rx="2" />
-  <rect x="7" y="14" width="12" height="4" rx="2" opacity=".8" />
-  <rect x="7" y="20" width="7" height="4" rx="2" opacity=".6" />
-</svg>`;
-
+const icon = document.querySelector('link[rel=icon]')?.getAttribute('href');
+export const Mark = () => html`<img class="mark" src=${icon} alt="" />`;
 const KEY = 'fleet-gateway-theme';
 const themes = {
-  system: { name: t('Theme: that of your system'), sign: '◐', next: 'light' },
+  system: { name: t('Theme: system'), sign: '◐', next: 'light' },
   light: { name: t('Theme: light'), sign: '☀\ufe0e', next: 'dark' },
   dark: { name: t('Theme: dark'), sign: '☾', next: 'system' },
 };

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
 import { html, t } from './html.js';
 import { hrefOf, route } from './router.js';
 import { readJson } from './session.js';
@@ -17,13 +18,33 @@ const isShown = (place, column) => !hidden.value[place]?.includes(idOf(column));
 export function Table({ label, columns: all, rows, dim, selection, nameOf, groupOf, place }) {
   const columns = all.filter((column) => isShown(place, column));
   const groups = groupOf ? [...Map.groupBy(rows, (row) => groupOf(row).key).values()] : [rows];
+  const shown = groups.flat();
+  const last = useRef(/** @type {any} */ (null));
+  /** Selects a row, or with Shift all rows from the one before. */
+  const pick = (row, on, ranged) => {
+    const ends = [last.current ?? row.id, row.id].map((id) => shown.findIndex((one) => one.id === id));
+    const [first, end] = ends.toSorted((a, b) => a - b);
+    selection.set(ranged && first >= 0 ? shown.slice(first, end + 1) : [row], on);
+    last.current = row.id;
+  };
+  /** Arrows lead from box to box; with Shift, they select. */
+  const press = (event) => {
+    const boxes = [...event.currentTarget.querySelectorAll('td.pick input')];
+    const at = boxes.indexOf(event.target);
+    const next = at + ({ ArrowDown: 1, ArrowUp: -1 }[event.key] ?? Infinity);
+    if (at < 0 || !boxes[next]) return;
+    event.preventDefault();
+    boxes[next].focus();
+    if (event.shiftKey) selection.set([shown[at], shown[next]], true);
+    last.current = shown[next].id;
+  };
   const width = columns.length + (selection ? 1 : 0);
   const body = (group) => html`<tbody role="rowgroup" key=${groupOf?.(group[0]).key}>
     ${groupOf && html`<tr role="row" class="group"><th role="rowheader" colspan=${width} scope="rowgroup">${groupOf(group[0], group).head}</th></tr>`}
-    ${group.map((row) => html`<${Row} key=${row.id} row=${row} columns=${columns} selection=${selection} nameOf=${nameOf} />`)}
+    ${group.map((row) => html`<${Row} key=${row.id} row=${row} columns=${columns} selection=${selection} pick=${pick} nameOf=${nameOf} />`)}
   </tbody>`;
   return html`${place && html`<${Choice} place=${place} columns=${all} />`}
-  <table class=${`rows ${dim ? 'dim' : ''} ${selection ? 'picked' : ''}`} role="table" aria-label=${label}>
+  <table class=${`rows ${dim ? 'dim' : ''} ${selection ? 'picked' : ''}`} role="table" aria-label=${label} onKeyDown=${selection && press}>
     <thead role="rowgroup">
       <tr role="row">
         ${selection && html`<th role="columnheader" class="pick"><${PickAll} rows=${rows} selection=${selection} /></th>`}
@@ -68,15 +89,10 @@ function Head({ name, sort, kind }) {
   </th>`;
 }
 
-function Row({ row, columns, selection, nameOf }) {
+function Row({ row, columns, selection, pick, nameOf }) {
   const picked = selection?.has(row);
   return html`<tr role="row" class=${picked ? 'chosen' : ''}>
-    ${
-      selection &&
-      html`<td role="cell" class="pick">
-        <input type="checkbox" checked=${picked} aria-label=${t('Select {name}', { name: nameOf(row) })} onChange=${() => selection.set([row], !picked)} />
-      </td>`
-    }
+    ${selection && html`<td role="cell" class="pick"><input type="checkbox" checked=${picked} aria-label=${t('Select {name}', { name: nameOf(row) })} onClick=${({ shiftKey }) => pick(row, !picked, shiftKey)} /></td>`}
     ${columns.map(({ name, kind, cell }) => html`<td key=${name} role="cell" class=${kind} data-name=${name}>${cell(row)}</td>`)}
   </tr>`;
 }

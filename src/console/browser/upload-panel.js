@@ -1,11 +1,12 @@
 import { useEffect, useState } from 'preact/hooks';
 import { fieldError } from './api.js';
+import { explain } from './codes.js';
 import { openDialog } from './dialog.js';
 import { count, counted, html, t } from './html.js';
 import { Fact } from './parts.js';
 import { RefusedTable, SaveRefused } from './refused.js';
 import { dismiss, sendAgain, startUpload, uploads } from './uploads.js';
-import { bytes, explain } from './words.js';
+import { bytes } from './words.js';
 
 const hasFiles = ({ dataTransfer }) => [...(dataTransfer?.types ?? [])].includes('Files');
 
@@ -54,7 +55,7 @@ function Running({ phase, share, size, rows }) {
   const { received: read = 0, rejected = 0 } = rows ?? {};
   const sent = t('Sending {sent} of {size}', { sent: bytes(size * share), size: bytes(size) });
   const sending = [sent, read > 0 && t('{rows} read', { rows: counted(read, 'row') })].filter(Boolean).join(' · ');
-  const storing = t('Storing {rows} …', { rows: read > 0 ? counted(read - rejected, 'row') : '' });
+  const storing = t('Saving {rows} …', { rows: read > 0 ? counted(read - rejected, 'row') : '' });
   return html`<progress max="1" value=${phase === 'sending' ? share : undefined} aria-label="Progress" />
     <p class="dim" aria-live="off">${phase === 'sending' ? sending : storing}</p>`;
 }
@@ -62,7 +63,7 @@ function Running({ phase, share, size, rows }) {
 /** After a lost response the outcome is unknown; repeating with the same id stores the file once. */
 function Failed({ id, error }) {
   const lost = error.code === 'UNREACHABLE';
-  return html`<p role="alert">${lost ? t('The gateway does not answer. Send the file again when it is back: it is stored once.') : `${explain(error)} ${t('Nothing was stored.')}`}</p>
+  return html`<p role="alert">${lost ? t('The gateway does not answer. Send the file again later; it is saved only once.') : html`${explain(error)} ${t('Nothing was saved.')}`}</p>
     ${lost && html`<button type="button" onClick=${() => sendAgain(id)}>Send again</button>`}`;
 }
 
@@ -71,28 +72,20 @@ function Report({ id, name, summary, rejected, sheet, options }) {
   return html`<dl class="facts">
       <${Fact} label="Rows">${count(received)}<//>
       <${Fact} label=${options.dryRun ? t('Would be added') : t('Added')}>${count(created)}<//>
-      <${Fact} label="Already there">${count(existing)}<//>
-      <${Fact} label="Refused" bad=${refused > 0}>${count(refused)}<//>
+      <${Fact} label="Already in the fleet">${count(existing)}<//>
+      <${Fact} label="Rejected" bad=${refused > 0}>${count(refused)}<//>
     </dl>
     ${sheet && html`<p class="dim">Read from the sheet “${sheet}”.</p>`}
-    ${options.dryRun && html`<p class="dim">It was only checked. Nothing was stored.</p>`}
-    ${
-      refused > 0 &&
-      html`<details>
-          <summary>Reasons</summary>
-          <${RefusedTable} rows=${rejected} />
-          ${refused > rejected.length && html`<p class="dim">… and ${count(refused - rejected.length)} more in the file.</p>`}
-        </details>
-        <${SaveRefused} importId=${id} name=${name} />`
-    }`;
+    ${options.dryRun && html`<p class="dim">Checked only. Nothing was saved.</p>`}
+    ${refused > 0 && html`<details><summary>Reasons</summary><${RefusedTable} rows=${rejected} />${refused > rejected.length && html`<p class="dim">… and ${count(refused - rejected.length)} more in the file.</p>`}</details><${SaveRefused} importId=${id} name=${name} />`}`;
 }
 
 export const accepted = '.csv,.xlsx,.json,.txt,.tsv,text/csv,application/json';
 
 const fields = [
   { name: 'file', label: t('File'), type: 'file', accept: accepted },
-  { name: 'dryRun', label: t('Only check it, and store nothing'), type: 'check', value: true },
-  { name: 'atomic', label: t('Add none if a row is refused'), type: 'check' },
+  { name: 'dryRun', label: t('Check only, save nothing'), type: 'check', value: true },
+  { name: 'atomic', label: t('Add nothing if a row is rejected'), type: 'check' },
 ];
 
 export const uploadForm = (fleetId) =>

@@ -1,5 +1,5 @@
 import { effect, signal } from '@preact/signals';
-import { ApiError, authorization, dataOf, newId, unreachable } from './api.js';
+import { ApiError, authorization, dataOf, fleetData, newId, unreachable } from './api.js';
 import { t } from './languages/language.js';
 import { subscribe } from './live.js';
 import { changed } from './query.js';
@@ -88,10 +88,7 @@ effect(() => {
 
 const importVehicles = `mutation Upload($input: ImportVehiclesInput!) {
   importVehicles(input: $input) {
-    fleet { id vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } }
-    sheet
-    summary { received created existing rejected }
-    rejected { row value message }
+    sheet summary { received created existing rejected } rejected { row value code message } ${fleetData}
   }
 }`;
 
@@ -109,7 +106,7 @@ export function sendFile(input, file, name, { sent, signal }) {
   request.upload.onprogress = ({ loaded, total }) => sent(loaded / (total || 1));
   request.upload.onload = () => sent(1);
   request.onerror = () => reject(unreachable());
-  request.onabort = () => reject(new ApiError('CANCELLED', t('You have stopped it.')));
+  request.onabort = () => reject(new ApiError('CANCELLED', t('Stopped.')));
   request.onload = () => resolve(request.responseText);
   signal.addEventListener('abort', () => request.abort());
   request.send(form);

@@ -1,4 +1,4 @@
-import { ask, byFleet, partsOf, unless } from './api.js';
+import { ask, byFleet, fleetData, partsOf, unless } from './api.js';
 import { createContracts } from './contract-verbs.js';
 import { attempt, openDialog } from './dialog.js';
 import { saveAnswer, saveTable } from './download.js';
@@ -6,16 +6,13 @@ import { fleetOptions } from './fleet-verbs.js';
 import { counted, list, t } from './languages/language.js';
 import { carryOut } from './query.js';
 import { toast } from './toast.js';
+import { asking } from './words.js';
 
 const deleteVehicles = `mutation DeleteVehicles($input: DeleteVehiclesInput!) {
-  deleteVehicles(input: $input) {
-    deleted { id } fleet { id vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } }
-  }
+  deleteVehicles(input: $input) { deleted { id } ${fleetData} }
 }`;
 const moveVehicles = `mutation MoveVehicles($input: MoveVehiclesInput!) {
-  moveVehicles(input: $input) {
-    vehicles { id } fleet { id name vehicleCount eligibilitySummary { eligible ineligible pending unsupported failed } }
-  }
+  moveVehicles(input: $input) { vehicles { id } ${fleetData} }
 }`;
 const verifyEligibility =
   'mutation Verify($vins: [String!]!) { verifyEligibility(input: { vins: $vins }) { eligibilities { vin status } } }';
@@ -25,7 +22,6 @@ const contractCounts =
 const NODES = 100;
 /** Contracts are counted for at most this many vehicles. */
 const COUNTED = 1_000;
-
 const idsOf = (vehicles) => vehicles.map(({ id }) => id);
 const nothing = () => {};
 
@@ -90,8 +86,11 @@ export const moveToFleet = (vehicles, done = nothing) =>
     const options = await fleetOptions();
     openDialog({
       title: t('Move {vehicles}', { vehicles: counted(vehicles.length, 'vehicle') }),
-      about: t('Their contracts go with them, and what their manufacturers answered stays.'),
-      fields: [{ name: 'fleetId', label: t('To the fleet'), type: 'select', options }],
+      about:
+        vehicles.length === 1
+          ? t('Its contracts move with it, and its eligibility stays.')
+          : t('Their contracts move with them, and their eligibility stays.'),
+      fields: [{ name: 'fleetId', label: t('Destination fleet'), type: 'select', options }],
       verb: t('Move'),
       send: async ({ fleetId }, run, tell) => {
         const moved = await move(partsOf(vehicles), () => fleetId, run, tell);
@@ -111,7 +110,7 @@ export const verifyAgain = (vehicles, done = nothing) =>
   attempt(async () => {
     for (const part of partsOf(vehicles)) await carryOut(verifyEligibility, { vins: part.map(({ vin }) => vin) });
     done();
-    toast(t('Manufacturers are being asked again.'));
+    toast(asking(vehicles.length));
   })();
 
 const csvColumns = {
@@ -135,7 +134,7 @@ export const saveVehicles = ({ fleetId, status, vin, maker, order }) =>
   })();
 
 export const vehicleVerbs = [
-  { name: t('Ask again'), run: verifyAgain },
+  { name: t('Check again'), run: verifyAgain },
   { name: t('Move …'), run: moveToFleet },
   { name: t('New contracts …'), run: createContracts },
   { name: t('Download CSV'), run: (vehicles) => saveTable(csvColumns, vehicles, 'vehicles.csv') },

@@ -14,20 +14,19 @@ const rotateSecret = `mutation RotateSecret($id: ID!) {
 }`;
 const testWebhook = 'mutation TestWebhook($id: ID!) { testWebhook(input: { id: $id }) { delivery { id } } }';
 const deleteWebhook = 'mutation DeleteWebhook($id: ID!) { deleteWebhook(input: { id: $id }) { webhook { id } } }';
-
-const hint = t('Each event is posted there, from now on.');
+const hint = t('Events are sent to this address from now on.');
 const events = Object.entries(eventTypes);
 const fieldsOf = (/** @type {any} */ { url, description, types } = {}) => [
   { name: 'url', label: t('Address'), type: 'url', value: url, placeholder: 'https://…', hint, required: true },
   { name: 'description', label: t('Description (optional)'), value: description },
-  { name: 'types', label: t('Events (none ticked: all)'), type: 'checks', options: events, value: types },
+  { name: 'types', label: t('Events (none selected: all)'), type: 'checks', options: events, value: types },
 ];
 
 /** Shows a secret in place of the form that asked for it. */
 const secretShown = (secret) => ({
-  title: t('Keep its secret'),
-  verb: t('I have kept it'),
-  body: html`<p>Your receiver verifies signatures with it. It is shown this once.</p><${Copyable} text=${secret} />`,
+  title: t('Save the secret'),
+  verb: t('I have saved it'),
+  body: html`<p>Your server verifies signatures with it. It is shown only once.</p><${Copyable} text=${secret} />`,
 });
 
 export const newWebhook = () =>
@@ -45,22 +44,22 @@ export function editWebhook(webhook) {
 
 export const rollSecret = ({ id }) =>
   openDialog({
-    title: t('Give it a new secret?'),
-    about: t('For 24 hours the old one signs, too, so that your receiver can change over.'),
-    verb: t('Make a new secret'),
+    title: t('Create a new secret?'),
+    about: t('The old secret stays valid for 24 hours, so that you can update your server.'),
+    verb: t('Create new secret'),
     send: async (_, run) => secretShown((await run(rotateSecret, { id })).rotateWebhookSecret.secret),
   });
 
 export const removeWebhook = ({ id, url }, done) =>
   openDialog({
     title: t('Delete this webhook?'),
-    about: t('{url} is told of nothing any more, and its deliveries are deleted. This cannot be undone.', { url }),
+    about: t('{url} will get no more events, and its deliveries are deleted. This cannot be undone.', { url }),
     verb: t('Delete'),
     danger: true,
     send: async (_, run) => {
       await run(deleteWebhook, { id });
       done();
-      return t('The webhook is deleted.');
+      return t('Webhook deleted.');
     },
   });
 
@@ -69,7 +68,7 @@ export const setState = ({ id }, state) => attempt(() => carryOut(updateWebhook,
 export const sendTest = ({ id }) =>
   attempt(async () => {
     await carryOut(testWebhook, { id });
-    toast(t('A test is on its way.'));
+    toast(t('Test event sent.'));
   })();
 
 /** A text with a copy button; browsers offer the clipboard over https and on localhost only. */
@@ -81,5 +80,5 @@ const Copyable = ({ text }) => html`<div class="copyable">
 const copy = (text) =>
   navigator.clipboard.writeText(text).then(
     () => toast(t('Copied.')),
-    () => toast(t('The browser does not allow it. Select the text and copy it.')),
+    () => toast(t('Your browser does not allow it. Select the text and copy it.')),
   );

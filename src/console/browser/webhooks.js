@@ -25,16 +25,10 @@ export const webhookStates = { ACTIVE: t('Active'), PAUSED: t('Paused'), DISABLE
 export function Webhooks() {
   const asked = useQuery(webhooksQuery, {});
   const webhooks = asked.data?.webhooks.nodes;
-  return html`<${Page} title="Webhooks" asked=${asked} about="Addresses of yours that are told of every change."
+  return html`<${Page} title="Webhooks" asked=${asked} about="Send events to your own servers."
     actions=${html`<button type="button" class="primary" onClick=${newWebhook}>New webhook</button>`}>
     ${!webhooks && html`<${Waiting} rows=${3} />`}
-    ${
-      webhooks?.length === 0 &&
-      html`<${Empty} title="No webhooks yet">
-        <p>A webhook sends each event to an address of yours, signed, and tries again where that fails.</p>
-        <button type="button" class="primary" onClick=${newWebhook}>Add your first webhook</button>
-      <//>`
-    }
+    ${webhooks?.length === 0 && html`<${Empty} title="No webhooks yet"><p>A webhook sends signed events to your server, and tries again if a delivery fails.</p><button type="button" class="primary" onClick=${newWebhook}>Add your first webhook</button><//>`}
     ${webhooks?.length > 0 && html`<ul class="list">${webhooks.map((one) => html`<${Row} key=${one.id} webhook=${one} />`)}</ul>`}
   <//>`;
 }
@@ -49,7 +43,7 @@ function Row({ webhook }) {
     <div class="grow">
       <p class="address"><a href=${hrefOf(['webhooks', id])}>${url}</a></p>
       <p class="dim">${about}</p>
-      ${reason && html`<p class="dim">${reason}</p>`}
+      ${reason && html`<p class="dim" lang="en">${reason}</p>`}
     </div>
     <p class="row">
       ${failed.totalCount > 0 && html`<span class="badge failed">${failed.totalCount} failed</span>`}
@@ -77,7 +71,7 @@ const webhookQuery = `query Webhook($id: ID!, $last: Int, $before: String, $stat
 const redeliver = `mutation SendAgain($webhookId: ID!, $deliveryId: ID!) {
   redeliver(input: { webhookId: $webhookId, deliveryId: $deliveryId }) { delivery { id state } }
 }`;
-const states = { FAILED: t('Failed'), PENDING: t('Waiting'), SUCCEEDED: t('Delivered') };
+const states = { FAILED: t('Failed'), PENDING: t('Pending'), SUCCEEDED: t('Delivered') };
 const sides = [['', t('All')], ...Object.entries(states)];
 
 export function Webhook({ id }) {
@@ -93,7 +87,7 @@ export function Webhook({ id }) {
   const about = webhook && aboutOf(webhook, (types) => types.map(wireType).join(', '));
   return html`<${Page} label="Webhook" asked=${asked} title=${webhook?.url} back=${back} about=${about}
     actions=${webhook && html`<${Verbs} webhook=${webhook} />`}>
-    ${webhook?.reason && html`<p class="warning">${webhook.reason}</p>`}
+    ${webhook?.reason && html`<p class="warning" lang="en">${webhook.reason}</p>`}
     <${Sides} label="Deliveries" sides=${sides} present=${query.state} hrefFor=${(state) => hrefOf(['webhooks', id], { state })} />
     ${webhook ? html`<${Deliveries} webhook=${webhook} loading=${loading} reload=${reload} query=${query} />` : html`<${Waiting} rows=${5} />`}
   <//>`;
@@ -114,8 +108,8 @@ function Deliveries({ webhook, loading, reload, query }) {
   const { totalCount, totalCountIsExact, pageInfo, nodes } = webhook.deliveries;
   if (nodes.length === 0) {
     return query.state
-      ? html`<${Empty} title="None is like that" />`
-      : html`<${Empty} title="Nothing was sent yet"><p>Deliveries show here as events happen.</p><//>`;
+      ? html`<${Empty} title="No matching deliveries" />`
+      : html`<${Empty} title="No deliveries yet"><p>Deliveries appear here as events happen.</p><//>`;
   }
   return html`<${Listing} label="Deliveries"><ul class=${loading ? 'list dim' : 'list'}>
       ${nodes.toReversed().map((one) => html`<${Delivery} key=${one.id} webhookId=${webhook.id} delivery=${one} done=${reload} />`)}
@@ -127,12 +121,12 @@ function Delivery({ webhookId, delivery, done }) {
   const { id, type, state, attempts, status, error, answer, attemptedAt, nextAttemptAt, createdAt, request } = delivery;
   const again = attempt(async () => {
     await carryOut(redeliver, { webhookId, deliveryId: id });
-    toast(t('It is being sent again.'));
+    toast(t('Sending again.'));
     done();
   });
   const outcome = [
-    status && t('answered {status}', { status }),
-    error,
+    status && t('response {status}', { status }),
+    error && html`<span lang="en">${error}</span>`,
     counted(attempts, 'attempt'),
     state === 'PENDING' && nextAttemptAt && html`next <${Time} at=${nextAttemptAt} />`,
   ].filter(Boolean);
@@ -144,7 +138,7 @@ function Delivery({ webhookId, delivery, done }) {
       </div>
       ${state !== 'SUCCEEDED' && html`<button type="button" onClick=${again} aria-label=${t('Send again: {type}', { type: wireType(type) })}>Send again</button>`}
     </div>
-    ${request && html`<details><summary>What was sent</summary><pre tabindex="0">${pretty(request.body)}</pre>${answer && html`<pre tabindex="0">${answer}</pre>`}</details>`}
+    ${request && html`<details><summary>Sent request</summary><pre tabindex="0">${pretty(request.body)}</pre>${answer && html`<pre tabindex="0">${answer}</pre>`}</details>`}
   </li>`;
 }
 

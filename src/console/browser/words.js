@@ -16,32 +16,30 @@ export const summarised = (summary) =>
     .join(', ');
 
 export const statusNames = Object.fromEntries(statuses.map(({ status, name }) => [status, name]));
+export const aVin = /^(?=.*\d)[A-HJ-NPR-Z\d]{17}$/i;
 
 /** The type of an event in webhooks. */
 export const wireType = (type) => type.toLowerCase().replace('_', '.');
 
 export const turns = {
-  CUSTOMER: t('Your turn'),
-  MANUFACTURER: t('Manufacturer’s turn'),
-  OPERATOR: t('Operator’s turn'),
+  CUSTOMER: t('Up to you'),
+  MANUFACTURER: t('Up to the manufacturer'),
+  OPERATOR: t('Up to the operator'),
 };
-
-/** Sentences for error codes; other errors keep the gateway's message. */
-const errors = {
-  UNREACHABLE: t('The gateway does not answer. Check your connection; this page tries again by itself.'),
-  UNAUTHENTICATED: t('The token is not valid, or no longer. Sign in with another one.'),
-  FORBIDDEN: t('This token may not do that. Ask whoever issues your tokens for the missing right.'),
-  RATE_LIMITED: t('Too much at once. Wait a moment and try again.'),
-  UNSUPPORTED_MEDIA_TYPE: t('This file is no list of vehicles that can be read.'),
-  IDEMPOTENCY_IN_PROGRESS: t('The same request is still under way.'),
-  INTERNAL: t('Something went wrong in the gateway. Try again; its log knows more.'),
-  UNAVAILABLE: t('The gateway cannot work at the moment. Try again soon.'),
-};
-
-export const explain = ({ code, message }) => errors[code] ?? message;
 
 const megabytes = new Intl.NumberFormat(locale, { style: 'unit', unit: 'megabyte', maximumFractionDigits: 2 });
 export const bytes = (value) => megabytes.format(value / 1e6);
+
+/** The vehicles that need attention, by who can act and by reason. */
+export const attentionFilter = (/** @type {any} */ { actor, reason }) => ({
+  eligibility: ['FAILED', 'INELIGIBLE', 'UNSUPPORTED'],
+  ...(actor && { actor }),
+  ...(reason && { reasonCode: reason }),
+});
+
+/** What is said when manufacturers are asked again about so many vehicles or contracts. */
+export const asking = (number) =>
+  number === 1 ? t('Checking with the manufacturer again.') : t('Checking with the manufacturers again.');
 
 export const byCreation = { '': t('Oldest first'), '-CREATED_AT': t('Newest first') };
 
@@ -56,7 +54,7 @@ export const eventTypes = {
   IMPORT_COMPLETED: t('Files imported'),
   CONTRACT_CREATED: t('Contracts created'),
   CONTRACT_DELETED: t('Contracts deleted'),
-  CONTRACT_STARTED: t('Contracts in force'),
+  CONTRACT_STARTED: t('Contracts started'),
   CONTRACT_ENDED: t('Contracts ended'),
   CONTRACT_ACTIVATED: t('Contracts activated by manufacturers'),
   CONTRACT_REJECTED: t('Contracts rejected by manufacturers'),

@@ -18,7 +18,10 @@ export const language = wanted.find((code) => Object.hasOwn(languages, code)) ??
 export const locale = navigator.languages.find((tag) => codeOf(tag) === language) ?? language;
 document.documentElement.lang = language;
 
-const { sentences, numbers } = await import(`./${language}.js`);
+const spoken = await import(`./${language}.js`);
+const { sentences, numbers } = spoken;
+/** Sentences of the language for codes of the gateway. */
+export const { codes } = spoken;
 const plural = new Intl.PluralRules(locale);
 const number = new Intl.NumberFormat(locale);
 
@@ -29,7 +32,8 @@ export const list = new Intl.ListFormat(locale);
 export const count = (value, exact = true) => number.format(value) + (exact ? '' : '+');
 
 const textOf = (value) => (typeof value === 'number' ? count(value) : value);
-const filled = (sentence, values) => sentence.replaceAll(/\{([a-z]\w*)\}/g, (_, name) => textOf(values[name]));
+/** A sentence with its `{names}` filled in. */
+export const filled = (sentence, values) => sentence.replaceAll(/\{([a-z]\w*)\}/g, (_, name) => textOf(values[name]));
 
 /** A sentence in the language of the page; `{names}` in it stand for values. */
 export const t = (sentence, values = {}) => filled(sentences[sentence] ?? sentence, values);

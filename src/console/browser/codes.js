@@ -1,0 +1,20 @@
+import { html, t } from './html.js';
+import { codes, filled } from './languages/language.js';
+
+/** A sentence for a code of the gateway, or for the code and a field, with its values; the gateway's English if there is none. */
+export function said({ code, message, value = '' }, field = '') {
+  if (!code) return message;
+  const [sentence, after] = (codes[`${code} ${field}`] ?? codes[code] ?? '{message}').split('{message}');
+  const characters = [...value.normalize('NFKC').replaceAll(/[\s\p{Pd}\p{C}]/gu, '')];
+  const strange = new Set(characters.filter((one) => !/[A-HJ-NPR-Z\d]/i.test(one)));
+  const own = filled(sentence, { length: characters.length, characters: [...strange].join(' ') });
+  const [meant] = (code.startsWith('VIN_INVALID') && message.match(/\b[A-HJ-NPR-Z\d]{17}\b/)) || [];
+  if (meant) return `${own} ${t('Did you mean {vin}?', { vin: meant })}`;
+  return after === undefined ? own : html`${own}<span lang="en">${message}</span>`;
+}
+
+/** What an error says: its first field's sentence, its own, or the text that the page gave it. */
+export function explain({ code, message, errors: [first] = [], details }) {
+  if (first) return said(first, first.path.split('.').at(-1));
+  return details?.code || codes[code] ? said({ code, message }) : message;
+}
