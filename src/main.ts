@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createApp } from './app.ts';
-import { type Config, ConfigError, mistakenNames, readConfig } from './config.ts';
+import { type Config, ConfigError, mistakenNames, readConfig, settings } from './config.ts';
 import { ChangeFeed } from './core/changes.ts';
 import { contextOf } from './core/context.ts';
 import { reportActivations, startSentence } from './core/contracts/activation-report.ts';
@@ -34,7 +34,10 @@ const LONGEST_STOP_MS = 9_500;
 const GRACE_MS = 1_000;
 
 const usage = `Usage: npm start
-Environment variables are its settings, such as PORT=4001 npm start; docs/reference.md lists them.`;
+Environment variables are its settings, such as PORT=4001 npm start. docs/reference.md explains each of them:
+  ${Object.keys(settings.shape)
+    .join(', ')
+    .replaceAll(/(?=.{97})(.{1,96},) /g, '$1\n  ')}`;
 
 /** Opens everything in order, serves, and on SIGTERM or SIGINT closes it in the opposite order. */
 async function main(): Promise<void> {

@@ -22,7 +22,11 @@ const NOTICED_MS = 3_000;
 
 const BAR = 40;
 const bar = (done: number): string => '#'.repeat(Math.floor(BAR * done)).padEnd(BAR, '-');
-const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
+/** A part of a size, in the unit that suits the whole. */
+const amount = (bytes: number, size: number): string =>
+  size < 1e6
+    ? `${Math.round(bytes / 1e3)} of ${Math.ceil(size / 1e3)} kB`
+    : `${(bytes / 1e6).toFixed(1)} of ${(size / 1e6).toFixed(1)} MB`;
 
 async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { fleet, file, url, token } = readOptions(args, options, usage);
@@ -43,7 +47,7 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const progress = new SingleBar({
     format: (_options, { progress: done, value, eta }) =>
       done < 1
-        ? `[${bar(done)}] ${megabytes(value)} of ${megabytes(size)} MB sent, ${Math.ceil(eta)} s left`
+        ? `[${bar(done)}] ${amount(value, size)} sent, ${Math.ceil(eta)} s left`
         : `[${bar(1)}] sent; the rows are being stored`,
     noTTYOutput: true,
     notTTYSchedule: 5_000,

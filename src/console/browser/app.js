@@ -9,17 +9,17 @@ import { company, lapsed, settings, token } from './session.js';
 import { Shell } from './shell.js';
 import { Toast } from './toast.js';
 
-const overview = [() => import('./overview.js'), 'Overview'];
-/** Each first address part: a module, loaded at its first use, the page in it, and the page of one item. */
+const overview = [() => import('./overview.js'), (all) => all.Overview];
+/** Each first address part: a module, loaded at its first use, its page, and that of one item. */
 const pages = {
   '': overview,
-  fleets: [() => import('./fleets.js'), 'Fleets', 'Fleet'],
-  vehicles: [() => import('./vehicles.js'), 'Vehicles', 'Vehicle'],
-  contracts: [() => import('./contracts.js'), 'Contracts', 'Contract'],
-  attention: [() => import('./attention.js'), 'Attention'],
-  activity: [() => import('./activity.js'), 'Activity'],
-  webhooks: [() => import('./webhooks.js'), 'Webhooks', 'Webhook'],
-  manufacturers: [() => import('./manufacturers.js'), 'Manufacturers'],
+  fleets: [() => import('./fleets.js'), (all) => all.Fleets, (all) => all.Fleet],
+  vehicles: [() => import('./vehicles.js'), (all) => all.Vehicles, (all) => all.Vehicle],
+  contracts: [() => import('./contracts.js'), (all) => all.Contracts, (all) => all.Contract],
+  attention: [() => import('./attention.js'), (all) => all.Attention],
+  activity: [() => import('./activity.js'), (all) => all.Activity],
+  webhooks: [() => import('./webhooks.js'), (all) => all.Webhooks, (all) => all.Webhook],
+  manufacturers: [() => import('./manufacturers.js'), (all) => all.Manufacturers],
   search: overview,
 };
 const signIn = () => import('./sign-in.js');
@@ -31,12 +31,12 @@ const nowhere = html`<${Page} key="nowhere" title="Page not found">
 function pageAt(/** @type {any} */ [name = '', id, side]) {
   if (!Object.hasOwn(pages, name)) return nowhere;
   const [load, list, detail = list] = pages[name];
-  return html`<${Later} key=${`${name} ${id}`} load=${load} name=${id ? detail : list} id=${id} side=${side} />`;
+  return html`<${Later} key=${`${name} ${id}`} load=${load} of=${id ? detail : list} id=${id} side=${side} />`;
 }
 
 function App() {
-  if (!token.value) return html`<${Later} key="door" load=${signIn} name="SignIn" /><${Toast} />`;
-  return html`<${Shell} key=${company.value}>${pageAt(route.value.parts)}<//><${Dialogs} /><${Finder} />${lapsed.value && html`<${Later} key="lapsed" load=${signIn} name="Lapsed" />`}<${Toast} />`;
+  if (!token.value) return html`<${Later} key="door" load=${signIn} of=${(all) => all.SignIn} /><${Toast} />`;
+  return html`<${Shell} key=${company.value}>${pageAt(route.value.parts)}<//><${Dialogs} /><${Finder} />${lapsed.value && html`<${Later} key="lapsed" load=${signIn} of=${(all) => all.Lapsed} />`}<${Toast} />`;
 }
 
 // A file dropped beside the drop zone must not replace the page.

@@ -31,13 +31,15 @@ export const places = [
   ['webhooks', t('Webhooks')],
   ['manufacturers', t('Manufacturers')],
 ];
-export const newFleet = later(() => import('./fleet-verbs.js'), 'newFleet');
-export const leave = later(() => import('./issuer.js'), 'leave');
+const newContract = later(async () => (await import('./contract-verbs.js')).newContract);
+const newWebhook = later(async () => (await import('./webhook-verbs.js')).newWebhook);
+export const newFleet = later(async () => (await import('./fleet-verbs.js')).newFleet);
+export const leave = later(async () => (await import('./issuer.js')).leave);
 const own = [
   ...places.map(([path, name]) => ({ name, about: t('Page'), href: hrefOf([path]) })),
   { name: t('New fleet'), about: t('Action'), act: newFleet },
-  { name: t('New contract'), about: t('Action'), act: later(() => import('./contract-verbs.js'), 'newContract') },
-  { name: t('New webhook'), about: t('Action'), act: later(() => import('./webhook-verbs.js'), 'newWebhook') },
+  { name: t('New contract'), about: t('Action'), act: newContract },
+  { name: t('New webhook'), about: t('Action'), act: newWebhook },
   { name: t('Sign out'), about: t('Action'), act: leave },
 ];
 

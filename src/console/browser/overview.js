@@ -45,7 +45,7 @@ export function Overview() {
   return html`<${Page} title="Overview" asked=${asked} about=${company && t('Eligible: {eligible} of {vehicles} in {fleets}.', { eligible: company.eligibilitySummary.eligible, vehicles: counted(company.vehicleCount, 'vehicle'), fleets: counted(company.fleetCount, 'fleet') })}
     actions=${html`<button type="button" class="primary" onClick=${newFleet}>New fleet</button>`}>
     ${providers.flatMap(silent).map(({ id, since }) => html`<${Silent} key=${id} id=${id} since=${since} />`)}
-    ${company?.vehicleCount === 0 ? html`<${Later} load=${() => import('./fleets.js')} name="Beginning" fleet=${fleets.nodes[0]} />` : html`<${Numbers} company=${company} first=${first} />`}
+    ${company?.vehicleCount === 0 ? html`<${Later} load=${() => import('./fleets.js')} of=${(all) => all.Beginning} fleet=${fleets.nodes[0]} />` : html`<${Numbers} company=${company} first=${first} />`}
     ${company?.fleetCount > 0 && html`<${Today} />`}
   <//>`;
 }

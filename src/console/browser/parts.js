@@ -65,17 +65,17 @@ export const Waiting = ({ rows = 6, kind = 'line' }) => html`<div class="waiting
   ${Array.from({ length: rows }, (_, at) => html`<div key=${at} class=${`blank ${kind}`} />`)}
 </div>`;
 
-/** A component `name` of a module that is loaded at its first use; without the gateway, the page is loaded again when it is back. */
-export function Later({ load, name, ...rest }) {
-  const [module, setModule] = useState(/** @type {any} */ ({}));
+/** A component `of` a module that is loaded at its first use; without the gateway, the page is loaded again when it is back. */
+export function Later({ load, of, ...rest }) {
+  const [module, setModule] = useState(/** @type {any} */ (null));
   useEffect(() => void load().then(setModule, () => setModule({ error: unreachable() })), []);
-  useEffect(() => void (module.error && !away.value && location.reload()), [away.value]);
-  if (module.error) return html`<${Failure} error=${module.error} />`;
-  return module[name] ? html`<${module[name]} ...${rest} />` : html`<${Waiting} />`;
+  useEffect(() => void (module?.error && !away.value && location.reload()), [away.value]);
+  if (module?.error) return html`<${Failure} error=${module.error} />`;
+  return module ? html`<${of(module)} ...${rest} />` : html`<${Waiting} />`;
 }
 
-/** Calls a function `name` of such a module. */
-export const later = (load, name) => () => load().then((module) => module[name]());
+/** A function that is loaded at its first use. */
+export const later = (load) => () => load().then((act) => act());
 
 /** Links to the previous and the next page of the list at the address of `parts` and `query`. */
 export function Pager({ list, what, parts, query, children }) {

@@ -56,19 +56,20 @@ export const homePolicy =
 
 type Address = readonly [href: string, name: string, about: string];
 
-const forDevelopers = ({ CONSOLE, GRAPHIQL, INTROSPECTION }: HttpServices['config']): Address[] => [
-  ...(CONSOLE ? [consolePage] : []),
+const forDevelopers = ({ GRAPHIQL, INTROSPECTION }: HttpServices['config']): Address[] => [
   ...(GRAPHIQL ? [graphiql] : []),
   ['/docs', 'REST reference', 'Every operation, with examples, to try out'],
   ...(INTROSPECTION ? [schemaFile] : []),
   ['/openapi.json', 'OpenAPI document', 'For generators of clients'],
 ];
-const consolePage: Address = ['/console', 'Console', 'Look at fleets, upload files, see what happens'];
+const forManagers: Address[] = [
+  ['/console', 'Console', 'Manage fleets, vehicles and contracts, upload files, see eligibility'],
+];
 const graphiql: Address = ['/graphql', 'GraphiQL', 'Write and run queries, mutations and subscriptions'];
 const schemaFile: Address = ['/schema.graphql', 'GraphQL schema', 'The whole schema as a file'];
 const forOperators: Address[] = [
-  ['/livez', 'Liveness', 'Whether the process runs'],
-  ['/readyz', 'Readiness', 'Whether it can do its work'],
+  ['/livez', 'Liveness', 'Says whether the process runs'],
+  ['/readyz', 'Readiness', 'Says whether it can do its work'],
   ['/metrics', 'Metrics', 'For Prometheus'],
 ];
 
@@ -96,6 +97,12 @@ ${new Html(`<style>${style}</style>`)}
   <p>Fleets, vehicles, eligibility and contracts, over GraphQL and REST.</p>
 </header>
 <main>
+  ${
+    services.config.CONSOLE
+      ? html`<h2>For fleet managers</h2>
+  ${list(basePath, forManagers)}`
+      : ''
+  }
   <h2>For developers</h2>
   ${list(basePath, forDevelopers(services.config))}
   ${token ? commands(origin + basePath, token) : ''}
@@ -106,7 +113,7 @@ ${new Html(`<style>${style}</style>`)}
     <dt>Version<dd>${packageJson.version}
     <dt>Database<dd>${database}
     <dt>Providers<dd>${providersOf(services.manufacturers)}
-    <dt>Manufacturers<dd>${supported.length} of ${manufacturers.length} can be asked:
+    <dt>Manufacturers<dd>${supported.length} of ${manufacturers.length} are connected:
       ${supported.map(({ name }) => name).join(', ')}
   </dl>
 </main>
@@ -152,11 +159,13 @@ export async function welcome(services: HttpServices, port: number): Promise<str
   const token = await authenticator.issue?.({ company: 'demo' });
   return [
     `Fleet Gateway is ready on ${base}`,
-    ...(config.CONSOLE ? [`  Console               ${base}/console`] : []),
+    ...(config.CONSOLE
+      ? [`  Console               ${base}/console (manage fleets, vehicles and contracts in a browser)`]
+      : []),
     `  GraphQL               ${base}/graphql${config.GRAPHIQL ? ' (GraphiQL in a browser)' : ''}`,
     `  REST                  ${base}/fleets`,
     `  Database              ${database.kind === 'embedded' ? `embedded, in ${config.DATA_DIR}` : 'PostgreSQL'}`,
-    `  Manufacturers         asked through ${providersOf(manufacturers)}`,
+    `  Manufacturers         connected through ${providersOf(manufacturers)}`,
     ...(token ? ['', CREATE, '', curl(base, token), ''] : []),
   ].join('\n');
 }
