@@ -93,7 +93,7 @@ describe.skipIf(!inBrowser)('signing in to the console with an identity provider
     await button(page, 'Sign in again').waitFor({ state: 'detached' });
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Kept');
     await button(page, 'Create fleet').click();
-    await page.getByText('must not be empty').first().waitFor();
+    await page.getByText('Fill in this field.').first().waitFor();
     expect(await kept(page)).toEqual({ 'fleet-gateway-signed-in': 'yes' });
   });
 
@@ -131,7 +131,7 @@ describe.skipIf(!inBrowser)('signing in to the console with an identity provider
     await page.clock.setSystemTime(Date.now() + 7_200_000);
     await button(page, 'Sign in').click();
     await button(page, 'I am it').click();
-    await page.getByText('The clock of this device differs from the provider’s.').waitFor();
+    await page.getByText('The clock of this device differs from the identity provider’s.').waitFor();
     expect(page.url()).toBe(home);
   });
 
@@ -139,7 +139,7 @@ describe.skipIf(!inBrowser)('signing in to the console with an identity provider
     const page = await openDoor();
     provider.silent = true;
     await button(page, 'Sign in').click();
-    await page.getByText('The provider does not answer').waitFor();
+    await page.getByText('The identity provider does not answer').waitFor();
     provider.silent = false;
     await button(page, 'Sign in').click();
     await button(page, 'I am it').waitFor();
@@ -168,7 +168,7 @@ describe.skipIf(!inBrowser)('signing in to the console with an identity provider
       .getByText('The gateway rejected the identity provider’s token: The token is meant for another audience.')
       .waitFor();
     await page.goto(`${home}?code=x&state=y`);
-    await page.getByText('This sign-in began elsewhere.').waitFor();
+    await page.getByText('This sign-in started in another window.').waitFor();
     expect(await kept(page)).toEqual({ 'fleet-gateway-token': 'left' });
   });
 });

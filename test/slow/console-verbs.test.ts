@@ -99,7 +99,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
 
     await select(page, first);
     await button(page, 'Check again').click();
-    await page.getByText(/^Checking with the manufacturers? again\.$/).waitFor();
+    await page.getByText(/^Checking with the manufacturers? again\./).waitFor();
     await select(page, fourth);
     await page.getByRole('region', { name: 'Selected' }).getByRole('button', { name: 'Delete …' }).click();
     await dialog(page)
@@ -207,7 +207,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
 
     await selectAll();
     await button(page, 'Check again').click();
-    await page.getByText(/^Checking with the manufacturers? again\.$/).waitFor();
+    await page.getByText(/^Checking with the manufacturers? again\./).waitFor();
     await selectAll();
     await selected.getByRole('button', { name: 'Delete …' }).click();
     await dialog(page).getByText('Delete 1,050 vehicles and their contracts?').waitFor();
@@ -298,7 +298,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await until(async () => (await rejections()) === 1);
     await select(page, `Refused by it, ${bad}`);
     await button(page, 'Check again').click();
-    await page.getByText(/^Checking with the manufacturers? again\.$/).waitFor();
+    await page.getByText(/^Checking with the manufacturers? again\./).waitFor();
     await until(async () => (await rejections()) === 2);
     await select(page, `Approved, ${good}`);
     await button(page, 'Check again').click();
@@ -307,7 +307,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.getByRole('link', { name: 'Refused by it' }).click();
     await page.getByText('1 contract rejected by the manufacturer').first().waitFor();
     await button(page, 'Check again').click();
-    await page.getByText(/^Checking with the manufacturers? again\.$/).waitFor();
+    await page.getByText(/^Checking with the manufacturers? again\./).waitFor();
     await page.goto(`${gateway.url}/console#/`);
     const counts = page.getByRole('region', { name: 'Activation by manufacturers' });
     await counts.getByRole('link', { name: /Pending/ }).click();
@@ -342,7 +342,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.getByLabel('Reason', { exact: true }).waitFor({ state: 'hidden' });
     await page.reload();
     await row(page, 'WBA').first().waitFor();
-    expect((await heads()).map((head) => head.split(' ')[0])).toEqual(['VIN', 'Status', 'Reason', 'Last checked']);
+    expect((await heads()).map((head) => head.split(' ')[0])).toEqual(['VIN', 'Status', 'Reason', 'Last']);
     await page.getByRole('link', { name: 'Vehicles', exact: true }).first().click();
     await page.getByRole('columnheader', { name: 'Manufacturer' }).waitFor();
   });
@@ -440,7 +440,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     const page = await openConsole('#/contracts', { mayFail: true });
     await button(page, 'New contract').click();
     await page.getByLabel('VIN', { exact: true }).fill(unknown ?? '');
-    await page.getByLabel('Name', { exact: true }).fill('VIN, A to Z');
+    await page.getByLabel('Name', { exact: true }).fill('By VIN');
     await page.getByLabel('Data service pack').fill('charging');
     await answer(page, 'Create contract');
     await page.locator('#vin-wrong').waitFor();
@@ -456,9 +456,9 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.getByText('No matching contracts').waitFor();
     await page.getByRole('combobox', { name: 'Status' }).selectOption('Scheduled');
     await row(page, vin ?? '')
-      .getByRole('link', { name: 'VIN, A to Z' })
+      .getByRole('link', { name: 'By VIN' })
       .click();
-    await page.getByRole('heading', { name: 'VIN, A to Z' }).waitFor();
+    await page.getByRole('heading', { name: 'By VIN' }).waitFor();
     await button(page, 'Delete …').click();
     await dialog(page).getByText('Delete the contract “By VIN”?').waitFor();
     await answer(page, 'Delete');
@@ -479,6 +479,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await row(page, 'Basic').getByText('Scheduled').first().waitFor();
     await make();
     await dialog(page).getByText('already has a contract for this pack').waitFor();
+    page.once('dialog', (question) => question.accept());
     await answer(page, 'Cancel');
     await button(page, 'Delete …').click();
     await dialog(page).getByText('Delete 1 vehicle and 1 contract?').waitFor();
@@ -616,7 +617,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
       return route.abort();
     });
     await answer(page, 'Create fleet');
-    await dialog(page).getByText('What you typed is kept, and sent again').waitFor();
+    await dialog(page).getByText('Your entries are kept and sent again').waitFor();
     await page.getByRole('heading', { name: 'Sent twice' }).waitFor();
     const { body } = await demo.get('/fleets');
     expect(body.filter(({ name }: { name: string }) => name === 'Sent twice').length).toBe(1);

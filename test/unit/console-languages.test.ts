@@ -73,7 +73,7 @@ test('sentences come from codes and values; the gateway’s English stands where
   const { said } = await import(join(folder, 'codes.js'));
   const message = 'The gateway says so. Did you mean WBA3A5C50CF256985?';
   const wrong = said({ code: 'VIN_INVALID_CHARACTER', message, value: 'wba 3A5C-50CF25698O' });
-  expect(wrong).toMatch(/^Eine VIN hat Ziffern .*erlaubt: O Meinten Sie WBA3A5C50CF256985\?/);
+  expect(wrong).toMatch(/^Eine VIN hat Ziffern .*erlaubt: O. Meinten Sie WBA3A5C50CF256985\?/);
   expect(said({ code: 'VIN_INVALID_LENGTH', message: 'No.', value: 'WBA 123' })).toMatch(/diese hat 6\.$/);
   expect(said({ code: 'TOO_SMALL', message: 'must not be empty' }, 'name')).toBe('Füllen Sie dieses Feld aus.');
   const rejected = said({ code: 'ACTIVATION_REJECTED', message: 'The fleet has no licence.' });

@@ -1,11 +1,10 @@
 import { useState } from 'preact/hooks';
 import { count, counted, html, locale, t } from './html.js';
 import { FleetLink } from './links.js';
-import { Listing } from './list.js';
 import { Earlier, Empty, Failure, Page, Time, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf, route } from './router.js';
-import { Search } from './search.js';
+import { Listing, Search } from './search.js';
 import { sentenceOf } from './sentences.js';
 import { eventTypes } from './words.js';
 

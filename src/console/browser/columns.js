@@ -1,5 +1,6 @@
 import { html, t } from './html.js';
 import { Badge, Day, link, Time, Why } from './parts.js';
+import { activationStates, contractStates } from './words.js';
 
 const checkedAt = ({ eligibility: { verifiedAt: at } }) => at && html`<${Time} at=${at} />`;
 const unknown = html`<span class="dim">Unknown</span>`;
@@ -17,14 +18,8 @@ export const vehicleColumns = {
   checked: { name: t('Last checked'), kind: 'when', sort: 'VERIFIED_AT', cell: checkedAt },
 };
 
-export const contractStates = { ACTIVE: t('In force'), SCHEDULED: t('Scheduled'), ENDED: t('Ended') };
-
 export const ContractBadge = ({ status }) =>
   html`<span class=${`badge ${status.toLowerCase()}`}>${contractStates[status]}</span>`;
-
-const decided = { ACTIVE: t('Active'), REJECTED: t('Rejected'), FAILED: t('Failed'), UNSUPPORTED: t('Unsupported') };
-const others = { PENDING: t('Pending'), ENDING: t('Ending'), OFF: t('Not sent') };
-export const activationStates = { ...contractStates, ...decided, ...others };
 
 export const AtManufacturer = ({ activation: { state, reason } }) =>
   html`<span class=${`badge ${state.toLowerCase()}`}>${activationStates[state]}</span> <${Why} reason=${reason} />`;

@@ -1,6 +1,6 @@
 import { EventList } from './activity.js';
 import { pageData } from './api.js';
-import { AtManufacturer, activationStates, ContractBadge, contractColumns, contractStates, Period } from './columns.js';
+import { AtManufacturer, ContractBadge, contractColumns, Period } from './columns.js';
 import { askAgain, mayAsk, newContract, removeContracts } from './contract-verbs.js';
 import { useFleetOptions } from './fleet-verbs.js';
 import { html, t } from './html.js';
@@ -8,7 +8,7 @@ import { List } from './list.js';
 import { Day, Empty, Fact, Page, Time, Waiting } from './parts.js';
 import { useActivations, useQuery } from './query.js';
 import { go, hrefOf } from './router.js';
-import { aVin, byCreation } from './words.js';
+import { activationStates, aVin, byCreation, contractStates } from './words.js';
 
 const contractsQuery = `query Contracts($filter: ContractFilter, $orderBy: ContractOrder, $first: Int, $after: String, $last: Int, $before: String) {
   contracts(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
@@ -38,7 +38,7 @@ export function Contracts() {
   useActivations();
   const states = Object.entries(activationStates);
   const filters = [
-    { name: 'name', label: t('Search by name or VIN'), maxlength: 255 },
+    { name: 'name', label: t('Name or VIN'), maxlength: 255 },
     { name: 'status', label: t('Status'), options: [['', t('Any status')], ...Object.entries(contractStates)] },
     { name: 'activation', label: t('Activation'), options: [['', t('Any activation')], ...states] },
     { name: 'fleet', label: t('Fleet'), options: [['', t('Any fleet')], ...useFleetOptions()] },

@@ -5,7 +5,7 @@ import { count, html, t } from './html.js';
 import { Empty, Failure, Pager, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf, orderOf, pageOf, route } from './router.js';
-import { Search } from './search.js';
+import { Listing, Search } from './search.js';
 import { Table } from './table.js';
 
 const PAGE = 50;
@@ -33,21 +33,6 @@ export function List({ asks, filters, what, verbs, empty, save, show = Table, ..
     }
     ${verbs && html`<${SelectionBar} selection=${selection} verbs=${verbs} list=${list} />`}
   <//>`;
-}
-
-/** A section around a paged list: a new page, which the address or `page` names, scrolls to its top and takes the focus. */
-export function Listing({ label, page: named, children }) {
-  const { after = '', before = '' } = route.value.query;
-  const page = named ?? after + before;
-  const top = useRef(/** @type {any} */ (null));
-  const shown = useRef(page);
-  useEffect(() => {
-    if (shown.current === page) return;
-    shown.current = page;
-    top.current.focus({ preventScroll: true });
-    top.current.scrollIntoView({ block: 'start' });
-  }, [page]);
-  return html`<section ref=${top} class="listing" tabindex="-1" aria-label=${label}>${children}</section>`;
 }
 
 /** The most rows that can be selected together. */

@@ -1,12 +1,11 @@
 import { History } from './activity.js';
-import { activationStates } from './columns.js';
 import { newFleet } from './finder.js';
 import { count, counted, html, t } from './html.js';
 import { Day, Later, Page, Pick, Summary, Time } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf } from './router.js';
 import { Table } from './table.js';
-import { attentionFilter, turns } from './words.js';
+import { activationStates, attentionFilter, turns } from './words.js';
 
 const DAY_MS = 86_400_000;
 const DAYS = 30;

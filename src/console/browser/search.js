@@ -38,3 +38,18 @@ function Typed({ label, value, set, ...rest }) {
   return html`<input ref=${field} type="search" placeholder=${`${label} …`} aria-label=${label} spellcheck=${false}
     autocomplete="off" onInput=${type} ...${rest} />`;
 }
+
+/** A section around a paged list: a new page, which the address or `page` names, scrolls to its top and takes the focus. */
+export function Listing({ label, page: named, children }) {
+  const { after = '', before = '' } = route.value.query;
+  const page = named ?? after + before;
+  const top = useRef(/** @type {any} */ (null));
+  const shown = useRef(page);
+  useEffect(() => {
+    if (shown.current === page) return;
+    shown.current = page;
+    top.current.focus({ preventScroll: true });
+    top.current.scrollIntoView({ block: 'start' });
+  }, [page]);
+  return html`<section ref=${top} class="listing" tabindex="-1" aria-label=${label}>${children}</section>`;
+}

@@ -35,7 +35,8 @@ export function Table({ label, columns: all, rows, dim, selection, nameOf, group
     if (at < 0 || !boxes[next]) return;
     event.preventDefault();
     boxes[next].focus();
-    if (event.shiftKey) selection.set([shown[at], shown[next]], true);
+    if (!event.shiftKey) return;
+    selection.set([shown[at], shown[next]], true);
     last.current = shown[next].id;
   };
   const width = columns.length + (selection ? 1 : 0);

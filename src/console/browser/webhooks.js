@@ -1,10 +1,10 @@
 import { useEffect } from 'preact/hooks';
 import { attempt } from './dialog.js';
 import { counted, html, t } from './html.js';
-import { Listing } from './list.js';
 import { Earlier, Empty, Page, Sides, Time, Waiting } from './parts.js';
 import { carryOut, useQuery } from './query.js';
 import { go, hrefOf, route } from './router.js';
+import { Listing } from './search.js';
 import { readJson } from './session.js';
 import { toast } from './toast.js';
 import { editWebhook, newWebhook, removeWebhook, rollSecret, sendTest, setState } from './webhook-verbs.js';
@@ -47,7 +47,7 @@ function Row({ webhook }) {
     </div>
     <p class="row">
       ${failed.totalCount > 0 && html`<span class="badge failed">${failed.totalCount} failed</span>`}
-      ${pending.totalCount > 0 && html`<span class="badge pending">${pending.totalCount} waiting</span>`}
+      ${pending.totalCount > 0 && html`<span class="badge pending">${pending.totalCount} pending</span>`}
       <span class=${`badge ${state.toLowerCase()}`}>${webhookStates[state]}</span>
     </p>
   </li>`;

@@ -21,6 +21,11 @@ export const aVin = /^(?=.*\d)[A-HJ-NPR-Z\d]{17}$/i;
 /** The type of an event in webhooks. */
 export const wireType = (type) => type.toLowerCase().replace('_', '.');
 
+export const contractStates = { ACTIVE: t('In force'), SCHEDULED: t('Scheduled'), ENDED: t('Ended') };
+const decided = { ACTIVE: t('Active'), REJECTED: t('Rejected'), FAILED: t('Failed'), UNSUPPORTED: t('Unsupported') };
+const others = { PENDING: t('Pending'), ENDING: t('Ending'), OFF: t('Not sent') };
+export const activationStates = { ...contractStates, ...decided, ...others };
+
 export const turns = {
   CUSTOMER: t('Up to you'),
   MANUFACTURER: t('Up to the manufacturer'),
