@@ -35,7 +35,7 @@ const conditions = z
   })
   .pipe(z.object({ company }));
 const parameters = [
-  ...(['conditions', 'contractStatus', 'contractActivation', 'contractPack', 'contractVin'] as const),
+  ...(['conditions', 'contractStatus', 'activationState', 'contractPack', 'contractVin'] as const),
   ...(['contractFleetId', 'contractName', 'sortContracts', 'limit', 'after'] as const),
 ];
 const filterQuery = z.object({ ...onceEach('status', 'pack', 'vin', 'fleetId', 'name'), activation: commaList });

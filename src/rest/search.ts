@@ -24,7 +24,7 @@ const searchResult = z
     z.object({ type: typeOf('Contract'), ...contractSchema.shape }),
   ])
   .meta({
-    id: 'SearchResult',
+    id: 'SearchHit',
     description: 'A result of a search: a fleet, a vehicle or a contract, with its `type`.',
   });
 

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -8,11 +8,15 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { createViteServer } from 'vitest/node';
 import { newVin } from '../support/factories.ts';
 import { startGateway } from '../support/gateway.ts';
+import { generators } from '../support/generated-clients.ts';
 
 const run = promisify(execFile);
 const tools = resolve('test/tools/node_modules');
 const there = existsSync(tools);
 if (!there) console.log('The generators of clients are left out; `npm ci --prefix test/tools` brings them.');
+
+const flags =
+  '--ignoreConfig --noEmit --strict --skipLibCheck --module preserve --target esnext --lib esnext,dom,dom.iterable';
 
 /** A program that uses the generated clients. */
 const program = `
@@ -54,7 +58,8 @@ describe.skipIf(!there)('clients generated from openapi.json', async () => {
     folder = await mkdtemp(join(tmpdir(), 'fleet-gateway-clients-'));
     await symlink(tools, join(folder, 'node_modules'));
     await writeFile(join(folder, 'use.ts'), program);
-    const document = resolve('docs/openapi.json');
+    const document = join(folder, 'openapi.json');
+    await cp('docs/openapi.json', document);
     const tool = (name: string, ...args: string[]) => run(process.execPath, [join(tools, name), ...args]);
     await tool('openapi-typescript/bin/cli.js', document, '-o', join(folder, 'schema.d.ts'));
     const output = join(folder, 'hey-api');
@@ -68,20 +73,25 @@ describe.skipIf(!there)('clients generated from openapi.json', async () => {
     expect(stdout).toMatch(/^No results/);
   });
 
-  test('compile', async () => {
-    const flags =
-      '--ignoreConfig --noEmit --strict --skipLibCheck --module preserve --target esnext --lib esnext,dom,dom.iterable';
-    await run(resolve('node_modules/.bin/tsc'), [...flags.split(' '), join(folder, 'use.ts')]).catch(({ stdout }) =>
-      expect.fail(stdout),
+  /** The faults that TypeScript finds in a program and what it uses, as strictly as can be. */
+  const faults = (program: string) =>
+    run(resolve('node_modules/.bin/tsc'), [...flags.split(' '), join(folder, program)]).then(
+      () => '',
+      ({ stdout }) => stdout,
     );
-  });
+
+  /** A program as a module. Generated files import each other without an extension, as bundlers allow. */
+  const load = async (program: string) => {
+    const bundler = await createViteServer({ configFile: false, root: folder, server: { middlewareMode: true } });
+    onTestFinished(() => bundler.close());
+    return bundler.ssrLoadModule(join(folder, program));
+  };
+
+  test('compile', async () => expect(await faults('use.ts')).toBe(''));
 
   test('work', async () => {
     const token = (await gateway.services.authenticator.issue?.({ company: 'acme' })) ?? '';
-    // The generated files import each other without an extension, as bundlers allow.
-    const bundler = await createViteServer({ configFile: false, root: folder, server: { middlewareMode: true } });
-    onTestFinished(() => bundler.close());
-    const { use } = await bundler.ssrLoadModule(join(folder, 'use.ts'));
+    const { use } = await load('use.ts');
     expect(await use(gateway.url, token, [newVin(), newVin()])).toEqual({
       code: 'VALIDATION_FAILED',
       created: 1,
@@ -90,5 +100,17 @@ describe.skipIf(!there)('clients generated from openapi.json', async () => {
       contracts: 0,
       unknown: 'VEHICLE_NOT_FOUND',
     });
+  });
+
+  test.each(Object.entries(generators))('made by %s compile and work', async (name, { command, program, files }) => {
+    const company = name.replaceAll(/\W+/g, '-');
+    const use = `use-${company}.ts`;
+    for (const [file, text] of Object.entries({ ...files, [use]: program })) await writeFile(join(folder, file), text);
+    const [script, ...args] = command('openapi.json', name);
+    await run(process.execPath, [join(tools, script), ...args], { cwd: folder });
+    expect(await faults(use)).toBe('');
+    const token = (await gateway.services.authenticator.issue?.({ company })) ?? '';
+    const loaded = await load(use);
+    expect(await loaded.use(gateway.url, token)).toEqual(['DE1']);
   });
 });

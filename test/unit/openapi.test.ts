@@ -22,6 +22,47 @@ test('the document accepts every id that the service answers with 404', () => {
   for (const { schema } of [...ids, document.components.parameters.fleetId]) expect(schema).toEqual({ type: 'string' });
 });
 
+/**
+ * What generators of clients append to the name of an operation: orval, hey-api, Kubb, RTK Query, openapi-zod-client,
+ * oazapfts and openapi-generator, whose types stand beside those of the components.
+ */
+const appended =
+  /^(?:(?:path|query|header|api)?(?:params|parameters)|(?:api|query|mutation)?(?:requests?|responses?|args?)|results?|body(?:one|two|item)?|data|errors?|headers|path|query|mutation|variables|options|success|status|url|key|(?:status)?[1-5]\d\d|default)?$/;
+
+describe('names of components', () => {
+  const { examples, securitySchemes, ...named } = document.components;
+  const written = Object.entries<Json>(named).flatMap(([kind, parts]) =>
+    Object.keys(parts).map((name) => [kind, name]),
+  );
+  // Generators write them in their own case, and some file systems know none.
+  const plain = (name = '') => name.replaceAll(/[^a-z\d]/gi, '').toLowerCase();
+  const all = written.map(([, name]) => plain(name));
+
+  test('differ in more than their case, also from one kind to another', () => {
+    expect(written.filter(([, name]) => all.indexOf(plain(name)) !== all.lastIndexOf(plain(name)))).toEqual([]);
+  });
+
+  test('are none that generators of clients make of operations', () => {
+    const made = (name: string) =>
+      operations.some(({ operationId }) => {
+        const id = plain(operationId);
+        return name.startsWith(id) && appended.test(name.slice(id.length));
+      });
+    expect(['searchresult', 'listfleetsparams', 'getfleet200'].filter((name) => !made(name))).toEqual([]);
+    expect(all.filter(made)).toEqual([]);
+  });
+
+  test('are none that generators of clients make of members', () => {
+    const schemas = Object.entries<Json>(named.schemas);
+    // A member that refers to a component takes its name.
+    const isNamed = (member: Json) => member.$ref ?? member.anyOf?.some((one: Json) => one.$ref);
+    const made = schemas.flatMap(([name, { properties = {} }]) =>
+      Object.entries<Json>(properties).flatMap(([key, member]) => (isNamed(member) ? [] : plain(name + key))),
+    );
+    expect(schemas.map(([name]) => name).filter((name) => made.includes(plain(name)))).toEqual([]);
+  });
+});
+
 describe('openapi.json', () => {
   test('the committed document matches the code; `npm run openapi` writes it', async () => {
     expect(await readFile(openApiFile, 'utf8')).toBe(openApiText());

@@ -40,7 +40,7 @@ export function openApiDocument(basePath = ''): Json {
     servers: [
       {
         url: basePath || '/',
-        description: 'The gateway that this document comes from.',
+        description: 'The local, staging or production gateway that this document comes from.',
         'x-internal': false,
       },
     ],

@@ -127,7 +127,7 @@ export const queryParameters = {
   verifiedBefore: filter('verifiedBefore', vehicleFilterSchema, time),
   verifiedAfter: filter('verifiedAfter', vehicleFilterSchema, time),
   contractStatus: filter('status', contractFilterSchema, oneOf(contractStatusSchema.options)),
-  contractActivation: commas(
+  activationState: commas(
     'activation',
     meaningOf(contractFilterSchema, 'activation'),
     oneOf(activationStateSchema.options),
