@@ -56,7 +56,6 @@ const pools = {
   vehicleId: await idsOf('vehicle'),
   vin: [made.vin, 'WBA0', '0000', 'ZZZ'],
   text: ['Fleet', '0000', 'zzz'],
-  reasonCode: ['VIN_REFUSED', 'NO'],
   verifiedBefore: ['2999-01-01T00:00:00Z'],
   verifiedAfter: ['2000-01-01T00:00:00Z'],
   manufacturer: ['bmw', 'zzz'],

@@ -8,7 +8,7 @@ export interface Document {
 const summary = 'eligibilitySummary { eligible ineligible pending unsupported failed }';
 const contract = 'id name description pack from to status';
 const event =
-  'id type timestamp actor vehicles { id vin } data { ... on EligibilityChangedData { fromStatus toStatus manufacturer } }';
+  'id type timestamp actor vehicles { vehicleId vin } data { ... on EligibilityChangedData { fromStatus toStatus manufacturer } }';
 const eligibility =
   'eligibility { status eligible dataDelivery connectivityStatus primaryUserAssigned reason { code message actor retryable } attempts verifiedAt nextAttemptAt }';
 

@@ -1,6 +1,6 @@
 // test/unit/examples.test.ts compares this file with schema.graphql.
 
-/** Types without ids, whose objects are parts of others. A provider's brand has its manufacturer's id. */
+/** Types without ids, whose objects are parts of others. */
 export const embedded = [
   'ActivityCount',
   'AddSummary',
@@ -20,6 +20,7 @@ export const embedded = [
   'DeleteVehiclePayload',
   'DeleteVehiclesPayload',
   'DeleteWebhookPayload',
+  'DeletedVehicle',
   'DeliveryConnection',
   'DeliveryEdge',
   'DeliveryRequest',
@@ -31,6 +32,7 @@ export const embedded = [
   'EligibilitySummary',
   'EventConnection',
   'EventEdge',
+  'EventVehicle',
   'FleetChange',
   'FleetConnection',
   'FleetCreatedData',
@@ -87,6 +89,19 @@ export const possibleTypes = {
     'VehicleRemovedData',
     'WebhookTestData',
   ],
-  Node: ['Contract', 'Delivery', 'Event', 'Fleet', 'HistoryItem', 'Import', 'Vehicle', 'Webhook'],
+  Node: [
+    ...[
+      'Company',
+      'Contract',
+      'Delivery',
+      'Event',
+      'Fleet',
+      'HistoryItem',
+      'Import',
+      'Manufacturer',
+      'Vehicle',
+      'Webhook',
+    ],
+  ],
   SearchResult: ['Contract', 'Fleet', 'Vehicle'],
 };

@@ -75,7 +75,7 @@ describe('a list that is too long, or wrong in every item', () => {
   };
 
   const wrong = (count: number) => Array.from({ length: count }, () => true);
-  const query = 'mutation ($input: DeleteVehiclesInput!) { deleteVehicles(input: $input) { deleted { id } } }';
+  const query = 'mutation ($input: DeleteVehiclesInput!) { deleteVehicles(input: $input) { deleted { vehicleId } } }';
   const refusals: Record<string, (ids: unknown[]) => Promise<Json>> = {
     REST: async (ids) => (await post('/vehicles', JSON.stringify({ fleetId: 'x', ids }), undefined, 'DELETE')).body,
     async GraphQL(ids) {
@@ -134,7 +134,7 @@ describe('limits of a GraphQL answer', () => {
     expect(few.body.extensions.cost.requestedQueryCost).toBe(1 + 2 * (1 + 1 + 1 + 900));
     const written = `mutation { verifyEligibility(input: { vins: ["a", "b", "c"] }) { eligibilities { manufacturer { id } } } }`;
     expect((await ask(written)).body.extensions.cost.requestedQueryCost).toBe(1 + 3 * (1 + 1));
-    expect(codeOf(await ask('{ events(first: 60) { nodes { vehicles { id } } } }'))).toBe('COST_EXCEEDED');
+    expect(codeOf(await ask('{ events(first: 60) { nodes { vehicles { vehicleId } } } }'))).toBe('COST_EXCEEDED');
   });
 
   test('its text is counted while it is written', async () => {
@@ -220,7 +220,7 @@ describe('what one statement reads', () => {
     const client = await gateway.as('verbose');
     await addLargeEvents(client, 'verbose', 59);
     const slow = vi.spyOn(gateway.database, 'slowRows');
-    const fields = many(20, (at) => `${'n'.repeat(98)}${at + 10}: id`).join(' ');
+    const fields = many(20, (at) => `${'n'.repeat(98)}${at + 10}: vehicleId`).join(' ');
     const query = (first: number) => `{ events(last: ${first}) { nodes { vehicles { ${fields} } } } }`;
     const { status, body } = await client.post('/graphql', { query: query(59) }, { accept });
     expect({ status, code: body.errors?.[0].extensions.code }).toEqual({ status: 400, code: 'COST_EXCEEDED' });

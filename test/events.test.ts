@@ -381,7 +381,7 @@ describe('GraphQL', () => {
       (list) => types(list).includes('eligibility.changed') && list.length === 5,
     );
     const filter = { fleetId: vehicle.fleetId };
-    const list = `query ($filter: EventFilter) { events(filter: $filter) { nodes { ${all('Event')} } } }`;
+    const list = `query ($filter: EventFilter) { events(filter: $filter) { nodes { ${all('Event', 'fleet', 'contract')} } } }`;
     const [, ...others] = (await query(acme, list, { filter })).data.events.nodes;
     expect(others.map(({ data }: Json) => data.__typename).toSorted()).toEqual([
       'ContractData',
@@ -391,7 +391,7 @@ describe('GraphQL', () => {
     ]);
     const sse = createClient({ url: `${gateway.url}/graphql`, headers: acme.headers, retryAttempts: 0 });
     const stream = sse.iterate({
-      query: `subscription ($after: String, $filter: EventFilter) { events(after: $after, filter: $filter) { ${all('Event')} } }`,
+      query: `subscription ($after: String, $filter: EventFilter) { events(after: $after, filter: $filter) { ${all('Event', 'fleet', 'contract')} } }`,
       variables: { after: first.id, filter },
     }) as AsyncGenerator<Json>;
     for (const event of others) expect((await stream.next()).value.data.events).toEqual(event);
@@ -413,13 +413,13 @@ describe('GraphQL', () => {
       }) as AsyncGenerator<Json>;
     const first = subscribe(created.id, fleet.id);
     const { value } = await first.next();
-    expect(value.data.events.data.changes).toEqual([{ field: 'name', to: 'one' }]);
+    expect(value.data.events.data.changes).toEqual([{ field: 'NAME', to: 'one' }]);
     await first.return(undefined);
     const second = subscribe(value.data.events.id, fleet.id);
-    expect((await second.next()).value.data.events.data.changes).toEqual([{ field: 'name', to: 'two' }]);
+    expect((await second.next()).value.data.events.data.changes).toEqual([{ field: 'NAME', to: 'two' }]);
     const next = second.next();
     await acme.patch(`/fleets/${fleet.id}`, { name: 'three' });
-    expect((await next).value.data.events.data.changes).toEqual([{ field: 'name', to: 'three' }]);
+    expect((await next).value.data.events.data.changes).toEqual([{ field: 'NAME', to: 'three' }]);
     await second.return(undefined);
     sse.dispose();
   });

@@ -165,7 +165,7 @@ describe('every transport answers as a plain execution does', () => {
 test('a document with ever new shapes of arguments does not count more and more memory', async () => {
   const client = await gateway.as('shapes');
   const query = 'query ($filter: VehicleFilter) { vehicles(filter: $filter) { nodes { id } } }';
-  const filters = { actor: 'CUSTOMER', eligibility: 'FAILED', manufacturer: 'bmw', reasonCode: 'x', vin: 'WBA' };
+  const filters = { actor: 'CUSTOMER', eligibility: 'FAILED', manufacturer: 'bmw', reasonCode: 'REFUSED', vin: 'WBA' };
   const shapes = Array.from({ length: 32 }, (_, shape) =>
     Object.fromEntries(Object.entries(filters).filter((_, at) => shape & (1 << at))),
   );

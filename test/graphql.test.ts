@@ -219,10 +219,10 @@ describe('vehicles', () => {
   test('deleteVehicles deletes the union and names missing vehicles', async () => {
     const fleet = await createFleet(acme);
     const [one, two] = await addVehicles(acme, newVins(2), fleet);
-    const text = change('deleteVehicles', 'deleted { id vin } notFound { ids vins }');
+    const text = change('deleteVehicles', 'deleted { vehicleId vin } notFound { ids vins }');
     const input = { fleetId: fleet.id, ids: [one.id, unknownId], vins: [two.vin, 'SHORT'] };
     expect((await read(acme, text, { input })).deleteVehicles).toEqual({
-      deleted: [one, two].map(({ id, vin }) => ({ id, vin })),
+      deleted: [one, two].map(({ id, vin }) => ({ vehicleId: id, vin })),
       notFound: { ids: [unknownId], vins: ['SHORT'] },
     });
     expect((await ask(acme, text, { input: { fleetId: fleet.id, ids: [] } })).codes).toEqual(['NOTHING_TO_DELETE']);

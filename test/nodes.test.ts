@@ -1,8 +1,10 @@
 import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { contextOf } from '../src/core/context.ts';
 import type { Client, Json } from './support/client.ts';
 import { createFleet, unknownId } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { all } from './support/operation.ts';
+import { publishEvents } from './support/publish.ts';
 import { withScopes, worldWithDeliveries } from './support/scopes.ts';
 import type { World } from './support/worlds.ts';
 
@@ -71,6 +73,28 @@ describe.each(types)('node of a %s', (type) => {
       data: { node: { id, __typename: type } },
     });
   });
+});
+
+test('a manufacturer and the caller’s company are nodes, too', async () => {
+  const query = `query ($ids: [ID!]!) { nodes(ids: $ids) {
+    __typename id ... on Manufacturer { name } ... on Company { fleetCount } } }`;
+  const { company } = world;
+  const nodes = [
+    { __typename: 'Company', id: company, fleetCount: expect.any(Number) },
+    { __typename: 'Manufacturer', id: 'bmw', name: 'BMW' },
+  ];
+  expect(await ask(world.client, query, { ids: [company, 'bmw'] })).toEqual({ data: { nodes } });
+  expect(await ask(other.client, query, { ids: [company, 'bmw'] })).toEqual({ data: { nodes: [null, nodes[1]] } });
+});
+
+test('an event has its fleet and its contract, and null once they are gone', async () => {
+  const fleet = await createFleet(world.client);
+  const query = `query ($id: ID!) { events(filter: { fleetId: $id }) { nodes { type fleet { name } contract { id } } } }`;
+  const about = async () => (await ask(world.client, query, { id: fleet.id })).data.events.nodes[0];
+  await publishEvents(contextOf(gateway.services, 'test', null));
+  expect(await about()).toMatchObject({ fleet: { name: fleet.name }, contract: null });
+  await world.client.delete(`/fleets/${fleet.id}`);
+  expect(await about()).toEqual({ type: 'FLEET_CREATED', fleet: null, contract: null });
 });
 
 test('a delivery shows its request, if selected', async () => {
@@ -150,7 +174,7 @@ describe('the document around nodes', () => {
 });
 
 test('nodes cost as much as their most expensive type', async () => {
-  const query = 'query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Event { vehicles { id } } } }';
+  const query = 'query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Event { vehicles { vehicleId } } } }';
   const { errors } = await ask(world.client, query, { ids: Array(100).fill(unknownId) });
   expect(errors[0].extensions.code).toBe('COST_EXCEEDED');
   expect((await ask(world.client, query, { ids: Array(20).fill(world.eventId) })).errors).toBeUndefined();

@@ -4,6 +4,7 @@ import { reportProviders } from '../src/core/vehicles/providers.ts';
 import type { Client, Json } from './support/client.ts';
 import { addVehicles, createFleet, newVin } from './support/factories.ts';
 import { askingAt, startGateway } from './support/gateway.ts';
+import { rest } from './support/operation.ts';
 import { until } from './support/until.ts';
 import { json, UpstreamServer } from './support/upstream.ts';
 
@@ -15,12 +16,12 @@ const serving = await startGateway({ on: working, settings: askingAt(upstream) }
 const acme = await working.as('acme');
 
 const document =
-  '{ providers { name state since askedLastMinute oldestWaiting contracts { toActivate activatingSince toRevoke revokingSince } brands { id state since } } }';
+  '{ providers { name state since askedLastMinute oldestWaiting contracts { toActivate activatingSince toRevoke revokingSince } brands { manufacturer { id } state since } } }';
 const ofRest = async (client: Client): Promise<Json> => (await client.get('/providers')).body;
 const ofGraphql = async (client: Client): Promise<Json> => {
   const { body } = await client.post('/graphql', { query: document });
   expect(body.errors).toBeUndefined();
-  return body.data.providers;
+  return rest(body.data.providers);
 };
 const bmw = ([provider]: Json) => provider.brands.find(({ id }: Json) => id === 'bmw');
 /** Lets the short caches expire. */

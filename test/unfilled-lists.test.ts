@@ -150,7 +150,7 @@ const filters: Record<string, string> = {
   'a status that none has': '{ eligibility: [UNSUPPORTED] }',
   'a beginning that few VINs have': '{ vin: "WBA00000000012345" }',
   'an end that few VINs have': '{ vin: "00999" }',
-  'a reason that none has': '{ reasonCode: "ODD" }',
+  'a reason that none has': '{ reasonCode: LICENCE_EXPIRED }',
   'a short time': '{ verifiedAfter: "2026-01-05T00:00:00Z", verifiedBefore: "2026-01-05T00:10:00Z" }',
   'a time that few come after': '{ verifiedAfter: "2026-01-09T07:50:00Z" }',
   'a time that few come before': '{ verifiedBefore: "2026-01-01T00:10:00Z" }',

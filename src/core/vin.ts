@@ -7,6 +7,9 @@ export const vinErrorCodes = [
   'VIN_FORMULA_ERROR',
 ] as const;
 
+/** `VIN_CHECK_DIGIT`: well formed, but the check digit does not fit; a typing error is likely. */
+export const vinWarnings = ['VIN_CHECK_DIGIT'] as const;
+
 /** Why a value is not a VIN: `message` names the place, `suggestion` is a VIN it was probably meant to be. */
 export interface VinError {
   code: (typeof vinErrorCodes)[number];
@@ -16,8 +19,7 @@ export interface VinError {
 
 export interface Vin {
   vin: string;
-  /** `VIN_CHECK_DIGIT`: well formed, but the check digit does not fit; a typing error is likely. */
-  warnings: string[];
+  warnings: (typeof vinWarnings)[number][];
 }
 
 const LENGTH = 17;

@@ -141,7 +141,6 @@ export function poolsOf(rows: Rows): Pools {
     ids: some(anyIds),
     fleetId: some(idsOf('fleet')),
     fleetIds: some(idsOf('fleet')),
-    reasonCode: mostly(['NOT_ELIGIBLE', 'X', 'x', ''], '\0'),
     verifiedBefore: mostly(VERIFIED, 'yesterday'),
     verifiedAfter: VERIFIED,
     contractId: some(idsOf('contract')),

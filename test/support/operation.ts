@@ -86,11 +86,16 @@ export const withNames = (input: Json) => ({ ...input, ...(input.types && { type
 export function rest(value: Json): Json {
   if (Array.isArray(value)) return value.map(rest);
   if (typeof value !== 'object' || value === null) return value;
+  if (Object.keys(value).toSorted().join() === 'vehicleId,vin') {
+    const { vehicleId: id, ...others } = value as Json;
+    return { id, ...others };
+  }
   return Object.fromEntries(
     Object.entries(value as Record<string, Json>).map(([key, one]) => {
       const isReference = one && typeof one === 'object' && Object.keys(one).join() === 'id';
       if (isReference && key === 'fleet') return ['fleetId', one.id];
-      if (isReference && key === 'manufacturer') return [key, one.id];
+      // A brand of a provider is known by its manufacturer's id alone.
+      if (isReference && key === 'manufacturer') return ['since' in value ? 'id' : key, one.id];
       if (key === 'type') return [key, /^[A-Z]+_[A-Z]+$/.test(one) ? typeOf(one) : one];
       if (key === 'rejectedCount') return ['rejected', one];
       if (key === 'types') return [key, one.map(typeOf)];
@@ -100,10 +105,13 @@ export function rest(value: Json): Json {
   );
 }
 
+/** REST's name of a field: `companyAddress` for `COMPANY_ADDRESS`. */
+const memberOf = (name: string) => name.toLowerCase().replace(/_(\w)/, (_, letter: string) => letter.toUpperCase());
+
 /** Converts the data of an event to REST's form. */
 function dataAsRest({ __typename, ...data }: Json): Json {
   if (__typename === 'FleetUpdatedData')
-    return { changes: Object.fromEntries(data.changes.map(({ field, ...change }: Json) => [field, change])) };
+    return { changes: Object.fromEntries(data.changes.map(({ field, ...change }: Json) => [memberOf(field), change])) };
   if (__typename === 'VehicleRemovedData') return {};
   if (__typename === 'VehicleAddedData') return data.fromImportId ? { importId: data.fromImportId } : {};
   const names = Object.entries(data).map(([key, value]) => [key.replace(/^(from|to)[A-Z]\w*$/, '$1'), value]);

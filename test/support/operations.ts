@@ -34,7 +34,7 @@ const wrongFleets: Record<string, Json> = {
 };
 
 const deletion = (path: string): Operation => ({
-  ...mutation('deleteVehicles', 'deleted { id vin } notFound { ids vins }'),
+  ...mutation('deleteVehicles', 'deleted { vehicleId vin } notFound { ids vins }'),
   others: 'FLEET_NOT_FOUND',
   cases: {
     'ids and VINs': body(path, ({ fleetId, vehicleId, otherVin, elsewhereVin }) => ({
@@ -118,7 +118,7 @@ const { 'a list': _, 'a page too big': __, ...pagesOfEvents } = paging('/events'
 
 const nodeIds = ['fleetId', 'vehicleId', 'contractId', 'importId', 'eventId', 'webhookId', 'deliveryId'] as const;
 const anyNode = `__typename id ... on Fleet { name owned: vehicles { nodes { vin } } } ... on Vehicle { vin } ... on Contract { pack }
-  ... on Import { received } ... on Event { type vehicles { id } } ... on Webhook { url } ... on Delivery { attempts request { body } }`;
+  ... on Import { received } ... on Event { type vehicles { vehicleId } } ... on Webhook { url } ... on Delivery { attempts request { body } }`;
 
 const filtered = (filters: Record<string, (world: World) => Json>): Operation['cases'] =>
   Object.fromEntries(
@@ -204,7 +204,6 @@ export const operations: Readonly<Record<string, Operation>> = {
       ...renamed,
       'filter.verifiedBefore': 'verifiedBefore',
       'filter.vin': 'vin',
-      'filter.reasonCode': 'reasonCode',
     },
     cases: {
       ...paging('/vehicles'),
@@ -223,8 +222,8 @@ export const operations: Readonly<Record<string, Operation>> = {
       ]),
       'of an unknown fleet': narrowed({ fleetId: unknownId }, { fleetIds: [unknownId] }),
       'that somebody must act for': narrowed(
-        { actor: 'CUSTOMER', reasonCode: 'VIN_UNKNOWN' },
-        { actor: 'CUSTOMER', reasonCode: 'VIN_UNKNOWN' },
+        { actor: 'CUSTOMER', reasonCode: 'VIN_REFUSED' },
+        { actor: 'CUSTOMER', reasonCode: 'VIN_REFUSED' },
       ),
       'with an answer': narrowed(
         { verifiedAfter: '2001-01-01T00:00:00Z', verifiedBefore: NOW },
@@ -232,7 +231,7 @@ export const operations: Readonly<Record<string, Operation>> = {
       ),
       'before a time that is none': narrowed({ verifiedBefore: 'yesterday' }, { verifiedBefore: 'yesterday' }),
       'by what is no part of a VIN': narrowed({ vin: long }, { vin: long }),
-      'of a code that is no text': narrowed({ reasonCode: '\0' }, { reasonCode: '\0' }),
+      'of a code of another version': narrowed({ reasonCode: 'OTHER' }, { reasonCode: 'OTHER' }),
     },
   },
   'POST /vehicles': {
@@ -533,7 +532,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     cases: { 'the list': () => ({ path: '/providers' }) },
   },
   'GET /events': {
-    ...query('events', `${page}, $filter: EventFilter`, listed(all('Event'))),
+    ...query('events', `${page}, $filter: EventFilter`, listed(all('Event', 'fleet', 'contract'))),
     asRest: asPage,
     renamed: { ...renamed, 'filter.types.0': 'type.0', 'types.0': 'type.0', 'filter.since': 'since' },
     cases: {
@@ -563,7 +562,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     },
   },
   'GET /events/stream': {
-    ...subscription('events', '$after: String, $filter: EventFilter', all('Event')),
+    ...subscription('events', '$after: String, $filter: EventFilter', all('Event', 'fleet', 'contract')),
     others: 'FLEET_NOT_FOUND',
     foreign: ({ fleetId }) => ({ path: `/events/stream?fleetId=${fleetId}`, variables: { filter: { fleetId } } }),
     cases: {
@@ -586,7 +585,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     },
   },
   'GET /events/:id': {
-    ...query('event', '$id: ID!', all('Event')),
+    ...query('event', '$id: ID!', all('Event', 'fleet', 'contract')),
     others: 'NOT_FOUND',
     cases: one('/events/*', 'eventId', 'id', ''),
   },
@@ -769,7 +768,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     }),
   },
   'Query.events with a filter': {
-    ...query('events', '$filter: EventFilter', `totalCount ${listed(all('Event'))}`),
+    ...query('events', '$filter: EventFilter', `totalCount ${listed(all('Event', 'fleet', 'contract'))}`),
     only: 'REST has fewer filters.',
     cases: filtered({
       'of a vehicle': ({ vehicleId }) => ({ vehicleId }),

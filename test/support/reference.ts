@@ -179,7 +179,7 @@ const filters: Record<string, Record<string, (row: Row, wanted: Row, rows: Rows)
     manufacturer: (vehicle, slug) => vehicle.manufacturer === slug,
     vin: ({ vin }, text) => vin.startsWith(vinText(text)) || vin.endsWith(vinText(text)),
     fleetIds: (vehicle, ids) => ids.some((one: string) => sameId(one, vehicle.fleetId)),
-    reasonCode: (vehicle, code) => vehicle.reason?.code === code,
+    reasonCode: (vehicle, code) => vehicle.reason !== null && knownCode(vehicle.reason.code) === code,
     actor: (vehicle, actor) => vehicle.reason?.actor === actor,
     verifiedBefore: ({ verifiedAt }, time) => verifiedAt !== null && verifiedAt < new Date(time).toISOString(),
     verifiedAfter: ({ verifiedAt }, time) => verifiedAt !== null && verifiedAt >= new Date(time).toISOString(),
@@ -220,7 +220,6 @@ const wrong: Record<string, (value: Row) => boolean> = {
   manufacturer: hasNul,
   pack: hasNul,
   'vehicle.vin': (text) => !isVinPart(text),
-  reasonCode: hasNul,
   verifiedBefore: (time) => Number.isNaN(Date.parse(time)),
   verifiedAfter: (time) => Number.isNaN(Date.parse(time)),
   since: (time) => Number.isNaN(Date.parse(time)),
@@ -391,9 +390,10 @@ const called =
     source[name];
 const isValueOf = (type: string, value: string) =>
   (schema.getType(type) as GraphQLEnumType).getValues().some(({ name }) => name === value);
+const knownCode = (code: string) => (isValueOf('ReasonCode', code) ? code : 'OTHER');
 const itself: Field = (source) => source;
 const eventVehicles: Field = ({ vehicleIds, vins }) =>
-  vehicleIds.map((id: string, at: number) => ({ id, vin: vins[at] }));
+  vehicleIds.map((id: string, at: number) => ({ id, vehicleId: id, vin: vins[at] }));
 
 const eventTypeOf = (type: string) => (isValueOf('EventType', nameOf(type)) ? nameOf(type) : 'OTHER');
 const eventData: Field = ({ type, data, vehicleIds }) => {
@@ -411,14 +411,17 @@ const eventData: Field = ({ type, data, vehicleIds }) => {
     fromStatus: from,
     toStatus: to,
     ...(dataType === 'VehicleRemovedData' && { vehicleCount: vehicleIds.length }),
-    changes: Object.entries<Row>(changes ?? {}).map(([field, change]) => ({ field, ...change })),
+    changes: Object.entries<Row>(changes ?? {}).map(([name, change]) => ({
+      field: name.replace(/[A-Z]/, '_$&').toUpperCase(),
+      ...change,
+    })),
   };
 };
 
 /** The body of a webhook request: an event in REST's form. */
 const bodyOf = (event: Row, rows: Rows) => {
   const { id, type, at, company, fleetId, contractId, vehicleIds, actor, requestId, data } = event;
-  const vehicles = eventVehicles(event, {}, rows);
+  const vehicles = (eventVehicles(event, {}, rows) as Row[]).map(({ id, vin }) => ({ id, vin }));
   const vehicleCount = vehicleIds.length;
   const parts = {
     id,
@@ -501,7 +504,7 @@ const fields: Record<string, Field> = {
   'Eligibility.eligible': ({ status }) => (status === 'ELIGIBLE' ? true : status === 'INELIGIBLE' ? false : null),
   'Eligibility.manufacturer': (vehicle, _args, rows) => makerOf(vehicle, rows),
   'Eligibility.nextAttemptAt': ({ claimedBy, dueAt }) => (claimedBy ? null : dueAt),
-  'EligibilityReason.code': ({ code }) => (isValueOf('ReasonCode', code) ? code : 'OTHER'),
+  'EligibilityReason.code': ({ code }) => knownCode(code),
   'Contract.fleet': fleetOf,
   'Contract.vehicle': (contract, _args, rows) => vehicleOf(contract, rows),
   'Contract.vin': (contract, _args, rows) => vehicleOf(contract, rows).vin,
@@ -524,6 +527,8 @@ const fields: Record<string, Field> = {
   'Event.data': eventData,
   'Event.timestamp': called('at'),
   'Event.vehicles': eventVehicles,
+  'Event.fleet': fleetOf,
+  'Event.contract': ({ contractId }, _args, rows) => rows.contract.find(({ id }) => id === contractId),
   'Event.vehicleCount': ({ vehicleIds }) => vehicleIds.length,
   'Webhook.types': ({ types }) => types.map(nameOf),
   'Webhook.deliveries': list('delivery', (delivery, webhook) => delivery.webhookId === webhook.id),

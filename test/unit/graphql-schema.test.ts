@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import {
+  type GraphQLInterfaceType,
   type GraphQLNamedType,
   isEnumType,
   isInputObjectType,
@@ -67,3 +68,9 @@ function partsOf(type: GraphQLNamedType): { place: string; description: string |
     ...fields.flatMap((field) => inside(`${type.name}.${field.name}`, field.args)),
   ];
 }
+
+test('every type with an id is a Node, and no other: caches keep objects by their ids', () => {
+  const withId = own.filter((type) => isObjectType(type) && type.getFields().id).map(({ name }) => name);
+  const nodes = graphqlSchema.getPossibleTypes(graphqlSchema.getType('Node') as GraphQLInterfaceType);
+  expect(withId.toSorted()).toEqual(nodes.map(({ name }) => name).toSorted());
+});

@@ -34,12 +34,25 @@ const schemaFindings = (before: string, after: string) =>
     description,
   ]);
 
+/** Breaking changes of the coming version, by reason: CHANGELOG.md says what callers must do. */
+const noNode = 'it is the id of another object, which caches took for one: vehicleId, manufacturer { id }';
+const closed = 'its values are a closed list';
+const broken: Record<string, string> = {
+  'DeletedVehicle.id was removed.': noNode,
+  'EventVehicle.id was removed.': noNode,
+  'ProviderBrand.id was removed.': noNode,
+  'FleetChange.field changed type from String! to FleetField!.': closed,
+  'Vehicle.warnings changed type from [String!]! to [VinWarning!]!.': closed,
+  'VehicleFilter.reasonCode changed type from String to ReasonCode.': closed,
+};
+
 test('the schema is compatible with the last release', async () => {
   const before = await released('schema.graphql');
   for (const { description } of findDangerousChanges(promised(before), buildASTSchema(parse(printedSchema())))) {
     console.log(`Old clients may notice: ${description}`);
   }
-  expect(schemaFindings(before, printedSchema())).toEqual([]);
+  const found = schemaFindings(before, printedSchema()).map(([, description = '']) => description);
+  expect(found.toSorted()).toEqual(Object.keys(broken).toSorted());
 });
 
 test.each([

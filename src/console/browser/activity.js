@@ -23,7 +23,7 @@ export const eventData = `
 const eventsQuery = `query Events($last: Int, $before: String, $filter: EventFilter, $vehicles: Boolean!) {
   events(last: $last, before: $before, filter: $filter) {
     pageInfo { hasPreviousPage startCursor }
-    nodes { id type timestamp actor vehicleCount fleetId vehicles @include(if: $vehicles) { id vin } data { ${eventData} } }
+    nodes { id type timestamp actor vehicleCount fleetId vehicles @include(if: $vehicles) { vin } data { ${eventData} } }
   }
 }`;
 
@@ -48,7 +48,7 @@ function Event({ event }) {
   const named = vehicles.slice(0, NAMED);
   return html`<li class=${tone}>
     <p>${text}</p>
-    ${named.length > 0 && html`<p>${named.map(({ id, vin }) => html`<a key=${id} class="vin" href=${hrefOf(['vehicles', vin])}>${vin}</a> `)}${vehicleCount > named.length && html`<span class="dim">and ${count(vehicleCount - named.length)} more</span>`}</p>`}
+    ${named.length > 0 && html`<p>${named.map(({ vin }) => html`<a key=${vin} class="vin" href=${hrefOf(['vehicles', vin])}>${vin}</a> `)}${vehicleCount > named.length && html`<span class="dim">and ${count(vehicleCount - named.length)} more</span>`}</p>`}
     <p class="dim"><${Time} at=${timestamp} />${detail && html` · ${detail}`}${actor !== 'system' && html` · by ${actor || t('someone')}`}</p>
   </li>`;
 }

@@ -5,7 +5,7 @@ import { Table } from './table.js';
 
 const manufacturersQuery = `query Manufacturers {
   manufacturers { id name provider supported }
-  providers { name state since askedLastMinute oldestWaiting contracts { toActivate activatingSince toRevoke revokingSince } brands { id state since } }
+  providers { name state since askedLastMinute oldestWaiting contracts { toActivate activatingSince toRevoke revokingSince } brands { manufacturer { id name } state since } }
 }`;
 
 const States = { OK: t('Available'), HELD_BACK: t('On hold'), NONE: t('No connection') };
@@ -36,7 +36,7 @@ export function Manufacturers() {
 function rowsOf({ manufacturers, providers }) {
   return manufacturers.map((maker) => {
     const provider = providers.find(({ name }) => name === maker.provider);
-    const brand = provider?.brands.find(({ id }) => id === maker.id);
+    const brand = provider?.brands.find(({ manufacturer }) => manufacturer.id === maker.id);
     const { state = 'NONE', since } = provider?.state === 'HELD_BACK' ? provider : (brand ?? provider ?? {});
     return { ...maker, provider, state: maker.supported ? state : 'NONE', since };
   });

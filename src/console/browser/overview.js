@@ -21,7 +21,7 @@ const companyQuery = `query Overview($from: DateTime!) {
     contractSummary { pending rejected failed ending active }
     activity(from: $from) { from type vehicleCount }
   }
-  providers { name state since brands { id state since } }
+  providers { name state since brands { manufacturer { name } state since } }
   fleets(last: 1) { nodes { id name } }
 }`;
 const turnQuery = `query Turns($you: VehicleFilter!, $maker: VehicleFilter!, $operator: VehicleFilter!) {
@@ -43,7 +43,7 @@ export function Overview() {
   const { company, providers = [], fleets } = asked.data ?? {};
   return html`<${Page} title="Overview" asked=${asked} about=${company && t('Eligible: {eligible} of {vehicles} in {fleets}.', { eligible: company.eligibilitySummary.eligible, vehicles: counted(company.vehicleCount, 'vehicle'), fleets: counted(company.fleetCount, 'fleet') })}
     actions=${html`<button type="button" class="primary" onClick=${newFleet}>New fleet</button>`}>
-    ${providers.flatMap(silent).map(({ id, since }) => html`<${Silent} key=${id} id=${id} since=${since} />`)}
+    ${providers.flatMap(silent).map((one) => html`<${Silent} key=${one.manufacturer.name} ...${one} />`)}
     ${company?.vehicleCount === 0 ? html`<${Later} load=${() => import('./fleets.js')} of=${(all) => all.Beginning} fleet=${fleets.nodes[0]} />` : html`<${Numbers} company=${company} first=${first} />`}
     ${company?.fleetCount > 0 && html`<${Today} />`}
   <//>`;
@@ -51,10 +51,10 @@ export function Overview() {
 
 /** A paused provider, or its paused manufacturers. */
 const silent = ({ name, state, since, brands }) =>
-  (state === 'OK' ? brands : [{ id: name, state, since }]).filter((one) => one.state === 'HELD_BACK');
+  (state === 'OK' ? brands : [{ manufacturer: { name }, state, since }]).filter((one) => one.state === 'HELD_BACK');
 
-const Silent = ({ id, since }) => html`<p class="warning">
-  <span><b>${id}</b> stopped answering <${Time} at=${since} />. The gateway keeps trying at longer intervals.</span>
+const Silent = ({ manufacturer, since }) => html`<p class="warning">
+  <span><b>${manufacturer.name}</b> stopped answering <${Time} at=${since} />. The gateway keeps trying at longer intervals.</span>
   <a href="#/manufacturers">Manufacturers</a>
 </p>`;
 

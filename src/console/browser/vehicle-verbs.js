@@ -9,7 +9,7 @@ import { toast } from './toast.js';
 import { asking } from './words.js';
 
 const deleteVehicles = `mutation DeleteVehicles($input: DeleteVehiclesInput!) {
-  deleteVehicles(input: $input) { deleted { id } ${fleetData} }
+  deleteVehicles(input: $input) { deleted { vin } ${fleetData} }
 }`;
 const moveVehicles = `mutation MoveVehicles($input: MoveVehiclesInput!) {
   moveVehicles(input: $input) { vehicles { id } ${fleetData} }

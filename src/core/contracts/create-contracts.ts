@@ -9,7 +9,7 @@ import { listSchema, readInput } from '../input.ts';
 import { scheduleClause } from '../schedule.ts';
 import { runInTransaction } from '../sql/send.ts';
 import { anyOfIds, anyOfTexts, asTimestamptz, db, isId, newId, prepare, unnestLists } from '../sql/sql.ts';
-import { readVin } from '../vin.ts';
+import { readVin, vinErrorCodes } from '../vin.ts';
 import { type Contract, contractFieldsInput, contractSchema, hasOrder } from './contract.ts';
 import { contractFactsQuery, contractJsonExpression, vehicleNamesOf } from './contracts.ts';
 import { contractColumns, initialActivation, requirePack } from './create-contract.ts';
@@ -44,11 +44,13 @@ export const createContractsInput = z
   })
   .describe('The terms of new contracts, and the vehicles of a fleet that get one each.');
 
+export const contractRejectionCodeSchema = z.enum(['VEHICLE_NOT_FOUND', 'CONTRACT_OVERLAP', ...vinErrorCodes]);
+
 export const rejectedContractSchema = z
   .object({
     vin: field(z.string(), 'The VIN, or the id of the vehicle, as it was sent.', 'WBA3A5C50CF256985'),
     code: field(
-      z.string(),
+      contractRejectionCodeSchema,
       'The reason for the rejection: `VEHICLE_NOT_FOUND`, `CONTRACT_OVERLAP`, or a code of an invalid VIN.',
       'CONTRACT_OVERLAP',
     ),

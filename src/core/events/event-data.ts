@@ -147,14 +147,21 @@ function dataOf(types: readonly [EventType, ...EventType[]], names: Record<strin
   };
 }
 
+/** Fields of a fleet, as REST names them, by their names in GraphQL. */
+const fleetFields = { name: 'NAME', companyAddress: 'COMPANY_ADDRESS', email: 'EMAIL', vat: 'VAT' };
+export const fleetFieldSchema = z.enum([...Object.values(fleetFields), 'OTHER']);
+
 export const fleetChangeSchema = z
   .object({
-    field: field(z.string(), 'The name of the changed field.', 'name'),
+    field: field(fleetFieldSchema, 'The changed field.', 'NAME'),
     from: changedFrom,
     to: changedTo,
   })
   .describe('A change to one field of a fleet.');
 
+const fleetFieldTexts = Object.fromEntries(
+  Object.entries(fleetFields).map(([name, shown]) => [name, JSON.stringify(shown)]),
+);
 const changed = (name: string) => ({ sql: `coalesce((c.change -> '${name}')::text, 'null')` });
 
 const reasonOfEvent: ResourceField = {
@@ -176,10 +183,19 @@ export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
         kind: 'rows',
         from: `jsonb_each(e.data -> 'changes') with ordinality c(field, change, n)`,
         order: 'c.n',
-        members: { field: jsonSql.text('c.field'), from: changed('from'), to: changed('to') },
+        members: {
+          field: jsonSql.oneOf('c.field', fleetFieldTexts, '"OTHER"'),
+          from: changed('from'),
+          to: changed('to'),
+        },
       },
     },
-    show: ({ data }) => ({ changes: Object.entries(data.changes ?? {}).map(([field, one]) => ({ field, ...one })) }),
+    show: ({ data }) => ({
+      changes: Object.entries(data.changes ?? {}).map(([name, one]) => ({
+        field: fleetFields[name as keyof typeof fleetFields] ?? 'OTHER',
+        ...one,
+      })),
+    }),
   },
   FleetDeletedData: dataOf(['fleet.deleted']),
   VehicleAddedData: dataOf(['vehicle.added'], { importId: 'fromImportId' }),

@@ -179,7 +179,13 @@ export const eventResource: Resource = {
   fields: {
     type: eventTypeField('e.type'),
     data: eventDataField,
-    vehicles: { kind: 'rows', from: vehicles, order: 'u.n', most: MOST_EVENT_VEHICLES, members: vehicleMembers },
+    vehicles: {
+      kind: 'rows',
+      from: vehicles,
+      order: 'u.n',
+      most: MOST_EVENT_VEHICLES,
+      members: { vehicleId: vehicleMembers.id, vin: vehicleMembers.vin },
+    },
   },
   filter: eventFilterSchema,
   conditions: {

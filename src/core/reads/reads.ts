@@ -16,10 +16,13 @@ const one = (of: () => Resource, on?: string): SingleRowField => ({ kind: 'one',
 const list = (of: () => Resource, options: Partial<ListField> = {}): ListField => ({ kind: 'list', of, ...options });
 /** A list of events, read by a partial index of events that have this column. */
 const timeline = (under: ParentColumn, options: Partial<ListField> = {}) =>
-  list(() => eventResource, { under, on: `${EVENT_PUBLISHED_SQL} and ${under[0]} is not null`, ...options });
-const fewEvents: Resource = { ...eventResource, order: unindexedEventOrder };
-
+  list(() => event, { under, on: `${EVENT_PUBLISHED_SQL} and ${under[0]} is not null`, ...options });
 const withFields = (of: Resource, fields: ResourceFields): Resource => ({ ...of, fields: { ...of.fields, ...fields } });
+const event: Resource = withFields(eventResource, {
+  fleet: one(() => fleet, 'f.id = e.fleet_id'),
+  contract: one(() => contract, 'c.id = e.contract_id'),
+});
+const fewEvents: Resource = { ...event, order: unindexedEventOrder };
 
 const fleet: Resource = withFields(fleetResource, {
   vehicles: list(() => vehicle, {
@@ -70,7 +73,7 @@ export const nodeResources: Readonly<Record<string, Resource>> = {
   Fleet: fleet,
   Vehicle: vehicle,
   Contract: contract,
-  Event: eventResource,
+  Event: event,
   HistoryItem: history,
   Webhook: webhook,
   Delivery: deliveryResource,
@@ -101,8 +104,8 @@ export const rootQueryFields: ResourceFields = {
   contracts: list(() => contract),
   contract: one(() => contract),
   import: one(() => importOf),
-  events: list(() => eventResource, { on: EVENT_PUBLISHED_SQL }),
-  event: one(() => eventResource),
+  events: list(() => event, { on: EVENT_PUBLISHED_SQL }),
+  event: one(() => event),
   history: list(() => history),
   webhooks: list(() => webhook, { few: true }),
   webhook: one(() => webhook),

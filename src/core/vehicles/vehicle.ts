@@ -4,12 +4,15 @@ import { exampleIds, field, timeField, timeOrNullField, uuidField } from '../fie
 import { listSchema, storableText, timeSchema } from '../input.ts';
 import { actorSchema, reasonSchema } from '../reason.ts';
 import type { SortOrders } from '../sql/order.ts';
-import { isPartOfVin, normalizeVinPart } from '../vin.ts';
+import { isPartOfVin, normalizeVinPart, vinWarnings } from '../vin.ts';
 
 export const eligibilityStatusSchema = z.enum(eligibilityStatuses);
 export type EligibilityStatus = z.output<typeof eligibilityStatusSchema>;
 export const dataDeliverySchema = z.enum(dataDeliveries);
 export const connectivityStatusSchema = z.enum(connectivityStatuses);
+
+/** Warnings as an enumeration. Another version of the gateway may have stored one that this version does not know. */
+export const vinWarningSchema = z.enum([...vinWarnings, 'OTHER']);
 
 const vin = field(z.string(), 'The vehicle identification number (VIN): 17 capitals and digits.', 'WBA3A5C50CF256985');
 

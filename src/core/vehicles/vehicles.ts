@@ -1,4 +1,5 @@
 import { actors, eligibilityStatuses } from '../../entities/fleet.ts';
+import { reasonCodes } from '../../manufacturers/provider.ts';
 import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
 import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
@@ -13,10 +14,11 @@ import {
   idOrNull,
   type Resource,
   type ResourceFields,
+  type ValueField,
 } from '../sql/resource.ts';
 import { jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
 import { anyOfIds, db, isId, prepare } from '../sql/sql.ts';
-import { isWholeVin, vinOrNull } from '../vin.ts';
+import { isWholeVin, vinOrNull, vinWarnings } from '../vin.ts';
 import {
   eligibilitySchema,
   type Vehicle,
@@ -134,14 +136,30 @@ const seek: IndexSeek = {
   ],
 };
 
+/** Warnings in GraphQL: a list is empty for most vehicles. */
+const warnings: ValueField = {
+  kind: 'value',
+  value: {
+    sql: `case v.warnings when '{}' then '[]' else (select json_agg(${jsonSql.known('w', vinWarnings).sql})::text
+      from unnest(v.warnings) w) end`,
+  },
+  make: (codes: readonly string[]) => codes,
+  isText: true,
+};
+
 export const vehicleResource: Resource = {
   table: 'vehicle v',
   ...existingFleetConditions('v'),
   id: 'v.id',
   members: vehicleJson,
-  fields: { manufacturer, eligibility: { kind: 'object', members: eligibilityJson, fields: eligibilityFields } },
-  filter: vehicleFilterSchema.transform(({ vin, ...others }) => ({
+  fields: {
+    warnings,
+    manufacturer,
+    eligibility: { kind: 'object', members: eligibilityJson, fields: eligibilityFields },
+  },
+  filter: vehicleFilterSchema.transform(({ vin, reasonCode, ...others }) => ({
     ...others,
+    ...(reasonCode && { [reasonCode === 'OTHER' ? 'otherReason' : 'reasonCode']: reasonCode }),
     ...(vin && (isWholeVin(vin) ? { vin } : { [vin.length < RARE_CHARACTERS ? 'vinPart' : 'rareVinPart']: vin })),
   })),
   conditions: {
@@ -155,6 +173,7 @@ export const vehicleResource: Resource = {
     fleetIds: ['v.fleet_id = any(?::uuid[])', idsOf],
     fleetIdsAlone: ['v.fleet_id = ?::uuid', idOrNull],
     reasonCode: [`v.reason is not null and v.reason->>'code' = ?`],
+    otherReason: [`v.reason is not null and ${jsonSql.known(`(v.reason->>'code')`, reasonCodes).sql} = ?`],
     actor: [`v.reason is not null and v.reason->>'actor' = ?`],
     verifiedBefore: [`${VERIFIED} < ?::timestamptz`],
     verifiedAfter: [`v.verified_at is not null and ${VERIFIED} >= ?::timestamptz`],

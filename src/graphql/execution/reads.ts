@@ -1,5 +1,5 @@
 import DataLoader from 'dataloader';
-import { type GraphQLResolveInfo, responsePathAsArray } from 'graphql';
+import { type GraphQLResolveInfo, isNonNullType, responsePathAsArray } from 'graphql';
 import { type Context, requireScope } from '../../core/context.ts';
 import { domainErrorOf } from '../../core/database-errors.ts';
 import { CostExceeded, Unavailable } from '../../core/errors.ts';
@@ -123,7 +123,7 @@ export class OperationReads implements Reads {
     return loader.load(source);
   }
 
-  #loaderOf(place: string, { parentType: type, fieldName, fieldNodes }: GraphQLResolveInfo) {
+  #loaderOf(place: string, { parentType: type, fieldName, fieldNodes, returnType }: GraphQLResolveInfo) {
     if (this.#loaders.size === MOST_LOADERS) throw new CostExceeded(TOO_MANY);
     const field = nodeResources[type.name]?.fields?.[fieldName] as ResourceField;
     const plan = this.#plans.planAt(place, this.#variables, (planner) => planner.field(field, type, fieldNodes));
@@ -136,7 +136,8 @@ export class OperationReads implements Reads {
         const answers = await this.#read(plan, { alias, lookups, columns: columnsOf(sources), object });
         return answers.map((answer) => {
           try {
-            return shownRoot(part, answer.texts[0] ?? null, answer);
+            if (isNonNullType(returnType)) return shownRoot(part, answer.texts[0] ?? null, answer);
+            return shown(part, JSON.parse(answer.texts[0] ?? 'null'), answer.reads);
           } catch (error) {
             return error as Error;
           }
@@ -161,7 +162,7 @@ const textOf = ({ parts }: DocumentPlan, texts: readonly (string | null)[]): str
 const MOST_LOADERS = 100;
 const TOO_MANY = `At most ${MOST_LOADERS} lists and related objects are read of what an operation gives back.`;
 
-const columns = { id: 'id', fleetId: 'fleet_id', vehicleId: 'vehicle_id' };
+const columns = { id: 'id', fleetId: 'fleet_id', vehicleId: 'vehicle_id', contractId: 'contract_id' };
 function columnsOf(sources: readonly object[]): Record<string, unknown[]> {
   const known = Object.entries(columns).filter(([name]) => name in (sources[0] ?? {}));
   return Object.fromEntries(known.map(([name, column]) => [column, sources.map((source) => source[name as never])]));

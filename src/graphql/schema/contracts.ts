@@ -11,6 +11,7 @@ import {
 import { deleteContract } from '../../core/contracts/contracts.ts';
 import { createContract } from '../../core/contracts/create-contract.ts';
 import {
+  contractRejectionCodeSchema,
   createContracts,
   createContractsInput,
   createdContractsSchema,
@@ -27,7 +28,7 @@ import { FleetRef } from './fleets.ts';
 import { manufacturerOverride } from './manufacturers.ts';
 import { addMutation, idInputSchema } from './mutation.ts';
 import { resolvePlannedField } from './planned.ts';
-import { VehicleRef } from './vehicles.ts';
+import { VehicleRef, vinErrorMeanings } from './vehicles.ts';
 
 enumTypeOf('ContractStatus', contractStatusSchema, 'The status of a contract by the clock alone.', {
   SCHEDULED: 'The contract has not begun.',
@@ -88,6 +89,16 @@ addMutation('createContract', {
   change: async (ctx, input) => ({ contract: await createContract(ctx, input) }),
 });
 
+enumTypeOf(
+  'ContractRejectionCode',
+  contractRejectionCodeSchema,
+  'The reason for which a vehicle got no contract in a call for many.',
+  {
+    VEHICLE_NOT_FOUND: 'The fleet has no such vehicle.',
+    CONTRACT_OVERLAP: 'The vehicle already has a contract for the pack in an overlapping period.',
+    ...vinErrorMeanings,
+  },
+);
 objectTypeOf('RejectedContract', rejectedContractSchema);
 
 addMutation(

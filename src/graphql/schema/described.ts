@@ -37,6 +37,7 @@ type FieldOptions =
       type?: 'ID' | 'String' | 'Upload' | object;
       nullable?: boolean;
       description?: string | undefined;
+      defaultValue?: unknown;
       extensions?: object;
       resolve?: object;
     };

@@ -1,4 +1,10 @@
-import { eventDataTypes, eventTypeSchema, fleetChangeSchema, knownEventType } from '../../core/events/event-data.ts';
+import {
+  eventDataTypes,
+  eventTypeSchema,
+  fleetChangeSchema,
+  fleetFieldSchema,
+  knownEventType,
+} from '../../core/events/event-data.ts';
 import { type Event, eventFilterSchema, eventSchema, eventVehicleSchema } from '../../core/events/events.ts';
 import { MOST_EVENT_VEHICLES } from '../../core/events/record-events.ts';
 import { schemaDescription } from '../../core/fields.ts';
@@ -10,7 +16,7 @@ import { enumTypeOf, inputTypeOf, objectTypeOf } from './described.ts';
 import { EligibilityStatusRef } from './eligibility.ts';
 import type { CostExtension, OperationExtension } from './extensions.ts';
 import { FleetRef } from './fleets.ts';
-import { PlannedObject } from './planned.ts';
+import { PlannedObject, resolvePlannedField } from './planned.ts';
 import { VehicleRef } from './vehicles.ts';
 
 export const EventTypeRef = enumTypeOf(
@@ -41,6 +47,13 @@ export const EventTypeRef = enumTypeOf(
 /** The field `type` of an event from core. */
 export const eventTypeOverride = { type: EventTypeRef, resolve: ({ type }: { type: string }) => knownEventType(type) };
 
+enumTypeOf('FleetField', fleetFieldSchema, 'A field of a fleet.', {
+  NAME: 'The name of the fleet.',
+  COMPANY_ADDRESS: 'The postal address of the company.',
+  EMAIL: 'The e-mail address of the person responsible for the fleet.',
+  VAT: 'The VAT number of the company.',
+  OTHER: 'A field that only another version of the gateway knows; REST shows its name.',
+});
 objectTypeOf('FleetChange', fleetChangeSchema);
 
 const MOST_CHANGES = 4;
@@ -61,7 +74,7 @@ function dataOf({ type, ...event }: Event): object {
   return { __typename: name, ...eventDataTypes[name]?.show(event) };
 }
 
-objectTypeOf('EventVehicle', eventVehicleSchema);
+objectTypeOf('EventVehicle', eventVehicleSchema, { id: { name: 'vehicleId' } });
 
 const EventRef = objectTypeOf('Event', eventSchema, {
   type: eventTypeOverride,
@@ -72,6 +85,12 @@ const EventRef = objectTypeOf('Event', eventSchema, {
     extensions: { size: MOST_EVENT_VEHICLES } satisfies CostExtension,
   },
 });
+
+const of = (what: string) => `The ${what} that the event is about; null if it is about none, or the ${what} is gone.`;
+schemaBuilder.objectFields(EventRef, (t) => ({
+  fleet: t.field({ type: FleetRef, nullable: true, description: of('fleet'), resolve: resolvePlannedField }),
+  contract: t.field({ type: ContractRef, nullable: true, description: of('contract'), resolve: resolvePlannedField }),
+}));
 
 export const EventConnectionRef = connectionType('Event', EventRef, 'events');
 const EventFilter = inputTypeOf('EventFilter', eventFilterSchema, {

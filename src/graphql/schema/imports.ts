@@ -24,7 +24,7 @@ import type { CostExtension, OperationExtension } from './extensions.ts';
 import { FleetRef } from './fleets.ts';
 import { addMutation } from './mutation.ts';
 import { resolvePlannedField } from './planned.ts';
-import { changedFleetOverrides, changedFleetShape, rejectionOverrides } from './vehicles.ts';
+import { addDefaults, changedFleetOverrides, changedFleetShape, rejectionOverrides } from './vehicles.ts';
 
 enumTypeOf('ImportState', importStateSchema, 'The progress of an import.', {
   RUNNING: 'The file is arriving.',
@@ -83,7 +83,10 @@ addMutation(
       return { ...imported, fleetId: imported.import.fleetId };
     },
   },
-  { input: { file: { type: 'Upload' } }, payload: { ...changedFleetOverrides, rejected: shown, duplicates: shown } },
+  {
+    input: { ...addDefaults, file: { type: 'Upload' } },
+    payload: { ...changedFleetOverrides, rejected: shown, duplicates: shown },
+  },
 );
 
 schemaBuilder.subscriptionField('importProgress', (t) =>

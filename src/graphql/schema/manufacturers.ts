@@ -10,6 +10,7 @@ import { schemaBuilder } from './builder.ts';
 import type { GraphqlContext } from './context.ts';
 import { enumTypeOf, objectTypeOf } from './described.ts';
 import type { CostExtension } from './extensions.ts';
+import { manufacturerOf } from './node.ts';
 import { resolvePlannedField } from './planned.ts';
 
 const ManufacturerRef = objectTypeOf('Manufacturer', manufacturerSchema);
@@ -30,14 +31,21 @@ schemaBuilder.queryField('manufacturers', (t) =>
 export const manufacturerOverride = {
   type: ManufacturerRef,
   resolve: ({ manufacturer: slug }: { manufacturer: string | null }, _args: object, { ctx }: GraphqlContext) =>
-    ctx.services.manufacturers.list().find(({ id }) => id === slug) ?? null,
+    manufacturerOf(ctx, slug),
 };
 
 enumTypeOf('ProviderState', providerStateSchema, 'The state of questions to a provider.', {
   OK: 'The provider is asked as usual.',
   HELD_BACK: 'The provider failed several times in a row, or asked for a pause, so that it is asked less for now.',
 });
-objectTypeOf('ProviderBrand', providerBrandSchema);
+objectTypeOf('ProviderBrand', providerBrandSchema, {
+  id: {
+    name: 'manufacturer',
+    type: ManufacturerRef,
+    description: 'The manufacturer that the provider answers for.',
+    resolve: ({ id }: { id: string }, _args: object, { ctx }: GraphqlContext) => manufacturerOf(ctx, id),
+  },
+});
 objectTypeOf('ProviderContracts', providerContractsSchema);
 
 const mostOf = { extensions: { size: MOST_MANUFACTURERS } satisfies CostExtension };

@@ -1,23 +1,55 @@
+import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
-import { authorizeAnyScope } from '../../core/context.ts';
+import { authorizeAnyScope, type Context, hasScope } from '../../core/context.ts';
 import { readInput } from '../../core/input.ts';
 import { nodeResources } from '../../core/reads/reads.ts';
+import { isId } from '../../core/sql/sql.ts';
 import { schemaBuilder } from './builder.ts';
+import type { GraphqlContext } from './context.ts';
 import type { CostExtension, OperationExtension } from './extensions.ts';
 import { resolvePlannedType } from './planned.ts';
 
 const NODES_MAX = 100;
 const nodesInput = z.object({ ids: z.array(z.string()).max(NODES_MAX, `has at most ${NODES_MAX} ids`) });
 
+export const manufacturerOf = ({ services }: Context, slug: string | null) =>
+  services.manufacturers.list().find(({ id }) => id === slug) ?? null;
+
+/** Nodes with ids that are no UUIDs, which no table has. A company named like a manufacturer is found by `company` alone. */
+const others: Readonly<Record<string, (ctx: Context, id: string) => object | null>> = {
+  Manufacturer: manufacturerOf,
+  Company: (ctx, id) => (id === ctx.caller?.company && hasScope(ctx, 'fleets:read') ? { id } : null),
+};
+
+function otherNode(ctx: Context, id: string): object | null {
+  if (isId(id)) return null;
+  for (const [__typename, find] of Object.entries(others)) {
+    const found = find(ctx, id);
+    if (found) return { __typename, ...found };
+  }
+  return null;
+}
+
+const nodeTypes = [...Object.keys(nodeResources), ...Object.keys(others)];
 const NodeRef = schemaBuilder.interfaceRef<{ id: string }>('Node').implement({
-  description: `An object that \`node\` reads by its id alone: ${Object.keys(nodeResources).join(', ')}.`,
+  description: `An object that \`node\` reads by its id alone: ${nodeTypes.join(', ')}.`,
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'The id of the object, a UUID: the same in GraphQL and REST.' }),
+    id: t.exposeID('id', {
+      description:
+        'The id of the object: the same in GraphQL and REST. It is a UUID, but for a manufacturer (`bmw`) and the company (its name in tokens).',
+    }),
   }),
-  resolveType: resolvePlannedType,
+  resolveType: (value) => (resolvePlannedType(value) ?? (value as { __typename?: string }).__typename) as never,
 });
 
-export const nodeInterfaces = (name: string) => (name in nodeResources ? [NodeRef] : []);
+export const nodeInterfaces = (name: string) => (nodeTypes.includes(name) ? [NodeRef] : []);
+
+async function nodesOf({ ctx, reads }: GraphqlContext, given: readonly unknown[], info: GraphQLResolveInfo) {
+  authorizeAnyScope(ctx, readScopes);
+  const { ids } = readInput(nodesInput, { ids: given.map(String) });
+  const found = await reads.nodes(ids, info);
+  return found.map((one, at) => one ?? otherNode(ctx, ids[at] ?? '')) as never[];
+}
 
 const same =
   'An object that does not exist, is another company’s or needs a scope that the token lacks is null, without an error.';
@@ -32,11 +64,7 @@ schemaBuilder.queryFields((t) => ({
     description: `Returns the object with this id. ${same} ${scope}`,
     extensions: needs,
     args: { id: t.arg.id({ required: true, description: 'The id of the object.' }) },
-    async resolve(_root, { id }, { ctx, reads }, info) {
-      authorizeAnyScope(ctx, readScopes);
-      const [found] = await reads.nodes([String(id)], info);
-      return (found ?? null) as never;
-    },
+    resolve: async (_root, { id }, context, info) => (await nodesOf(context, [id], info))[0] as never,
   }),
   nodes: t.field({
     type: [NodeRef],
@@ -44,9 +72,6 @@ schemaBuilder.queryFields((t) => ({
     description: `Returns the objects with these ids, in their order. ${same} ${scope}`,
     extensions: { ...needs, size: 'input' } satisfies OperationExtension & CostExtension,
     args: { ids: t.arg.idList({ required: true, description: `The ids of the objects, at most ${NODES_MAX}.` }) },
-    resolve(_root, { ids }, { ctx, reads }, info) {
-      authorizeAnyScope(ctx, readScopes);
-      return reads.nodes(readInput(nodesInput, { ids: ids.map(String) }).ids, info) as never;
-    },
+    resolve: (_root, { ids }, context, info) => nodesOf(context, ids, info) as never,
   }),
 }));

@@ -3,7 +3,12 @@ import { fleetAfterChange } from '../../core/fleets/fleets.ts';
 import { addVehicles } from '../../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../../core/vehicles/delete-vehicles.ts';
 import { moveVehicles, readMovedVehicles } from '../../core/vehicles/move-vehicles.ts';
-import { vehicleFilterSchema, vehicleSchema, vehicleSortOrders } from '../../core/vehicles/vehicle.ts';
+import {
+  vehicleFilterSchema,
+  vehicleSchema,
+  vehicleSortOrders,
+  vinWarningSchema,
+} from '../../core/vehicles/vehicle.ts';
 import {
   addedVehiclesSchema,
   addModeSchema,
@@ -27,10 +32,21 @@ import { FleetRef } from './fleets.ts';
 import { manufacturerOverride } from './manufacturers.ts';
 import { addMutation, idInputSchema } from './mutation.ts';
 import { resolvePlannedField } from './planned.ts';
+import { ReasonCodeRef } from './reason.ts';
+
+const VinWarning = enumTypeOf('VinWarning', vinWarningSchema, 'An oddity of a VIN that is no error.', {
+  VIN_CHECK_DIGIT: 'The check digit of the VIN is wrong, so a typing error is likely.',
+  OTHER: 'An oddity that only another version of the gateway knows; REST shows its code.',
+});
 
 export const VehicleRef = objectTypeOf('Vehicle', vehicleSchema, {
   fleetId: { name: 'fleet', type: FleetRef, resolve: resolvePlannedField },
   manufacturer: manufacturerOverride,
+  warnings: {
+    type: [VinWarning],
+    resolve: ({ warnings }: { warnings: string[] }) =>
+      warnings.map((one) => vinWarningSchema.catch('OTHER').parse(one)),
+  },
 });
 
 const VehicleConnection = connectionType(
@@ -39,7 +55,10 @@ const VehicleConnection = connectionType(
   'vehicles',
   ' It is always exact without a filter, and with `eligibility` and `fleetIds` alone.',
 );
-const filter = inputTypeOf('VehicleFilter', vehicleFilterSchema, { manufacturer: { type: 'ID' } });
+const filter = inputTypeOf('VehicleFilter', vehicleFilterSchema, {
+  manufacturer: { type: 'ID' },
+  reasonCode: { type: ReasonCodeRef },
+});
 const vehicleArgs = listArgs('Vehicle', filter, vehicleSortOrders);
 addListField('vehicles', VehicleConnection, 'The vehicles in the fleet.', { of: FleetRef, args: vehicleArgs });
 addListField(
@@ -74,12 +93,18 @@ enumTypeOf('AddMode', addModeSchema, 'The treatment of valid values when others 
   atomic: 'Nothing is stored, and the mutation fails.',
 });
 
+/** Defaults that the schema shows. */
+export const addDefaults = { mode: { defaultValue: 'partial' }, dryRun: { defaultValue: false } };
+
 objectTypeOf('AddSummary', addSummarySchema);
-const RejectionCode = enumTypeOf('RejectionCode', rejectionCodeSchema, 'The reason for which a value was rejected.', {
+export const vinErrorMeanings = {
   VIN_INVALID_LENGTH: 'The value does not have 17 characters.',
   VIN_INVALID_CHARACTER: 'The value has a character that no VIN has.',
   VIN_SPREADSHEET_DAMAGE: 'A spreadsheet has turned the VIN into a number.',
   VIN_FORMULA_ERROR: 'The cell is a formula without a stored value, or with an error.',
+};
+const RejectionCode = enumTypeOf('RejectionCode', rejectionCodeSchema, 'The reason for which a value was rejected.', {
+  ...vinErrorMeanings,
   VIN_IN_ANOTHER_FLEET: 'The company has this VIN in another fleet.',
   OTHER: 'A code that only another version of the gateway knows; `message` has its meaning, REST the code itself.',
 });
@@ -117,7 +142,10 @@ addMutation(
     payload: addedVehiclesSchema.extend(changedFleetShape).describe(addedVehiclesSchema.description ?? ''),
     change: async (ctx, input) => ({ ...(await addVehicles(ctx, input)), fleetId: input.fleetId }),
   },
-  { payload: { ...changedFleetOverrides, vehicles: asManyAsNamed, rejected: asManyAsNamed } },
+  {
+    input: addDefaults,
+    payload: { ...changedFleetOverrides, vehicles: asManyAsNamed, rejected: asManyAsNamed },
+  },
 );
 
 addMutation(
@@ -137,7 +165,7 @@ addMutation(
   { payload: changedFleetOverrides },
 );
 
-objectTypeOf('DeletedVehicle', deletedVehicleSchema);
+objectTypeOf('DeletedVehicle', deletedVehicleSchema, { id: { name: 'vehicleId' } });
 objectTypeOf('VehiclesNotFound', vehiclesNotFoundSchema);
 
 addMutation(
