@@ -113,7 +113,7 @@ describe('One event per fact', () => {
     const files = { invalid: 'vin\nwrong\nfalsch\n', elsewhere: `vin\n${vin}\n`, both: `vin\nwrong\n${vin}\n` };
     for (const file of Object.values(files)) {
       const rows = file.trim().split('\n').length - 1;
-      const detail = `Every row was refused (${rows}).`;
+      const detail = `Every row was rejected (${rows}).`;
       const rest = await acme.send('POST', '/vehicles/file', uploadForm(fleet.id, file));
       expect(rest).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED', detail } });
       const query = `mutation ($file: Upload!) {

@@ -204,7 +204,7 @@ describe('statuses', () => {
           expect(told).toMatchObject({
             status: 400,
             code: 'VALIDATION_FAILED',
-            message: 'variables: must be an object',
+            message: `variables: must be an object${variables === '"x"' ? ', not "x"' : ''}`,
           });
       }
     }

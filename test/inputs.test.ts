@@ -153,7 +153,7 @@ describe('Date-times', () => {
         {
           path: 'from',
           code: 'INVALID_FORMAT',
-          message: 'is not an ISO 8601 date-time with a time zone, such as 2026-01-31T08:00:00Z',
+          message: `is not an ISO 8601 date-time with a time zone, such as 2026-01-31T08:00:00Z${text && `: "${text}"`}`,
         },
       ]);
       const query = 'mutation ($input: CreateContractInput!) { createContract(input: $input) { contract { id } } }';

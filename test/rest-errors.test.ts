@@ -37,16 +37,16 @@ describe('problem+json', () => {
   test('an invalid request lists each fault with path, code and message', async () => {
     const { body } = await acme.post('/fleets', { ...fleetFields, email: 'nobody', vat: undefined });
     expect(body.errors).toEqual([
-      { path: 'email', code: 'INVALID_FORMAT', message: 'is not an e-mail address' },
+      { path: 'email', code: 'INVALID_FORMAT', message: 'is not an e-mail address: "nobody"' },
       { path: 'vat', code: 'INVALID_TYPE', message: 'is required and must be a string' },
     ]);
     expect(body.title).toBe('Validation failed');
   });
 
   test.each([
-    ['/vehicles?eligibility=FOO', 'must be one of PENDING, ELIGIBLE, INELIGIBLE, UNSUPPORTED, FAILED'],
-    ['/vehicles?limit=1&limit=2', 'stands once'],
-    ['/company/activity?from=2026-01-01T00:00:00Z&by=WEEK', 'must be one of HOUR, DAY'],
+    ['/vehicles?eligibility=FOO', 'must be one of PENDING, ELIGIBLE, INELIGIBLE, UNSUPPORTED, FAILED, not "FOO"'],
+    ['/vehicles?limit=1&limit=2', 'must stand once'],
+    ['/company/activity?from=2026-01-01T00:00:00Z&by=WEEK', 'must be one of HOUR, DAY, not "WEEK"'],
   ])('the message for %s says what the value may be', async (path, message) => {
     expect((await acme.get(path)).body.errors).toMatchObject([{ message }]);
   });

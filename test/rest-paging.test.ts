@@ -83,7 +83,7 @@ describe.each(Object.entries(lists))('GET %s', (name, listWith) => {
       const { status, body } = await list.client.get(withQuery(list.path, `limit=${limit}`));
       expect([status, body.errors]).toEqual([
         400,
-        [{ path: 'limit', code: expect.any(String), message: 'is at most 1000' }],
+        [{ path: 'limit', code: expect.any(String), message: 'must be at most 1000' }],
       ]);
     },
   );

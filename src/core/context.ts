@@ -101,7 +101,8 @@ export function authorize(ctx: Context, scope: Scope): string {
 
 /** The caller, with any scopes; throws Unauthenticated. */
 export function requireCaller({ caller }: Context): Caller {
-  if (!caller) throw new Unauthenticated('This needs a bearer token.', null);
+  if (!caller)
+    throw new Unauthenticated('This needs a bearer token. Send it as "Authorization: Bearer <token>".', null);
   return caller;
 }
 

@@ -14,7 +14,7 @@ const unreachable = unavailable(
   'The database cannot be reached right now. Try again; with an Idempotency-Key nothing is done twice, should it have been done.',
 );
 const noRoom = unavailable(
-  'There is no room for the file at the moment. With fleetId before the file none is needed; or try again.',
+  'The gateway has no room for the file right now. Try again later, or send CSV with fleetId before the file.',
 );
 const exhausted = unavailable('The service cannot open another connection or file right now. Try again.');
 const held = () =>

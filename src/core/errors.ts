@@ -86,7 +86,7 @@ function summarise(errors: readonly InputError[], omitted: number): string {
 
 export class FleetIdMissing extends withMessage(
   'FLEET_ID_MISSING',
-  'Name the fleet: a form field "fleetId" must come with the file, or ?fleetId= in the address.',
+  'Name the fleet by "fleetId": a field of the form or of the input that has the file, or ?fleetId= in the address.',
 ) {}
 
 export class NothingToDelete extends withMessage(
@@ -103,8 +103,8 @@ export class ManufacturerNotSupported extends withCode('MANUFACTURER_NOT_SUPPORT
   constructor(manufacturer: string | null) {
     super(
       manufacturer
-        ? `No configured provider answers for the manufacturer "${manufacturer}".`
-        : 'The manufacturer cannot be told from this VIN, so nobody can be asked.',
+        ? `No configured provider answers for the manufacturer "${manufacturer}". The operator can configure one.`
+        : 'This VIN names no known manufacturer, so nobody can be asked. Check the VIN.',
     );
   }
 }
@@ -156,13 +156,16 @@ export class EligibilityInProgress extends withCode('ELIGIBILITY_IN_PROGRESS') {
 
 export class ContractOverlap extends withCode('CONTRACT_OVERLAP') {
   constructor(conflicts: readonly string[]) {
-    super('This vehicle already has a contract for this pack in an overlapping period.', { details: { conflicts } });
+    super(
+      'This vehicle already has a contract for this pack in an overlapping period. Choose another period, or delete the other contract.',
+      { details: { conflicts } },
+    );
   }
 }
 
 export class PreconditionFailed extends withMessage(
   'PRECONDITION_FAILED',
-  'It has changed since you read it. Read it again, and see whether your change is still right.',
+  'The resource has changed since you read it. Read it again, and see whether your change is still right.',
 ) {}
 
 /** Whether the locked row is still as its caller expects. */
@@ -179,7 +182,7 @@ export class IdempotencyKeyReused extends withMessage(
 
 export class IdempotencyInProgress extends withMessage(
   'IDEMPOTENCY_IN_PROGRESS',
-  'The first request with this Idempotency-Key is still running.',
+  'The first request with this Idempotency-Key is still running. Try again when it has ended.',
   { retryAfter: 1 },
 ) {}
 

@@ -21,7 +21,7 @@ export function countInputItems(input: unknown, depth = 2): number {
 
 /** Text for people: trimmed, any script. */
 export const textSchema = (max: number) =>
-  storableText(z.string().trim().min(1, 'must not be empty').max(max, `is at most ${max} characters`));
+  storableText(z.string().trim().min(1, 'must not be empty').max(max, `must have at most ${max} characters`));
 
 /** Any script (RFC 6531), and a domain of several names; neither quotes nor comments, which mail forms refuse as well. */
 const EMAIL =
@@ -44,7 +44,7 @@ export const timeSchema = z
     // Later checks compare dates, so they must not see this value.
     return z.NEVER;
   })
-  .refine((date) => date >= earliest && date <= latest, 'is not a date between the years 1900 and 9999');
+  .refine((date) => date >= earliest && date <= latest, 'must be between the years 1900 and 9999');
 
 const earliest = new Date('1900-01-01T00:00:00Z');
 const latest = new Date('9999-12-31T23:59:59.999Z');
@@ -77,7 +77,7 @@ function bounded(value: unknown, most: number): unknown {
 export function readInput<Schema extends z.ZodType>(schema: Schema, input: unknown, { longest = Infinity } = {}) {
   if (typeof input === 'object' && !Array.isArray(input))
     for (const value of Object.values(input ?? {})) bounded(value, longest);
-  const parsed = schema.safeParse(input, { error: messageOf });
+  const parsed = schema.safeParse(input, { error: messageOf, reportInput: true });
   if (parsed.success) return parsed.data;
   throw new ValidationFailed(parsed.error.issues.flatMap(inputErrorsOf));
 }
@@ -102,8 +102,14 @@ function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
 }
 
 export function inputErrorsOf(issue: z.core.$ZodIssue): InputError[] {
-  return [{ path: issue.path.join('.'), code: codes[issue.code] ?? 'INVALID', message: issue.message }];
+  const { path, code, message, input } = issue;
+  const link = message.startsWith('is not ') ? ': ' : message.startsWith('must ') ? ', not ' : null;
+  const shown = link && typeof input === 'string' && READABLE.test(input) ? `${link}"${input}"` : '';
+  return [{ path: path.join('.'), code: codes[code] ?? 'INVALID', message: `${message}${shown}` }];
 }
+
+/** Values that messages repeat; people see in the path which one a longer one is. */
+const READABLE = /^[^\p{C}]{1,40}$/u;
 
 const codes: Partial<Record<z.core.$ZodIssue['code'], string>> = {
   invalid_type: 'INVALID_TYPE',
@@ -119,7 +125,7 @@ export const standardSchemaOf = (schema: z.ZodType) => ({
     version: 1 as const,
     vendor: 'zod',
     validate(value: unknown) {
-      const { error } = schema.safeParse(value, { error: messageOf });
+      const { error } = schema.safeParse(value, { error: messageOf, reportInput: true });
       return error ? { issues: error.issues } : { value };
     },
   },

@@ -109,7 +109,7 @@ export function textReader(limit: number): (req: Request, res: Response) => Prom
     if (isPlain && Number(length ?? 0) > limit) throw tooLarge(limit);
     const bytes = isPlain ? await readWhole(req) : await readEncoded(req, res);
     // The decoder would replace what is not UTF-8.
-    if (!isUtf8(bytes)) throw new MalformedJson('The body holds bytes that are not UTF-8.');
+    if (!isUtf8(bytes)) throw new MalformedJson('The body holds bytes that are not UTF-8. Send text in UTF-8.');
     if (req.headers['idempotency-key']) localsOf(res).digest = hash('sha256', bytes);
     return utf8.decode(bytes);
   };
@@ -126,7 +126,7 @@ export function jsonReader(limit: number): (req: Request, res: Response) => Prom
     const body = text === '' ? {} : parseJson(text, 'The body');
     if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
     if (Object.keys(body).length <= MOST_MEMBERS) return body;
-    throw new PayloadTooLarge(`The body has more than ${MOST_MEMBERS} members.`);
+    throw new PayloadTooLarge(`The body has more than ${MOST_MEMBERS} members. Send at most as many.`);
   };
 }
 

@@ -46,7 +46,7 @@ export const eligibilityRoutes = [
     summary: 'Ask the manufacturer again',
     description:
       'Has the manufacturer asked again about a vehicle, in the background. The present answer stands until the new one arrives.',
-    answers: { 202: { description: 'The present answer.', schema: eligibilitySchema } },
+    answers: { 202: { description: 'The present answer of the manufacturer.', schema: eligibilitySchema } },
     errors: ['VEHICLE_NOT_FOUND'],
     async answer(ctx, { params }) {
       const [known] = await requestVerification(ctx, { vins: [params.vin] });

@@ -70,7 +70,7 @@ export const fleetRoutes = [
     etag: true,
     summary: 'Delete a fleet',
     description: 'Deletes a fleet with its vehicles and their contracts.',
-    answers: { 200: { description: 'The fleet as it was.', schema: fleetSchema } },
+    answers: { 200: { description: 'The fleet as it was before its deletion.', schema: fleetSchema } },
     errors: ['FLEET_NOT_FOUND'],
     answer: async (ctx, request) => ({
       body: shape(await deleteFleet(ctx, { id: request.params.fleetId }, expectedBy(request, shape))),

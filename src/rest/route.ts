@@ -105,7 +105,7 @@ export function operations(tag: Tag, group: { scopes?: 'contracts'; token?: 'opt
 }
 
 /** An optional parameter of the query that may not be repeated. */
-export const once = z.string('stands once').optional();
+export const once = z.string('must stand once').optional();
 /** `once` for each name. */
 export const onceEach = <Name extends string>(...names: Name[]) =>
   Object.fromEntries(names.map((name) => [name, once])) as Record<Name, typeof once>;
@@ -113,8 +113,8 @@ export const onceEach = <Name extends string>(...names: Name[]) =>
 export const commaList = once.transform((list) => list?.split(',').map((one) => one.trim()));
 
 export const digits = z
-  .string('stands once')
-  .regex(/^\d+$/, 'is a whole number')
+  .string('must stand once')
+  .regex(/^\d+$/, 'must be a whole number')
   // Larger numbers are just as invalid, and some exceed JavaScript's.
   .transform((text) => Math.min(Number(text), MAX_PAGE_SIZE + 1));
 
@@ -160,7 +160,9 @@ function readSort({ sort }: RestRequest['query'], orders: SortOrders) {
   const names = Object.keys(sorts).join(', ');
   if (!names) return undefined;
   if (typeof sort === 'string' && Object.hasOwn(sorts, sort)) return sorts[sort];
-  throw new ValidationFailed([{ path: 'sort', code: 'INVALID_VALUE', message: `is one of ${names}` }]);
+  throw new ValidationFailed([
+    { path: 'sort', code: 'INVALID_VALUE', message: `must be one of ${names}, not "${sort}"` },
+  ]);
 }
 
 /** Rows of a page of a whole list: few, since others' requests wait while Node writes a page. */

@@ -54,7 +54,8 @@ export function restApi(services: HttpServices): RequestHandler {
   async function answer(route: Route, req: Request, res: Response): Promise<void> {
     localsOf(res).route = route.path;
     const ctx = await openContext(services, req, res);
-    if (!ctx.caller && needsToken(route)) throw new Unauthenticated('This needs a bearer token.', null);
+    if (!ctx.caller && needsToken(route))
+      throw new Unauthenticated('This needs a bearer token. Send it as "Authorization: Bearer <token>".', null);
     // Core checks scopes too, but only after the body is read and stored answers are looked up.
     requireScope(ctx, route.scope);
     const request: RestRequest = {

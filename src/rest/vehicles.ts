@@ -143,7 +143,7 @@ export const vehicleRoutes = [
     etag: true,
     summary: 'Delete a vehicle',
     description: 'Deletes a vehicle with its contracts.',
-    answers: { 200: { description: 'The vehicle as it was.', schema: vehicleJson } },
+    answers: { 200: { description: 'The vehicle as it was before its deletion.', schema: vehicleJson } },
     errors: ['VEHICLE_NOT_FOUND'],
     answer: async (ctx, request) => ({
       body: shape(await deleteVehicle(ctx, { id: request.params.vehicleId }, expectedBy(request, shape))),

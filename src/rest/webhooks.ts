@@ -94,7 +94,7 @@ export const webhookRoutes = [
     etag: true,
     summary: 'Delete a webhook',
     description: 'Deletes a webhook with its deliveries. One that is under way may still arrive.',
-    answers: { 200: { description: 'The webhook as it was.', schema: webhookSchema } },
+    answers: { 200: { description: 'The webhook as it was before its deletion.', schema: webhookSchema } },
     errors,
     answer: async (ctx, request) => ({
       body: shape(await deleteWebhook(ctx, request.params, expectedBy(request, shape))),

@@ -69,7 +69,7 @@ export async function listContracts(
 ) {
   const own = authorizeContracts(ctx, 'contracts:read');
   if (own !== null && own !== company) {
-    throw new Forbidden('The conditions name another company than the token.');
+    throw new Forbidden('The conditions name another company than the token. Name the company of the token.');
   }
   return readTextPage(ctx, contractResource, writer, { company, ...list });
 }

@@ -58,7 +58,7 @@ export function requirePack({ services }: Context, pack: string): void {
   const { PACKS } = services.config;
   if (PACKS.length === 0 || PACKS.includes(pack)) return;
   throw new ValidationFailed([
-    { path: 'pack', code: 'INVALID_VALUE', message: `is none of the packs ${PACKS.join(', ')}` },
+    { path: 'pack', code: 'INVALID_VALUE', message: `must be one of the packs ${PACKS.join(', ')}, not "${pack}"` },
   ]);
 }
 

@@ -40,7 +40,7 @@ export const createContractsInput = z
   .refine(...hasOrder)
   .refine(({ vins, vehicleIds }) => Boolean(vins?.length) !== Boolean(vehicleIds?.length), {
     path: ['vins'],
-    message: 'name vehicles by vins or by vehicleIds, and not by both',
+    message: 'must name vehicles, or vehicleIds must: one of the two, and not both',
   })
   .describe('The terms of new contracts, and the vehicles of a fleet that get one each.');
 
@@ -214,7 +214,7 @@ const notInFleet = { code, message };
 function refuseAll(received: number, rejected: readonly Rejected[]): void {
   if (rejected.length < received) return;
   const errors = rejected.map(({ code, message }, index) => ({ path: `vins.${index}`, code, message }));
-  throw new ValidationFailed(errors, 'No contract was created: every vehicle was refused.', {
+  throw new ValidationFailed(errors, 'No contract was created: every vehicle was rejected.', {
     rejectedContracts: rejected,
   });
 }

@@ -137,7 +137,7 @@ export const deleteRejectedRows = prepare((p: RowKey) =>
 export async function importEndedError(
   ctx: Context,
   run: RowKey,
-  message = 'The upload was taken for dead. Nothing was stored; send it again.',
+  message = 'The upload made no progress for too long, so it was given up. Nothing was stored; send it again.',
 ): Promise<DomainError> {
   const [left] = await readImport(ctx, run);
   return left ? new Unavailable(message) : new FleetNotFound();

@@ -128,9 +128,9 @@ async function store(ctx: Context, run: ImportRow, staging: ImportStaging, mode:
 
 /** Why nothing was stored: every row was rejected, or mode atomic refused the file. null where the import succeeds. */
 function failureOf(mode: StoreMode, received: number, rejected: number): string | null {
-  if (rejected > 0 && rejected === received) return `Every row was refused (${rejected}).`;
+  if (rejected > 0 && rejected === received) return `Every row was rejected (${rejected}).`;
   if (mode !== 'refuse') return null;
-  return `${rejected} of ${received} rows were refused, so nothing was stored (mode atomic).`;
+  return `${rejected} of ${received} rows were rejected, so nothing was stored (mode atomic).`;
 }
 
 const LOST = 'The database lost part of the file while it arrived. Nothing was stored; send it again.';

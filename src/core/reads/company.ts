@@ -134,7 +134,7 @@ export async function getCompanyActivity(ctx: Context, input: unknown): Promise<
   const { by, fleetId } = asked;
   const { start, until, units } = unitsOf(asked, ctx.now());
   if (units > MOST_UNITS) {
-    const message = `is at most ${MOST_UNITS.toLocaleString('en')} ${by === 'HOUR' ? 'hours' : 'days'} before the end`;
+    const message = `must be at most ${MOST_UNITS.toLocaleString('en')} ${by === 'HOUR' ? 'hours' : 'days'} before the end`;
     throw new ValidationFailed([{ path: 'from', code: 'TOO_SMALL', message }]);
   }
   if (fleetId != null && idOrNull(fleetId) === null) return [];

@@ -22,7 +22,11 @@ export const MOST_SEARCH_RESULTS = 50;
 
 export const searchInput = z.object({
   text: textSchema(255).describe('The text to find: a part of a name, or the beginning or end of a VIN.'),
-  first: z.int().min(1, 'is at least 1').max(MOST_SEARCH_RESULTS, `is at most ${MOST_SEARCH_RESULTS}`).default(10),
+  first: z
+    .int()
+    .min(1, 'must be at least 1')
+    .max(MOST_SEARCH_RESULTS, `must be at most ${MOST_SEARCH_RESULTS}`)
+    .default(10),
 });
 
 export type SearchResult =

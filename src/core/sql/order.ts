@@ -37,8 +37,7 @@ const orderInput = z.object({
 export function readSortOrder(orderBy: unknown, orders: SortOrders): SortOrder {
   const { field, direction } = readInput(orderInput, { orderBy }).orderBy;
   if (!Object.hasOwn(orders, field)) {
-    const names = Object.keys(orders).map((name) => `"${name}"`);
-    const message = `Invalid option: expected one of ${names.join('|')}`;
+    const message = `must be one of ${Object.keys(orders).join(', ')}, not "${field}"`;
     throw new ValidationFailed([{ path: 'orderBy.field', code: 'INVALID_VALUE', message }]);
   }
   const descending = direction === 'DESC';

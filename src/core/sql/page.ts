@@ -21,7 +21,10 @@ const PLANNED = [10, 100, MAX_PAGE_SIZE];
 /** The size that a page's statement is planned for: sorting all rows can pay for 1,000 rows, but not for one. */
 export const plannedPageSize = (limit: number): number => PLANNED.find((size) => limit <= size) ?? MAX_PAGE_SIZE;
 
-export const pageSizeSchema = z.int().min(1, 'is at least 1').max(MAX_PAGE_SIZE, `is at most ${MAX_PAGE_SIZE}`);
+export const pageSizeSchema = z
+  .int()
+  .min(1, 'must be at least 1')
+  .max(MAX_PAGE_SIZE, `must be at most ${MAX_PAGE_SIZE}`);
 
 const pageInput = z.object({
   first: pageSizeSchema.nullish(),
@@ -47,7 +50,7 @@ export function readPageArguments(input: unknown, orders?: SortOrders): PageArgu
   const { first, after, last, before, orderBy } = readInput(pageInput, input);
   const order = orders && orderBy != null ? readSortOrder(orderBy, orders) : CREATION_ORDER;
   if (first != null && last != null) {
-    const message = 'goes without first: ask for one end of the list';
+    const message = 'must not be given together with first: ask for one end of the list';
     throw new ValidationFailed([{ path: 'last', code: 'INVALID', message }]);
   }
   return {
@@ -85,6 +88,6 @@ function readCursor(cursor: string, order: SortOrder, path: string): ListPositio
   const isText = order.by ? isCursorText(order.by, text) : text === null;
   // A cursor that this list would write differently is malformed, or belongs to another order.
   if (isId(id) && isText && cursorOf({ id, text }, order) === cursor) return { id, text };
-  const message = 'is not a cursor of this list in this order';
+  const message = 'is not a cursor of this list in this order; begin with the first page';
   throw new ValidationFailed([{ path, code: 'INVALID_CURSOR', message }]);
 }

@@ -70,8 +70,8 @@ function refuse(report: AddedVehicles, mode: AddMode): void {
   throw new ValidationFailed(
     rejected.map(({ index, code, message }) => ({ path: `vins.${index}`, code, message })),
     all
-      ? 'Every VIN was refused.'
-      : `${rejected.length} of ${summary.received} VINs were refused, so nothing was stored (mode atomic).`,
+      ? 'Every VIN was rejected.'
+      : `${rejected.length} of ${summary.received} VINs were rejected, so nothing was stored (mode atomic).`,
     { summary: { ...summary, created: 0, existing: 0 }, rejected },
   );
 }

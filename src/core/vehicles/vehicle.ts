@@ -100,7 +100,7 @@ export const vehicleFilterSchema = z
       .transform(normalizeVinPart)
       .refine(
         isPartOfVin,
-        'is a VIN, or 3 to 16 characters from its beginning or its end: digits, and letters without I, O and Q',
+        'must be a VIN, or 3 to 16 characters of its beginning or end: digits, and letters except I, O and Q',
       )
       .nullish()
       .describe(

@@ -23,7 +23,7 @@ export const addOptionFields = {
     .transform((mode) => mode ?? 'partial')
     .describe('The treatment of valid values when others are rejected. By default they are stored.'),
   dryRun: z
-    .boolean('is true or false')
+    .boolean('must be true or false')
     .nullish()
     .transform((dryRun) => dryRun ?? false)
     .describe('True to report what would happen, without storing anything. False by default.'),

@@ -37,13 +37,16 @@ export const deliverySchema = z
     eventId: field(z.uuid(), 'The id of the event, which is also the header `webhook-id`.', eventId),
     type: field(z.enum(eventTypes), 'The type of the event.', 'eligibility.changed'),
     state: field(deliveryStateSchema, 'The state of the delivery: `PENDING` until its last attempt.', 'SUCCEEDED'),
-    attempts: field(z.int(), 'The number of attempts so far.', 1),
+    attempts: field(z.int(), 'The number of delivery attempts so far.', 1),
     nextAttemptAt: timeOrNullField(
-      'The time of the next attempt; null if there is none, or none before the webhook is active again.',
+      'The time of the next delivery attempt; null if there is none, or none before the webhook is active again.',
       null,
     ),
     createdAt: timeField('The time at which the delivery was created.'),
-    attemptedAt: timeOrNullField('The time of the last attempt; null before the first.', '2026-11-20T08:00:00.000Z'),
+    attemptedAt: timeOrNullField(
+      'The time of the last delivery attempt; null before the first.',
+      '2026-11-20T08:00:00.000Z',
+    ),
     request: field(deliveryRequestSchema.nullable(), 'The request of the last attempt; null before the first.', {
       url: 'https://example.com/fleet-events',
       headers: { 'webhook-id': eventId },
@@ -51,8 +54,12 @@ export const deliverySchema = z
     }),
     status: field(z.int().nullable(), 'The HTTP status of the last attempt’s answer; null if there was none.', 204),
     answer: field(z.string().nullable(), 'The first 1,000 characters of the last answer; null without one.', ''),
-    error: field(z.string().nullable(), 'The reason why the last attempt got no answer; null if it got one.', null),
-    durationMs: field(z.int().nullable(), 'The milliseconds that the last attempt took; null before the first.', 87),
+    error: field(
+      z.string().nullable(),
+      'The reason why the last delivery attempt got no answer; null if it got one.',
+      null,
+    ),
+    durationMs: field(z.int().nullable(), 'The milliseconds that the last delivery attempt took; null before one.', 87),
   })
   .meta({
     id: 'Delivery',

@@ -59,10 +59,13 @@ export const webhookWithSecretSchema = z
 export type WebhookWithSecret = z.output<typeof webhookWithSecretSchema>;
 
 const url = z.string();
-const description = storableText(z.string().trim().max(255, 'is at most 255 characters'));
+const description = storableText(z.string().trim().max(255, 'must have at most 255 characters'));
 /** GraphQL offers all types, by other names than REST's. */
 const type = z.enum(subscribableEventTypes, {
-  error: ({ input }) => (eventTypeSchema.safeParse(input).success ? 'is a type that no webhook gets' : undefined),
+  error: ({ input }) =>
+    eventTypeSchema.safeParse(input).success
+      ? 'cannot be subscribed to: webhooks get neither test events nor those of unknown types'
+      : undefined,
 });
 const types = listSchema(type, MOST_EVENT_TYPES);
 
@@ -87,7 +90,7 @@ const LONGEST = 2048;
 /** A webhook's address in its normal form; throws ValidationFailed. The name is resolved later, for each connection. */
 export function readWebhookUrl(value: string, settings: { loopback: boolean }): string {
   const url = URL.parse(value);
-  const fault = url ? webhookUrlFault(url, settings) : 'is not a URL';
+  const fault = url ? webhookUrlFault(url, settings) : 'must be a URL such as https://example.com/fleet-events';
   if (!url || fault) throw new ValidationFailed([{ path: 'url', code: 'INVALID_URL', message: fault ?? '' }]);
   url.hash = '';
   return url.href;
@@ -102,7 +105,7 @@ export function webhookUrlFault(url: URL, { loopback }: { loopback: boolean }): 
     (literal && isReachableAddress(host, { loopback: true }) && !isReachableAddress(host, { loopback: false }));
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && loopback && local)) return 'must begin with https://';
   if (url.username || url.password) return 'must hold no credentials; the signature says who is sending';
-  if (url.href.length > LONGEST) return `is at most ${LONGEST} characters`;
+  if (url.href.length > LONGEST) return `must have at most ${LONGEST} characters`;
   if (literal ? !isReachableAddress(host, { loopback }) : local && !loopback)
     return 'must be an address of the public internet';
   return null;

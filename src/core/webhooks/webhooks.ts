@@ -39,7 +39,7 @@ export async function createWebhook(ctx: Context, input: unknown): Promise<Webho
     // In turn, else two creations could both be the last.
     await holdPublishing(ctx, company);
     if ((await em.count(WebhookEntity, { company })) >= WEBHOOKS_MAX)
-      throw new ValidationFailed([], `A company has at most ${WEBHOOKS_MAX} webhooks.`);
+      throw new ValidationFailed([], `A company has at most ${WEBHOOKS_MAX} webhooks. Delete one first.`);
     const url = readWebhookUrl(fields.url, urlRules(ctx));
     const texts = { url, description: fields.description ?? '', types: fields.types ?? [] };
     const [id, now] = [newId(), ctx.now()];

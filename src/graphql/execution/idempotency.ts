@@ -31,7 +31,10 @@ export async function executeOnce(
   const [field, ...others] = operation.selectionSet.selections;
   // One of several fields could fail after another.
   if (field?.kind !== Kind.FIELD || others.length > 0) {
-    throw new ValidationFailed([], 'With an Idempotency-Key a mutation has exactly one field.');
+    throw new ValidationFailed(
+      [],
+      'With an Idempotency-Key, a mutation must have exactly one field. Send several requests, each with its own key.',
+    );
   }
   // Uploads are remembered by their import: no transaction stays open while a file arrives.
   if (field.name.value === 'importVehicles') return work();

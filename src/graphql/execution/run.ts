@@ -100,7 +100,8 @@ function guard(operation: PreparedOperation, given: GraphqlVariables, request: O
   locals.operation = operation.label;
   locals.anonymous = !operation.node.name;
   // GraphQL needs a token even where contracts are open without one.
-  if (!ctx.caller && !operation.asksOnlyForSchema) throw new Unauthenticated('This needs a bearer token.', null);
+  if (!ctx.caller && !operation.asksOnlyForSchema)
+    throw new Unauthenticated('This needs a bearer token. Send it as "Authorization: Bearer <token>".', null);
   const { INTROSPECTION, LIMIT_GRAPHQL_COST } = services.config;
   if (!INTROSPECTION && operation.document.asksForSchema)
     throw rejectedDocumentError('The schema cannot be asked for here.');

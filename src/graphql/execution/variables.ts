@@ -43,11 +43,15 @@ function bounded(value: unknown, longest: number, level: number): void {
   if (level > levels) throw outOfBoundsError('levels of values', levels);
   const isList = Array.isArray(value);
   if (isList && value.length > longest) {
-    throw new PayloadTooLarge(`At most ${longest} items in one list; this one has ${value.length}.`);
+    throw new PayloadTooLarge(
+      `At most ${longest} items in one list; this one has ${value.length}. Send several lists.`,
+    );
   }
   const members = Object.values(value);
   if (!isList && members.length > MOST_MEMBERS) {
-    throw new PayloadTooLarge(`At most ${MOST_MEMBERS} members in one object of the variables.`);
+    throw new PayloadTooLarge(
+      `At most ${MOST_MEMBERS} members in one object of the variables; this one has ${members.length}.`,
+    );
   }
   for (const member of members) bounded(member, longest, level + 1);
 }

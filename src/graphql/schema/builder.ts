@@ -56,7 +56,7 @@ schemaBuilder.scalarType('DateTime', {
   // Core reads the text, as for REST.
   parseValue(value) {
     if (typeof value === 'string') return value;
-    throw new GraphQLError('A DateTime is a string, such as "2026-01-31T08:00:00Z".');
+    throw new GraphQLError('A DateTime must be a string, such as "2026-01-31T08:00:00Z".');
   },
 });
 

@@ -69,7 +69,7 @@ export class AnswerBudget {
 
 function answerTooLarge(most: number, unit: string): CostExceeded {
   const text = `The answer holds more than ${most.toLocaleString('en')} ${unit}: ask for less at a time.`;
-  return new CostExceeded(`${text} A change that it tells of is made.`);
+  return new CostExceeded(`${text} If it reports a change, that change was made.`);
 }
 
 export type MaybePromise<T> = T | Promise<T>;

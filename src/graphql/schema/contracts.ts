@@ -142,7 +142,7 @@ addMutation('deleteContract', {
   description: 'Deletes a contract, in force or not. If it is active at the manufacturer, the gateway ends it there.',
   input: idInputSchema('contract', 'The contract to delete.'),
   payload: z
-    .object({ contract: contractWithVehicleSchema.describe('The contract as it was.') })
+    .object({ contract: contractWithVehicleSchema.describe('The contract as it was before its deletion.') })
     .describe('The result of deleting a contract.'),
   scope,
   errors: ['CONTRACT_NOT_FOUND'],

@@ -44,7 +44,11 @@ addMutation('deleteFleet', {
   errors: ['FLEET_NOT_FOUND'],
   input: idInputSchema('fleet', 'The fleet to delete.'),
   payload: z
-    .object({ fleet: fleetSchema.describe('The fleet as it was. Its lists are now empty, except its `timeline`.') })
+    .object({
+      fleet: fleetSchema.describe(
+        'The fleet as it was before its deletion. Its lists are now empty, except its `timeline`.',
+      ),
+    })
     .describe('The result of deleting a fleet.'),
   change: async (ctx, input) => ({ fleet: await deleteFleet(ctx, input) }),
 });

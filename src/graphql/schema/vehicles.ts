@@ -155,7 +155,7 @@ addMutation(
     errors: ['VEHICLE_NOT_FOUND'],
     input: idInputSchema('vehicle', 'The vehicle to delete.'),
     payload: z
-      .object({ ...changedFleetShape, vehicle: vehicleSchema.describe('The vehicle as it was.') })
+      .object({ ...changedFleetShape, vehicle: vehicleSchema.describe('The vehicle as it was before its deletion.') })
       .describe('The result of deleting a vehicle.'),
     async change(ctx, input) {
       const deleted = await deleteVehicle(ctx, input);

@@ -86,7 +86,7 @@ addMutation('deleteWebhook', {
   errors: ['WEBHOOK_NOT_FOUND'],
   input: idInputSchema('webhook', 'The webhook to delete.'),
   payload: z
-    .object({ webhook: webhookSchema.describe('The webhook as it was.') })
+    .object({ webhook: webhookSchema.describe('The webhook as it was before its deletion.') })
     .describe('The result of deleting a webhook.'),
   change: async (ctx, input) => ({ webhook: await deleteWebhook(ctx, input) }),
 });

@@ -15,7 +15,7 @@ export function yogaHandler() {
   return async (req: Request, res: Response, exchange: GraphqlExchange): Promise<void> => {
     // Yoga would answer an invalid URL with its stack.
     if (!URL.canParse(`${req.protocol}://${req.headers.host || 'localhost'}${req.originalUrl}`)) {
-      throw new ValidationFailed([], 'The Host header and the address make no URL.');
+      throw new ValidationFailed([], 'The Host header and the address must make a URL.');
     }
     // The body has been read, and Yoga would wait for it.
     if (req.method === 'POST') req.body = { query: '' };

@@ -74,7 +74,7 @@ async function verifiedClaims(token: string, keys: Keys, options: JWTVerifyOptio
     const { payload, protectedHeader } = await verifyWithFreshKeys(token, keys, options);
     const { typ } = protectedHeader;
     if (!TYPES.includes(typeof typ === 'string' ? typ.toLowerCase() : typ)) {
-      throw new Unauthenticated('The token is of another type than an access token.');
+      throw new Unauthenticated('The token is of another type than an access token. Send an access token.');
     }
     if ('crit' in protectedHeader || 'b64' in protectedHeader) {
       throw new Unauthenticated('The token demands extensions that are not understood here.');

@@ -14,7 +14,7 @@ const CONTRACT_ID = '019aa1b2-7d4e-7f50-9b7c-1d2e3f4a5b6c';
 
 const samples: Readonly<Record<Exclude<errors.ErrorCode, 'INTERNAL'>, errors.DomainError>> = {
   VALIDATION_FAILED: new errors.ValidationFailed([
-    { path: 'email', code: 'INVALID_FORMAT', message: 'is not an e-mail address' },
+    { path: 'email', code: 'INVALID_FORMAT', message: 'is not an e-mail address: "nobody"' },
   ]),
   MALFORMED_JSON: new errors.MalformedJson('The body is not JSON: Unexpected end of JSON input.'),
   FLEET_ID_MISSING: new errors.FleetIdMissing(),
@@ -66,7 +66,7 @@ const inputErrorJson = z.object({
   message: field(
     z.string(),
     'The error in English. It continues the path: `email` … `is not an e-mail address`.',
-    'is not an e-mail address',
+    'is not an e-mail address: "nobody"',
   ),
 });
 
@@ -81,7 +81,11 @@ export const problemJson = z
     type: field(z.string(), 'The type of the problem: always `about:blank`; see `code`.', 'about:blank'),
     title: field(z.string(), 'The code in words.', 'Validation failed'),
     status: field(z.int(), 'The HTTP status of the answer.', 400),
-    detail: field(z.string(), 'The fault of the request as a sentence, in English.', 'email: is not an e-mail address'),
+    detail: field(
+      z.string(),
+      'The fault of the request as a sentence, in English.',
+      'email: is not an e-mail address: "nobody"',
+    ),
     code: field(
       z.enum(codes).meta({ id: 'ErrorCode', description: 'The codes of errors. Codes never change their meaning.' }),
       'The code of the error, for programs. Codes never change their meaning.',
