@@ -12,8 +12,7 @@ import { Followers } from './core/followers.ts';
 import { FileReaders } from './core/imports/file-readers.ts';
 import { StartError } from './database/database.ts';
 import { databaseName, openDatabase } from './database/open.ts';
-import { openPlaces } from './fairness/places.ts';
-import { RequestTurns } from './fairness/turns.ts';
+import { openFairness } from './fairness/places.ts';
 import { graphqlWebSockets } from './graphql/transport/web-socket.ts';
 import { drain } from './http/connections/closed.ts';
 import { openServer } from './http/connections/server.ts';
@@ -63,8 +62,7 @@ async function main(): Promise<void> {
   );
   const files = new FileReaders(config, manufacturers.supported);
   const followers = new Followers(changes, config.LIMIT_CONNECTIONS);
-  const shares = { ...openPlaces(), turns: new RequestTurns() };
-  const core = { config, database, changes, followers, manufacturers, files, clock, ...shares };
+  const core = { config, database, changes, followers, manufacturers, files, clock, fairness: openFairness() };
   const ending = new AbortController();
   const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending: ending.signal };
 

@@ -219,7 +219,7 @@ describe('what one statement reads', () => {
   test('is bounded in bytes and read on a connection of its own, also for the vehicles of few events', async () => {
     const client = await gateway.as('verbose');
     await addLargeEvents(client, 'verbose', 59);
-    const slow = vi.spyOn(gateway.database, 'slowRows');
+    const slow = vi.spyOn(gateway.database, 'slowRead');
     const fields = many(20, (at) => `${'n'.repeat(98)}${at + 10}: vehicleId`).join(' ');
     const query = (first: number) => `{ events(last: ${first}) { nodes { vehicles { ${fields} } } } }`;
     const { status, body } = await client.post('/graphql', { query: query(59) }, { accept });
@@ -249,14 +249,14 @@ describe('what one statement reads', () => {
   test('takes a turn if it looks at the fleets of the company many times', async () => {
     const client = await gateway.as('counting');
     await createFleet(client);
-    const slow = vi.spyOn(gateway.database, 'slowRows');
+    const slow = vi.spyOn(gateway.database, 'slowRead');
     const counts = (count: number) =>
       many(count, (at) => `a${at}: fleets(filter: { name: "zz" }) { totalCount }`).join(' ');
     const ask = (count: number) => client.post('/graphql', { query: `{ ${counts(count)} }` });
     expect((await ask(2)).body.data).toEqual({ a0: { totalCount: 0 }, a1: { totalCount: 0 } });
     expect(slow).not.toHaveBeenCalled();
-    vi.spyOn(gateway.services.turns, 'isAlone').mockReturnValue(false);
-    const turns = vi.spyOn(gateway.services.large.search, 'run');
+    vi.spyOn(gateway.services.fairness.turns, 'isAlone').mockReturnValue(false);
+    const turns = vi.spyOn(gateway.services.fairness.large.search, 'run');
     expect(Object.keys((await ask(12)).body.data)).toHaveLength(12);
     expect(turns).toHaveBeenCalledTimes(1);
   });
@@ -265,8 +265,8 @@ describe('what one statement reads', () => {
 test('a search below the payload of a change takes a turn', async () => {
   const client = await gateway.as('payload');
   const { id, name } = await createFleet(client);
-  vi.spyOn(gateway.services.turns, 'isAlone').mockReturnValue(false);
-  const turns = vi.spyOn(gateway.services.large.search, 'run');
+  vi.spyOn(gateway.services.fairness.turns, 'isAlone').mockReturnValue(false);
+  const turns = vi.spyOn(gateway.services.fairness.large.search, 'run');
   const query = `mutation ($input: UpdateFleetInput!) { updateFleet(input: $input) {
     fleet { vehicles(first: 1000, filter: { manufacturer: "bmw" }) { totalCount } } } }`;
   const { body } = await client.post('/graphql', { query, variables: { input: { id, name } } });
@@ -278,8 +278,8 @@ test('a search below the payload of a change takes a turn', async () => {
 test('a change is large by the items of its lists, not by the length of its document', async () => {
   const client = await gateway.as('changing');
   const fleet = await createFleet(client);
-  vi.spyOn(gateway.services.turns, 'isAlone').mockReturnValue(false);
-  const turns = vi.spyOn(gateway.services.large.change, 'run');
+  vi.spyOn(gateway.services.fairness.turns, 'isAlone').mockReturnValue(false);
+  const turns = vi.spyOn(gateway.services.fairness.large.change, 'run');
   const rename = `mutation { updateFleet(input: { id: "${fleet.id}", name: "Other" }) { fleet { name } } } # ${'x'.repeat(5000)}`;
   expect((await client.post('/graphql', { query: rename })).body.errors).toBeUndefined();
   expect(turns).not.toHaveBeenCalled();

@@ -31,13 +31,13 @@ describe('both databases', () => {
     const heard: string[] = [];
     const stop = await database.listen('Some channel', (payload) => heard.push(payload));
     const notify = (payload: string) => database.notify('Some channel', payload);
-    const failure = database.transaction(database.orm.em.fork(), async (em) => {
+    const failure = database.orm.em.fork().transactional(async (em) => {
       notify('rolled back');
       await em.transactional(async () => notify('rolled back, too'));
       throw new Error('no');
     });
     await expect(failure).rejects.toThrow('no');
-    await database.transaction(database.orm.em.fork(), async (em) => {
+    await database.orm.em.fork().transactional(async (em) => {
       await em.transactional(async () => notify('within'));
       notify('committed');
       await em.execute('select 1');
@@ -66,7 +66,7 @@ describe('both databases', () => {
   test.skipIf(database.kind === 'embedded')('a connection lost in a transaction is replaced', async () => {
     // Loses more connections than the pool has.
     for (let lost = 0; lost < 12; lost++) {
-      const work = database.transaction(database.orm.em.fork(), async (em) => {
+      const work = database.orm.em.fork().transactional(async (em) => {
         const [row] = await em.execute<{ pid: number }[]>('select pg_backend_pid() as pid');
         await execute(`select pg_terminate_backend(${row?.pid})`);
         await em.execute('select 1');
@@ -90,7 +90,7 @@ describe('both databases', () => {
 
   test('transactions that lock a row follow one another', async () => {
     const increment = () =>
-      database.transaction(database.orm.em.fork(), async (em) => {
+      database.orm.em.fork().transactional(async (em) => {
         const [row] = await em.execute<{ name: string }[]>(
           `select name from fleet where id = '${ids.fleet}' for update`,
         );
@@ -101,7 +101,7 @@ describe('both databases', () => {
   });
 
   test('a failed nested transaction undoes only its own changes', async () => {
-    await database.transaction(database.orm.em.fork(), async (em) => {
+    await database.orm.em.fork().transactional(async (em) => {
       await em.execute(`update fleet set vat = 'outer' where id = '${ids.fleet}'`);
       const nested = em.transactional(async (inner) => {
         await inner.execute(`update fleet set vat = 'inner' where id = '${ids.fleet}'`);
@@ -192,9 +192,9 @@ describe.runIf(database.kind === 'embedded')('embedded', () => {
 
   test('a query beside the open transaction is refused, as it would wait for ever', async () => {
     const { promise: committed, resolve: commit } = Promise.withResolvers<void>();
-    const later = await database.transaction(database.orm.em.fork(), async () => {
+    const later = await database.orm.em.fork().transactional(async () => {
       await expect(execute('select 1')).rejects.toThrow('outside the open transaction');
-      await expect(database.transaction(database.orm.em.fork(), async () => {})).rejects.toThrow(
+      await expect(database.orm.em.fork().transactional(async () => {})).rejects.toThrow(
         'outside the open transaction',
       );
       return [committed.then(() => execute('select 1 as one'))];
@@ -290,7 +290,7 @@ describe.runIf(database.kind === 'postgresql')('postgresql', () => {
     test('wait for a lock without delaying others', async () => {
       const held = Promise.withResolvers<void>();
       const locked = Promise.withResolvers<void>();
-      const holder = database.transaction(database.orm.em.fork(), async (em) => {
+      const holder = database.orm.em.fork().transactional(async (em) => {
         await em.execute('lock table contract in access exclusive mode');
         locked.resolve();
         await held.promise;
@@ -319,7 +319,7 @@ describe.runIf(database.kind === 'postgresql')('postgresql', () => {
     const numbers = [1, 2, 3, 4, 5, 6, 7, 8];
     const locked = Promise.withResolvers<void>();
     const added = Promise.withResolvers<void>();
-    const holder = database.transaction(database.orm.em.fork(), async (em) => {
+    const holder = database.orm.em.fork().transactional(async (em) => {
       await em.execute('lock table added in access exclusive mode');
       locked.resolve();
       await added.promise;

@@ -31,10 +31,12 @@ const counted: typeof database = {
     onSend(text);
     return database.send(text, values);
   },
-  transaction: (em, work) => {
-    onSend('begin');
-    return database.transaction(em, work);
-  },
+};
+const connection = database.orm.em.getConnection();
+const begin = connection.begin.bind(connection);
+connection.begin = (options) => {
+  if (!options?.ctx) onSend('begin');
+  return begin(options);
 };
 const open = () => contextOf({ ...gateway.services, database: counted }, 'job', null);
 

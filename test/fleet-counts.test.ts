@@ -35,7 +35,7 @@ const asks = {
 };
 
 test.skipIf(database.kind === 'embedded').each(Object.entries(asks))('%s', async (_name, ask) => {
-  const sent = vi.spyOn(database, 'rows');
+  const sent = vi.spyOn(database, 'read');
   const { body } = await ask();
   expect(body.errors).toBeUndefined();
   const fleets = body.data?.fleets.nodes ?? body;

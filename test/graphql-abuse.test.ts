@@ -88,7 +88,7 @@ describe('a document beyond the limits', () => {
     const ways = [
       vi.spyOn(gateway.database.orm.em.getKysely().getExecutor(), 'executeQuery'),
       vi.spyOn(gateway.database.orm.em.getConnection(), 'execute'),
-      vi.spyOn(gateway.database, 'rows'),
+      vi.spyOn(gateway.database, 'read'),
       vi.spyOn(gateway.database, 'read'),
       vi.spyOn(gateway.database, 'send'),
       vi.spyOn(gateway.database, 'add'),
@@ -338,7 +338,7 @@ describe('errors', () => {
 
 describe('LIMIT_GRAPHQL_SECONDS', () => {
   test('a longer execution is 503', async () => {
-    const slow = vi.spyOn(closed.database, 'rows').mockImplementation(() => new Promise(() => {}));
+    const slow = vi.spyOn(closed.database, 'read').mockImplementation(() => new Promise(() => {}));
     const answer = await stranger.post('/graphql', { query: '{ fleets { nodes { id } } }' }, { accept });
     slow.mockRestore();
     expect({ status: answer.status, codes: codesOf(answer) }).toEqual({ status: 503, codes: ['UNAVAILABLE'] });
@@ -347,7 +347,7 @@ describe('LIMIT_GRAPHQL_SECONDS', () => {
   });
 
   test('a longer execution of a form that reads no file is 503', async () => {
-    const slow = vi.spyOn(closed.database, 'rows').mockImplementation(() => new Promise(() => {}));
+    const slow = vi.spyOn(closed.database, 'read').mockImplementation(() => new Promise(() => {}));
     const form = new FormData();
     form.append('operations', JSON.stringify({ query: '{ fleets { nodes { id } } }' }));
     form.append('map', '{}');

@@ -143,7 +143,7 @@ describe('statuses', () => {
 
   test("an execution that did not get its company's turn is 429 with Retry-After", async () => {
     for (const query of ['{ fleets { totalCount } }', `{ fleet(id: "${unknownId}") { id } }`]) {
-      const full = vi.spyOn(gateway.database, 'rows').mockRejectedValue(new RateLimited(7));
+      const full = vi.spyOn(gateway.database, 'read').mockRejectedValue(new RateLimited(7));
       const answer = await ask(query);
       full.mockRestore();
       expect({ status: answer.status, retryAfter: answer.headers.get('retry-after') }).toEqual({
@@ -323,7 +323,7 @@ describe('statuses', () => {
     async (accept) => {
       const name = `Fleet for ${accept}`;
       const create = `mutation { createFleet(input: { name: "${name}" }) { fleet { id } } }`;
-      const statements = vi.spyOn(gateway.database, 'rows');
+      const statements = vi.spyOn(gateway.database, 'read');
       const answers = [
         await ask('{ fleets { totalCount } }', { accept }),
         await acme.post('/graphql', `query=${encodeURIComponent(create)}`, {
@@ -478,7 +478,7 @@ describe('faults', () => {
 
   test('an unreachable database is 503 with Retry-After if no field was answered', async () => {
     const lost = vi
-      .spyOn(gateway.database, 'rows')
+      .spyOn(gateway.database, 'read')
       .mockRejectedValue(Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:5432'), { code: 'ECONNREFUSED' }));
     const nothing = await ask('{ fleet(id: "01980000-0000-7000-8000-00000000dead") { id } }');
     const something = await ask('{ fleet(id: "01980000-0000-7000-8000-00000000dead") { id } manufacturers { id } }');

@@ -238,7 +238,7 @@ describe('a connection', () => {
     await until(() => messages[0] ?? null);
     const { promise: late, resolve } = Promise.withResolvers<null>();
     const { promise: later, resolve: resolveLater } = Promise.withResolvers<null>();
-    const rows = vi.spyOn(gateway.services.database, 'rows').mockReturnValueOnce(late).mockReturnValueOnce(later);
+    const rows = vi.spyOn(gateway.services.database, 'read').mockReturnValueOnce(late).mockReturnValueOnce(later);
     onTestFinished(() => rows.mockRestore());
     const ask = (query: string) => send({ type: 'subscribe', id: '1', payload: { query } });
     ask('{ first: fleets(first: 1) { totalCount } }');

@@ -547,7 +547,7 @@ describe('statements', async () => {
 
   /** Texts of statements outside transactions; all reads are outside. */
   async function statementsOf<T>(work: () => Promise<T>): Promise<{ result: T; statements: string[] }> {
-    const own = (['rows', 'slowRows', 'read', 'send'] as const).map((way) => vi.spyOn(gateway.database, way));
+    const own = (['slowRead', 'read', 'send'] as const).map((way) => vi.spyOn(gateway.database, way));
     const others = vi.spyOn(gateway.database.orm.em.getKysely().getExecutor(), 'executeQuery');
     const result = await work();
     const texts = own.flatMap(({ mock }) => mock.calls.map(([text]) => text));

@@ -232,7 +232,7 @@ test('the company has its totals, and its events are counted by hour and day', a
 test('an operation counts each total that it selects once', async () => {
   const client = await gateway.as('counted', { scope });
   await createFleet(client);
-  const reads = vi.spyOn(gateway.database, 'slowRows');
+  const reads = vi.spyOn(gateway.database, 'slowRead');
   const aliases = Array.from({ length: 40 }, (_, at) => `c${at}: company { id fleetCount ...V }`).join(' ');
   const { body } = await client.post('/graphql', {
     query: `{ ${aliases} } fragment V on Company { eligibilitySummary { pending } again: fleetCount }`,

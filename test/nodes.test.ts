@@ -37,16 +37,16 @@ async function ask(client: Client, query: string, variables: Json): Promise<Json
 
 /** Texts of the statements that are sent while `act` runs. */
 async function statementsOf(act: () => Promise<unknown>): Promise<string[]> {
-  const { send, read, rows } = gateway.database;
+  const { send, read } = gateway.database;
   const seen: string[] = [];
   const watched =
-    <Result>(run: (text: string, values: readonly unknown[]) => Result) =>
-    (text: string, values: readonly unknown[]) => {
+    <Rest extends unknown[], Result>(run: (text: string, ...rest: Rest) => Result) =>
+    (text: string, ...rest: Rest) => {
       seen.push(text);
-      return run(text, values);
+      return run(text, ...rest);
     };
-  Object.assign(gateway.database, { send: watched(send), read: watched(read), rows: watched(rows) });
-  await act().finally(() => Object.assign(gateway.database, { send, read, rows }));
+  Object.assign(gateway.database, { send: watched(send), read: watched(read) });
+  await act().finally(() => Object.assign(gateway.database, { send, read }));
   return seen;
 }
 
@@ -160,8 +160,8 @@ describe('the document around nodes', () => {
     const { config } = gateway.services;
     const query = `query ($id: ID!, $first: Int) { fleets(first: $first) { nodes { id } }
       node(id: $id) { ... on Fleet { timeline(first: $first) { nodes { id } } } } }`;
-    const short = vi.spyOn(gateway.database, 'rows');
-    const newest = vi.spyOn(gateway.database, 'slowRows');
+    const short = vi.spyOn(gateway.database, 'read');
+    const newest = vi.spyOn(gateway.database, 'slowRead');
     config.DATABASE_READ_URLS.push('postgresql://replica');
     const { errors } = await ask(world.client, query, { id: world.fleetId, first: 1 });
     config.DATABASE_READ_URLS.pop();

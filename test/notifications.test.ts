@@ -127,7 +127,7 @@ describe('of the service’s database', () => {
     await database.listen('news', (payload) => heard.push(payload));
     // A rolled-back savepoint may wake a listener in vain; a rolled-back transaction must not.
     for (const commits of [false, true, false]) {
-      const work = database.transaction(database.orm.em.fork(), async (em) => {
+      const work = database.orm.em.fork().transactional(async (em) => {
         await em.execute('select 1');
         database.notify('news', commits ? 'kept' : 'lost');
         if (!commits) throw new Error('no');

@@ -199,13 +199,13 @@ test('HEAD of a long list reads one page of it', async () => {
   const fleet = await createFleet(client);
   await addVehicles(client, newVins(600), fleet);
   const path = `/fleets/${fleet.id}/vehicles`;
-  const { rows } = gateway.database;
+  const { read } = gateway.database;
   let reads = 0;
-  gateway.database.rows = (...statement) => {
+  gateway.database.read = (...statement) => {
     reads += 1;
-    return rows(...statement);
+    return read(...statement);
   };
-  onTestFinished(() => void Object.assign(gateway.database, { rows }));
+  onTestFinished(() => void Object.assign(gateway.database, { read }));
   const { status, headers } = await client.send('HEAD', path);
   expect([status, headers.get('content-type'), reads]).toEqual([200, expect.stringContaining('application/json'), 1]);
   expect((await client.get(path)).body).toHaveLength(600);

@@ -15,7 +15,7 @@ describe.skipIf(!env.DATABASE_URL)('A slow read', async () => {
   });
 
   const read = (text: string, value: number) =>
-    database.slowRows(text, [value], { newest: true, seconds: 1, signal: undefined });
+    database.slowRead(text, [value], { newest: true, asTexts: true, seconds: 1, signal: undefined });
 
   /** What each packet holds of these words, while `work` is done on an open connection. */
   async function packetsOf(work: () => Promise<unknown>): Promise<string[]> {
@@ -40,7 +40,7 @@ describe.skipIf(!env.DATABASE_URL)('A slow read', async () => {
 
   test('is alone in this: a transaction waits for its begin', async () => {
     const work = () =>
-      database.transaction(database.orm.em.fork(), async (em) => {
+      database.orm.em.fork().transactional(async (em) => {
         await em.execute('select from fleet');
       });
     expect(await packetsOf(work)).toEqual(['begin', 'fleet', 'commit']);

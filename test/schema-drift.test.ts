@@ -29,27 +29,24 @@ interface Statement {
 }
 /** All statements that the service sends, through Kysely or directly, while they are recorded. */
 const statements: Statement[] = [];
-for (const way of ['read', 'add'] as const) {
-  const run = gateway.database[way];
-  gateway.database[way] = (sql, parameters) => {
-    statements.push({ sql, parameters, planned: 'once' });
-    return run(sql, parameters);
-  };
-}
+const { add, read } = gateway.database;
+gateway.database.add = (sql, parameters) => {
+  statements.push({ sql, parameters, planned: 'once' });
+  return add(sql, parameters);
+};
+gateway.database.read = (sql, parameters, asTexts) => {
+  statements.push({ sql, parameters, planned: 'once' });
+  return read(sql, parameters, asTexts);
+};
 const { send } = gateway.database;
 gateway.database.send = (sql, parameters) => {
   statements.push({ sql, parameters });
   return send(sql, parameters);
 };
-const { rows } = gateway.database;
-gateway.database.rows = (sql, parameters) => {
-  statements.push({ sql, parameters, planned: 'once' });
-  return rows(sql, parameters);
-};
-const { slowRows } = gateway.database;
-gateway.database.slowRows = (sql, parameters, how) => {
+const { slowRead } = gateway.database;
+gateway.database.slowRead = (sql, parameters, how) => {
   statements.push({ sql, parameters });
-  return slowRows(sql, parameters, how);
+  return slowRead(sql, parameters, how);
 };
 const fork = orm.em.fork.bind(orm.em);
 orm.em.fork = ((...args: Parameters<typeof fork>) => {

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { CompiledQuery, sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { appendSender, newestReadSender, primarySender } from '../src/core/sql/send.ts';
+import type { Asked } from '../src/core/database.ts';
 import { db, everyStatementText, newId, prepare } from '../src/core/sql/sql.ts';
 import { startGateway } from './support/gateway.ts';
 import { genericPlan } from './support/plans.ts';
@@ -19,9 +19,14 @@ for (const file of modules) await import(pathToFileURL(join(core, file)).href);
 
 /** Lets the database parse a statement and plan it for any values, without running it. */
 const plan = (text: string) =>
-  database.transaction(database.orm.em.fork(), (em) =>
-    genericPlan(async (statement) => (await em.getKysely().executeQuery<Row>(CompiledQuery.raw(statement))).rows, text),
-  );
+  database.orm.em
+    .fork()
+    .transactional((em) =>
+      genericPlan(
+        async (statement) => (await em.getKysely().executeQuery<Row>(CompiledQuery.raw(statement))).rows,
+        text,
+      ),
+    );
 
 describe('the database understands', () => {
   test.each(everyStatementText())('%s', async (text) => {
@@ -80,14 +85,17 @@ describe('a prepared statement', () => {
   };
   const context = () => contextOf(services, 'test', null);
 
+  const newest: Asked = { reads: true, newest: true };
+  const short: Asked = { short: true };
+
   test.each([
-    ['onPrimary', primarySender, 9007199254740993n],
-    ['append', appendSender, 9007199254740994n],
-  ])('accepts and returns the types of its tables, by %s', async (_name, way, position) => {
+    ['its own connection', {}, 9007199254740993n],
+    ['a shared connection', short, 9007199254740994n],
+  ])('accepts and returns the types of its tables, by %s', async (_name, asked, position) => {
     const event = given(position);
-    expect(await addEvent(way(context()), event)).toEqual([{ ...row, position: String(position) }]);
-    for (const read of [primarySender, newestReadSender]) {
-      const [found] = await eventOf(read(context()), { id: event.id });
+    expect(await addEvent(context(), event, asked)).toEqual([{ ...row, position: String(position) }]);
+    for (const asked of [{}, newest, { ...newest, long: true }]) {
+      const [found] = await eventOf(context(), { id: event.id }, asked);
       expect(found).toMatchObject({ ...row, id: event.id, position: String(position), fleet_id: null });
     }
   });
@@ -96,17 +104,18 @@ describe('a prepared statement', () => {
     const ctx = context();
     const events = [given(1n), given(2n)] as const;
     const rolledBack = ctx.em.transactional(async () => {
-      await addEvent(appendSender(ctx), events[0]);
-      await addEvent(primarySender(ctx), events[1]);
-      for (const { id } of events) expect(await eventOf(newestReadSender(ctx), { id })).toHaveLength(1);
+      await addEvent(ctx, events[0], short);
+      await addEvent(ctx, events[1]);
+      await expect(addEvent(ctx, events[0], { mayFail: true })).rejects.toMatchObject({ code: '23505' });
+      for (const { id } of events) expect(await eventOf(ctx, { id }, newest)).toHaveLength(1);
       throw new Error('no');
     });
     await expect(rolledBack).rejects.toThrow('no');
-    for (const { id } of events) expect(await eventOf(newestReadSender(ctx), { id })).toEqual([]);
+    for (const { id } of events) expect(await eventOf(ctx, { id }, newest)).toEqual([]);
   });
 
   test('fails like any other statement', async () => {
     const wrong = prepare((p: { n: number }) => sql`select 1 / ${p.n}::int`);
-    await expect(wrong(newestReadSender(context()), { n: 0 })).rejects.toMatchObject({ code: '22012' });
+    await expect(wrong(context(), { n: 0 }, newest)).rejects.toMatchObject({ code: '22012' });
   });
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { runInTransaction } from '../src/core/sql/send.ts';
+import { transaction } from '../src/core/database.ts';
 import { claimDueVehicles } from '../src/core/vehicles/due-vehicles.ts';
 import { storeVehicleFacts } from '../src/core/vehicles/verification.ts';
 import { startExplained } from './support/explained.ts';
@@ -40,7 +40,7 @@ test.skipIf(database.kind === 'embedded')('storing answers reads no other vehicl
         hours: JSON.stringify(hours),
       };
       seen.length = 0;
-      await runInTransaction(ctx, () => storeVehicleFacts(ctx, given));
+      await transaction(ctx, () => storeVehicleFacts(ctx, given));
       const rows = seen.reduce((sum, { Plan }) => sum + vehiclesIn(Plan), 0);
       read[`${limit} of ${VEHICLES}, ${statistics}`] = Math.ceil(rows / limit);
     }

@@ -1,8 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
-import type { openPlaces } from '../fairness/places.ts';
-import type { RequestTurns } from '../fairness/turns.ts';
+import type { Fairness } from '../fairness/places.ts';
 import type { Manufacturers } from '../manufacturers/registry.ts';
 import type { ChangeFeed } from './changes.ts';
 import { Forbidden, Unauthenticated } from './errors.ts';
@@ -22,15 +21,14 @@ export interface Caller {
   expiresAt: number;
 }
 
-export interface Services extends ReturnType<typeof openPlaces> {
+export interface Services {
   config: Config;
   database: Database;
   manufacturers: Manufacturers;
   changes: ChangeFeed;
   followers: Followers;
   files: FileReaders;
-  /** The order in which requests of companies begin. */
-  turns: RequestTurns;
+  fairness: Fairness;
   /** The clock, in ms since 1970, by which leases and due times go. */
   clock: () => number;
 }

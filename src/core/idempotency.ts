@@ -1,5 +1,6 @@
 import { type Insertable, type NotNull, sql } from 'kysely';
 import { type Context, hasScope } from './context.ts';
+import { transaction } from './database.ts';
 import { domainErrorOf } from './database-errors.ts';
 import {
   DomainError,
@@ -9,7 +10,6 @@ import {
   IdempotencyKeyReused,
   WebhookNotFound,
 } from './errors.ts';
-import { runInTransaction } from './sql/send.ts';
 import { db, prepare } from './sql/sql.ts';
 import type { Tables } from './sql/tables.ts';
 
@@ -33,7 +33,7 @@ export const IDEMPOTENCY_HOURS = 24;
  */
 export async function runOncePerKey(ctx: Context, key: string, request: string, work: Work) {
   const answerKey = answerKeyOf(ctx, key, request);
-  return runInTransaction(ctx, async () => {
+  return transaction(ctx, async () => {
     // Held until the transaction ends; a killed process leaves no lock.
     const [lock] = await lockKey(ctx, { name: JSON.stringify(['answer', answerKey.company, answerKey.key]) });
     if (!lock?.free) throw new IdempotencyInProgress();
@@ -54,7 +54,7 @@ type AnswerKey = ReturnType<typeof answerKeyOf>;
 /** A nested transaction: a rejected request is rolled back, but its error is stored. */
 async function attempt(ctx: Context, work: Work): Promise<StoredAnswer | DomainError> {
   try {
-    return await runInTransaction(ctx, work);
+    return await transaction(ctx, work);
   } catch (error) {
     const domainError = domainErrorOf(error);
     if (!domainError || mayPass(domainError)) throw error;

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Context } from './context.ts';
-import { primarySender } from './sql/send.ts';
+import { write } from './database.ts';
 import { prepare } from './sql/sql.ts';
 import type { Tables } from './sql/tables.ts';
 
@@ -31,6 +31,6 @@ export async function refreshStatistics(ctx: Context, vehicles = 0): Promise<voi
   // One column gives the number of rows and has plans made anew; upkeep analyses the others.
   const columns = vehicles > 0 ? ' (company)' : '';
   for (const { name } of await findGrown(ctx, { names, vehicles })) {
-    await primarySender(ctx)(`analyze (skip_locked) ${name}${columns}`, []);
+    await write(ctx, `analyze (skip_locked) ${name}${columns}`, []);
   }
 }

@@ -1,5 +1,4 @@
 import type { MikroORM } from '@mikro-orm/postgresql';
-import type { EntityManager } from '@mikro-orm/sql';
 
 /** Receives messages for operators: of slow work, and of servers that are lost and come back. */
 export type TellOperator = (message: string) => void;
@@ -24,6 +23,7 @@ export class StartError extends Error {
 
 export interface SlowReadOptions {
   newest: boolean;
+  asTexts: boolean;
   seconds: number;
   signal: AbortSignal | undefined;
 }
@@ -41,16 +41,12 @@ export interface Database {
   /** Applies pending migrations, one process at a time, each in its own transaction; gives their names. */
   migrate(tell?: TellOperator): Promise<string[]>;
   pendingMigrations(): Promise<string[]>;
-  /** Does `work` in a transaction of this unit of work; notifications go out after its commit. */
-  transaction<T>(em: EntityManager, work: (em: EntityManager) => Promise<T>): Promise<T>;
   /** Runs a statement outside of transactions on the primary's pool; gives its rows. */
   send(statement: string, values: readonly unknown[]): Promise<unknown[]>;
-  /** A short read on shared connections (docs/decisions/connections.md), of a replica if any. null: not short. */
-  read(statement: string, values: readonly unknown[]): Promise<unknown[] | null>;
-  /** Like read, with values as texts. */
-  rows(statement: string, values: readonly unknown[]): Promise<TextRow[] | null>;
-  /** Like rows, on a connection of its own, for so many seconds at most; PostgreSQL stops when the signal aborts. */
-  slowRows(statement: string, values: readonly unknown[], how: SlowReadOptions): Promise<TextRow[]>;
+  /** A short read on shared connections (docs/decisions/connections.md), of a replica if any. null: not short. `asTexts`: TextRows. */
+  read(statement: string, values: readonly unknown[], asTexts?: boolean): Promise<unknown[] | null>;
+  /** A read on a connection of its own, for so many seconds at most; PostgreSQL stops when the signal aborts. */
+  slowRead(statement: string, values: readonly unknown[], how: SlowReadOptions): Promise<unknown[]>;
   /** Like read, on the primary, for a short addition. null: nothing was done, after 50 ms at a lock or 500 ms. */
   add(statement: string, values: readonly unknown[]): Promise<unknown[] | null>;
   /** The use of this process's pool, if it has one, and how many replicas cannot be reached. */

@@ -3,9 +3,10 @@ import { PostgresDialect } from 'kysely';
 import { nameOf } from './address.ts';
 import { type Database, type DatabaseConfig, StartError, type TellOperator } from './database.ts';
 import { openChannelEmitter } from './listening-connection.ts';
-import { afterCommit, applyMigrations, commonDatabaseMembers, ormOptions } from './orm.ts';
+import { applyMigrations, commonDatabaseMembers, ormOptions } from './orm.ts';
 import { PGlitePool } from './pglite.ts';
 import { connectServer } from './server.ts';
+import { afterCommit } from './transactions.ts';
 
 /** Opens the database that the settings name and brings it up to date; throws when it cannot be reached, or a newer version has changed its tables. */
 export async function openDatabase(config: DatabaseConfig, tell?: TellOperator): Promise<Database> {
@@ -36,15 +37,13 @@ async function openEmbedded(dataDir: string): Promise<Database> {
   const dialect = new PostgresDialect({ pool });
   const orm = await MikroORM.init({ ...ormOptions, dbName: 'postgres', driverOptions: () => dialect });
   const send = pool.send.bind(pool);
-  const rows = pool.rows.bind(pool);
   return {
     ...commonDatabaseMembers(orm, (statement) => send(statement, [])),
     kind: 'embedded',
     send,
     read: send,
     add: send,
-    rows,
-    slowRows: rows,
+    slowRead: (statement, values, { asTexts }) => send(statement, values, asTexts),
     async listen(channel, onNotify) {
       channels.on(channel, onNotify);
       return () => channels.off(channel, onNotify);

@@ -1,14 +1,13 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { globSync } from 'node:fs';
 import { join, parse } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Migrator } from '@mikro-orm/migrations';
 import type { MikroORM, Options } from '@mikro-orm/postgresql';
-import type { EntityManager } from '@mikro-orm/sql';
 import packageJson from '../../package.json' with { type: 'json' };
 import { Names } from '../entities/columns.ts';
 import { entities, routines } from '../entities/index.ts';
 import type { TellOperator } from './database.ts';
+import { transactions } from './transactions.ts';
 
 const folder = join(import.meta.dirname, '../migrations');
 const MIGRATIONS = 'Migration*.ts';
@@ -19,6 +18,7 @@ export const ormOptions: Options = {
   routines,
   namingStrategy: Names,
   extensions: [Migrator],
+  subscribers: [transactions],
   forceUtcTimezone: true,
   preferTs: true,
   migrations: {
@@ -83,7 +83,6 @@ export function commonDatabaseMembers(orm: MikroORM, look: (statement: string) =
   }
   return {
     orm,
-    transaction,
     pendingMigrations,
     ping: () => look('select'),
     async unready(): Promise<string | null> {
@@ -116,29 +115,4 @@ export async function applyMigrations(orm: MikroORM, tell: TellOperator): Promis
     if (patient) await orm.em.getConnection().execute('reset lock_timeout');
     await delay(1000);
   }
-}
-
-type Transaction = { open: boolean; after: (() => void)[] };
-
-const current = new AsyncLocalStorage<Transaction>();
-
-export const isInsideTransaction = (): boolean => current.getStore()?.open ?? false;
-
-/** Calls back when the open transaction has committed, and never if it rolls back; at once where none is open. */
-export function afterCommit(act: () => void): void {
-  const transaction = current.getStore();
-  if (transaction?.open) transaction.after.push(act);
-  else act();
-}
-
-/** Does `work` in a transaction that isInsideTransaction and afterCommit know of. */
-async function transaction<T>(em: EntityManager, work: (em: EntityManager) => Promise<T>): Promise<T> {
-  const own: Transaction = { open: true, after: [] };
-  const result = await em
-    .transactional((inner) => current.run(own, () => work(inner)))
-    .finally(() => {
-      own.open = false;
-    });
-  for (const act of own.after) act();
-  return result;
 }

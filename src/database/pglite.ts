@@ -5,9 +5,9 @@ import { Worker } from 'node:worker_threads';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import { traceStatement } from './connection.ts';
 import { dataFolderError, openDataFolder } from './data-folder.ts';
-import { StartError, type TextRow } from './database.ts';
-import { isInsideTransaction } from './orm.ts';
+import { StartError } from './database.ts';
 import type { PgliteReply, PgliteRequest } from './pglite-worker.ts';
+import { isInsideTransaction } from './transactions.ts';
 
 type Answer = Extract<PgliteReply, { result: unknown }>['result'];
 
@@ -70,15 +70,10 @@ export class PGlitePool implements PostgresPool {
     return { query: query as typeof query & PostgresPoolClient['query'], release: turn.resolve };
   }
 
-  /** Gives the rows of a statement as objects. */
+  /** Gives the rows of a statement. */
   async send(statement: string, values: readonly unknown[], asTexts = false): Promise<unknown[]> {
     const { query, release } = await this.connect();
     return (await query(statement, values, asTexts).finally(release)).rows;
-  }
-
-  /** Gives the rows of a statement as arrays of texts. */
-  rows(statement: string, values: readonly unknown[]): Promise<TextRow[]> {
-    return this.send(statement, values, true) as Promise<TextRow[]>;
   }
 
   async end(): Promise<void> {

@@ -2,6 +2,10 @@ import pg from 'pg';
 import type { PostgresConnection } from './connection.ts';
 import type { ServerWatch } from './server-watch.ts';
 
+// A connection is opening (statements wait in it), open, or leaving. `open` makes it, pg has it open. `retire` has it leave after its
+// last answer, since it is spent; `cut` at once, so that statements in it fail; and it leaves by itself where the server ends it.
+// A statement is in one connection, then answered, failed by itself, or given back as null: `send` decides by the error.
+
 /** A statement that takes longer is not short, or waits for a lock. */
 const SHORT_MS = 500;
 

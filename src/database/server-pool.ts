@@ -1,8 +1,8 @@
 import { addAbortListener } from 'node:events';
-import { PostgresDialect, type PostgresPool } from 'kysely';
+import { CompiledQuery, type DatabaseConnection, PostgresDialect, PostgresDriver, type PostgresPool } from 'kysely';
 import pg from 'pg';
 import type { PostgresConnection } from './connection.ts';
-import { GENERIC_PLAN_OPTION, READ_SESSION_OPTIONS, type SlowReadOptions, type TextRow } from './database.ts';
+import { GENERIC_PLAN_OPTION, READ_SESSION_OPTIONS, type SlowReadOptions } from './database.ts';
 import type { ServerWatch } from './server-watch.ts';
 
 /** The interval at which the server checks, during a statement, whether the client has left. */
@@ -17,6 +17,12 @@ function beginReading(seconds: number): string {
   return ['begin read only', ...[...bounds, ...READ_SESSION_OPTIONS].map((one) => `set local ${one}`)].join('; ');
 }
 
+class TransactionDriver extends PostgresDriver {
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw(BEGIN));
+  }
+}
+
 export class ServerPool {
   readonly #pool: pg.Pool;
   readonly #watch: ServerWatch;
@@ -29,7 +35,8 @@ export class ServerPool {
   }
 
   get dialect(): PostgresDialect {
-    return new PostgresDialect({ pool: this as unknown as PostgresPool });
+    const config = { pool: this as unknown as PostgresPool };
+    return Object.assign(new PostgresDialect(config), { createDriver: () => new TransactionDriver(config) });
   }
 
   get usage(): { idle: number; used: number; waiting: number } {
@@ -48,7 +55,8 @@ export class ServerPool {
     return (await connection.query(statement, values)).rows;
   }
 
-  async rows(statement: string, values: readonly unknown[], { seconds, signal }: SlowReadOptions): Promise<TextRow[]> {
+  async read(statement: string, values: readonly unknown[], how: SlowReadOptions): Promise<unknown[]> {
+    const { asTexts, seconds, signal } = how;
     using connection = await this.connect();
     signal?.throwIfAborted();
     using _leaving = signal && addAbortListener(signal, () => connection.destroy());
@@ -56,7 +64,7 @@ export class ServerPool {
     // Writes need the answer to their `begin`: if it were cancelled, they would run without a transaction.
     const [, { rows }] = await Promise.all([
       connection.query(beginReading(seconds)),
-      connection.query(statement, values, true),
+      connection.query(statement, values, asTexts),
       // After an error, it rolls back.
       connection.query('commit'),
     ]);
@@ -82,7 +90,7 @@ class PooledConnection implements Disposable {
   }
 
   query(sql: string, values?: readonly unknown[], asTexts = false): Promise<pg.QueryResult> {
-    return this.#connection.send(sql === 'begin' ? BEGIN : sql, values, asTexts);
+    return this.#connection.send(sql, values, asTexts);
   }
 
   cork(): void {

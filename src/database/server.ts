@@ -10,13 +10,13 @@ import {
   READ_SESSION_OPTIONS,
   StartError,
   type TellOperator,
-  type TextRow,
 } from './database.ts';
 import { ListeningConnection } from './listening-connection.ts';
-import { afterCommit, applyMigrations, commonDatabaseMembers, MIGRATION_LOCK_TIMEOUT, ormOptions } from './orm.ts';
+import { applyMigrations, commonDatabaseMembers, MIGRATION_LOCK_TIMEOUT, ormOptions } from './orm.ts';
 import { openPipelines } from './pipelines.ts';
 import { ServerPool } from './server-pool.ts';
 import { ServerWatch } from './server-watch.ts';
+import { afterCommit } from './transactions.ts';
 
 /** The connections to one server. */
 function openServer(url: string, tell: TellOperator = () => {}) {
@@ -67,16 +67,15 @@ export async function connectServer(url: string, config: DatabaseConfig, tell?: 
     ...commonDatabaseMembers(orm, (statement) => probing.send(statement, [])),
     kind: 'postgresql',
     send: (statement, values) => primary.pool.send(statement, values),
-    read: (statement, values) => nextReader().shortReads.send(statement, values),
-    rows: (statement, values) => nextReader().shortReads.send(statement, values, true) as Promise<TextRow[] | null>,
-    async slowRows(statement, values, how) {
+    read: (statement, values, asTexts) => nextReader().shortReads.send(statement, values, asTexts),
+    async slowRead(statement, values, how) {
       const { pool } = how.newest ? primary : nextReader();
       try {
-        return await pool.rows(statement, values, how);
+        return await pool.read(statement, values, how);
       } catch (error) {
         // The primary answers for a replica that cannot be reached.
         if (pool === primary.pool || how.signal?.aborted || !isUnreached(error)) throw error;
-        return primary.pool.rows(statement, values, how);
+        return primary.pool.read(statement, values, how);
       }
     },
     add: (statement, values) => additions.send(statement, values),

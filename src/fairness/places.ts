@@ -1,10 +1,13 @@
 import { SharedPlaces } from './shares.ts';
+import { RequestTurns } from './turns.ts';
 
 /** Connections of the pool for requests; the reserve is for companies without any. Files and jobs have the others. */
 const PLACES = { capacity: 8, reserve: 2 };
 
-/** The places that companies share. */
-export const openPlaces = () => ({
+/** What companies share, and in which order. */
+export const openFairness = () => ({
+  /** The order in which requests begin. */
+  turns: new RequestTurns(),
   /** The connections of the pool. */
   places: new SharedPlaces(PLACES),
   /** Statements on the shared connections of additions. */
@@ -19,3 +22,5 @@ export const openPlaces = () => ({
     page: new SharedPlaces({ most: 1 }),
   },
 });
+
+export type Fairness = ReturnType<typeof openFairness>;

@@ -15,6 +15,10 @@ const MOST_SERVED = 100_000;
 /** All free places; reserved ones for holders without a place. */
 export const ALL_FREE_PLACES: PlacePolicy = { leaves: 0, reserved: true };
 
+// Work of a holder is waiting (in `#waiting`), running (counted in `#running`, `#taken`) or over. `run` lets it wait. `#startNext` has it run
+// whenever work arrives or ends: that of the holder with the fewest places, of equal ones of the longest without a turn. An
+// aborted signal ends its waiting (`#forget`), and it never runs; `#leave` ends its running. Work of `take` never waits.
+
 /** Starts waiting work, or ends its waiting. */
 type WaitingWork = (starts: boolean) => void;
 

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { type Context, requireScope } from '../core/context.ts';
+import { runChangeInTurn } from '../core/database.ts';
 import { domainErrorOf } from '../core/database-errors.ts';
 import { DomainError, type ErrorCode, MethodNotAllowed, NotFound, statusOf, Unauthenticated } from '../core/errors.ts';
 import { runOncePerKey } from '../core/idempotency.ts';
 import { countInputItems } from '../core/input.ts';
-import { runChangeInTurn } from '../core/sql/send.ts';
 import {
   headersOf,
   jsonReader,
@@ -70,7 +70,7 @@ export function restApi(services: HttpServices): RequestHandler {
       header: (name) => req.get(name),
       accepts: (types) => preferredOf(req, types) ?? types[0],
     };
-    await services.turns.next(ctx.caller?.company ?? '');
+    await services.fairness.turns.next(ctx.caller?.company ?? '');
     const work = () => answerOnce(ctx, route, request, res);
     await send(res, request, await runChangeInTurn(ctx, countInputItems(request.body), work));
   }

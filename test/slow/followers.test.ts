@@ -133,7 +133,7 @@ const ways: Record<string, (client: Client, fleetId: string, count: number) => F
   ),
 };
 
-const sending = ['rows', 'slowRows', 'read', 'send', 'add'] as const;
+const sending = ['slowRead', 'read', 'send', 'add'] as const;
 
 /** The number of statements while `count` followers receive the verification of some vehicles, each of them all. */
 async function statementsFor(open: (typeof ways)[string], company: string, count: number): Promise<number> {

@@ -46,16 +46,18 @@ export async function explainAll(env: DatabaseEnv): Promise<Explained[]> {
 /** Makes the embedded database explain each statement, on the connection that runs the statement. */
 function explainEach(database: Database, plans: Explained[]): Database {
   const explained =
-    <Args extends unknown[], Result extends TextRow[] | null>(
-      rows: (text: string, values: readonly unknown[], ...args: Args) => Promise<Result>,
+    <Args extends unknown[], Result>(
+      run: (text: string, values: readonly unknown[], ...args: Args) => Promise<Result>,
     ) =>
     async (text: string, values: readonly unknown[], ...args: Args) => {
-      const [row] = (await rows(`explain (analyze, buffers, timing off, format json) ${text}`, values, ...args)) ?? [];
+      const explain = `explain (analyze, buffers, timing off, format json) ${text}`;
+      const how = { newest: true, asTexts: true, seconds: 60, signal: undefined };
+      const [row] = (await database.slowRead(explain, values, how)) as TextRow[];
       const [{ Plan }] = JSON.parse(row?.[0] ?? '');
       plans.push({ 'Query Text': text, Plan });
-      return rows(text, values, ...args);
+      return run(text, values, ...args);
     };
-  return { ...database, rows: explained(database.rows), slowRows: explained(database.slowRows) };
+  return { ...database, read: explained(database.read), slowRead: explained(database.slowRead) };
 }
 
 /** Starts a gateway whose database explains every statement; `seen` collects the plans. */

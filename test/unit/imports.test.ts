@@ -139,7 +139,7 @@ const allowed: Record<string, readonly string[]> = {
   'core/vehicles': ['core', 'core/contracts', 'core/events', 'core/fleets', 'core/sql', 'entities', 'manufacturers'],
   'core/fleets': ['core', 'core/events', 'core/sql', 'entities'],
   'core/events': ['core', 'core/sql', 'entities'],
-  'core/sql': ['core', 'database', 'entities', 'fairness'],
+  'core/sql': ['core', 'database', 'entities'],
   manufacturers: ['fairness'],
   database: ['entities'],
   entities: [],

@@ -11,7 +11,6 @@ const known: Record<string, string> = {
   'core/sql/sql.ts ids': 'the last id of this process',
   'core/vehicles/providers.ts kept': 'what waits, by database, for 5 s',
   'database/connection.ts statements': 'named statements, by text',
-  'database/orm.ts current': 'the open transaction',
   'graphql/execution/document.ts documents': 'documents, by text',
   'graphql/execution/persisted-documents.ts kept': 'texts of documents, by company and hash',
   'graphql/execution/persisted-documents.ts trustedTexts': 'texts, by manifest',

@@ -1,6 +1,6 @@
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely';
 import { expect, expectTypeOf, test } from 'vitest';
-import type { SendStatement } from '../../src/core/sql/send.ts';
+import type { SendStatement } from '../../src/core/database.ts';
 import { db, type PreparedStatement, prepare, prepareStatementVariants } from '../../src/core/sql/sql.ts';
 import type { Tables } from '../../src/core/sql/tables.ts';
 

@@ -1,30 +1,31 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ChangeFeed } from '../../src/core/changes.ts';
 import { type Context, contextOf, type Services } from '../../src/core/context.ts';
+import { read } from '../../src/core/database.ts';
 import { Followers } from '../../src/core/followers.ts';
 import { followEvents } from '../../src/core/following/follow-events.ts';
-import { readRows } from '../../src/core/sql/send.ts';
 import type { SlowReadOptions } from '../../src/database/database.ts';
-import { openPlaces } from '../../src/fairness/places.ts';
+import { openFairness } from '../../src/fairness/places.ts';
 
 const caller = { company: 'acme', subject: 'someone', scopes: null, expiresAt: Number.POSITIVE_INFINITY };
 
 /** Services whose database answers when it is told to, and ends a read when its signal aborts. */
 function openServices() {
-  const answered = Promise.withResolvers<string[][]>();
-  const slowRows = vi.fn((_text: string, _values: readonly unknown[], { signal }: SlowReadOptions) => {
-    const ended = Promise.withResolvers<never>();
-    signal?.addEventListener('abort', () => ended.reject(new Error('Connection terminated')));
-    return Promise.race([answered.promise, ended.promise]);
-  });
+  const answered = Promise.withResolvers<unknown[]>();
+  const slowRead = vi.fn(
+    (_text: string, _values: readonly unknown[], { signal }: SlowReadOptions): Promise<unknown[]> => {
+      const ended = Promise.withResolvers<never>();
+      signal?.addEventListener('abort', () => ended.reject(new Error('Connection terminated')));
+      return Promise.race([answered.promise, ended.promise]);
+    },
+  );
   const changes = { follow: vi.fn() };
   const services = {
     config: { DATABASE_READ_URLS: ['replica'], LIMIT_STATEMENT_SECONDS: 5 },
-    ...openPlaces(),
-    turns: { isAlone: () => false },
+    fairness: { ...openFairness(), turns: { isAlone: () => false } },
     followers: new Followers(changes as unknown as ChangeFeed, 100),
     clock: Date.now,
-    database: { slowRows, send: vi.fn() },
+    database: { slowRead },
   };
   return { services: services as unknown as Services & typeof services, answered, changes };
 }
@@ -35,7 +36,7 @@ function connect(services: Services) {
 }
 
 /** Takes all places that the company may have; gives their release. */
-async function takePlaces({ places }: Services): Promise<() => void> {
+async function takePlaces({ fairness: { places } }: Services): Promise<() => void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   for (let at = 0; at < places.capacity; at++) void places.run(caller.company, () => promise);
   await vi.waitFor(() => expect(places.waiting).toBeGreaterThan(0));
@@ -45,7 +46,7 @@ async function takePlaces({ places }: Services): Promise<() => void> {
 describe('a read that followers share goes on when the client of the first leaves', () => {
   const readBy = (ctx: Context, object: object) =>
     ctx.services.followers.readOf(object, ['select'], () =>
-      readRows(ctx, 'select', [], { newest: true, isShared: ctx.services.followers.isShared(object) }),
+      read(ctx, 'select', [], { newest: true, isShared: ctx.services.followers.isShared(object) }),
     );
 
   test('while the database reads', async () => {
@@ -53,7 +54,7 @@ describe('a read that followers share goes on when the client of the first leave
     const event = services.followers.share({});
     const [first, second] = [connect(services), connect(services)];
     const reads = [readBy(first.ctx, event), readBy(second.ctx, event)];
-    await vi.waitFor(() => expect(services.database.slowRows).toHaveBeenCalledOnce());
+    await vi.waitFor(() => expect(services.database.slowRead).toHaveBeenCalledOnce());
     first.leave();
     answered.resolve([['1']]);
     expect(await Promise.all(reads)).toEqual([[['1']], [['1']]]);
@@ -68,14 +69,14 @@ describe('a read that followers share goes on when the client of the first leave
     first.leave();
     answered.resolve([['1']]);
     await new Promise(setImmediate);
-    expect(services.database.slowRows).not.toHaveBeenCalled();
+    expect(services.database.slowRead).not.toHaveBeenCalled();
     release();
     expect(await Promise.all(reads)).toEqual([[['1']], [['1']]]);
   });
 
   test('of the end of the log', async () => {
     const { services, changes } = openServices();
-    services.database.send.mockResolvedValue([{ end: '1', position: null, json: null }]);
+    services.database.slowRead.mockResolvedValue([['1', null, null]]);
     const [first, second] = [connect(services), connect(services)];
     const over = new AbortController();
     const streams = [
@@ -83,12 +84,12 @@ describe('a read that followers share goes on when the client of the first leave
       await followEvents(second.ctx, {}, over.signal),
     ] as const;
     const release = await takePlaces(services);
-    const waiting = services.places.waiting;
+    const waiting = services.fairness.places.waiting;
     const nexts = streams.map((stream) => stream.next());
-    await vi.waitFor(() => expect(services.places.waiting).toBe(waiting + 1));
+    await vi.waitFor(() => expect(services.fairness.places.waiting).toBe(waiting + 1));
     first.leave();
     release();
-    await vi.waitFor(() => expect(services.places.waiting).toBe(0));
+    await vi.waitFor(() => expect(services.fairness.places.waiting).toBe(0));
     expect(changes.follow).toHaveBeenCalledOnce();
     over.abort();
     expect(await Promise.all(nexts)).toEqual([
@@ -104,14 +105,13 @@ test('a follower that lags behind gets all events that came meanwhile, not one p
   onTestFinished(() => void vi.useRealTimers());
   const { services, changes } = openServices();
   let end = 1;
-  services.database.send.mockImplementation(async (_text: string, values: readonly string[]) => {
-    const after = Number(values.find((value) => /^\d+$/.test(value)) ?? end);
+  services.database.slowRead.mockImplementation(async (_text: string, values: readonly unknown[], { asTexts }) => {
+    if (!asTexts) return [{ end: String(end) }];
+    const after = Number(values.find((value) => /^\d+$/.test(String(value))) ?? end);
     const positions = Array.from({ length: end - after }, (_, at) => String(after + at + 1));
-    const rows = positions.map((position) => ({
-      position,
-      json: { id: position, type: 'fleet.created', vehicles: [] },
-    }));
-    return (rows.length > 0 ? rows : [{ position: null, json: null }]).map((row) => ({ ...row, end: String(end) }));
+    const eventJson = (id: string) => JSON.stringify({ id, type: 'fleet.created', vehicles: [] });
+    const rows = positions.map((position) => [String(end), position, eventJson(position)]);
+    return rows.length > 0 ? rows : [[String(end), null, null]];
   });
   const { ctx } = connect(services);
   const over = new AbortController();
@@ -135,8 +135,8 @@ test('a follower that lags behind gets all events that came meanwhile, not one p
 test('a read of one client ends when the client leaves', async () => {
   const { services } = openServices();
   const { ctx, leave } = connect(services);
-  const read = readRows(ctx, 'select', [], { newest: true });
-  await vi.waitFor(() => expect(services.database.slowRows).toHaveBeenCalledOnce());
+  const reading = read(ctx, 'select', [], { newest: true });
+  await vi.waitFor(() => expect(services.database.slowRead).toHaveBeenCalledOnce());
   leave();
-  await expect(read).rejects.toMatchObject({ code: 'UNAVAILABLE', message: 'The client has left.' });
+  await expect(reading).rejects.toMatchObject({ code: 'UNAVAILABLE', message: 'The client has left.' });
 });

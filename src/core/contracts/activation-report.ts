@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Manufacturers } from '../../manufacturers/registry.ts';
+import type { SendStatement } from '../database.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
-import type { SendStatement } from '../sql/send.ts';
 import { asTimestamptz, db, prepare } from '../sql/sql.ts';
 
 /** Contracts in force of which no manufacturer has heard, by maker and pack. */

@@ -1,5 +1,6 @@
 import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 'kysely';
 import { authorizeContracts, type Context } from '../context.ts';
+import { transaction } from '../database.ts';
 import { ContractNotFound, Forbidden, type Precondition, requirePrecondition } from '../errors.ts';
 import { announceEvents, callerOrigin, type EventOrigin, eventsClause, systemOrigin } from '../events/record-events.ts';
 import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
@@ -9,7 +10,6 @@ import type { ListInput } from '../sql/page.ts';
 import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeSql, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
-import { runInTransaction } from '../sql/send.ts';
 import { anyOfIds, asTimestamptz, db, isId, prepare, type RowKey } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { vinOrNull } from '../vin.ts';
@@ -30,7 +30,7 @@ export async function deleteContract(ctx: Context, by: { id: string }, expected?
   if (!isId(by.id)) throw new ContractNotFound();
   const key = { ...by, company };
   // A transaction also for one statement: its plan suits a company that the planner has not seen.
-  return runInTransaction(ctx, async () => {
+  return transaction(ctx, async () => {
     if (expected) {
       await lockContract(ctx, key);
       requirePrecondition(await readOneRow<Contract>(ctx, contractResource, by, { company, newest: true }), expected);
@@ -223,7 +223,7 @@ const recordDue = prepare((p: EventOrigin & PlanValues & { company: string }) =>
 
 /** Records due starts and ends of a company's contracts; skips rows that another process is recording. */
 export async function recordContractPeriods(ctx: Context, company: string): Promise<void> {
-  await runInTransaction(ctx, async () => {
+  await transaction(ctx, async () => {
     const rows = await recordDue(ctx, { ...systemOrigin(ctx), ...planValues(ctx), company });
     if (rows.some(({ activation }) => activation === 'PENDING')) ctx.services.changes.announce('due', 'activation');
     const ended = rows.filter(({ activation }) => activation !== 'PENDING' && activation !== 'OFF');

@@ -6,7 +6,6 @@ import { announceEvents, callerOrigin, type EventOrigin, eventsClause } from '..
 import { companyOfFleet, isInFleets, requireFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { scheduleClause } from '../schedule.ts';
-import { appendSender, runInSavepoint } from '../sql/send.ts';
 import { db, isId, newId, prepare } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
@@ -23,9 +22,8 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
   const shown = { company, vin: vin ?? '', ...terms, from: from.toISOString(), to: to.toISOString() };
   const activation = initialActivation(ctx);
   const given = { ...by, id: newId(), fleetId, ...shown, activation };
-  const [vehicle] = await runInSavepoint(ctx, async () =>
-    isId(fleetId) ? insert(appendSender(ctx), given) : [],
-  ).catch(async (error) => {
+  const inserted = isId(fleetId) ? insert(ctx, given, { short: true, mayFail: true }) : Promise.resolve([]);
+  const [vehicle] = await inserted.catch(async (error) => {
     // Under a race, only the database sees an overlap; it does not name the contracts.
     if (violatedConstraint(error) !== 'contract_no_overlap') throw error;
     const rows = await findOverlapping(ctx, given);

@@ -1,13 +1,13 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { authorizeContracts, type Context } from '../context.ts';
+import { transaction } from '../database.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
 import { announceEvents, callerOrigin, type EventOrigin, eventsClause } from '../events/record-events.ts';
 import { exampleIds, field } from '../fields.ts';
 import { companyOfFleet, shareLockFleet } from '../fleets/fleets.ts';
 import { listSchema, readInput } from '../input.ts';
 import { scheduleClause } from '../schedule.ts';
-import { runInTransaction } from '../sql/send.ts';
 import { anyOfIds, anyOfTexts, asTimestamptz, db, isId, newId, prepare, unnestLists } from '../sql/sql.ts';
 import { readVin, vinErrorCodes } from '../vin.ts';
 import { type Contract, contractFieldsInput, contractSchema, hasOrder } from './contract.ts';
@@ -172,7 +172,7 @@ export async function createContracts(ctx: Context, input: unknown): Promise<Cre
     vins: readings.flatMap((one) => ('vin' in one ? one.vin : [])),
   };
   const period = { ...terms, from: from.toISOString(), to: to.toISOString() };
-  return runInTransaction(ctx, async () => {
+  return transaction(ctx, async () => {
     await shareLockFleet(ctx, company, fleetId);
     const vehicles = await lockVehicles(ctx, { company, fleetId, ...wanted });
     const overlaps = await findOverlaps(ctx, { company, ids: vehicles.map(({ id }) => id), ...period });

@@ -3,6 +3,10 @@ import type { Context } from '../context.ts';
 import { anyOfIds, asTimestamptz, db, prepare } from '../sql/sql.ts';
 import { programsOfContract } from './activation.ts';
 
+// A program is at rest, due or claimed, as a vehicle is (core/vehicles/due-vehicles.ts), and ends: its row is deleted once it is ended at the
+// manufacturer and nobody wants it. Changes of contracts (plan-activations.ts) make it due, and mark it `touched` where it is claimed:
+// its answer, stored if the claim is still held (store-activations.ts), then makes it due at once in place of at rest or deleted.
+
 /** A claim outlives the wait for a place, a token, and questions that build on each other, each of up to one time-out. */
 const LEASE_TIMEOUTS = 6;
 

@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { authorizeContracts, type Context } from '../context.ts';
+import { transaction } from '../database.ts';
 import { ContractNotFound } from '../errors.ts';
 import { exampleIds } from '../fields.ts';
 import { listSchema, readInput } from '../input.ts';
 import { scheduleClause } from '../schedule.ts';
-import { runInTransaction } from '../sql/send.ts';
 import { anyOfIds, asTimestamptz, db, isId, prepare } from '../sql/sql.ts';
 import { programsOfContract } from './activation.ts';
 import type { Contract } from './contract.ts';
@@ -78,7 +78,7 @@ export async function refreshActivation(ctx: Context, input: unknown) {
   const own = [...new Set(ids.filter(isId).map((id) => id.toLowerCase()))];
   const company = caller ?? (own[0] ? await companyOfContract(ctx, { id: own[0] }) : '');
   const given = { company, ids: own, now: ctx.now() };
-  const rows = await runInTransaction(ctx, async () => {
+  const rows = await transaction(ctx, async () => {
     await planContracts(ctx, given);
     await askAgain(ctx, given);
     return findContracts(ctx, { company, ids: own });

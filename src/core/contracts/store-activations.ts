@@ -1,10 +1,10 @@
 import { type Selectable, sql } from 'kysely';
 import type { NoAnswer, ProgramAnswer } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
+import { transaction } from '../database.ts';
 import { announceEvents, type EventOrigin, eventsClause, systemOrigin } from '../events/record-events.ts';
 import { toMendedJson } from '../input.ts';
 import { scheduleClause } from '../schedule.ts';
-import { runInTransaction } from '../sql/send.ts';
 import { anyOfIds, asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { programsOfContract } from './activation.ts';
@@ -203,7 +203,7 @@ export async function storeActivations(
   );
   const origin = systemOrigin(ctx);
   const vins = [...new Set(asked.map(({ program }) => program.vin))];
-  const stored = await runInTransaction(ctx, async () => {
+  const stored = await transaction(ctx, async () => {
     await lockContracts(ctx, { company, vins });
     const rows = await storeFacts(ctx, {
       ...origin,

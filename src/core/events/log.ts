@@ -9,8 +9,8 @@ import {
 } from 'kysely';
 import { eligibilityStatuses } from '../../entities/fleet.ts';
 import type { Context } from '../context.ts';
+import { transaction } from '../database.ts';
 import { scheduleClause } from '../schedule.ts';
-import { newestReadSender, runInTransaction } from '../sql/send.ts';
 import { anyOf, db, LOWEST_ID, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 
@@ -23,7 +23,7 @@ const readEnd = prepare((p: { company: string }) => db.selectNoFrom(endOfLogExpr
 
 /** The position of the last event of a company; '0' before the first. */
 export async function readEndOfLog(ctx: Context, company: string): Promise<string> {
-  const [row] = await readEnd(newestReadSender(ctx), { company });
+  const [row] = await readEnd(ctx, { company }, { reads: true, newest: true });
   return row?.end ?? '0';
 }
 
@@ -209,7 +209,7 @@ const publishFew = publishing(FEW_EVENTS);
 
 /** Publishes a company's next events in one transaction, with their deliveries, unless another process does. */
 export async function publishEventsOf(ctx: Context, company: string) {
-  return runInTransaction(ctx, async () => {
+  return transaction(ctx, async () => {
     const [log] = await lockFreeLog(ctx, { company });
     if (!log) return { events: 0, more: false };
     const [publish, most] = (log.webhooks ?? 0) > MANY_WEBHOOKS ? [publishFew, FEW_EVENTS] : [publishMany, MANY_EVENTS];

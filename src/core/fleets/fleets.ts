@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { z } from 'zod';
 import { eligibilityStatuses, Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
+import { transaction } from '../database.ts';
 import { FleetNotFound, type Precondition, requirePrecondition, ValidationFailed } from '../errors.ts';
 import { companyRowClause } from '../events/log.ts';
 import { announceEvents, callerOrigin, type EventOrigin, recordEvents } from '../events/record-events.ts';
@@ -10,7 +11,6 @@ import type { ListInput } from '../sql/page.ts';
 import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { type JsonMembers, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
-import { appendSender, runInTransaction } from '../sql/send.ts';
 import { anyOf, anyOfIds, db, isId, newId, type PreparedStatement, prepare, type RowKey } from '../sql/sql.ts';
 import {
   createFleetInput,
@@ -131,7 +131,7 @@ export async function createFleet(ctx: Context, input: unknown): Promise<Fleet> 
   const fields = readInput(createFleetInput, input);
   const by = callerOrigin(ctx);
   const made: Fleet = { id: newId(), company, ...fields, vehicleCount: 0, createdAt: by.at, updatedAt: by.at };
-  await insertFleet(appendSender(ctx), { ...made, ...by, data: JSON.stringify(fields) });
+  await insertFleet(ctx, { ...made, ...by, data: JSON.stringify(fields) }, { short: true });
   announceEvents(ctx);
   return made;
 }
@@ -154,7 +154,7 @@ const insertFleet = prepare((p: Fleet & EventOrigin & { data: string }) => {
 export async function updateFleet(ctx: Context, input: unknown, expected?: Precondition<Fleet>): Promise<Fleet> {
   const company = authorize(ctx, 'fleets:write');
   const { id, ...fields } = readInput(updateFleetInput, input);
-  return runInTransaction(ctx, async (em) => {
+  return transaction(ctx, async (em) => {
     const [row] = isId(id) ? await lockToChange(ctx, { id, company }) : [];
     if (!row) throw new FleetNotFound();
     const { json: before } = row;

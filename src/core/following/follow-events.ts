@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import { authorize, type Context, contextOfSharedRead, renewContext } from '../context.ts';
+import { read } from '../database.ts';
 import { knownEventType } from '../events/event-data.ts';
 import { type Event, type EventFilter, eventResource, positionOfEvent } from '../events/events.ts';
 import { endOfLogExpression, readEndOfLog } from '../events/log.ts';
@@ -9,12 +10,9 @@ import type { FollowedSource } from '../followers.ts';
 import { hidesRows, rowSelectionOf, whereSql } from '../sql/list-rows.ts';
 import { type GivenConditions, readFilterConditions } from '../sql/resource.ts';
 import { jsonObjectSql } from '../sql/selection.ts';
-import { primarySender } from '../sql/send.ts';
 import { db, getOrCreate, isId, numberParameters } from '../sql/sql.ts';
 
 const READ_AT_ONCE = 100;
-
-type LogRow = { end: string; position: string | null; json: Event };
 
 /** Events after a position of a company's log; `end` is the next position, `more`: read again at once. */
 interface LogPage {
@@ -29,17 +27,19 @@ function nextEvents(company: string, { names, values: given }: GivenConditions, 
   const end = endOfLogExpression(sql.raw('$company')).compile(db).sql;
   const statement = numberParameters(
     `select log."end"::text, page.position::text, page.json from (select ${end} as "end") log left join lateral (
-       select e.position, ${jsonObjectSql(eventResource.members)}::json as json from event e
+       select e.position, ${jsonObjectSql(eventResource.members)} as json from event e
        where e.position > $position::bigint and ${where} order by e.position limit ${READ_AT_ONCE}
      ) page on true order by page.position`,
   );
   return async (ctx: Context, after: string): Promise<LogPage> => {
     const values = statement.values({ ...given, company, position: after });
-    const rows = (await primarySender(ctx)(statement.text, values)) as LogRow[];
-    const events = rows.flatMap(({ position, json }) => (position === null ? [] : [{ position, event: json }]));
+    const rows = await read(ctx, statement.text, values, { newest: true });
+    const events = rows.flatMap(([, position, json]) =>
+      position && json ? [{ position, event: JSON.parse(json) }] : [],
+    );
     const more = events.length === READ_AT_ONCE;
     // Events that the filter left out need not be read again.
-    return { events, end: (more ? events.at(-1)?.position : rows[0]?.end) ?? after, more };
+    return { events, end: (more ? events.at(-1)?.position : rows[0]?.[0]) ?? after, more };
   };
 }
 

@@ -2,6 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import type { z } from 'zod';
 import { authorize, type Context, contextWithoutClient } from '../context.ts';
 import { cutText } from '../cut-text.ts';
+import { transaction } from '../database.ts';
 import {
   DomainError,
   FleetIdMissing,
@@ -13,7 +14,6 @@ import {
 import { requireFleet } from '../fleets/fleets.ts';
 import { IDEMPOTENCY_HOURS } from '../idempotency.ts';
 import { readInput } from '../input.ts';
-import { runInTransaction } from '../sql/send.ts';
 import { asTimestamptz, db, holdAdvisoryLock, newId, prepare } from '../sql/sql.ts';
 import { limitPieces } from './csv/limits.ts';
 import {
@@ -147,7 +147,7 @@ type ImportOptions = Pick<z.output<typeof importVehiclesInput>, 'fleetId' | 'imp
 export async function beginImport(ctx: Context, company: string, options: ImportOptions, key = '') {
   const { importId = null, fleetId, mode, dryRun, fileName = null } = options;
   const now = ctx.now();
-  return runInTransaction(ctx, async () => {
+  return transaction(ctx, async () => {
     // Two uploads of a company at once could both pass the limit.
     await holdAdvisoryLock(ctx, { name: JSON.stringify(['uploads', company]) });
     await forgetKey(ctx, { company, key, before: new Date(now.getTime() - IDEMPOTENCY_HOURS * 3_600_000) });

@@ -9,7 +9,6 @@ import { idSchema } from '../input.ts';
 import { lostCursor } from '../sql/order.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeExpression, jsonMembersOf, jsonSql } from '../sql/selection.ts';
-import { newestReadSender } from '../sql/send.ts';
 import { db, isId, prepare, type RowKey } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { addOptionFields, addSummarySchema, refusedValueFields, rejectionCodes } from '../vehicles/vin-lists.ts';
@@ -103,7 +102,7 @@ export const importedVehiclesSchema = z
 export async function getImport(ctx: Context, input: { id: string }): Promise<Import> {
   const company = authorize(ctx, 'fleets:read');
   // From the primary, since the caller follows an import that moves on.
-  const [run] = isId(input.id) ? await readImport(newestReadSender(ctx), { company, id: input.id }) : [];
+  const [run] = isId(input.id) ? await readImport(ctx, { company, id: input.id }, { reads: true, newest: true }) : [];
   if (!run) throw new ImportNotFound();
   return run;
 }

@@ -1,9 +1,9 @@
 import { authorize, type Context } from '../context.ts';
 import { BYTE_ORDER_MARK, csvLine } from '../csv-line.ts';
+import { read } from '../database.ts';
 import { ImportNotFound } from '../errors.ts';
 import { fleetExistsSql } from '../fleets/fleet.ts';
 import { type RowWriter, type TextRow, type WrittenRows, writeRows } from '../sql/read.ts';
-import { readRows } from '../sql/send.ts';
 import { isId, numberParameters } from '../sql/sql.ts';
 import type { CsvDelimiter } from './csv/head.ts';
 import { type CsvLayout, numberedColumnNames } from './csv/layout.ts';
@@ -32,9 +32,9 @@ export async function readRejectedCsv(
   { importId }: { importId: string },
 ): Promise<{ text: string } | { pieces: AsyncIterable<string> }> {
   const company = authorize(ctx, 'fleets:read');
-  const read = (statement: string, ...values: unknown[]) =>
-    readRows(ctx, statement, [company, importId, ...values], { newest: true });
-  const [layout, ...rows] = isId(importId) ? await read(begin) : [];
+  const rowsOf = (statement: string, ...values: unknown[]) =>
+    read(ctx, statement, [company, importId, ...values], { newest: true });
+  const [layout, ...rows] = isId(importId) ? await rowsOf(begin) : [];
   if (!layout || Number(layout[ROW]) !== LAYOUT_ROW) throw new ImportNotFound();
   const delimiter = layout[VALUE] as CsvDelimiter;
   const names = reportColumns({ columns: JSON.parse(layout[CELLS] ?? 'null') }, rows[0]);
@@ -42,7 +42,7 @@ export async function readRejectedCsv(
   const first = writeRows(rows, writer, REJECTIONS_PAGE);
   first.text = rejectedCsvHeader(names, delimiter) + first.text;
   if (!first.more) return { text: first.text };
-  return { pieces: pages(first, async (row) => writeRows(await read(after, row), writer, REJECTIONS_PAGE)) };
+  return { pieces: pages(first, async (row) => writeRows(await rowsOf(after, row), writer, REJECTIONS_PAGE)) };
 }
 
 async function* pages(first: WrittenRows, read: (after: number) => Promise<WrittenRows>): AsyncGenerator<string> {

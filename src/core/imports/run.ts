@@ -1,7 +1,7 @@
 import { sql, type Updateable } from 'kysely';
 import { authorize, type Context } from '../context.ts';
+import { transaction } from '../database.ts';
 import { type DomainError, FleetNotFound, RateLimited, Unavailable } from '../errors.ts';
-import { runInTransaction } from '../sql/send.ts';
 import { anyOfIds, asTimestamptz, db, prepare, type RowKey } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { type ImportRow, type ImportState, importColumns, importExpressionBuilder, readImport } from './imports.ts';
@@ -82,7 +82,7 @@ const fail = prepareImportUpdate((p: { failure: string; now: Date }) => ({
 
 /** Ends an import without effect on its fleet, unless it has ended or was started anew. */
 export async function failImport(ctx: Context, run: ImportRunKey, failure: string): Promise<void> {
-  await runInTransaction(ctx, async () => {
+  await transaction(ctx, async () => {
     const [failed] = await fail(ctx, { ...run, failure, now: ctx.now() });
     if (failed) ctx.services.changes.emit('outcome', 'import', 'FAILED', 1);
     await forgetUnowned(ctx, {});
@@ -184,7 +184,7 @@ const forgetRejections = prepare((p: RowKey & { offset: number }) =>
 /** Deletes imports that are past IMPORTS_KEEP_DAYS with their rejected rows, in small steps; gives whether more are left. */
 export async function trimImports(ctx: Context): Promise<boolean> {
   const before = new Date(ctx.now().getTime() - ctx.services.config.IMPORTS_KEEP_DAYS * 86_400_000);
-  return runInTransaction(ctx, async () => forgetSome(ctx, await lockOld(ctx, { before })));
+  return transaction(ctx, async () => forgetSome(ctx, await lockOld(ctx, { before })));
 }
 
 /** Deletes a first part of these imports and their rejected rows; gives whether more are left. */

@@ -1,10 +1,10 @@
-import { sql } from 'kysely';
+import { CompiledQuery, sql } from 'kysely';
 import type { Context } from '../context.ts';
+import { ChangedMeanwhile, transaction } from '../database.ts';
 import { violatedConstraint } from '../database-errors.ts';
 import { callerOrigin, recordEvents } from '../events/record-events.ts';
 import { hasFleetsInDeletion, shareLockFleet } from '../fleets/fleets.ts';
 import { scheduleNow } from '../schedule.ts';
-import { ChangedMeanwhile, countWrittenRows, runInTransaction } from '../sql/send.ts';
 import { db, newId, prepare } from '../sql/sql.ts';
 import { refreshStatistics } from '../statistics.ts';
 import { deleteLeftoverVehicles } from '../vehicles/delete-vehicles.ts';
@@ -80,7 +80,7 @@ const endImport = prepareImportUpdate((p: Result & { duplicates: string; now: Da
 }));
 
 async function store(ctx: Context, run: ImportRow, staging: ImportStaging, mode: StoreMode): Promise<ImportRow> {
-  return runInTransaction(ctx, async () => {
+  return transaction(ctx, async () => {
     // The statements below are about the whole file: they may take long, sort in memory, and gain nothing from a compiler.
     // Each VIN is looked up in the index, even where the planner takes the table for empty, since it fills meanwhile.
     // Vehicles that other transactions have not committed are waited for.
@@ -194,5 +194,18 @@ async function createVehicles(ctx: Context, run: ImportRow, { ids, mode, batches
     }
   }
   const all = { ...newVehicleParams(ctx, company, run.fleetId), beside: mode === 'beside' || null };
-  return countWrittenRows(ctx, insertStagedVehicles, { ...all, ...ids, id, known });
+  let written = 0n;
+  // It returns no rows: there may be a million.
+  await insertStagedVehicles(
+    async (text, values) => {
+      const { rows, numAffectedRows } = await ctx.em
+        .getKysely()
+        .getExecutor()
+        .executeQuery(CompiledQuery.raw(text, [...values]));
+      written = numAffectedRows ?? 0n;
+      return rows;
+    },
+    { ...all, ...ids, id, known },
+  );
+  return Number(written);
 }

@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
+import { transaction } from '../database.ts';
 import { type Precondition, requirePrecondition } from '../errors.ts';
 import { callerOrigin, recordEvents, systemOrigin } from '../events/record-events.ts';
 import type { Fleet } from '../fleets/fleet.ts';
 import { fleetResource, lockFleet } from '../fleets/fleets.ts';
 import { deleteFleetImports } from '../imports/run.ts';
 import { readOneRow } from '../sql/read.ts';
-import { retryOnDeadlock, runInTransaction } from '../sql/send.ts';
 import { db, LOWEST_ID, prepare, type RowKey } from '../sql/sql.ts';
 import { removeLockedVehicles } from '../vehicles/delete-vehicles.ts';
 
@@ -16,10 +16,10 @@ const VEHICLES_AT_ONCE = 5000;
 const DEPENDENTS_AT_ONCE = 20_000;
 
 /** Deletes a fleet and gives it back; throws FleetNotFound and PreconditionFailed. deleteFleetStep deletes a large one. */
-export async function deleteFleet(caller: Context, input: { id: string }, expected?: Precondition<Fleet>) {
-  const company = authorize(caller, 'fleets:write');
+export async function deleteFleet(ctx: Context, input: { id: string }, expected?: Precondition<Fleet>) {
+  const company = authorize(ctx, 'fleets:write');
   // Writers lock a fleet before its vehicles; after a deadlock nevertheless, the deletion begins again.
-  return retryOnDeadlock(caller, async (ctx) => {
+  const deletion = async () => {
     // A later statement than the lock sees all earlier changes.
     await lockFleet(ctx, company, input.id);
     const fleet = await readOneRow<Fleet>(ctx, fleetResource, input, { company, newest: true });
@@ -38,7 +38,8 @@ export async function deleteFleet(caller: Context, input: { id: string }, expect
     }
     await recordEvents(ctx, [{ type: 'fleet.deleted', company, fleetId: id, data: { name, vehicleCount } }]);
     return fleet;
-  });
+  };
+  return transaction(ctx, deletion, { repeats: true });
 }
 
 const countDependents = prepare((p: RowKey) => {
@@ -110,7 +111,7 @@ const lockSome = prepare((p: RowKey & { after: string }) =>
  * since deleted rows stay in the index for a while; null at the end.
  */
 export async function deleteFleetStep(ctx: Context, key: RowKey, after = LOWEST_ID): Promise<string | null> {
-  return runInTransaction(ctx, async () => {
+  return transaction(ctx, async () => {
     const [fleet] = await lock(ctx, key);
     if (!fleet) return null;
     const vehicles = await lockSome(ctx, { ...key, after });

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
+import { transaction } from '../database.ts';
 import { answerExpiryTime } from '../idempotency.ts';
-import { runInTransaction } from '../sql/send.ts';
 import { anyOf, anyOfIds, db, lowestIdAtTime, prepare, unnestLists } from '../sql/sql.ts';
 import { updateVehicleTally } from '../vehicles/tally.ts';
 
@@ -69,7 +69,7 @@ export async function sumUpTallies(ctx: Context, { all = false, signal }: SumUpI
   const grown = await (all ? findGrown(ctx, {}) : findGrownOfActive(ctx, { since }));
   for (const [company, fleets] of Map.groupBy(grown, (one) => one.company)) {
     if (signal?.aborted) return;
-    await runInTransaction(ctx, async () => {
+    await transaction(ctx, async () => {
       const sums = await takeAway(ctx, { company, fleets: fleets.map((one) => one.fleet_id) });
       const changes = sums.map((sum) => ({ company, ...sum }));
       await updateVehicleTally(ctx, changes);

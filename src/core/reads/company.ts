@@ -13,7 +13,6 @@ import { MOST_COUNTED_ROWS } from '../sql/page.ts';
 import { jsonRowWriter, readOneRowText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeExpression, jsonSql } from '../sql/selection.ts';
-import { readRows, type SendStatement } from '../sql/send.ts';
 import { asTimestamptz, db, prepareStatementVariants } from '../sql/sql.ts';
 
 const MOST = MOST_COUNTED_ROWS.toLocaleString('en');
@@ -139,17 +138,10 @@ export async function getCompanyActivity(ctx: Context, input: unknown): Promise<
   }
   if (fleetId != null && idOrNull(fleetId) === null) return [];
   const all = hasScope(ctx, CONTRACT_EVENTS_ACCESS.scope);
-  const rows = await readActivity(inOwnPlace(ctx), { company: owner, start, until, by, fleetId });
+  const asks = { reads: true, newest: true, long: true } as const;
+  const rows = await readActivity(ctx, { company: owner, start, until, by, fleetId }, asks);
   return rows.filter(({ type }) => all || !type.startsWith('contract.'));
 }
-
-/** A long read takes one of the company's places, in its turn. */
-const inOwnPlace =
-  (ctx: Context): SendStatement =>
-  async (text, values) => {
-    const rows = await readRows(ctx, text, values, { long: true, newest: true });
-    return rows.map(([from, type, n, vehicles]) => ({ from, type, count: Number(n), vehicleCount: Number(vehicles) }));
-  };
 
 const readActivity = prepareStatementVariants<{
   company: string;

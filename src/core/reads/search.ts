@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { authorize, type Context, hasScope } from '../context.ts';
 import type { Contract } from '../contracts/contract.ts';
 import { contractResource } from '../contracts/contracts.ts';
+import { read } from '../database.ts';
 import type { Fleet } from '../fleets/fleet.ts';
 import { fleetResource, typedSql } from '../fleets/fleets.ts';
 import { readInput, textSchema } from '../input.ts';
@@ -12,7 +13,6 @@ import { readPageArguments } from '../sql/page.ts';
 import { readItemsPage } from '../sql/read.ts';
 import { fromClause, type Resource } from '../sql/resource.ts';
 import { jsonObjectSql } from '../sql/selection.ts';
-import { readRows } from '../sql/send.ts';
 import { numberParameters } from '../sql/sql.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
 import { vehicleResource } from '../vehicles/vehicles.ts';
@@ -87,6 +87,6 @@ async function byName(ctx: Context, type: 'Fleet' | 'Contract', of: Resource, fo
   const from = fromClause({ ...of, table: alias }, json);
   const statement = numberParameters(`select fit::text, ${json} from (${best}) ${from} ${order}`);
   const values = statement.values({ ...terms, now: ctx.now() });
-  const rows = await readRows(ctx, statement.text, values, { long: true });
+  const rows = await read(ctx, statement.text, values, { long: true });
   return rows.map(([fits, found]): Fit => ({ fit: Number(fits), found: { type, ...JSON.parse(found ?? '') } }));
 }

@@ -1,11 +1,11 @@
 import { type Context, requireCaller, requireScope } from '../context.ts';
+import { read } from '../database.ts';
 import { CostExceeded } from '../errors.ts';
 import { AnswerSqlWriter, type CursorCheck, objectJson } from './json-answer.ts';
 import type { AnswerMembers, AnswerPart, ArgumentList, FieldArguments } from './json-parts.ts';
 import { hidesRows } from './list-rows.ts';
 import { MAX_PAGE_SIZE, pageBoundValues, plannedPageSize, readPageArguments } from './page.ts';
 import { givenConditionsOf, mentionedJoins, type ReadField, type Resource, readFilterConditions } from './resource.ts';
-import { readRows } from './send.ts';
 import { keepNewest, numberParameters } from './sql.ts';
 import { estimateRowsRead } from './work.ts';
 
@@ -90,10 +90,10 @@ export async function readPlanAnswers(
   const { followers } = ctx.services;
   const object = rows?.object;
   const isShared = object !== undefined && followers.isShared(object);
-  const read = () => readRows(ctx, text, taken, { long: isLong, rows: looked, newest, isShared });
+  const readRows = () => read(ctx, text, taken, { long: isLong, rows: looked, newest, isShared });
   // Without `now`: followers that read the same object at different times share the answer.
   const asked = () => values.map((value, at) => (typeof value === 'object' && value.name === 'now' ? null : taken[at]));
-  const readOnce = () => (isShared ? followers.readOf(object, [text, asked()], read) : read());
+  const readOnce = () => (isShared ? followers.readOf(object, [text, asked()], readRows) : readRows());
   const found = text === '' ? [[]] : await readOnce();
   if (found.length < count) {
     const most = MOST_BYTES.toLocaleString('en');

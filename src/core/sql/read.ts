@@ -1,11 +1,11 @@
 import type { z } from 'zod';
 import type { TextRow } from '../../database/database.ts';
 import type { Context } from '../context.ts';
+import { read } from '../database.ts';
 import { firstRowsSql, hidesRows, type ListSelection, listSelectionOf, rowSelectionOf, rowsSql } from './list-rows.ts';
 import { type PageArguments, pageBoundValues } from './page.ts';
 import { givenConditionsOf, type Resource, readFilterConditions } from './resource.ts';
 import { type JsonColumn, type JsonMembers, jsonObjectSql, type ValueSql, writeJsonObject } from './selection.ts';
-import { readRows } from './send.ts';
 import { getOrCreate, numberParameters } from './sql.ts';
 
 interface PageRequest {
@@ -35,9 +35,9 @@ export async function readTextPage(ctx: Context, of: Resource, writer: RowWriter
   const values = statement.values({ ...pageBoundValues(page), ...given.values, company, now: ctx.now() });
   // The limit is written out: the planner takes a parameter for a tenth of the table.
   const limited = text.replaceAll(LIMIT, String(limit + 1));
-  const rows = await readRows(ctx, limited, values, { long: isLong, rows: limit, newest: of.primary });
+  const rows = await read(ctx, limited, values, { long: isLong, rows: limit, newest: of.primary });
   if (rows.length === 0 && after && lost) {
-    const found = await readRows(ctx, isThere.text, isThere.values({ company, after: after.id }), {
+    const found = await read(ctx, isThere.text, isThere.values({ company, after: after.id }), {
       newest: of.primary,
     });
     if (found[0]?.[0] === 'false') throw lost('after');
@@ -86,7 +86,7 @@ export async function readOneRowText(ctx: Context, of: Resource, writer: RowWrit
   const taken = statement.values({ ...values, company, now: ctx.now() });
   // A malformed id or VIN cannot exist.
   const isMalformed = Object.values(values).includes(null);
-  const [row] = isMalformed ? [] : await readRows(ctx, statement.text, taken, { long, newest });
+  const [row] = isMalformed ? [] : await read(ctx, statement.text, taken, { long, newest });
   if (!row) throw of.missing(by);
   return writer.write(row);
 }

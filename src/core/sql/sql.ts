@@ -17,7 +17,7 @@ import {
 } from 'kysely';
 import { NIL, v7, validate } from 'uuid';
 import type { Context } from '../context.ts';
-import { primarySender, type SendStatement } from './send.ts';
+import { type Asked, read, type SendStatement, write } from '../database.ts';
 import type { Tables } from './tables.ts';
 
 /** Writes SQL and runs none. */
@@ -34,8 +34,12 @@ type Statement<Row> = { compile(executor: QueryExecutorProvider): CompiledQuery<
 /** The row type of a result; a statement without `returning` has none. */
 type Returned<Row> = Row extends InsertResult | UpdateResult | DeleteResult | MergeResult ? never : Row;
 
-/** Sends a statement and gives its rows. A context means primarySender of send.ts. */
-export type PreparedStatement<P, Row> = (to: Context | SendStatement, values: P) => Promise<Returned<Row>[]>;
+/** Sends a statement by its values, and by what is asked of it (core/database.ts); gives its rows. */
+export type PreparedStatement<P, Row> = (
+  to: Context | SendStatement,
+  values: P,
+  asked?: Asked,
+) => Promise<Returned<Row>[]>;
 
 type Compiled<P> = { text: string; values: ((values: P) => unknown)[] };
 
@@ -98,12 +102,15 @@ export const prepareStatementVariants =
       return kept[variant];
     };
     registered.push(() => Array.from({ length: 1 << names.length }, (_, variant) => compiled(variant).text));
-    return (to, given) => {
+    return (to, given, asked = {}) => {
       const variant = names.reduce((bits, name, at) => (given[name] == null ? bits : bits | (1 << at)), 0);
       const { text, values } = compiled(variant);
-      const send = typeof to === 'function' ? to : primarySender(to);
       const taken = values.map((value) => value(given));
-      return send(text, taken) as Promise<Returned<Row>[]>;
+      const send = () => {
+        if (typeof to === 'function') return to(text, taken);
+        return asked.reads ? read(to, text, taken, { ...asked, asObjects: true }) : write(to, text, taken, asked);
+      };
+      return send() as Promise<Returned<Row>[]>;
     };
   };
 

@@ -1,9 +1,9 @@
 import { type Context, requireCaller } from '../context.ts';
+import { read } from '../database.ts';
 import { CostExceeded } from '../errors.ts';
 import type { AnswerMembers, AnswerPart, ArgumentList, ListAnswerPart } from './json-parts.ts';
 import { MOST_COUNTED_ROWS } from './page.ts';
 import type { Resource } from './resource.ts';
-import { readRows } from './send.ts';
 
 /** A number of parents, and how often the same parent may be among them. */
 type Parents = { count: number; repeats: number };
@@ -65,6 +65,6 @@ export async function estimateRowsRead(ctx: Context, parts: AnswerMembers, given
 async function sizeOf(ctx: Context, { table, id }: Resource): Promise<number> {
   const company = `${id.split('.')[0]}.company`;
   const text = `select count(*)::text from (select from ${table} where ${company} = $1 limit ${MOST_COUNTED_ROWS}) n`;
-  const [row] = await readRows(ctx, text, [requireCaller(ctx).company], { long: true });
+  const [row] = await read(ctx, text, [requireCaller(ctx).company], { long: true });
   return Number(row?.[0]);
 }

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import { authorize, type Context } from '../context.ts';
+import { byKeys, ChangedMeanwhile, isInTransaction, transaction } from '../database.ts';
 import { ValidationFailed } from '../errors.ts';
 import { requireFleet, shareLockFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { byKeys, isInTransaction, newestReadSender, runInSavepoint, runInTransaction } from '../sql/send.ts';
 import { anyOfTexts, prepare } from '../sql/sql.ts';
 import { readVin, type Vin } from '../vin.ts';
 import { deleteLeftoverVehicles } from './delete-vehicles.ts';
@@ -21,14 +21,17 @@ export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVe
   const read = readInput(addVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
   const add = () => addList(ctx, company, read);
   // An atomic list may have to be undone.
-  return read.mode === 'atomic' && !read.dryRun ? runInTransaction(ctx, add) : add();
+  return read.mode === 'atomic' && !read.dryRun ? transaction(ctx, add) : add();
 }
 
 async function addList(ctx: Context, company: string, read: z.output<typeof addVehiclesInput>) {
   const { vins, fleetId, mode, dryRun } = read;
   const list = vins.map((value, index) => ({ index, value, reading: readVin(value) }));
   const good = new Map(list.flatMap(({ reading }) => ('vin' in reading ? [[reading.vin, reading] as const] : [])));
-  const { made, known } = await (dryRun ? findKnown : addMissing)(ctx, company, fleetId, [...good.values()]);
+  const wanted = [...good.values()];
+  const { made, known } = dryRun
+    ? { made: new Map(), known: await findKnown(ctx, company, fleetId, wanted) }
+    : await addMissing(ctx, company, fleetId, wanted);
   const report: AddedVehicles = {
     summary: { received: list.length, created: 0, existing: 0, rejected: 0 },
     vehicles: [],
@@ -79,44 +82,38 @@ function refuse(report: AddedVehicles, mode: AddMode): void {
 /** New vehicles and others of the company, by VIN. */
 type VehicleMaps = { made: VehiclesByVin; known: VehiclesByVin };
 
-/** Some VINs were in the way of the insertion, but were deleted a moment later. */
-class Missing extends Error {
-  vins: readonly Vin[] = [];
-}
-
-/** Adds missing VINs and finds the others; begins again for VINs that were just deleted. Throws FleetNotFound. */
+/** Adds missing VINs and finds the others: all of it, or nothing. Throws FleetNotFound. */
 async function addMissing(
   ctx: Context,
   company: string,
   fleetId: string,
   wanted: readonly Vin[],
-  makingWay: readonly Vin[] = [],
 ): Promise<VehicleMaps> {
-  const isOneStep = wanted.length === 1 && makingWay.length === 0;
-  if (!isOneStep && !isInTransaction()) {
-    const made = await insertVehicles(ctx, company, fleetId, wanted, { ifAllNew: true });
-    if (made.size > 0) return { made, known: new Map() };
+  const isAlone = wanted.length === 1;
+  // Most lists are all new: their insertion alone needs no transaction, and no undoing.
+  if (!isInTransaction()) {
+    const made = await insertVehicles(ctx, company, fleetId, wanted, { ifAllNew: !isAlone });
+    const known = isAlone && made.size === 0 ? await findKnown(ctx, company, fleetId, wanted) : new Map();
+    if (made.size + known.size > 0) return { made, known };
   }
-  try {
-    // The fleet may be deleted before the others are found: nothing is stored then.
-    return await (isOneStep ? runInSavepoint : runInTransaction)(ctx, async () => {
-      if (makingWay.length > 0) {
-        await shareLockFleet(ctx, company, fleetId);
-        await deleteLeftoverVehicles(ctx, company, vinsOf(makingWay));
-      }
-      const made = await insertVehicles(ctx, company, fleetId, wanted);
-      if (made.size === wanted.length && made.size > 0) return { made, known: new Map() };
-      const others = wanted.filter(({ vin }) => !made.has(vin));
-      const { known } = await findKnown(ctx, company, fleetId, others);
-      const missing = others.filter(({ vin }) => !known.has(vin));
-      if (missing.length > 0) throw Object.assign(new Missing(), { vins: missing });
-      return { made, known };
-    });
-  } catch (error) {
-    if (!(error instanceof Missing)) throw error;
+  /** VINs of fleets that are being deleted: they were in the way of the insertion, and cannot be found. */
+  const leftover: string[] = [];
+  const add = async () => {
+    if (leftover.length > 0) {
+      await shareLockFleet(ctx, company, fleetId);
+      await deleteLeftoverVehicles(ctx, company, leftover);
+    }
+    const made = await insertVehicles(ctx, company, fleetId, wanted);
+    if (made.size === wanted.length && made.size > 0) return { made, known: new Map() };
+    const others = wanted.filter(({ vin }) => !made.has(vin));
+    const known = await findKnown(ctx, company, fleetId, others);
+    const missing = vinsOf(others).filter((vin) => !known.has(vin));
+    if (missing.length === 0) return { made, known };
     // Adding these after others might wait for a transaction that waits for the others: a deadlock.
-    return addMissing(ctx, company, fleetId, wanted, [...makingWay, ...error.vins]);
-  }
+    leftover.push(...missing);
+    throw new ChangedMeanwhile();
+  };
+  return transaction(ctx, add, { repeats: true });
 }
 
 const vinsOf = (read: readonly Vin[]): string[] => read.map(({ vin }) => vin);
@@ -125,8 +122,8 @@ const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
   existingVehiclesQuery(p.company).select(vehicleJsonExpression.as('json')).where('v.vin', '=', anyOfTexts(p.vins)),
 );
 
-async function findKnown(ctx: Context, company: string, fleetId: string, vins: readonly Vin[]): Promise<VehicleMaps> {
+async function findKnown(ctx: Context, company: string, fleetId: string, vins: readonly Vin[]): Promise<VehiclesByVin> {
   await requireFleet(ctx, company, fleetId);
-  const rows = await byKeys(vinsOf(vins), (vins) => withVins(newestReadSender(ctx), { company, vins }));
-  return { made: new Map(), known: new Map(rows.map(({ json }) => [json.vin, json])) };
+  const rows = await byKeys(vinsOf(vins), (vins) => withVins(ctx, { company, vins }, { reads: true, newest: true }));
+  return new Map(rows.map(({ json }) => [json.vin, json]));
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { contractFactsQuery } from '../contracts/contracts.ts';
 import { touchActivations } from '../contracts/plan-activations.ts';
+import { ChangedMeanwhile, transaction } from '../database.ts';
 import { NothingToDelete, type Precondition, requirePrecondition, VehicleNotFound } from '../errors.ts';
 import {
   announceEvents,
@@ -15,7 +16,6 @@ import { fleetExistsExpression } from '../fleets/fleet.ts';
 import { existingFleetsQuery, isInFleets, lockedFleetClause, requireFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { readOneRow } from '../sql/read.ts';
-import { ChangedMeanwhile, retryOnDeadlock, runInTransaction } from '../sql/send.ts';
 import { anyOf, anyOfIds, anyOfTexts, db, isId, prepare, type RowKey } from '../sql/sql.ts';
 import { tallyClause } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
@@ -43,10 +43,10 @@ const lockVehicle = prepare((p: RowKey) => {
 });
 
 /** Deletes a vehicle with its contracts and gives it back as it was; throws VehicleNotFound and PreconditionFailed. */
-export async function deleteVehicle(caller: Context, input: { id: string }, expected?: Precondition<Vehicle>) {
-  const company = authorize(caller, 'fleets:write');
+export async function deleteVehicle(ctx: Context, input: { id: string }, expected?: Precondition<Vehicle>) {
+  const company = authorize(ctx, 'fleets:write');
   if (!isId(input.id)) throw new VehicleNotFound();
-  return retryOnDeadlock(caller, async (ctx) => {
+  const deletion = async () => {
     const [row] = await lockVehicle(ctx, { company, id: input.id });
     if (!row) {
       await readOneRow(ctx, vehicleResource, input, { company, newest: true });
@@ -57,7 +57,8 @@ export async function deleteVehicle(caller: Context, input: { id: string }, expe
     await removeLockedVehicles(ctx, company, [row.json]);
     ctx.services.changes.announceRemoval(company, [row.json]);
     return row.json;
-  });
+  };
+  return transaction(ctx, deletion, { repeats: true });
 }
 
 /** In the order of the VINs, as addVehicles writes them: opposite orders would wait for each other. */
@@ -74,7 +75,7 @@ export async function deleteVehicles(ctx: Context, input: unknown): Promise<Dele
   const company = authorize(ctx, 'fleets:write');
   const { fleetId, ...lists } = readInput(deleteVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
   if (!lists.ids?.length && !lists.vins?.length) throw new NothingToDelete();
-  return runInTransaction(ctx, async () => {
+  return transaction(ctx, async () => {
     const named = { ...validVehicleKeys(company, lists), fleetId };
     const deleted = isId(fleetId) ? await lockVehicles(ctx, named) : [];
     if (deleted.length === 0) await requireFleet(ctx, company, fleetId);

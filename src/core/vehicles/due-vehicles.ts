@@ -6,6 +6,11 @@ import { isoTimeExpression } from '../sql/selection.ts';
 import { anyOf, anyOfIds, anyOfTexts, asTimestamptz, db, hashFraction, prepare } from '../sql/sql.ts';
 import { existingVehiclesQuery } from './vehicles.ts';
 
+// A vehicle is at rest (nobody has it; `due_at` is null or later), due (`due_at` has come) or claimed (`claimed_by` is a process, `due_at` the
+// end of its claim). A new one is due, and time and `requestVerification` make it so. `claimDueVehicles` claims it. Its process gives it back, at rest,
+// with an answer (`storeVehicleFacts`, if the claim is still its own), or with none, until a later attempt. If the process is dead,
+// `takeOverClaims` makes it due; if it only hangs, the end of the claim does. `postponeVehicles` has a due one rest, unclaimed.
+
 export const vehicleSchedule = scheduleForKind('vehicle', (company) =>
   existingVehiclesQuery(company)
     .select('v.due_at')

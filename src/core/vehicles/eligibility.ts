@@ -1,11 +1,11 @@
 import { type Expression, sql } from 'kysely';
 import type { EligibilityNews } from '../changes.ts';
 import { authorize, type Context } from '../context.ts';
+import { transaction } from '../database.ts';
 import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { scheduleNow } from '../schedule.ts';
 import { type RowWriter, readOneRow, readOneRowText } from '../sql/read.ts';
-import { readSender, runInTransaction } from '../sql/send.ts';
 import { anyOf, anyOfTexts, asTimestamptz, db, hashFraction, prepare } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import type { Eligibility, EligibilityStatus } from './vehicle.ts';
@@ -113,7 +113,7 @@ async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
   const company = authorize(ctx, 'fleets:read');
   const now = ctx.now();
   const since = Math.max(Date.parse(dueAt), now.getTime() - PACE_SECONDS * 1000);
-  const [line] = await paceOfAnswers(readSender(ctx), { company, dueAt, now, since: new Date(since) });
+  const [line] = await paceOfAnswers(ctx, { company, dueAt, now, since: new Date(since) }, { reads: true });
   const { before = 0, answers = 0 } = line ?? {};
   if (answers === 0) return Math.min(before, UNKNOWN_SECONDS);
   // If there were more answers, the time since the first of these counts.
@@ -151,7 +151,7 @@ export async function requestVerification(ctx: Context, input: unknown): Promise
   const company = authorize(ctx, 'fleets:write');
   const { vins } = readInput(requestVerificationInput, input, { longest: ctx.services.config.LIMIT_VINS });
   const wanted = vins.map(vinOrNull);
-  return runInTransaction(ctx, async () => {
+  return transaction(ctx, async () => {
     const known = wanted.filter((vin) => vin !== null);
     const rows = await makeDue(ctx, { company, vins: known, now: ctx.now() });
     const byVin = new Map(rows.map(({ json }) => [json.vin, json.eligibility]));

@@ -11,7 +11,6 @@ import {
 import { lockedFleetClause } from '../fleets/fleets.ts';
 import { scheduleClause } from '../schedule.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
-import { appendSender, primarySender } from '../sql/send.ts';
 import { anyOfTexts, db, isId, jsonRecordset, newId, prepareStatementVariants } from '../sql/sql.ts';
 import { type Vin, vinWarningsText } from '../vin.ts';
 import { recheckHours, recheckInterval } from './eligibility.ts';
@@ -81,8 +80,7 @@ export async function insertVehicles(
   const rows = JSON.stringify(vehicles.map((one) => ({ ...one, warnings: vinWarningsText(one) })));
   const unknown = ifAllNew ? wanted.map(({ vin }) => vin) : null;
   const values = { ...newVehicleParams(ctx, company, fleetId), ...callerOrigin(ctx), rows, unknown };
-  const send = wanted.length > MOST_SHARED ? primarySender : appendSender;
-  const inserted = await insertNew(send(ctx), values).catch((error) => {
+  const inserted = await insertNew(ctx, values, { short: wanted.length <= MOST_SHARED }).catch((error) => {
     if (ifAllNew && violatedConstraint(error) === 'vehicle_vin') return [];
     throw error;
   });

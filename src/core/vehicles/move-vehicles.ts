@@ -1,9 +1,9 @@
 import { authorize, type Context } from '../context.ts';
+import { byKeys, transaction } from '../database.ts';
 import { NothingToMove } from '../errors.ts';
 import { type EventFact, recordEvents } from '../events/record-events.ts';
 import { existingFleetsQuery, isInFleets, shareLockFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { byKeys, newestReadSender, runInTransaction } from '../sql/send.ts';
 import { anyOf, anyOfIds, db, holdAdvisoryLock, prepare } from '../sql/sql.ts';
 import { updateVehicleTally } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
@@ -22,7 +22,7 @@ export async function moveVehicles(ctx: Context, input: unknown): Promise<MovedV
   const company = authorize(ctx, 'fleets:write');
   const { fleetId, ...lists } = readInput(moveVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
   if (!lists.ids?.length && !lists.vins?.length) throw new NothingToMove();
-  return runInTransaction(ctx, async () => {
+  return transaction(ctx, async () => {
     // Moves of a company take turns, so the vehicles cannot leave the fleets that are locked below.
     await holdAdvisoryLock(ctx, { name: JSON.stringify(['move', company]) });
     await shareLockFleet(ctx, company, fleetId);
@@ -95,6 +95,6 @@ async function move(ctx: Context, company: string, to: string, found: readonly L
 export async function readMovedVehicles(ctx: Context, { moved }: MovedVehicles): Promise<Vehicle[]> {
   const company = authorize(ctx, 'fleets:write');
   const ids = moved.map(({ id }) => id);
-  const rows = await byKeys(ids, (ids) => findVehicles(newestReadSender(ctx), { company, ids }));
+  const rows = await byKeys(ids, (ids) => findVehicles(ctx, { company, ids }, { reads: true, newest: true }));
   return rows.map(({ json }) => json).toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }

@@ -6,7 +6,6 @@ import { MOST_WAITING_PROGRAMS, type WaitingPrograms, waitingPrograms } from '..
 import { field, timeOrNullField } from '../fields.ts';
 import { dueCompaniesQuery } from '../schedule.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
-import { readSender } from '../sql/send.ts';
 import { asTimestamptz, db, prepare } from '../sql/sql.ts';
 
 /** The time between two reports of a process on its providers, and the time for which a report is valid. */
@@ -122,8 +121,9 @@ function waitingOf(ctx: Context): Promise<Waiting> {
   if (before && now < before.until) return before.waiting;
   const soon = new Date(now + SOON_MINUTES * 60_000);
   // Others share the answer: it does not end with this client.
-  const send = readSender(contextWithoutClient(ctx));
-  const waiting = Promise.all([oldestWaiting(send, { soon }), waitingPrograms(send, {})]).then(
+  const shared = contextWithoutClient(ctx);
+  const reads = { reads: true } as const;
+  const waiting = Promise.all([oldestWaiting(shared, { soon }, reads), waitingPrograms(shared, {}, reads)]).then(
     ([vehicles, programs]) => ({ vehicles: new Map(vehicles.map(({ brand, since }) => [brand, since])), programs }),
   );
   kept.set(database, { until: now + KEPT_SECONDS * 1000, waiting });

@@ -2,11 +2,11 @@ import { type Expression, expressionBuilder, type QueryCreator, sql } from 'kyse
 import type { ConnectivityStatus, DataDelivery } from '../../manufacturers/provider.ts';
 import type { Verification } from '../../manufacturers/registry.ts';
 import type { Context } from '../context.ts';
+import { transaction } from '../database.ts';
 import { type EventFact, recordEvents, systemOrigin } from '../events/record-events.ts';
 import { isInFleets, lockedFleetsClause } from '../fleets/fleets.ts';
 import { toMendedJson } from '../input.ts';
 import { scheduleClause } from '../schedule.ts';
-import { runInTransaction } from '../sql/send.ts';
 import { anyOf, anyOfIds, db, hashFraction, jsonRecordset, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { type ClaimedVehicle, claimDeadline } from './due-vehicles.ts';
@@ -28,7 +28,7 @@ export type VerifiedVehicle = { vehicle: ClaimedVehicle; verification: Verificat
  */
 export async function storeVerifications<T extends VerifiedVehicle>(ctx: Context, done: readonly T[]): Promise<T[]> {
   const { changes } = ctx.services;
-  const all = await runInTransaction(ctx, async () => {
+  const all = await transaction(ctx, async () => {
     const stored = await updateVehicles(ctx, done);
     // A vehicle without an answer comes due sooner than its claim ends.
     if (stored.some((row) => !row.answered)) changes.announce('due', 'vehicle');

@@ -6,6 +6,11 @@ import { anyOfTexts, db, prepare, unnestLists } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { signedHeaders, type WebhookSender, webhookPayload } from './sender.ts';
 
+// A delivery is waiting (until `due_at`, and while its webhook is halted, unless it is `asked` for), claimed (`due_at` is the end of its
+// claim) or over (without `due_at`). Publishing makes it, waiting. `claimDeliveries` claims it once it may be sent. Its attempt has it over, or
+// waiting for the next one (store-attempts.ts). A claim that ends by itself has it waiting: its process is dead, and a receiver may get it twice.
+// Somebody who asks for it again (deliveries.ts) has it waiting from any state but claimed.
+
 /** Longer than an attempt; deliveries of a killed process come due again after it. */
 const LEASE_SECONDS = 30;
 

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { deliveryStates } from '../../entities/event.ts';
 import { authorize, type Context } from '../context.ts';
+import { transaction } from '../database.ts';
 import { NotFound } from '../errors.ts';
 import { eventTypeField, eventTypes } from '../events/event-data.ts';
 import { CONTRACT_EVENTS_ACCESS, type Event, eventTextSql } from '../events/events.ts';
@@ -12,7 +13,6 @@ import type { PageArguments } from '../sql/page.ts';
 import { readItemsPage, readOneRow } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeSql, jsonMembersOf, jsonSql } from '../sql/selection.ts';
-import { runInTransaction } from '../sql/send.ts';
 import { db, prepare } from '../sql/sql.ts';
 import { MOST_PAYLOAD_VEHICLES, webhookPayload } from './sender.ts';
 import { getWebhook, isContractEventType, lockWebhook, requireContractsScope } from './webhooks.ts';
@@ -80,7 +80,7 @@ type DeliveriesInput = { webhookId: string; page: PageArguments; state?: Deliver
 /** Sends a webhook an event of type webhook.test, whatever its state and types: one attempt. Throws WebhookNotFound. */
 export async function testWebhook(ctx: Context, input: { id: string }): Promise<Delivery> {
   const company = authorize(ctx, 'fleets:write');
-  return runInTransaction(ctx, async () => {
+  return transaction(ctx, async () => {
     const webhook = await lockWebhook(ctx, company, input.id);
     const [event = ''] = await recordEvents(ctx, [{ type: 'webhook.test', company, data: { webhookId: webhook.id } }]);
     const key = { company, webhook_id: webhook.id };
@@ -93,7 +93,7 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
 /** Sends a delivery at once: a pending one earlier, an ended one once more. Throws WebhookNotFound, NotFound and Forbidden. */
 export async function redeliver(ctx: Context, input: { webhookId: string; deliveryId: string }): Promise<Delivery> {
   const company = authorize(ctx, 'fleets:write');
-  return runInTransaction(ctx, async () => {
+  return transaction(ctx, async () => {
     const webhook = await lockWebhook(ctx, company, input.webhookId);
     const key = { company, webhook_id: webhook.id, id: input.deliveryId };
     const { type } = await deliveryOf(ctx, key);

@@ -1,9 +1,9 @@
 import { type SqlBool, sql } from 'kysely';
 import { Webhook } from '../../entities/event.ts';
 import type { Context } from '../context.ts';
+import { transaction } from '../database.ts';
 import { deliveriesClause, holdPublishing } from '../events/log.ts';
 import { scheduleNow } from '../schedule.ts';
-import { runInTransaction } from '../sql/send.ts';
 import { anyOf, db, prepare, type RowKey } from '../sql/sql.ts';
 
 /** Rows of a step: few, since pausing the webhook waits for a step, and publishing for the last one. */
@@ -34,7 +34,7 @@ export async function resumeWebhookStep(ctx: Context, webhook: RowKey): Promise<
 }
 
 async function step(ctx: Context, { company, id }: RowKey, { last }: { last: boolean }): Promise<boolean> {
-  return runInTransaction(ctx, async (em) => {
+  return transaction(ctx, async (em) => {
     const values = { company, id, now: ctx.now().toISOString() };
     if (last) await holdPublishing(ctx, company);
     const [webhook] = await lockResuming(ctx, { company, id });

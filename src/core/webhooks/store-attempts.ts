@@ -1,8 +1,8 @@
 import { type QueryCreator, sql } from 'kysely';
 import type { Context } from '../context.ts';
+import { transaction } from '../database.ts';
 import { holdPublishing } from '../events/log.ts';
 import { scheduleClause } from '../schedule.ts';
-import { runInTransaction } from '../sql/send.ts';
 import { db, jsonRecordset, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import type { ClaimedDelivery, DeliveryResult } from './deliver-webhooks.ts';
@@ -27,7 +27,7 @@ export async function storeDeliveryAttempts(ctx: Context, company: string, attem
     await holdPublishing(ctx, company);
     await store(ctx, company, outcomes);
   };
-  await (outcomes.some(({ last }) => last) ? runInTransaction(ctx, storeAndHalt) : store(ctx, company, outcomes));
+  await (outcomes.some(({ last }) => last) ? transaction(ctx, storeAndHalt) : store(ctx, company, outcomes));
   const { changes } = ctx.services;
   for (const { succeeded } of outcomes) changes.emit('outcome', 'delivery', succeeded ? 'SUCCEEDED' : 'FAILED', 1);
 }

@@ -3,6 +3,7 @@ import { raw } from '@mikro-orm/core';
 import { sql } from 'kysely';
 import { Webhook as WebhookEntity } from '../../entities/event.ts';
 import { authorize, type Context, requireScope } from '../context.ts';
+import { transaction } from '../database.ts';
 import { type Precondition, requirePrecondition, ValidationFailed, WebhookNotFound } from '../errors.ts';
 import { eventTypesField } from '../events/event-data.ts';
 import { holdPublishing } from '../events/log.ts';
@@ -12,7 +13,6 @@ import type { PageArguments } from '../sql/page.ts';
 import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeSql, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
-import { runInTransaction } from '../sql/send.ts';
 import { db, isId, newId, prepare, type RowKey } from '../sql/sql.ts';
 import { newWebhookSecret } from './sender.ts';
 import { deleteEndedDeliveries } from './trim-deliveries.ts';
@@ -35,7 +35,7 @@ export async function createWebhook(ctx: Context, input: unknown): Promise<Webho
   const fields = readInput(createWebhookInput, input);
   if (haveContracts(fields.types ?? [])) requireContractsScope(ctx);
   const secret = newWebhookSecret();
-  return runInTransaction(ctx, async (em) => {
+  return transaction(ctx, async (em) => {
     // In turn, else two creations could both be the last.
     await holdPublishing(ctx, company);
     if ((await em.count(WebhookEntity, { company })) >= WEBHOOKS_MAX)
@@ -52,7 +52,7 @@ export async function createWebhook(ctx: Context, input: unknown): Promise<Webho
 export async function updateWebhook(ctx: Context, input: unknown, expected?: Precondition<Webhook>): Promise<Webhook> {
   const company = authorize(ctx, 'fleets:write');
   const { id: webhookId, state, ...fields } = readInput(updateWebhookInput, input);
-  return runInTransaction(ctx, async (em) => {
+  return transaction(ctx, async (em) => {
     if (state === 'PAUSED') await holdPublishing(ctx, company);
     const before = await lockWebhook(ctx, company, webhookId);
     requirePrecondition(before, expected);
@@ -85,7 +85,7 @@ export async function deleteWebhook(ctx: Context, input: { id: string }, expecte
   const before = await readOneRow<Webhook>(ctx, webhookResource, input, { company });
   requirePrecondition(before, expected);
   await deleteEndedDeliveries(ctx, { company, id: before.id });
-  return runInTransaction(ctx, async (em) => {
+  return transaction(ctx, async (em) => {
     await holdPublishing(ctx, company);
     const webhook = await lockWebhook(ctx, company, before.id);
     requirePrecondition(webhook, expected);
@@ -100,7 +100,7 @@ const OLD_SECRET_HOURS = 24;
 export async function rotateWebhookSecret(ctx: Context, input: { id: string }): Promise<WebhookWithSecret> {
   const company = authorize(ctx, 'fleets:write');
   const secret = newWebhookSecret();
-  return runInTransaction(ctx, async (em) => {
+  return transaction(ctx, async (em) => {
     const webhook = await lockWebhook(ctx, company, input.id);
     await needEventsOf(ctx, company, webhook);
     const { id } = webhook;

@@ -1,9 +1,9 @@
 import { type ExecutionResult, execute, GraphQLError, OperationTypeNode, subscribe } from 'graphql';
 import { z } from 'zod';
+import { runChangeInTurn } from '../../core/database.ts';
 import { CostExceeded, MethodNotAllowed, Unauthenticated, Unavailable, ValidationFailed } from '../../core/errors.ts';
 import { countInputItems, readInput } from '../../core/input.ts';
 import { MAX_PAGE_SIZE } from '../../core/sql/page.ts';
-import { runChangeInTurn } from '../../core/sql/send.ts';
 import { limitRate, localsOf } from '../../http/request-context.ts';
 import { traced } from '../../telemetry/telemetry.ts';
 import { AnswerBudget, type GraphqlContext, type MaybePromise, type OperationRequest } from '../schema/context.ts';
@@ -42,7 +42,7 @@ export const isResultStream = (outcome: OperationResult): outcome is ResultStrea
 /** Runs a client's `query`, `variables`, `operationName` and `extensions`. Never throws. */
 export async function runOperation(sent: unknown, request: OperationRequest): Promise<OperationResult> {
   try {
-    await request.services.turns.next(request.ctx.caller?.company ?? '');
+    await request.services.fairness.turns.next(request.ctx.caller?.company ?? '');
     const outcome = await begin(sent, request);
     if (isResultStream(outcome)) return streamOf(outcome, request);
     return typeof outcome === 'string' ? outcome : publicResult(outcome, request);

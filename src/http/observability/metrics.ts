@@ -182,7 +182,7 @@ async function showDatabase(services: HttpServices, gauges: Gauges): Promise<voi
   }
 }
 
-function showMemory({ database, places, large, manufacturers, clock }: HttpServices, gauges: Gauges): void {
+function showMemory({ database, fairness, manufacturers, clock }: HttpServices, gauges: Gauges): void {
   const pool = database.connections?.();
   if (pool) {
     gauges.database_connections.set({ state: 'idle' }, pool.idle);
@@ -190,7 +190,7 @@ function showMemory({ database, places, large, manufacturers, clock }: HttpServi
     gauges.database_waiting.set(pool.waiting);
     gauges.database_replicas_lost.set(pool.lostReplicas);
   }
-  const shares = [places, ...Object.values(large)];
+  const shares = [fairness.places, ...Object.values(fairness.large)];
   gauges.requests_waiting.set(shares.reduce((sum, { waiting }) => sum + waiting, 0));
   const now = clock();
   for (const { id: provider, breaker, since, pausedUntil, brands } of manufacturers.state()) {

@@ -1,0 +1,192 @@
+import { TransactionContext } from '@mikro-orm/core';
+import type { EntityManager } from '@mikro-orm/sql';
+import { CompiledQuery } from 'kysely';
+import type { SlowReadOptions, TextRow } from '../database/database.ts';
+import type { SharedPlaces } from '../fairness/shares.ts';
+import { type Context, contextOfSharedRead } from './context.ts';
+import { CostExceeded, RateLimited, Unavailable } from './errors.ts';
+
+// What customers call often is one prepared statement (core/sql/sql.ts): a change goes by `write`, and commits by itself.
+// What they read is one statement made of descriptions (core/sql/read.ts, answer.ts), and goes by `read`.
+// Steps that must hold together run in `transaction`, where every statement goes to its connection, whatever is asked.
+// A rare command on a single row is a unit of work in one: `em.findOneOrFail`, `assign`, `create` or `remove`, and one flush.
+
+/** Sends a statement with its values and gives its rows. */
+export type SendStatement = (text: string, values: readonly unknown[]) => Promise<unknown[]>;
+
+interface WriteOptions {
+  /** It adds few rows and seldom waits for a lock: it shares a connection, and goes to its own where it has to wait. */
+  short?: boolean;
+  /** It may fail, and an open transaction goes on: it is sent after a savepoint there. */
+  mayFail?: boolean;
+}
+
+interface ReadOptions {
+  /** It may look at many rows: it is a search, and takes one of its company's places. */
+  long?: boolean;
+  /** The most rows of its answer. */
+  rows?: number;
+  /** Not from a replica, which may lag. */
+  newest?: boolean | undefined;
+  /** Several clients wait for it: it does not wait for the turn of one of them, nor end when one leaves. */
+  isShared?: boolean;
+  asObjects?: boolean;
+}
+
+/** What a prepared statement asks: by default, a connection of its own on the primary. */
+export type Asked = ({ reads?: false } & WriteOptions) | ({ reads: true } & ReadOptions);
+
+const MOST_WAITING = 1000;
+const TOO_MANY = 'Too much of this company is under way. Try again when some of it has ended.';
+
+const clientHasLeft = (cause: unknown) => new Unavailable('The client has left.', undefined, { cause });
+
+/**
+ * Runs work in its company's turn, outside requests at once. Throws RateLimited after `patience` seconds, and Unavailable when
+ * the client has left.
+ */
+async function inTurn<T>(ctx: Context, shares: SharedPlaces, work: () => Promise<T>, patience?: number) {
+  const { caller, left, services } = ctx;
+  if (!left) return work();
+  const seconds = services.config.LIMIT_STATEMENT_SECONDS;
+  const holder = caller?.company ?? '';
+  if (shares.held(holder) >= MOST_WAITING) throw new RateLimited(seconds, TOO_MANY);
+  const waitEnds = () => AbortSignal.any([left(), AbortSignal.timeout((patience ?? seconds) * 1000)]);
+  let began = false;
+  const begin = () => {
+    began = true;
+    return work();
+  };
+  try {
+    return await shares.run(holder, begin, waitEnds);
+  } catch (error) {
+    if (began) throw error;
+    throw left().aborted ? clientHasLeft(error) : new RateLimited(seconds, TOO_MANY);
+  }
+}
+
+/** Work on more rows than this is large: each of its steps holds the event loop for milliseconds. */
+const LARGE_ROWS = 200;
+
+/** Seconds that large work waits for its turn. */
+const LARGE_PATIENCE = 30;
+
+type LargeWork = keyof Context['services']['fairness']['large'];
+
+/** Runs large work: at once if its company is alone, else in the company's turn. */
+function inLargeTurn<T>(ctx: Context, kind: LargeWork, work: () => Promise<T>): Promise<T> {
+  const { large, turns } = ctx.services.fairness;
+  return turns.isAlone(ctx.caller?.company ?? '') ? work() : inTurn(ctx, large[kind], work, LARGE_PATIENCE);
+}
+
+/** Additions of a company on shared connections: each may wait for a lock there for a moment, and others behind it. */
+const MOST_ADDITIONS = 32;
+
+/** Sends a statement to the primary, in its company's turn, and gives its rows. */
+export async function write(ctx: Context, text: string, values: readonly unknown[], asked: WriteOptions = {}) {
+  const { short = false, mayFail = false } = asked;
+  const inside = () => sendInTransaction(ctx, text, values);
+  if (isInTransaction()) return mayFail ? ctx.em.transactional(inside) : inside();
+  const { database, fairness } = ctx.services;
+  const leave = short ? fairness.additions.take(ctx.caller?.company ?? '', MOST_ADDITIONS) : null;
+  const added = leave && (await database.add(text, values).finally(leave));
+  return added ?? inTurn(ctx, fairness.places, () => database.send(text, values));
+}
+
+/** Reads rows, as arrays of texts (in a transaction, of values) unless asked otherwise, in the company's turn if they are many. */
+export async function read<Row = TextRow>(
+  ctx: Context,
+  text: string,
+  values: readonly unknown[],
+  asked: ReadOptions = {},
+): Promise<Row[]> {
+  const { long = false, rows = 1, newest = false, isShared = false, asObjects = false } = asked;
+  // A transaction holds a connection, which large work may wait for: it takes no turn.
+  if (isInTransaction()) {
+    const found = await sendInTransaction(ctx, text, values);
+    return (asObjects ? found : found.map((row) => Object.values(row as object))) as Row[];
+  }
+  const { config, database } = ctx.services;
+  const how = { newest, asTexts: !asObjects };
+  const slowly = () => readSlowly<Row>(isShared ? contextOfSharedRead(ctx) : ctx, text, values, how);
+  const search = () => (isShared ? slowly() : inLargeTurn(ctx, 'search', slowly));
+  if (long) return search();
+  const quickly = async () =>
+    // A read that proves to be slow is a search, too.
+    newest && config.DATABASE_READ_URLS.length > 0
+      ? slowly()
+      : (((await database.read(text, values, how.asTexts)) as Row[] | null) ?? search());
+  return isShared || rows <= LARGE_ROWS ? quickly() : inLargeTurn(ctx, 'page', quickly);
+}
+
+const STATEMENT_TIMEOUT = '57014';
+
+type SlowRead = Pick<SlowReadOptions, 'newest' | 'asTexts'>;
+
+async function readSlowly<Row>(ctx: Context, text: string, values: readonly unknown[], how: SlowRead) {
+  const { database, config, fairness } = ctx.services;
+  const { LIMIT_STATEMENT_SECONDS: seconds } = config;
+  const signal = ctx.left?.();
+  try {
+    const reading = () => database.slowRead(text, values, { ...how, seconds, signal });
+    return (await inTurn(ctx, fairness.places, reading)) as Row[];
+  } catch (error) {
+    if (signal?.aborted) throw clientHasLeft(error);
+    if ((error as { code?: unknown }).code !== STATEMENT_TIMEOUT) throw error;
+    throw new CostExceeded(
+      `Reading this took longer than ${seconds} s: ask for fewer rows, filter by a fleet or a status, or leave out counts.`,
+      { cause: error },
+    );
+  }
+}
+
+/** By MikroORM's context, as everything that asks. */
+export const isInTransaction = (): boolean => TransactionContext.currentTransactionContext() !== undefined;
+
+const sendInTransaction = async (ctx: Context, text: string, values: readonly unknown[]): Promise<unknown[]> =>
+  (
+    await ctx.em
+      .getKysely()
+      .getExecutor()
+      .executeQuery(CompiledQuery.raw(text, [...values]))
+  ).rows;
+
+interface TransactionOptions {
+  /** Begins again after a deadlock, and after ChangedMeanwhile. */
+  repeats?: boolean;
+}
+
+const MOST_TRIES = 3;
+
+/** Another transaction changed the rows that this one relied on; a transaction that `repeats` begins again. */
+export class ChangedMeanwhile extends Error {}
+
+/** Does `work` in a transaction of the unit of work, in its company's turn; in a transaction, after a savepoint. */
+export async function transaction<T>(
+  ctx: Context,
+  work: (em: EntityManager) => Promise<T>,
+  { repeats = false }: TransactionOptions = {},
+): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      const attempt = () => ctx.em.transactional(work);
+      return await (isInTransaction() ? attempt() : inTurn(ctx, ctx.services.fairness.places, attempt));
+    } catch (error) {
+      const isDeadlock = error instanceof Error && 'code' in error && error.code === '40P01';
+      // Every repetition means that another transaction succeeded, so repetitions end.
+      if (repeats && error instanceof ChangedMeanwhile) continue;
+      if (!repeats || !isDeadlock || tries === MOST_TRIES) throw error;
+    }
+  }
+}
+
+/** Makes a change of so many items, in the company's turn if it is large. */
+export const runChangeInTurn = <T>(ctx: Context, items: number, work: () => Promise<T>): Promise<T> =>
+  items > LARGE_ROWS ? inLargeTurn(ctx, 'change', work) : work();
+
+/** Runs a statement for many keys as short ones, between which statements of others have their turn. */
+export async function byKeys<Key, Row>(keys: readonly Key[], run: (keys: readonly Key[]) => Promise<Row[]>) {
+  const rows: Row[] = [];
+  for (let at = 0; at < keys.length; at += LARGE_ROWS) rows.push(...(await run(keys.slice(at, at + LARGE_ROWS))));
+  return rows;
+}
