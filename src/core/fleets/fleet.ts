@@ -4,6 +4,7 @@ import { describeInputFields, exampleIds, field, timeField, uuidField } from '..
 import { emailSchema, idSchema, storableText, textSchema } from '../input.ts';
 import type { SortOrders } from '../sql/order.ts';
 import type { Resource } from '../sql/resource.ts';
+import { db } from '../sql/sql.ts';
 
 export const fleetSchema = z
   .object({
@@ -78,22 +79,23 @@ export const fleetSortOrders = {
 // A large deleted fleet is hidden at once; its rows are deleted in steps (core/operations/delete-fleets.ts).
 
 /** The company's deleted fleets, looked up once for a statement. */
-const deleted = (company: string) =>
-  `array(select gone.id from fleet gone where gone.company = ${company} and gone.deletion is not null)`;
+const deleted = (company: string | Expression<string>) => {
+  const gone = db.selectFrom('fleet as gone').select('gone.id').where('gone.company', '=', company);
+  return sql<string[]>`array(${gone.where('gone.deletion', 'is not', null)})`;
+};
 
-/** The condition that a row's fleet is not deleted. Without `coalesce`, the planner expects hardly any such row. */
-const isThere = (row: string, company: string) => `coalesce(${row}.fleet_id <> all(${deleted(company)}), true)`;
+/**
+ * The condition for rows of fleets that are not deleted, in statements of one company. Without `coalesce`, the planner expects
+ * hardly any such row.
+ */
+export const fleetExistsExpression = (row: string, company: string | Expression<string>) =>
+  sql<SqlBool>`coalesce(${sql.ref(`${row}.fleet_id`)} <> all(${deleted(company)}), true)`;
 
-export const fleetExistsSql = (row: string): string => isThere(row, '$company');
-
-/** The condition for rows of fleets that are not deleted, in statements of one company. */
-export function fleetExistsExpression(row: string, company: string | Expression<string>) {
-  const [before, after] = isThere(row, '?').split('?') as [string, string];
-  return sql<SqlBool>`${sql.raw(before)}${company}${sql.raw(after)}`;
-}
+const OWN = sql.raw<string>('$company');
+export const fleetExistsSql = (row: string): string => fleetExistsExpression(row, OWN).compile(db).sql;
 
 /** The conditions of a resource for rows of fleets that are not deleted. */
 export const existingFleetConditions = (row: string): Pick<Resource, 'where' | 'whereForAll'> => ({
   where: fleetExistsSql(row),
-  whereForAll: `${deleted('$company')} = '{}'`,
+  whereForAll: sql`${deleted(OWN)} = '{}'`.compile(db).sql,
 });
