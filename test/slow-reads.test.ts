@@ -6,7 +6,7 @@ import { createContract } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
 
-const SECONDS = 1;
+const SECONDS = 2;
 const gateway = await startGateway({ settings: { LIMIT_STATEMENT_SECONDS: String(SECONDS) } });
 const { config } = gateway.services;
 const [loud, quiet] = [await gateway.as('loud'), await gateway.as('quiet')];
@@ -29,13 +29,13 @@ describe.skipIf(!isServer)('A read that takes long', () => {
     for (const client of [loud, quiet]) await createContract(client);
     await gateway.execute('alter table contract rename to contract_kept');
     await gateway.execute(`create view contract as select c.* from contract_kept c, lateral (
-      select pg_sleep(case c.company when 'loud' then 60 else 0.6 end) offset 0) slow`);
+      select pg_sleep(case c.company when 'loud' then 60 else 0 end) offset 0) slow`);
   });
 
   test('ends with advice on filters, in both interfaces', async () => {
     const { status, body } = await loud.get(CONTRACTS);
     expect({ status, ...body }).toMatchObject({ status: 400, code: 'COST_EXCEEDED' });
-    expect(body.detail).toMatch(/longer than 1 s: ask for fewer rows/);
+    expect(body.detail).toMatch(/longer than 2 s: ask for fewer rows/);
     expect((await graphql(loud)).body.errors).toMatchObject([{ extensions: { code: 'COST_EXCEEDED' } }]);
   });
 

@@ -527,6 +527,7 @@ const fields: Record<string, Field> = {
   'Event.data': eventData,
   'Event.timestamp': called('at'),
   'Event.vehicles': eventVehicles,
+  'ProviderBrand.manufacturer': (brand, _args, rows) => rows.manufacturer.find(({ id }) => id === brand.id),
   'Event.fleet': fleetOf,
   'Event.contract': ({ contractId }, _args, rows) => rows.contract.find(({ id }) => id === contractId),
   'Event.vehicleCount': ({ vehicleIds }) => vehicleIds.length,

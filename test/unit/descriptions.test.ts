@@ -13,7 +13,7 @@ import {
 import { expect, test } from 'vitest';
 import { settings } from '../../src/config.ts';
 import { statusOf } from '../../src/core/errors.ts';
-import { scopeOfField } from '../../src/graphql/schema/extensions.ts';
+import { scopeOfField } from '../../src/graphql/schema/context.ts';
 import { graphqlSchema } from '../../src/graphql/schema/schema.ts';
 import { openApiDocument } from '../../src/rest/openapi/document.ts';
 import { routes } from '../../src/rest/router.ts';

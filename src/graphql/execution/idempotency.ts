@@ -4,8 +4,7 @@ import { hasScope } from '../../core/context.ts';
 import { DomainError, ValidationFailed } from '../../core/errors.ts';
 import { runOncePerKey } from '../../core/idempotency.ts';
 import { REPLAYED } from '../../http/body.ts';
-import type { GraphqlContext, MaybePromise } from '../schema/context.ts';
-import { scopeOfField } from '../schema/extensions.ts';
+import { type GraphqlContext, type MaybePromise, scopeOfField } from '../schema/context.ts';
 import { graphqlSchema } from '../schema/schema.ts';
 import { responseName } from './guards.ts';
 

@@ -8,7 +8,7 @@ import { NODE_ALIAS, nodeResources } from '../../core/reads/reads.ts';
 import { type PlanAnswer, readPlanAnswers, rowlessPartJson } from '../../core/sql/answer.ts';
 import type { AnswerMembers, AnswerPart, FieldArguments } from '../../core/sql/json-parts.ts';
 import { idOrNull, type ResourceField } from '../../core/sql/resource.ts';
-import { PlannedObject, type Reads, shown } from '../schema/planned.ts';
+import { PlannedObject, type Reads, shown } from '../schema/context.ts';
 import type { DocumentPlan, OperationPlans } from './plan.ts';
 import type { GraphqlVariables } from './selected.ts';
 

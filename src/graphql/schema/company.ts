@@ -10,13 +10,11 @@ import {
 import { historyItemSchema } from '../../core/reads/history.ts';
 import { schemaBuilder } from './builder.ts';
 import { addListField, connectionType, pageArgs } from './connection.ts';
-import type { GraphqlContext } from './context.ts';
+import { type CostExtension, type GraphqlContext, resolvePlannedField } from './context.ts';
 import { enumTypeOf, objectTypeOf } from './described.ts';
 import { EventConnectionRef, EventTypeRef, eventTypeOverride } from './events.ts';
-import type { CostExtension } from './extensions.ts';
 import { FleetRef } from './fleets.ts';
 import { ImportRef } from './imports.ts';
-import { resolvePlannedField } from './planned.ts';
 
 const ActivityUnit = enumTypeOf('ActivityUnit', activityUnitSchema, 'The unit of time by which events are counted.', {
   HOUR: 'Hours, which begin at minute 0.',

@@ -22,12 +22,11 @@ import { followContractChanges } from '../../core/following/follow-changes.ts';
 import { contractSummarySchema } from '../../core/reads/company.ts';
 import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType, listArgs } from './connection.ts';
+import { type CostExtension, type OperationExtension, resolvePlannedField } from './context.ts';
 import { enumTypeOf, inputTypeOf, objectTypeOf } from './described.ts';
-import type { CostExtension, OperationExtension } from './extensions.ts';
 import { FleetRef } from './fleets.ts';
 import { manufacturerOverride } from './manufacturers.ts';
 import { addMutation, idInputSchema } from './mutation.ts';
-import { resolvePlannedField } from './planned.ts';
 import { VehicleRef, vinErrorMeanings } from './vehicles.ts';
 
 enumTypeOf('ContractStatus', contractStatusSchema, 'The status of a contract by the clock alone.', {

@@ -11,12 +11,11 @@ import {
 } from '../../core/vehicles/vehicle.ts';
 import { requestVerificationInput } from '../../core/vehicles/vin-lists.ts';
 import { schemaBuilder } from './builder.ts';
+import { type CostExtension, type OperationExtension, resolvePlannedField } from './context.ts';
 import { enumTypeOf, objectTypeOf } from './described.ts';
-import type { CostExtension, OperationExtension } from './extensions.ts';
 import { FleetRef } from './fleets.ts';
 import { manufacturerOverride } from './manufacturers.ts';
 import { addMutation } from './mutation.ts';
-import { resolvePlannedField } from './planned.ts';
 import { VehicleRef } from './vehicles.ts';
 
 export const EligibilityStatusRef = enumTypeOf(

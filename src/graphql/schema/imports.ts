@@ -19,11 +19,10 @@ import { piecesOf, tornForm } from '../../http/multipart.ts';
 import { type AnswerHead, localsOf } from '../../http/request-context.ts';
 import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType } from './connection.ts';
+import { type CostExtension, type OperationExtension, resolvePlannedField } from './context.ts';
 import { enumTypeOf, objectTypeOf } from './described.ts';
-import type { CostExtension, OperationExtension } from './extensions.ts';
 import { FleetRef } from './fleets.ts';
 import { addMutation } from './mutation.ts';
-import { resolvePlannedField } from './planned.ts';
 import { addDefaults, changedFleetOverrides, changedFleetShape, rejectionOverrides } from './vehicles.ts';
 
 enumTypeOf('ImportState', importStateSchema, 'The progress of an import.', {

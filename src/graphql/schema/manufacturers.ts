@@ -7,11 +7,9 @@ import {
   providerStateSchema,
 } from '../../core/vehicles/providers.ts';
 import { schemaBuilder } from './builder.ts';
-import type { GraphqlContext } from './context.ts';
+import { type CostExtension, type GraphqlContext, resolvePlannedField } from './context.ts';
 import { enumTypeOf, objectTypeOf } from './described.ts';
-import type { CostExtension } from './extensions.ts';
 import { manufacturerOf } from './node.ts';
-import { resolvePlannedField } from './planned.ts';
 
 const ManufacturerRef = objectTypeOf('Manufacturer', manufacturerSchema);
 

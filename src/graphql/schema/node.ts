@@ -5,9 +5,7 @@ import { readInput } from '../../core/input.ts';
 import { nodeResources } from '../../core/reads/reads.ts';
 import { isId } from '../../core/sql/sql.ts';
 import { schemaBuilder } from './builder.ts';
-import type { GraphqlContext } from './context.ts';
-import type { CostExtension, OperationExtension } from './extensions.ts';
-import { resolvePlannedType } from './planned.ts';
+import { type CostExtension, type GraphqlContext, type OperationExtension, resolvePlannedType } from './context.ts';
 
 const NODES_MAX = 100;
 const nodesInput = z.object({ ids: z.array(z.string()).max(NODES_MAX, `has at most ${NODES_MAX} ids`) });

@@ -25,13 +25,11 @@ import {
 } from '../../core/vehicles/vin-lists.ts';
 import { schemaBuilder } from './builder.ts';
 import { addListField, connectionType, listArgs } from './connection.ts';
-import type { GraphqlContext } from './context.ts';
+import { type CostExtension, type GraphqlContext, type OperationExtension, resolvePlannedField } from './context.ts';
 import { enumTypeOf, inputTypeOf, objectTypeOf } from './described.ts';
-import type { CostExtension, OperationExtension } from './extensions.ts';
 import { FleetRef } from './fleets.ts';
 import { manufacturerOverride } from './manufacturers.ts';
 import { addMutation, idInputSchema } from './mutation.ts';
-import { resolvePlannedField } from './planned.ts';
 import { ReasonCodeRef } from './reason.ts';
 
 const VinWarning = enumTypeOf('VinWarning', vinWarningSchema, 'An oddity of a VIN that is no error.', {

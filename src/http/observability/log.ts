@@ -49,10 +49,12 @@ export function openLog(
   destination?: DestinationStream,
 ): Logger {
   const options = { level: LOG_LEVEL, hooks: { streamWrite: masked } };
-  if (LOG_FORMAT === 'json') return pino(options, destination ?? standardOutput());
+  const output = destination ?? standardOutput();
+  if (LOG_FORMAT === 'json') return pino(options, output);
   const pretty = createRequire(import.meta.url)('pino-pretty');
   const form = { ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss', singleLine: true };
-  return pino(options, pretty({ destination, sync: true, ...form }));
+  // With an output of its own, it would end the process once a pipe is reset instead of closed.
+  return pino(options, pretty({ destination: output, ...form }));
 }
 
 /** Lines are written at this number of characters, or after this time. */
