@@ -150,19 +150,24 @@ describe(`Services of Mercedes-Benz${unlessMissing}`, () => {
   test.each([
     ['Mercedes-Benz', 'W1K', 'service-status', text(404, '<h1>Not found</h1>')],
     ['Mercedes-Benz', 'W1K', 'service-status', json(404, {})],
+    ['Mercedes-Benz', 'W1K', 'service-status', json(200, { vin: 'W1K2130041A000009', deltaPush: true, services: [] })],
     ['High Mobility', 'WBA', 'clearance-end', text(404, '<h1>Not found</h1>')],
-  ] as const)('a 404 of a server in between does not confirm an end: %s', async (_name, wmi, endpoint, behaviour) => {
-    const vehicle = await addVehicle(acme, newVin(0, wmi));
-    const one = await contract(acme, vehicle, { ...basic, to: time(HOUR) });
-    await workFor(4 * MINUTE, MINUTE);
-    upstream.behaves = (asked) => (asked.endpoint === endpoint ? behaviour : null);
-    passTime(HOUR);
-    await work();
-    expect((await stateOf(acme, one))[0]).toBe('ENDING');
-    upstream.behaves = () => null;
-    await workFor(2 * HOUR, MINUTE);
-    expect(await stateOf(acme, one)).toEqual(['ENDED']);
-    const status = upstream.serviceOf(vehicle.vin, '1001')?.status ?? upstream.clearanceOf(vehicle.vin)?.status;
-    expect(status).toMatch(/INACTIVE|revoked/);
-  });
+    ['High Mobility', 'WBA', 'clearance-list', json(200, [])],
+  ] as const)(
+    'an end is not confirmed by a server in between, or by silence about the vehicle: %s, %s, %s',
+    async (_name, wmi, endpoint, behaviour) => {
+      const vehicle = await addVehicle(acme, newVin(0, wmi));
+      const one = await contract(acme, vehicle, { ...basic, to: time(HOUR) });
+      await workFor(4 * MINUTE, MINUTE);
+      upstream.behaves = (asked) => (asked.endpoint === endpoint ? behaviour : null);
+      passTime(HOUR);
+      await work();
+      expect((await stateOf(acme, one))[0]).toBe('ENDING');
+      upstream.behaves = () => null;
+      await workFor(2 * HOUR, MINUTE);
+      expect(await stateOf(acme, one)).toEqual(['ENDED']);
+      const status = upstream.serviceOf(vehicle.vin, '1001')?.status ?? upstream.clearanceOf(vehicle.vin)?.status;
+      expect(status).toMatch(/INACTIVE|revoked/);
+    },
+  );
 });

@@ -114,10 +114,11 @@ export function clearances(
   }
 
   function answerOf(
-    { wanted, renewed }: ProgramWish,
+    { wanted, asked, renewed }: ProgramWish,
     found?: Cleared | ProgramAnswer | NoAnswer,
   ): ProgramAnswer | NoAnswer | null {
-    if (!found) return wanted ? null : stands('ENDED', null);
+    // That a list has no clearance does not confirm its end.
+    if (!found) return wanted || asked ? null : stands('ENDED', null);
     if ('outcome' in found) return found;
     if (wanted && renewed && found.status === 'rejected') return null;
     const meaning = meanings[found.status];

@@ -20,7 +20,10 @@ const LOOKED_AT_ONCE = 16;
 /** VINs that its document knows; nothing can be asked about others. */
 const KNOWN_VIN = /^[A-HJ-NPR-Z0-9]{13}\d{4}$/;
 
-const services = z.object({ services: z.array(z.object({ serviceId: z.string(), status: z.string() })) });
+const services = z.object({
+  vin: z.string(),
+  services: z.array(z.object({ serviceId: z.string(), status: z.string() })),
+});
 const licence = z.object({ status: z.string() });
 const names = z.array(z.string()).catch([]);
 const noProblem = { type: '', vins: [], services: [], validationErrors: [] };
@@ -103,8 +106,8 @@ export function mercedesServices(askFor: AskFor, url: string, packs: Activator['
     if (asked.length === 0) return false;
     const answer = await ask({ method: 'GET', url: `${url}/v2/accounts/vehicles/${vin}/services` });
     const isUnknown = answer.outcome === 'REPLY' && problem.parse(answer.body).type === VEHICLE_UNKNOWN;
-    const found =
-      answer.outcome === 'REPLY' && answer.status === 200 ? services.safeParse(answer.body).data : undefined;
+    const read = answer.outcome === 'REPLY' && answer.status === 200 ? services.safeParse(answer.body).data : undefined;
+    const found = read?.vin === vin ? read : undefined;
     for (const wish of asked) {
       const service = found?.services.find(({ serviceId }) => serviceId === wish.program);
       const state = wish.wanted ? await wantedState(ask, wish, service) : unwantedState(service);
@@ -205,6 +208,7 @@ const blamesBy =
 function failure(answer: Reply | NoAnswer): ProgramAnswer | NoAnswer {
   if (answer.outcome === 'NO_ANSWER') return answer;
   const { status, body } = answer;
+  if (status === 200) return new ProviderError('BAD_ANSWER', { raw: body }).answer;
   const { type, validationErrors } = problem.parse(body);
   if (status === 403 && type === '/vehicle/blacklist') return stands('REJECTED', body, blacklisted);
   if (status === 400 && validationErrors.some(({ field }) => field === 'vin'))
