@@ -130,6 +130,15 @@ test.runIf(kind === 'postgresql')(
   },
 );
 
+// On one connection, nothing happens beside an open transaction.
+test.skipIf(gateway.database.kind === 'embedded')('A fleet is changed while an upload holds it', async () => {
+  const fleet = await createFleet(acme);
+  await gateway.database.orm.em.fork().transactional(async (em) => {
+    await em.execute(`select from fleet where id = '${fleet.id}' for key share`);
+    expect((await acme.patch(`/fleets/${fleet.id}`, { name: 'Other' })).status).toBe(200);
+  });
+});
+
 const contract = fc.record({
   vehicle: fc.nat(1),
   /** The first month of the contract's period, whose length is `months`. */

@@ -1,4 +1,4 @@
-import { p, Type, UnderscoreNamingStrategy } from '@mikro-orm/core';
+import { DateTimeType, p, Type, UnderscoreNamingStrategy } from '@mikro-orm/core';
 
 /** Elements that PostgreSQL writes without quotes in the text of an array: defaults are compared with its text. */
 const PLAIN = /^(?!null$)[^\s{},"\\]+$/i;
@@ -27,7 +27,18 @@ export const uuids = () => arrayOf<string>('uuid[]');
 export const integers = () => arrayOf<number>('int[]');
 export const booleans = () => arrayOf<boolean>('boolean[]');
 
-export const time = () => p.datetime().columnType('timestamptz');
+/** A time, read as JSON has it: by itself, PostgreSQL writes it in the session's style and zone. */
+class Time extends DateTimeType {
+  override convertToJSValueSQL(column: string): string {
+    return `(to_json(${column}) #>> '{}')`;
+  }
+
+  override convertToJSValue(value: unknown): never {
+    return (typeof value === 'string' ? new Date(value) : value) as never;
+  }
+}
+
+export const time = () => p.type(Time).columnType('timestamptz').$type<Date>();
 
 /** A value as JSON: an object in an entity and in rows, text in what statements write. */
 export const json = <T>() => p.json<T>().$type<T, string>();

@@ -10,7 +10,7 @@ import { readInput } from '../input.ts';
 import type { ListInput } from '../sql/page.ts';
 import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { type JsonMembers, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
+import { type JsonMembers, jsonMembersOf, jsonSql } from '../sql/selection.ts';
 import { anyOf, anyOfIds, db, isId, newId, type PreparedStatement, prepare, type RowKey } from '../sql/sql.ts';
 import {
   createFleetInput,
@@ -68,6 +68,9 @@ export const lockedFleetClause = (p: RowKey) => oneFleet(p).forKeyShare();
 
 /** Like requireFleet, and keeps the fleet until the transaction ends: held before its vehicles, against deadlocks. */
 export const shareLockFleet = needing(prepare(lockedFleetClause));
+
+/** Locks a fleet against other changes, but not new vehicles, which hold its id until their commit: MikroORM has no such lock. */
+const lockToChange = needing(prepare((p: RowKey) => oneFleet(p).forNoKeyUpdate()));
 
 /** Like requireFleet, and locks the fleet until the transaction ends. */
 export const lockFleet = needing(prepare((p: RowKey) => oneFleet(p).forUpdate()));
@@ -155,9 +158,8 @@ export async function updateFleet(ctx: Context, input: unknown, expected?: Preco
   const company = authorize(ctx, 'fleets:write');
   const { id, ...fields } = readInput(updateFleetInput, input);
   return transaction(ctx, async (em) => {
-    const [row] = isId(id) ? await lockToChange(ctx, { id, company }) : [];
-    if (!row) throw new FleetNotFound();
-    const { json: before } = row;
+    await lockToChange(ctx, company, id);
+    const before = await readOneRow<Fleet>(ctx, fleetResource, { id }, { company, newest: true });
     requirePrecondition(before, expected);
     const named = Object.entries(fields).filter((one): one is [FleetText, string] => one[1] !== undefined);
     if (named.length === 0) {
@@ -166,25 +168,13 @@ export async function updateFleet(ctx: Context, input: unknown, expected?: Preco
     }
     const changed = named.filter(([name, to]) => to !== before[name]);
     if (changed.length === 0) return before;
-    const now = ctx.now();
-    await em.nativeUpdate(FleetEntity, { company, id: before.id }, { ...Object.fromEntries(changed), updatedAt: now });
     const changes = Object.fromEntries(changed.map(([name, to]) => [name, { from: before[name], to }]));
+    const updatedAt = ctx.now();
+    const fleet = await em.findOneOrFail(FleetEntity, { company, id });
+    em.assign(fleet, { ...Object.fromEntries(changed), updatedAt });
     await recordEvents(ctx, [{ type: 'fleet.updated', company, fleetId: before.id, data: { changes } }]);
-    return { ...before, ...Object.fromEntries(changed), updatedAt: now.toISOString() };
+    return { ...before, ...Object.fromEntries(changed), updatedAt: updatedAt.toISOString() };
   });
 }
 
 type FleetText = keyof z.output<typeof createFleetInput>;
-
-/** Locks a fleet against other changes, but not against new vehicles, which hold its id until their commit. */
-const lockToChange = prepare((p: RowKey) => {
-  const sum = '(select coalesce(sum(delta), 0) from vehicle_tally t where t.company = f.company and t.fleet_id = f.id)';
-  const members = jsonMembersOf('fleet', 'f', fleetSchema, { vehicleCount: jsonSql.number(sum) });
-  return db
-    .selectFrom('fleet as f')
-    .select(jsonObjectExpression<Fleet>(members).as('json'))
-    .where('company', '=', p.company)
-    .where('id', '=', p.id)
-    .where('deletion', 'is', null)
-    .forNoKeyUpdate();
-});

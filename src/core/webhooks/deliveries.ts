@@ -80,8 +80,8 @@ type DeliveriesInput = { webhookId: string; page: PageArguments; state?: Deliver
 /** Sends a webhook an event of type webhook.test, whatever its state and types: one attempt. Throws WebhookNotFound. */
 export async function testWebhook(ctx: Context, input: { id: string }): Promise<Delivery> {
   const company = authorize(ctx, 'fleets:write');
-  return transaction(ctx, async () => {
-    const webhook = await lockWebhook(ctx, company, input.id);
+  return transaction(ctx, async (em) => {
+    const webhook = await lockWebhook(em, company, input.id);
     const [event = ''] = await recordEvents(ctx, [{ type: 'webhook.test', company, data: { webhookId: webhook.id } }]);
     const key = { company, webhook_id: webhook.id };
     const [row] = await insertTest(ctx, { ...key, event_id: event, now: ctx.now() });
@@ -93,8 +93,8 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
 /** Sends a delivery at once: a pending one earlier, an ended one once more. Throws WebhookNotFound, NotFound and Forbidden. */
 export async function redeliver(ctx: Context, input: { webhookId: string; deliveryId: string }): Promise<Delivery> {
   const company = authorize(ctx, 'fleets:write');
-  return transaction(ctx, async () => {
-    const webhook = await lockWebhook(ctx, company, input.webhookId);
+  return transaction(ctx, async (em) => {
+    const webhook = await lockWebhook(em, company, input.webhookId);
     const key = { company, webhook_id: webhook.id, id: input.deliveryId };
     const { type } = await deliveryOf(ctx, key);
     if (isContractEventType(type)) requireContractsScope(ctx);

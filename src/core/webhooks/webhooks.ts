@@ -1,24 +1,24 @@
 import { isDeepStrictEqual } from 'node:util';
-import { raw } from '@mikro-orm/core';
+import { type InferEntity, LockMode } from '@mikro-orm/core';
+import type { EntityManager } from '@mikro-orm/sql';
 import { sql } from 'kysely';
 import { Webhook as WebhookEntity } from '../../entities/event.ts';
 import { authorize, type Context, requireScope } from '../context.ts';
 import { transaction } from '../database.ts';
 import { type Precondition, requirePrecondition, ValidationFailed, WebhookNotFound } from '../errors.ts';
 import { eventTypesField } from '../events/event-data.ts';
-import { holdPublishing } from '../events/log.ts';
+import { holdPublishing, readEndOfLog } from '../events/log.ts';
 import { readInput } from '../input.ts';
 import { scheduleNow } from '../schedule.ts';
 import type { PageArguments } from '../sql/page.ts';
 import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { isoTimeSql, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
+import { isoTimeSql, jsonMembersOf, jsonSql } from '../sql/selection.ts';
 import { db, isId, newId, prepare, type RowKey } from '../sql/sql.ts';
 import { newWebhookSecret } from './sender.ts';
 import { deleteEndedDeliveries } from './trim-deliveries.ts';
 import {
   createWebhookInput,
-  haltWebhook,
   readWebhookUrl,
   updateWebhookInput,
   type Webhook,
@@ -40,11 +40,15 @@ export async function createWebhook(ctx: Context, input: unknown): Promise<Webho
     await holdPublishing(ctx, company);
     if ((await em.count(WebhookEntity, { company })) >= WEBHOOKS_MAX)
       throw new ValidationFailed([], `A company has at most ${WEBHOOKS_MAX} webhooks. Delete one first.`);
+    const { description, types } = fields;
     const url = readWebhookUrl(fields.url, urlRules(ctx));
-    const texts = { url, description: fields.description ?? '', types: fields.types ?? [] };
     const [id, now] = [newId(), ctx.now()];
-    await em.insert(WebhookEntity, { id, company, ...texts, secret, createdAt: now, updatedAt: now });
-    return withSecret(ctx, await lockWebhook(ctx, company, id), secret);
+    const times = { createdAt: now, updatedAt: now };
+    const webhook = em.create(WebhookEntity, {
+      ...{ id, company, url, description: description ?? '', types: types ?? [], secret, ...times },
+    });
+    await em.flush();
+    return withSecret(ctx, webhook);
   });
 }
 
@@ -54,28 +58,30 @@ export async function updateWebhook(ctx: Context, input: unknown, expected?: Pre
   const { id: webhookId, state, ...fields } = readInput(updateWebhookInput, input);
   return transaction(ctx, async (em) => {
     if (state === 'PAUSED') await holdPublishing(ctx, company);
-    const before = await lockWebhook(ctx, company, webhookId);
+    const webhook = await lockWebhook(em, company, webhookId);
+    const before = shown(ctx, webhook);
     requirePrecondition(before, expected);
-    const { id } = before;
     if (state === undefined && Object.values(fields).every((value) => value === undefined)) {
       throw new ValidationFailed([], 'Nothing to change: name at least one of url, description, types, state.');
     }
     const { url: newUrl, types = before.types, description = before.description } = fields;
     if (newUrl !== undefined || fields.types || state) await needEventsOf(ctx, company, before, types);
     const url = newUrl === undefined ? before.url : readWebhookUrl(newUrl, urlRules(ctx));
-    const now = ctx.now();
+    const updatedAt = ctx.now();
     if (!isDeepStrictEqual([url, description, types], [before.url, before.description, before.types])) {
-      await em.nativeUpdate(WebhookEntity, { company, id }, { url, description, types, updatedAt: now });
+      em.assign(webhook, { url, description, types, updatedAt });
     }
-    if (state === 'PAUSED') await haltWebhook(ctx, { company, id, state, reason: null, now });
+    if (state === 'PAUSED' && before.state === 'ACTIVE') {
+      const heldFrom = webhook.heldFrom ?? BigInt(await readEndOfLog(ctx, company));
+      em.assign(webhook, { state, reason: null, dueAt: null, heldFrom, updatedAt });
+    }
     if (state === 'ACTIVE' && before.state !== 'ACTIVE') {
       // core/webhooks/resume-webhooks.ts sends what has waited, in steps.
-      const resumed = { state, reason: null, failing: false, dueAt: now, updatedAt: now };
-      await em.nativeUpdate(WebhookEntity, { company, id }, resumed);
+      em.assign(webhook, { state, reason: null, failing: false, dueAt: updatedAt, updatedAt });
       await scheduleNow(ctx, 'delivery', company);
       ctx.services.changes.announce('due', 'webhook');
     }
-    return lockWebhook(ctx, company, id);
+    return shown(ctx, webhook);
   });
 }
 
@@ -87,10 +93,11 @@ export async function deleteWebhook(ctx: Context, input: { id: string }, expecte
   await deleteEndedDeliveries(ctx, { company, id: before.id });
   return transaction(ctx, async (em) => {
     await holdPublishing(ctx, company);
-    const webhook = await lockWebhook(ctx, company, before.id);
-    requirePrecondition(webhook, expected);
-    await em.nativeDelete(WebhookEntity, { company, id: webhook.id });
-    return webhook;
+    const webhook = await lockWebhook(em, company, before.id);
+    const deleted = shown(ctx, webhook);
+    requirePrecondition(deleted, expected);
+    em.remove(webhook);
+    return deleted;
   });
 }
 
@@ -99,15 +106,13 @@ const OLD_SECRET_HOURS = 24;
 /** Gives a webhook a new secret; the old one signs too for 24 hours. Throws WebhookNotFound and Forbidden. */
 export async function rotateWebhookSecret(ctx: Context, input: { id: string }): Promise<WebhookWithSecret> {
   const company = authorize(ctx, 'fleets:write');
-  const secret = newWebhookSecret();
   return transaction(ctx, async (em) => {
-    const webhook = await lockWebhook(ctx, company, input.id);
-    await needEventsOf(ctx, company, webhook);
-    const { id } = webhook;
+    const webhook = await lockWebhook(em, company, input.id);
+    await needEventsOf(ctx, company, shown(ctx, webhook));
     const now = ctx.now();
-    const old = { oldSecret: raw('secret'), oldSecretUntil: new Date(now.getTime() + OLD_SECRET_HOURS * 3_600_000) };
-    await em.nativeUpdate(WebhookEntity, { company, id }, { secret, ...old, updatedAt: now });
-    return withSecret(ctx, await lockWebhook(ctx, company, id), secret);
+    const oldSecretUntil = new Date(now.getTime() + OLD_SECRET_HOURS * 3_600_000);
+    em.assign(webhook, { oldSecret: webhook.secret, oldSecretUntil, secret: newWebhookSecret(), updatedAt: now });
+    return withSecret(ctx, webhook);
   });
 }
 
@@ -117,16 +122,32 @@ export const getWebhook = (ctx: Context, input: { id: string }): Promise<Webhook
 export const listWebhooks = (ctx: Context, writer: RowWriter, { page }: { page: PageArguments }) =>
   readTextPage(ctx, webhookResource, writer, { company: authorize(ctx, 'fleets:read'), page });
 
+type WebhookRow = InferEntity<typeof WebhookEntity>;
+
 /** A webhook of the company, locked until the transaction ends; throws WebhookNotFound. */
-export async function lockWebhook(ctx: Context, company: string, id: string): Promise<Webhook> {
-  const [row] = isId(id) ? await lockOne(ctx, { company, id }) : [];
-  if (!row) throw new WebhookNotFound();
-  return row.json;
+export async function lockWebhook(em: EntityManager, company: string, id: string): Promise<WebhookRow> {
+  if (!isId(id)) throw new WebhookNotFound();
+  const failHandler = () => new WebhookNotFound();
+  return em.findOneOrFail(WebhookEntity, { company, id }, { lockMode: LockMode.PESSIMISTIC_WRITE, failHandler });
 }
 
-function withSecret(ctx: Context, webhook: Webhook, secret: string): WebhookWithSecret {
-  ctx.disclosure.secret = { webhookId: webhook.id, text: secret };
-  return { webhook, secret };
+/** A webhook as its company sees it. */
+const shown = (ctx: Context, { oldSecretUntil, ...row }: WebhookRow): Webhook => ({
+  id: row.id,
+  url: row.url,
+  description: row.description,
+  types: row.types as Webhook['types'],
+  state: row.state,
+  reason: row.reason ?? null,
+  oldSecretUntil: oldSecretUntil && oldSecretUntil > ctx.now() ? oldSecretUntil.toISOString() : null,
+  createdAt: row.createdAt.toISOString(),
+  updatedAt: row.updatedAt.toISOString(),
+});
+
+function withSecret(ctx: Context, row: WebhookRow): WebhookWithSecret {
+  const webhook = shown(ctx, row);
+  ctx.disclosure.secret = { webhookId: webhook.id, text: row.secret };
+  return { webhook, secret: row.secret };
 }
 
 export const isContractEventType = (type: string): boolean => type.startsWith('contract.');
@@ -161,15 +182,6 @@ export const webhookResource: Resource = {
   primary: true,
   missing: () => new WebhookNotFound(),
 };
-
-const lockOne = prepare((p: RowKey) =>
-  db
-    .selectFrom('webhook as w')
-    .select(jsonObjectExpression<Webhook>(webhookJson).as('json'))
-    .where('w.company', '=', p.company)
-    .where('w.id', '=', p.id)
-    .forNoKeyUpdate(),
-);
 
 const contractsWaiting = prepare((p: RowKey) =>
   db
