@@ -156,6 +156,13 @@ const filters: Record<string, string> = {
   'a time that few come before': '{ verifiedBefore: "2026-01-01T00:10:00Z" }',
 };
 
+const contractFilters: Record<string, string> = {
+  'a VIN': '{ vin: "WBA00000000000999" }',
+  'a VIN that none has': '{ vin: "WBA99999999999999" }',
+  'a beginning that few VINs have': '{ vin: "WBA0000000001199" }',
+  'an end that few VINs have': '{ vin: "00999" }',
+};
+
 const ordersOf = ({ orders }: List): string[] =>
   orders
     ? Object.keys(orders).flatMap((field) => ['ASC', 'DESC'].map((one) => `{ field: ${field}, direction: ${one} }`))
@@ -209,6 +216,16 @@ describe.each(Object.entries(ofCompany))('%s', (_, list) => {
 
 describe.each(Object.entries(filters))('vehicles with %s', (_, filter) => {
   const all: List = { field: 'vehicles', filter: () => filter, orders: vehicleSortOrders };
+  test('of a company end with their rows', async () => {
+    expect(await excesses(clients[large] as Client, all, 'small', BESIDE_FILTER)).toEqual({});
+  });
+  test.each(['small', 'before'] as const)('of a fleet end with their rows: %s', async (parent) => {
+    expect(await excesses(clients[large] as Client, { ...all, around: ofFleet }, parent, BESIDE_FILTER)).toEqual({});
+  });
+});
+
+describe.each(Object.entries(contractFilters))('contracts with %s', (_, filter) => {
+  const all: List = { field: 'contracts', filter: () => filter, orders: contractSortOrders };
   test('of a company end with their rows', async () => {
     expect(await excesses(clients[large] as Client, all, 'small', BESIDE_FILTER)).toEqual({});
   });

@@ -67,6 +67,8 @@ export const History = defineEntity({
     importId: p.uuid().nullable(),
     actor: p.text(),
     requestId: p.text().nullable(),
+    /** The maker that decided, for what manufacturers say about contracts. */
+    manufacturer: p.text().nullable(),
     firstAt: time(),
     lastAt: time(),
     events: p.integer(),

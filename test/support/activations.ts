@@ -9,7 +9,7 @@ import { manufacturersOf } from '../../src/manufacturers/registry.ts';
 import type { UpstreamOptions } from '../../src/manufacturers/upstream.ts';
 import type { Client, Json } from './client.ts';
 import { contractFields } from './factories.ts';
-import { type GatewayOptions, startGateway } from './gateway.ts';
+import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts';
 import { UpstreamServer } from './upstream.ts';
 
 const credentials = { clientId: 'client', clientSecret: 'secret' };
@@ -18,15 +18,37 @@ interface Options extends UpstreamOptions {
   /** The services of each pack at Mercedes-Benz; without them there is High Mobility alone. */
   packs?: Record<string, string[]>;
   on?: GatewayOptions['on'];
+  /** Further settings. */
+  settings?: NodeJS.ProcessEnv;
   /** Hears of steps that fail; by default the test does. */
   onError?: (error: unknown) => void;
+}
+
+/** What jobs need that a test runs itself. */
+export const toolsOf = (
+  { services }: Gateway,
+  onError = (error: unknown): void => expect.fail(String(error)),
+): Tools => ({
+  open: () => contextOf(services, 'job', null),
+  onError,
+  withBackoff: (step) => step(),
+});
+
+/** Does what is due of contracts and their events, once for each call. */
+export function activationWork(gateway: Gateway, onError?: (error: unknown) => void): () => Promise<void> {
+  const tools = toolsOf(gateway, onError);
+  const jobs = [publish(tools), activateContracts(tools)];
+  const going = new AbortController().signal;
+  return async () => {
+    for (const job of jobs) await job.run(going);
+  };
 }
 
 /**
  * A gateway that carries out contracts at High Mobility and Mercedes-Benz, at one server of their documents. Its clock and its
  * jobs go when the test says so.
  */
-export async function startActivations({ packs, on, onError, ...options }: Options = {}) {
+export async function startActivations({ packs, on, settings, onError, ...options }: Options = {}) {
   let aheadMs = 0;
   const clock = () => Date.now() + aheadMs;
   const upstream = await UpstreamServer.start();
@@ -39,25 +61,15 @@ export async function startActivations({ packs, on, onError, ...options }: Optio
   ];
   const gateway = await startGateway({
     manufacturers: manufacturersOf(providers),
-    settings: { CONTRACTS_ACTIVATION: 'on', CONTRACTS_AUTH: 'required' },
+    settings: { CONTRACTS_ACTIVATION: 'on', CONTRACTS_AUTH: 'required', ...settings },
     ...(on && { on }),
   });
-  const tools: Tools = {
-    open: () => contextOf(gateway.services, 'job', null),
-    onError: onError ?? ((error) => expect.fail(String(error))),
-    withBackoff: (step) => step(),
-  };
-  const jobs = [publish(tools), activateContracts(tools)];
-  const going = new AbortController().signal;
+  const work = activationWork(gateway, onError);
   const time = (ms: number) => new Date(clock() + ms).toISOString();
 
   function passTime(ms: number): void {
     aheadMs += ms;
     gateway.passTime(ms);
-  }
-
-  async function work(): Promise<void> {
-    for (const job of jobs) await job.run(going);
   }
 
   return {
@@ -93,4 +105,26 @@ export const DAY = 24 * HOUR;
 export async function stateOf(client: Client, { id }: Json): Promise<[state: string, code?: string, actor?: string]> {
   const { state, reason } = (await client.get(`/contracts/${id}`)).body.activation;
   return reason ? [state, reason.code, reason.actor] : [state];
+}
+
+/** A period that has begun, and goes on for a year. */
+export const inForce = {
+  from: new Date(Date.now() - HOUR).toISOString(),
+  to: new Date(Date.now() + 365 * DAY).toISOString(),
+};
+
+/** As startActivations; the manufacturer decides in ten minutes, against VINs that end with 7, and ends programs in a minute. */
+export async function startDecisions(options: Options = {}) {
+  const started = await startActivations(options);
+  const { upstream, work } = started;
+  upstream.decide = (vin) => ({ status: vin.endsWith('7') ? 'rejected' : 'approved', afterMs: 10 * MINUTE });
+  upstream.endsAfterMs = MINUTE;
+  return {
+    ...started,
+    /** What is due, and what becomes of its events. */
+    async work() {
+      await work();
+      await work();
+    },
+  };
 }

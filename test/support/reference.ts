@@ -186,7 +186,10 @@ const filters: Record<string, Record<string, (row: Row, wanted: Row, rows: Rows)
   },
   contract: {
     fleetId: (contract, id) => sameId(id, contract.fleetId),
-    vin: (contract, vin, rows) => sameVin(vin, vehicleOf(contract, rows).vin),
+    vin: (contract, text, rows) => {
+      const { vin } = vehicleOf(contract, rows);
+      return isVinPart(text) && (vin.startsWith(vinText(text)) || vin.endsWith(vinText(text)));
+    },
     pack: (contract, pack) => contract.pack === pack,
     status: (contract, status, rows) => statusOf(contract, rows.now) === status,
     activation: (contract, states, rows) => [states].flat().includes(activationOf(contract, rows.now)),
@@ -465,6 +468,7 @@ const fields: Record<string, Field> = {
   'HistoryItem.count': called('events'),
   'HistoryItem.vehicleCount': called('vehicles'),
   'HistoryItem.statuses': (item) => (item.type === 'eligibility.changed' ? item : null),
+  'HistoryItem.manufacturer': (item, _args, rows) => makerOf(item, rows),
   'HistoryItem.fleet': fleetOf,
   'HistoryItem.import': ({ importId }, _args, rows) => rows.import.find(({ id }) => id === importId),
   'HistoryItem.events': list('event', (event, item) => event.historyId === item.id),

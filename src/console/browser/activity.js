@@ -57,7 +57,7 @@ const historyQuery = `query History($first: Int, $after: String, $fleetId: ID, $
   history(first: $first, after: $after, fleetId: $fleetId, types: $types) {
     pageInfo { hasNextPage endCursor }
     nodes {
-      id type from to actor count vehicleCount fleetId fleet { id name } import { id rejected: rejectedCount }
+      id type from to actor manufacturer { name } count vehicleCount fleetId fleet { id name } import { id rejected: rejectedCount }
       statuses { eligible ineligible pending unsupported failed }
       events(last: 1) { nodes { type data { ${eventData} } } }
     }

@@ -8,7 +8,7 @@ import { List } from './list.js';
 import { Day, Empty, Fact, Page, Time, Waiting } from './parts.js';
 import { useActivations, useQuery } from './query.js';
 import { go, hrefOf } from './router.js';
-import { activationStates, aVin, byCreation, contractStates } from './words.js';
+import { activationStates, byCreation, contractStates } from './words.js';
 
 const contractsQuery = `query Contracts($filter: ContractFilter, $orderBy: ContractOrder, $first: Int, $after: String, $last: Int, $before: String) {
   contracts(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
@@ -25,11 +25,12 @@ const byPeriod = {
 const orders = Object.entries({ ...byCreation, ...byPeriod });
 const { name, vehicle, fleet, pack, from, to, status, told } = contractColumns;
 
-const filterOf = ({ status, activation, fleet, name }) => ({
+const filterOf = ({ status, activation, fleet, name, vin }) => ({
   ...(status && { status }),
   ...(activation && { activation }),
   ...(fleet && { fleetId: fleet }),
-  ...(name && { [aVin.test(name) ? 'vin' : 'name']: name }),
+  ...(name && { name }),
+  ...(vin?.length >= 3 && { vin }),
 });
 
 const asks = { document: contractsQuery, filterOf, wakes: ({ type }) => /^(CONTRACT|VEHICLE|FLEET)/.test(type) };
@@ -38,7 +39,8 @@ export function Contracts() {
   useActivations();
   const states = Object.entries(activationStates);
   const filters = [
-    { name: 'name', label: t('Name or VIN'), maxlength: 255 },
+    { name: 'name', label: t('Name'), maxlength: 255 },
+    { name: 'vin', label: t('VIN, or its start or end'), maxlength: 24 },
     { name: 'status', label: t('Status'), options: [['', t('Any status')], ...Object.entries(contractStates)] },
     { name: 'activation', label: t('Activation'), options: [['', t('Any activation')], ...states] },
     { name: 'fleet', label: t('Fleet'), options: [['', t('Any fleet')], ...useFleetOptions()] },
@@ -57,8 +59,8 @@ const verbs = [
   { name: t('Delete …'), run: removeContracts, danger: true },
 ];
 
-const nothing = ({ status, activation, fleet, name: typed }) =>
-  status || activation || fleet || typed
+const nothing = ({ status, activation, fleet, name: typed, vin }) =>
+  status || activation || fleet || typed || vin
     ? html`<${Empty} title="No matching contracts"><p>Nothing matches these filters. <a href="#/contracts">Show all contracts</a></p><//>`
     : html`<${Empty} title="No contracts yet">
         <p>Create one here by VIN, on a vehicle’s page, or for the vehicles you select in a fleet.</p>

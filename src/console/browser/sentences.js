@@ -42,7 +42,10 @@ const contractOf = ({ count: made = 1, data: { name, pack } }) => made === 1 && 
 const told = (one, text, tone) => ({
   text,
   tone,
-  detail: contractOf(one) && html`${contractOf(one)} · ${one.data.reason && said(one.data.reason)}`,
+  detail:
+    one.count > 1
+      ? one.manufacturer && t('{maker}, within an hour', { maker: one.manufacturer.name })
+      : contractOf(one) && html`${contractOf(one)}${one.data.reason && html` · ${said(one.data.reason)}`}`,
 });
 
 const nameOf = (status) => statusNames[status] ?? t('different');

@@ -38,8 +38,9 @@ const HAS_REASON = `c.activation_reason is not null and clock.now >= c.starts_at
 export const programsOfContract = (a: string, c: string, vin: string) =>
   `${a}.company = ${c}.company and ${a}.vin = ${vin} and ${a}.provider = ${c}.provider and ${a}.program = any(${c}.programs)`;
 
-const NEXT = `case when ${IS_WAITING} then (select min(na.due_at) from activation na
-  where ${programsOfContract('na', 'c', 'cv.vin')} and na.claimed_by is null) end`;
+/** A contract without a provider is planned at once. */
+const NEXT = `case when ${IS_WAITING} then case when c.provider is null then greatest(c.starts_at, c.created_at) else (select min(na.due_at) from activation na
+  where ${programsOfContract('na', 'c', 'cv.vin')} and na.claimed_by is null) end end`;
 
 export const activationJson = {
   state: jsonSql.code(activationStateSql),

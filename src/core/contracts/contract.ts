@@ -63,7 +63,12 @@ export const createContractInput = z
 export const contractFilterSchema = z
   .object({
     fleetId: z.string().nullish().describe('Only contracts for vehicles in this fleet.'),
-    vin: z.string().nullish().describe('Only contracts for the vehicle with this VIN.'),
+    vin: z
+      .string()
+      .nullish()
+      .describe(
+        'Only contracts for vehicles with this VIN, or with a VIN that begins or ends with these 3 to 16 characters. Case, spaces and dashes do not count.',
+      ),
     pack: storableText(z.string()).nullish().describe('Only contracts for this pack.'),
     status: contractStatusSchema.nullish().describe('Only contracts with this status.'),
     activation: z

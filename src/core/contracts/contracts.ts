@@ -12,7 +12,6 @@ import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeSql, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
 import { anyOfIds, asTimestamptz, db, isId, prepare, type RowKey } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
-import { vinOrNull } from '../vin.ts';
 import { activationField, activationJson, activationStateSql } from './activation.ts';
 import {
   type Contract,
@@ -23,6 +22,7 @@ import {
   contractWithVehicleSchema,
 } from './contract.ts';
 import { type PlanValues, planClause, planned, planValues, touchActivations, wantClause } from './plan-activations.ts';
+import { readVinFilter, vinConditions, vinSeek } from './vin-filter.ts';
 
 /** Deletes a contract and gives it back as it was; throws ContractNotFound and PreconditionFailed. */
 export async function deleteContract(ctx: Context, by: { id: string }, expected?: Precondition<Contract>) {
@@ -100,17 +100,18 @@ export const contractResource: Resource = {
   },
   members: contractJson,
   fields: { manufacturer: { kind: 'manufacturer', slug: 'cv.manufacturer' }, activation: activationField },
-  filter: contractFilterSchema,
+  filter: contractFilterSchema.transform(readVinFilter),
   conditions: {
     id: ['c.id = ?::uuid', idOrNull],
     fleetId: ['c.fleet_id = ?::uuid', idOrNull],
-    vin: ['cv.vin = ?', vinOrNull],
+    ...vinConditions,
     pack: ['c.pack = ?'],
     status: [`${statusSql} = ?`],
     activation: [`${activationStateSql} = any(?::text[])`],
     name: [`position(${typedSql('folded(?::text)')} in ${typedSql('c.folded_name')}) > 0`],
   },
   leading: { fleetId: 'c.fleet_id' },
+  seek: vinSeek,
   orders: contractSortOrders,
   scope: 'contracts:read',
   missing: () => new ContractNotFound(),
@@ -133,9 +134,10 @@ export const findContracts = (ctx: Context, given: { company: string; ids: reado
   readContracts(ctx, { ...given, now: ctx.now() });
 
 type WithContracts = QueryCreator<Tables & { c: Selectable<Tables['contract']> }>;
-type VehicleName = Pick<Selectable<Tables['vehicle']>, 'company' | 'id' | 'vin'>;
+type VehicleName = Pick<Selectable<Tables['vehicle']>, 'company' | 'id' | 'vin' | 'manufacturer'>;
 
-const DATA = `'name', c.name, 'pack', c.pack, 'from', ${isoTimeSql('c.starts_at')}, 'to', ${isoTimeSql('c.ends_at')}`;
+const DATA = `'name', c.name, 'pack', c.pack, 'from', ${isoTimeSql('c.starts_at')}, 'to', ${isoTimeSql('c.ends_at')},
+  'manufacturer', v.manufacturer`;
 const contractData = sql.raw<Record<string, unknown>>(`jsonb_build_object(${DATA}, 'reason', null)`);
 const dataWithReason = sql.raw<Record<string, unknown>>(`jsonb_build_object(${DATA}, 'reason', c.activation_reason)`);
 
@@ -158,7 +160,7 @@ export const contractFactsQuery = (
     ]);
 
 export const vehicleNamesOf = (company: string) =>
-  db.selectFrom('vehicle').select(['company', 'id', 'vin']).where('company', '=', company).as('v');
+  db.selectFrom('vehicle').select(['company', 'id', 'vin', 'manufacturer']).where('company', '=', company).as('v');
 
 /** A contract that another transaction is deleting is reported by that transaction. */
 const removeContract = prepare((p: EventOrigin & RowKey) =>

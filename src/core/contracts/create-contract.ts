@@ -111,8 +111,7 @@ const insert = prepare((p: NewContract) =>
     )
     .with('scheduled', (q) => scheduleClause(q, 'contract', q.selectFrom('c').select(['company', 'due_at'])))
     .with('recorded', (q) => {
-      const vin = sql<string>`${p.vin}::text`.as('vin');
-      const vehicles = q.selectFrom('c').select(['company', 'vehicle_id as id', vin]).as('v');
+      const vehicles = q.selectFrom('v').select(['company', 'id', 'vin', 'manufacturer']).as('v');
       return eventsClause(q, p, { 'contract.created': contractFactsQuery(q, vehicles) });
     })
     .selectFrom('v')

@@ -17,6 +17,7 @@ const contract = z
     pack: field(z.string(), 'The pack of the contract.', 'driving-log'),
     from: timeField('The time at which the contract begins (inclusive).', '2026-01-01T00:00:00.000Z'),
     to: timeField('The time at which the contract ends (exclusive).', '2027-01-01T00:00:00.000Z'),
+    manufacturer: z.string().nullish().describe('The manufacturer of the vehicle; null if the VIN tells none.'),
     reason: reasonSchema
       .nullish()
       .describe(

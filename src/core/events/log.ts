@@ -119,18 +119,22 @@ const PART_OF = sql.raw(
   `case type when 'vehicle.added' then 'import.completed' when 'vehicle.removed' then 'fleet.deleted' else type end`,
 );
 
+/** What manufacturers say about contracts. */
+const TOLD = sql.raw(`('contract.activated', 'contract.rejected', 'contract.deactivated')`);
+
 type DueEvent = Record<'id' | 'position' | 'key', string>;
 
 /**
  * The next events of a company, with their positions. Events with one `key` are an item of the history: of one type, actor,
- * fleet, hour and request, whose id clients may give to several requests.
+ * fleet, hour and request, whose id clients may give to several requests; what manufacturers say about contracts, of one of them.
  */
 const dueEvents = (p: { company: string; end: string }, most: number) => sql<DueEvent>`(
   select *, encode(substr(sha256(convert_to(concat_ws(' ', fleet_id, extract(epoch from hour),
-    coalesce(import_id::text, request_id), ${PART_OF}, actor), 'UTF8')), 1, 16), 'hex')::uuid as key
+    coalesce(import_id::text, request_id), ${PART_OF}, actor, manufacturer), 'UTF8')), 1, 16), 'hex')::uuid as key
   from (
     select id, type, fleet_id, actor, request_id, at, date_trunc('hour', at, 'UTC') as hour,
       cardinality(vehicle_ids) as vehicles, data ->> 'to' as status, (data ->> 'importId')::uuid as import_id,
+      case when type in ${TOLD} then data ->> 'manufacturer' end as manufacturer,
       ${p.end}::bigint + row_number() over (order by seq) as position
     from (
       select * from event where company = ${p.company} and position is null order by seq limit ${sql.lit(most)}
@@ -147,13 +151,13 @@ const TELLING = sql.raw(`('import.completed', 'fleet.deleted')`);
 
 /** Adds the events `due` to the items of the history that they are parts of; gives these. */
 const keepHistory = (p: { company: string }) => sql<{ id: string; key: string }>`(
-  insert into history (company, key, position, type, fleet_id, import_id, actor, request_id, first_at, last_at,
+  insert into history (company, key, position, type, fleet_id, import_id, actor, request_id, manufacturer, first_at, last_at,
     ${sql.join(counts)})
   select ${p.company}, key, min(position),
     (array_agg(type order by type in ${TELLING} desc, position))[1], fleet_id, (array_agg(import_id))[1], actor,
-    max(request_id), min(at), max(at), count(*), sum(vehicles),
+    max(request_id), manufacturer, min(at), max(at), count(*), sum(vehicles),
     ${sql.join(eligibilityStatuses.map(countOf))}
-  from due group by key, fleet_id, actor
+  from due group by key, fleet_id, actor, manufacturer
   on conflict (company, key) do update set
     type = case when excluded.type in ${TELLING} then excluded.type else history.type end,
     import_id = coalesce(history.import_id, excluded.import_id),

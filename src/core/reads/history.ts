@@ -30,6 +30,11 @@ export const historyItemSchema = z
     ),
     actor: eventSchema.shape.actor,
     requestId: eventSchema.shape.requestId,
+    manufacturer: field(
+      z.string().nullable(),
+      'The manufacturer that decided, for an hour of decisions about contracts (`contract.activated`, `contract.rejected`, `contract.deactivated`); otherwise null.',
+      null,
+    ),
     count: field(z.int(), 'The number of events in the item.', 4),
     vehicleCount: field(z.int(), 'The number of vehicles in the events; one in several counts several times.', 2970),
     statuses: eligibilitySummarySchema
@@ -59,6 +64,7 @@ export const historyResource: Resource = {
   }),
   fields: {
     type: eventTypeField('h.type'),
+    manufacturer: { kind: 'manufacturer', slug: 'h.manufacturer' },
     statuses: { kind: 'object', unless: `not (${ANSWERS})`, members: statuses },
   },
   filter: historyFilterSchema,

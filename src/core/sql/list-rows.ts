@@ -131,8 +131,8 @@ const partOf = ({ least, most }: Ends = {}): RangeEnd[] => [
 const keyOf = (list: ListSelection): IndexKey | undefined =>
   list.of.seek?.keys.find((key) => key.some((column) => namesOf(column).some((name) => list.names.includes(name))));
 
-const namesOf = ({ is, isOneOf, least, below }: IndexColumn) =>
-  [is, isOneOf, least?.[0], below?.[0]].filter((name) => name !== undefined);
+const namesOf = ({ is, isOneOf, from, least, below }: IndexColumn) =>
+  [is, isOneOf, from?.[0], least?.[0], below?.[0]].filter((name) => name !== undefined);
 
 /** The range of a key's values that a filter allows; `each` lists single values. */
 type Ends = { least?: string; most?: string; each?: string };
@@ -145,6 +145,8 @@ function endsOf(column: IndexColumn, { names, param }: ListSelection, alias = ''
   if (set) return { least: one, most: one, each: `(select distinct unnest(${set}::text[])) ${alias}(of)` };
   const given = ([name, sql]: readonly string[] = []) =>
     name && names.includes(name) ? sql?.replaceAll('?', param(name)) : undefined;
+  const values = given(column.from);
+  if (values) return { least: one, most: one, each: `(${values}) ${alias}(of)` };
   const least = given(column.least);
   const most = given(column.below) ?? (least && column.most);
   return { ...(least && { least }), ...(most && { most }) };
@@ -173,7 +175,7 @@ function rowsOfKey(list: ListSelection, key: IndexKey, limit: number): string {
     descending: false,
     part: partOf(ends[used.length - 1]),
   };
-  const said = used.flatMap(({ is, isOneOf }) => [is ?? '', isOneOf ?? '']);
+  const said = used.flatMap(({ is, isOneOf, from }) => [is ?? '', isOneOf ?? '', from?.[0] ?? '']);
   const ofIndex = used.flatMap(({ where = [], least: [name = ''] = [] }) =>
     [where].flat().map((one) => one.replaceAll('?', list.param(name))),
   );

@@ -103,14 +103,14 @@ const remove = prepare((p: EventOrigin & { company: string; ids: readonly string
         .deleteFrom('vehicle')
         .where('company', '=', p.company)
         .where('id', '=', anyOfIds(p.ids))
-        .returning(['company', 'fleet_id', 'id', 'vin', 'status']),
+        .returning(['company', 'fleet_id', 'id', 'vin', 'manufacturer', 'status']),
     )
     .with('counted', (q) => {
       const counted = q.selectFrom('deleted').select(['company', 'fleet_id', 'status']);
       return tallyClause(q, -1, counted.where(fleetExistsExpression('deleted', p.company)).as('w'));
     })
     .with('recorded', (q) => {
-      const vehicles = q.selectFrom('deleted').select(['company', 'fleet_id', 'id', 'vin']).as('v');
+      const vehicles = q.selectFrom('deleted').select(['company', 'fleet_id', 'id', 'vin', 'manufacturer']).as('v');
       return eventsClause(q, p, {
         'contract.deleted': contractFactsQuery(q, vehicles),
         'vehicle.removed': vehicleFactsQuery(vehicles),

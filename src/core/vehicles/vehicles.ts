@@ -18,6 +18,7 @@ import {
 } from '../sql/resource.ts';
 import { jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
 import { anyOfIds, db, isId, prepare } from '../sql/sql.ts';
+import { vinPartEnds, vinPartSql } from '../sql/vin-part.ts';
 import { isWholeVin, vinOrNull, vinWarnings } from '../vin.ts';
 import {
   eligibilitySchema,
@@ -84,24 +85,21 @@ const eligibilityFields: ResourceFields = {
 const idsOf = (ids: readonly string[]) => ids.filter(isId);
 
 const VERIFIED = `coalesce(v.verified_at, 'infinity'::timestamptz)`;
-const AFTER = 'chr(1114111)';
-const BEGINS = `v.vin >= ?::text and v.vin < ?::text || ${AFTER}`;
-const ENDS = `reverse(v.vin) >= reverse(?::text) and reverse(v.vin) < reverse(?::text) || ${AFTER}`;
-
-const PART_OF_VIN = `(${BEGINS} or ${ENDS})`;
+const part = vinPartSql('v.vin');
+const PART_OF_VIN = `(${part.begins} or ${part.ends})`;
 
 /** A key for vehicles whose VIN begins or ends with a condition's value. */
 const partOfVin = (name: string): IndexKey => [
   {
     column: 'v.vin collate "C"',
-    least: [name, '?::text'],
-    below: [name, `?::text || ${AFTER}`],
+    least: [name, vinPartEnds.begins.least],
+    below: [name, vinPartEnds.begins.below],
     ofCompany: true,
     or: {
       column: 'reverse(v.vin) collate "C"',
-      least: [name, 'reverse(?::text)'],
-      below: [name, `reverse(?::text) || ${AFTER}`],
-      where: `not (${BEGINS})`,
+      least: [name, vinPartEnds.ends.least],
+      below: [name, vinPartEnds.ends.below],
+      where: `not (${part.begins})`,
     },
   },
 ];

@@ -15,6 +15,7 @@ import { enumTypeOf, objectTypeOf } from './described.ts';
 import { EventConnectionRef, EventTypeRef, eventTypeOverride } from './events.ts';
 import { FleetRef } from './fleets.ts';
 import { ImportRef } from './imports.ts';
+import { manufacturerOverride } from './manufacturers.ts';
 
 const ActivityUnit = enumTypeOf('ActivityUnit', activityUnitSchema, 'The unit of time by which events are counted.', {
   HOUR: 'Hours, which begin at minute 0.',
@@ -59,6 +60,7 @@ schemaBuilder.queryField('company', (t) =>
 const HistoryItemRef = objectTypeOf('HistoryItem', historyItemSchema, {
   type: eventTypeOverride,
   requestId: { type: 'String' },
+  manufacturer: manufacturerOverride,
   importId: {
     name: 'import',
     type: ImportRef,
