@@ -1,5 +1,6 @@
 CREATE INDEX activation_by_vin ON public.activation USING btree (vin)
 CREATE INDEX activation_due_by_company ON public.activation USING btree (company, due_at) WHERE (due_at IS NOT NULL)
+CREATE INDEX activation_of_sandbox ON public.activation USING btree (company, vin) WHERE (provider = 'sandbox'::text)
 CREATE INDEX activation_waiting ON public.activation USING btree (changed_at) WHERE ((state = ANY (ARRAY['PENDING'::text, 'ENDING'::text])) OR (NOT wanted))
 CREATE INDEX contract_by_activation ON public.contract USING btree (company, activation, id)
 CREATE INDEX contract_by_end ON public.contract USING btree (company, ends_at, id)

@@ -16,6 +16,7 @@ export const Activation = defineEntity({
     { name: 'activation_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
     // Programs belong to the gateway's account at the provider, so another company may want the same one.
     { name: 'activation_by_vin', properties: ['vin'] },
+    { name: 'activation_of_sandbox', properties: ['company', 'vin'], where: `provider = 'sandbox'::text` },
     {
       name: 'activation_waiting',
       properties: ['changedAt'],

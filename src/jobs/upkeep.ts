@@ -1,4 +1,5 @@
 import type { Context } from '../core/context.ts';
+import { forgetSandbox } from '../core/contracts/forget-sandbox.ts';
 import { failAbandonedImports, trimImports } from '../core/imports/run.ts';
 import { deleteFleetStep, findFleetsInDeletion } from '../core/operations/delete-fleets.ts';
 import { deleteExpiredAnswers, deleteOldRateLimitUse, sumUpTallies, trimEvents } from '../core/operations/upkeep.ts';
@@ -10,6 +11,7 @@ import { inTurns, type Job, type Tools } from './job.ts';
 /** Each gives whether more is left to do. */
 const steps: readonly ((ctx: Context) => Promise<unknown>)[] = [
   reaskInvented,
+  forgetSandbox,
   failAbandonedImports,
   deleteOldRateLimitUse,
   deleteExpiredAnswers,

@@ -147,10 +147,16 @@ export async function touchPrograms(ctx: Context, provider: string, vins: readon
 
 const AT_ONCE = 1000;
 
-type Unplanned = PlanValues & { company: string; after?: string; ids?: readonly string[]; now: Date };
+type Unplanned = PlanValues & {
+  company: string;
+  after?: string;
+  ids?: readonly string[];
+  vehicles?: readonly string[];
+  now: Date;
+};
 
 /** Contracts in force of which no manufacturer has heard: the setting was off, or nobody could be asked. */
-const plan = prepareStatementVariants<Unplanned>()(['after', 'ids'], (p, has) => {
+const plan = prepareStatementVariants<Unplanned>()(['after', 'ids', 'vehicles'], (p, has) => {
   const now = asTimestamptz(p.now);
   return db
     .with('c', () =>
@@ -164,6 +170,7 @@ const plan = prepareStatementVariants<Unplanned>()(['after', 'ids'], (p, has) =>
         .where('c.ends_at', '>', now)
         .$if(has.after, (q) => q.where('c.id', '>', p.after as string))
         .$if(has.ids, (q) => q.where('c.id', '=', anyOfIds(p.ids as readonly string[])))
+        .$if(has.vehicles, (q) => q.where('c.vehicle_id', '=', anyOfIds(p.vehicles as readonly string[])))
         .orderBy('c.id')
         .limit(sql.lit(AT_ONCE))
         .forNoKeyUpdate(),
@@ -199,14 +206,42 @@ export const planned = (now: Expression<string>) => ({
 export const planContracts = (ctx: Context, given: Pick<Unplanned, 'company' | 'after' | 'ids'>) =>
   plan(ctx, { ...planValues(ctx), ...given, now: ctx.now() });
 
+const rebrand = prepare((p: Unplanned & { vehicles: readonly string[] }) => {
+  const now = asTimestamptz(p.now);
+  return db
+    .with('touched', (q) =>
+      q
+        .updateTable('activation')
+        .from('vehicle as v')
+        .set({
+          ...touched(now),
+          brand: sql<string>`v.manufacturer`,
+          renewed: sql<boolean>`activation.renewed or activation.state in ('REJECTED', 'FAILED')`,
+        })
+        .where('v.company', '=', p.company)
+        .where('v.id', '=', anyOfIds(p.vehicles))
+        .where('activation.company', '=', p.company)
+        .whereRef('activation.vin', '=', 'v.vin')
+        .where(sql<boolean>`activation.provider = ${p.offers}::jsonb -> v.manufacturer ->> 'provider'`)
+        .returning(['activation.company', 'activation.due_at']),
+    )
+    .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('touched').select(['company', 'due_at'])))
+    .selectFrom('touched')
+    .select('company');
+});
+
+/** Carries out the contracts of vehicles whose maker has changed, in the transaction that changes it. */
+export async function planVehicles(ctx: Context, company: string, vehicles: readonly string[]): Promise<void> {
+  const given = { ...planValues(ctx), company, vehicles, now: ctx.now() };
+  await plan(ctx, given);
+  await rebrand(ctx, given);
+  ctx.services.changes.announce('due', 'activation');
+}
+
 /** Carries out what is in force in steps; gives the id to go on after, null at the end. */
 export async function planContractsInForce(ctx: Context, company: string, after = LOWEST_ID): Promise<string | null> {
   const rows = await planContracts(ctx, { company, after });
   ctx.services.changes.announce('due', 'activation');
-  return rows.length < AT_ONCE
-    ? null
-    : (rows
-        .map(({ id }) => id)
-        .toSorted()
-        .at(-1) ?? null);
+  const last = rows.reduce((greatest, { id }) => (id > greatest ? id : greatest), LOWEST_ID);
+  return rows.length < AT_ONCE ? null : last;
 }

@@ -56,7 +56,7 @@ interface Facts extends EventOrigin {
 }
 
 /** Contracts are locked before programs, as whatever changes contracts does. */
-const lockContracts = prepare((p: { company: string; vins: readonly string[] }) =>
+export const lockContracts = prepare((p: { company: string; vins: readonly string[] }) =>
   db
     .selectFrom('contract as c')
     .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
@@ -122,7 +122,7 @@ const storeFacts = prepare((p: Facts) => {
 const RANK = `array_position('{REJECTED,FAILED,PENDING,ACTIVE}'::text[], p.state)`;
 
 /** Gives contracts the worst state of their programs, and records what became of them. */
-const settle = prepare((p: EventOrigin & { company: string; vins: readonly string[] }) => {
+export const settle = prepare((p: EventOrigin & { company: string; vins: readonly string[] }) => {
   const now = asTimestamptz(p.at);
   return db
     .with(
@@ -221,6 +221,10 @@ export async function storeActivations(
     );
     return rows;
   });
-  for (const { state } of facts) changes.emit('outcome', 'activation', state ?? 'NO_ANSWER', 1);
+  for (const { program, answer } of asked) {
+    const state =
+      answer.outcome !== 'STANDS' ? 'NO_ANSWER' : answer.state === program.state ? 'UNCHANGED' : answer.state;
+    changes.emit('outcome', 'activation', state, 1);
+  }
   return stored;
 }

@@ -2,6 +2,7 @@ import { type Expression, expressionBuilder, type QueryCreator, sql } from 'kyse
 import type { ConnectivityStatus, DataDelivery } from '../../manufacturers/provider.ts';
 import type { Verification } from '../../manufacturers/registry.ts';
 import type { Context } from '../context.ts';
+import { planVehicles } from '../contracts/plan-activations.ts';
 import { transaction } from '../database.ts';
 import { type EventFact, recordEvents, systemOrigin } from '../events/record-events.ts';
 import { isInFleets, lockedFleetsClause } from '../fleets/fleets.ts';
@@ -36,7 +37,16 @@ export async function storeVerifications<T extends VerifiedVehicle>(ctx: Context
     const changed = answered.filter(({ was, status }) => was !== status);
     await updateVehicleTally(ctx, changed.flatMap(tallyChanges));
     await recordEvents(ctx, changed.map(eligibilityChanged), systemOrigin(ctx));
-    for (const [company, rows] of Map.groupBy(answered, (row) => row.company)) changes.announceAnswers(company, rows);
+    for (const [company, rows] of Map.groupBy(answered, (row) => row.company)) {
+      changes.announceAnswers(company, rows);
+      const ofOthers = rows.filter(({ maker, manufacturer }) => maker !== manufacturer);
+      if (ofOthers.length > 0)
+        await planVehicles(
+          ctx,
+          company,
+          ofOthers.map(({ id }) => id),
+        );
+    }
     return stored;
   });
   for (const { answered, asked, status } of all) {
@@ -115,7 +125,7 @@ const heldClaims = (p: Facts) =>
       q
         .selectFrom('vehicle as v')
         .innerJoin('fact', 'fact.id', 'v.id')
-        .select(['v.id', 'v.status as was'])
+        .select(['v.id', 'v.status as was', 'v.manufacturer as maker'])
         .where('v.company', '=', p.company)
         .where('v.id', '=', anyOfIds(p.ids))
         .where('v.claimed_by', '=', p.process)
@@ -130,7 +140,8 @@ const heldClaims = (p: Facts) =>
 /** Delays grow as 1, 2, 4 … seconds, up to a quarter of an hour, each spread by half, so that retries come apart. */
 const RETRY_CAP_SECONDS = 900;
 
-type WithClaims = Tables & { fact: FactRow; claim: { id: string; was: EligibilityStatus } };
+type Claim = { id: string; was: EligibilityStatus; maker: string | null };
+type WithClaims = Tables & { fact: FactRow; claim: Claim };
 
 const of = expressionBuilder<{ v: Tables['vehicle']; fact: FactRow }, 'v' | 'fact'>();
 
@@ -142,7 +153,7 @@ const storing = (q: QueryCreator<WithClaims>, p: Facts) =>
     .whereRef('claim.id', '=', 'v.id')
     .where('v.company', '=', p.company)
     .returning(['v.id', 'v.vin', 'v.company', 'v.fleet_id', 'v.manufacturer', 'claim.was', 'v.status', 'v.reason'])
-    .returning('fact.asked');
+    .returning(['fact.asked', 'claim.maker']);
 
 function answered(q: QueryCreator<WithClaims>, p: Facts) {
   const now = sql<Date>`${p.now}::timestamptz`;
