@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { DAY, MINUTE, startActivations } from './support/activations.ts';
 import type { Client, Json } from './support/client.ts';
@@ -54,4 +55,17 @@ test('a provider says how many programs wait to begin and to end, and since when
   passTime(10 * MINUTE);
   await work();
   expect(await waitingFor(acme)).toEqual(nothing);
+});
+
+test('the statement of docs/operations.md has all active programs looked at', async () => {
+  const [, statement = ''] = /```sql\n( *with due as [^`]*)```/.exec(readFileSync('docs/operations.md', 'utf8')) ?? [];
+  const [vehicle] = await addVehicles(acme, newVins(1));
+  const contract = await createContract(acme, vehicle, inForce);
+  await work();
+  passTime(11 * MINUTE);
+  await work();
+  Object.assign(upstream.clearanceOf(vehicle.vin) ?? {}, { status: 'revoked' });
+  await gateway.execute(statement);
+  await work();
+  expect((await acme.get(`/contracts/${contract.id}`)).body.activation.state).toBe('PENDING');
 });

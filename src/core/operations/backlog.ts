@@ -1,5 +1,6 @@
 import { type AliasedExpression, type Expression, sql } from 'kysely';
 import type { Context } from '../context.ts';
+import { type WaitingPrograms, waitingPrograms } from '../contracts/activation-report.ts';
 import { fleetExistsExpression } from '../fleets/fleet.ts';
 import { dueCompaniesQuery } from '../schedule.ts';
 import { asTimestamptz, db, prepare } from '../sql/sql.ts';
@@ -93,4 +94,11 @@ const backlog = prepare((p: { now: Date }) => {
     .unionAll(waitingRows('webhook', now));
 });
 
-export const readBacklog = (ctx: Context): Promise<BacklogEntry[]> => backlog(ctx, { now: ctx.now() });
+const isTold = ({ services }: Context): boolean => services.config.CONTRACTS_ACTIVATION;
+
+/** Where manufacturers are not told about contracts, nothing waits for them. */
+export const readBacklog = async (ctx: Context): Promise<BacklogEntry[]> =>
+  (await backlog(ctx, { now: ctx.now() })).filter(({ kind }) => kind !== 'activation' || isTold(ctx));
+
+export const readWaitingPrograms = async (ctx: Context): Promise<WaitingPrograms[]> =>
+  isTold(ctx) ? waitingPrograms(ctx, {}) : [];

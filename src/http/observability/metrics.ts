@@ -6,7 +6,7 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { dueKinds } from '../../core/changes.ts';
 import { contextOf } from '../../core/context.ts';
 import { Unauthenticated } from '../../core/errors.ts';
-import { MOST_BACKLOG_ROWS, readBacklog } from '../../core/operations/backlog.ts';
+import { MOST_BACKLOG_ROWS, readBacklog, readWaitingPrograms } from '../../core/operations/backlog.ts';
 import { telemetry } from '../../telemetry/telemetry.ts';
 import { type HttpServices, localsOf, loggedStatus, operationOf } from '../request-context.ts';
 import type { RequestObserver } from './entrance.ts';
@@ -82,8 +82,8 @@ const outcomes: Record<string, { name: string; help: string; known: readonly str
   },
   activation: {
     name: 'activations_total',
-    help: 'Answers of manufacturers about programs of contracts, by the state they led to.',
-    known: ['PENDING', 'ACTIVE', 'REJECTED', 'FAILED', 'ENDING', 'ENDED', 'NO_ANSWER'],
+    help: 'Answers of manufacturers about programs of contracts, by the state they led to; UNCHANGED where it was the same.',
+    known: ['PENDING', 'ACTIVE', 'REJECTED', 'FAILED', 'ENDING', 'ENDED', 'UNCHANGED', 'NO_ANSWER'],
   },
   delivery: {
     name: 'delivery_attempts_total',
@@ -133,6 +133,8 @@ const described = {
   requests_waiting: ['Parts of requests that wait for the turn of their company: for a connection, or as large work.'],
   due_rows: [`Rows due and not taken up, of all processes; at most ${MOST_BACKLOG_ROWS}.`, 'kind'],
   due_oldest_seconds: ['How long the oldest of these rows has been waiting.', 'kind'],
+  programs_waiting: ['Programs of contracts that wait to begin or to end.', 'provider', 'for'],
+  programs_waiting_seconds: ['How long the first of these programs has been waiting.', 'provider', 'for'],
   provider_state: ['The state of the circuit breaker of a provider.', 'provider', 'state'],
   provider_paused_seconds: ['For how long a provider wants no requests.', 'provider'],
   provider_held_seconds: [
@@ -161,7 +163,7 @@ function openGauges(services: HttpServices, registry: Registry): () => Promise<v
 
 async function showDatabase(services: HttpServices, gauges: Gauges): Promise<void> {
   // Two reads: a database that counts its backlog slowly is still up.
-  const { database, ending } = services;
+  const { database, ending, clock } = services;
   const answers = inTime(
     database.ping().then(() => true),
     false,
@@ -170,12 +172,20 @@ async function showDatabase(services: HttpServices, gauges: Gauges): Promise<voi
     database.unready().then((fault) => fault === null && !ending.aborted),
     false,
   );
-  const backlog = await inTime(readBacklog(contextOf(services, 'metrics', null)), []);
+  const ctx = contextOf(services, 'metrics', null);
+  const counted = inTime(readWaitingPrograms(ctx), []);
+  const backlog = await inTime(readBacklog(ctx), []);
+  const programs = await counted;
   gauges.database_up.set(Number(await answers));
   gauges.ready.set(Number(await ready));
   // An unknown value is left out instead of showing its last state.
-  gauges.due_rows.reset();
-  gauges.due_oldest_seconds.reset();
+  for (const name of ['due_rows', 'due_oldest_seconds', 'programs_waiting', 'programs_waiting_seconds'] as const)
+    gauges[name].reset();
+  for (const { provider, wanted, programs: rows, since } of programs) {
+    const labels = { provider, for: wanted ? 'begin' : 'end' };
+    gauges.programs_waiting.set(labels, rows);
+    gauges.programs_waiting_seconds.set(labels, Math.max(0, clock() - Date.parse(since)) / 1000);
+  }
   for (const { kind, rows, oldestSeconds } of backlog) {
     gauges.due_rows.set({ kind }, rows);
     gauges.due_oldest_seconds.set({ kind }, oldestSeconds);
