@@ -3,6 +3,7 @@ import { type RequestHandler, Router } from 'express';
 import { contextOf } from '../core/context.ts';
 import { touchPrograms } from '../core/contracts/plan-activations.ts';
 import { Unauthenticated } from '../core/errors.ts';
+import { vinOrNull } from '../core/vin.ts';
 import { textReader } from '../http/body.ts';
 import { type HttpServices, localsOf } from '../http/request-context.ts';
 
@@ -32,16 +33,18 @@ export function providerEvents(services: HttpServices): RequestHandler {
 }
 
 function isSigned(text: string, given: string, secret: string): boolean {
-  const wanted = `sha256=${createHmac('sha256', secret).update(text).digest('hex')}`;
-  return given.length === wanted.length && timingSafeEqual(Buffer.from(given), Buffer.from(wanted));
+  const wanted = Buffer.from(`sha256=${createHmac('sha256', secret).update(text).digest('hex')}`);
+  const bytes = Buffer.from(given);
+  return bytes.length === wanted.length && timingSafeEqual(bytes, wanted);
 }
 
-/** The members named `vin` of a JSON text, wherever they are. */
+/** The VINs in members named `vin` of a JSON text, wherever they are. */
 function vinsOf(text: string): string[] {
   const found = new Set<string>();
   try {
     JSON.parse(text, (name, value) => {
-      if (name === 'vin' && typeof value === 'string' && found.size < MOST_VINS) found.add(value);
+      const vin = name === 'vin' && typeof value === 'string' ? vinOrNull(value) : null;
+      if (vin !== null && found.size < MOST_VINS) found.add(vin);
       return value;
     });
   } catch {
