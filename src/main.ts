@@ -72,7 +72,7 @@ async function main(): Promise<void> {
     throw new StartError(`The gateway cannot listen on HOST=${HOST}, PORT=${PORT}: ${cause.message}`, { cause });
   });
   const open = () => contextOf(services, 'job', null);
-  const runner = config.WORKERS ? startRunner({ open, changes, log, activity: activityOf(server) }) : null;
+  // Asked before the job takes up what it counts; nothing waits for it.
   void reportActivations(database.send, manufacturers, new Date(clock())).then(
     (report) => {
       const sentence = startSentence(report, config.CONTRACTS_ACTIVATION);
@@ -80,6 +80,7 @@ async function main(): Promise<void> {
     },
     (error) => log.warn({ err: error }, 'the contracts at manufacturers could not be counted'),
   );
+  const runner = config.WORKERS ? startRunner({ open, changes, log, activity: activityOf(server) }) : null;
   const providers = manufacturers.state().map(({ id }) => id);
   log.info({ providers }, 'these providers answer about vehicles');
   for (const warning of [...authenticator.warnings, ...warningsOf(config, providers)]) log.warn(warning);

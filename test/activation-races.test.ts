@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest';
+import { inForce, MINUTE, startDecisions } from './support/activations.ts';
+import type { Answer, Json } from './support/client.ts';
+import { addVehicles, contractFields, createFleet, newVins } from './support/factories.ts';
+
+const { gateway, upstream, work, passTime } = await startDecisions();
+const acme = await gateway.as('acme');
+const conditions = encodeURIComponent(JSON.stringify({ company: 'acme' }));
+const contracts = async (): Promise<Json[]> => (await acme.get(`/contracts?conditions=${conditions}&limit=250`)).body;
+
+/** Carries out whatever is left, and compares what the manufacturer has with the contracts. */
+async function expectAgreement(vins: readonly string[]) {
+  for (let n = 0; n < 8; n++) {
+    await work();
+    passTime(7 * 60 * MINUTE);
+  }
+  await work();
+  const left = await contracts();
+  const wanted = new Set(left.map(({ vin }) => vin));
+  const cleared = vins.filter((vin) => ['approved', 'pending'].includes(upstream.clearanceOf(vin)?.status ?? ''));
+  expect(cleared.toSorted()).toEqual([...wanted].toSorted());
+  expect(new Set(left.map(({ activation }) => activation.state))).toEqual(new Set(left.length > 0 ? ['ACTIVE'] : []));
+}
+
+test('refreshes, bulk creations and deletions race each other, and nothing is lost or refused by a fault', async () => {
+  const [fleet, other] = [await createFleet(acme), await createFleet(acme)];
+  const vins = newVins(12);
+  const vehicles = await addVehicles(acme, vins, fleet);
+  const { vin: _, ...terms } = contractFields({ fleetId: fleet.id, vin: '' }, inForce);
+  const bulk = (pack: string, some: string[]) => acme.post('/contracts/bulk', { ...terms, pack, vins: some });
+  const answers: Answer[] = [];
+  for (let round = 0; round < 5; round++) {
+    const own = await contracts();
+    const ids = own.map(({ id }) => id);
+    const refresh = (some: string[]) =>
+      acme.post('/graphql', {
+        query: 'mutation ($input: RefreshActivationInput!) { refreshActivation(input: $input) { notFound } }',
+        variables: { input: { ids: some } },
+      });
+    const gone = own.slice(0, 4);
+    const racing = [
+      bulk('a', vins),
+      bulk('a', vins.toReversed()),
+      bulk('b', vins.slice(4)),
+      ...(ids.length > 0 ? [refresh(ids), refresh(ids.toReversed())] : []),
+      ...gone.map(({ id }) => acme.delete(`/contracts/${id}`)),
+      ...own.slice(2, 6).map(({ id }) => acme.post(`/contracts/${id}/activation/refresh`)),
+      acme.post('/vehicles/move', { fleetId: other.id, vins: vins.slice(10) }),
+      acme.delete(`/vehicles/${vehicles[round].id}`),
+      work(),
+    ];
+    for (const answer of await Promise.all(racing)) if (answer) answers.push(answer);
+    passTime(20 * MINUTE);
+  }
+  const statuses = [...new Set(answers.map(({ status }) => status))].toSorted();
+  expect(statuses.filter((status) => ![200, 201, 202, 204, 400, 404].includes(status))).toEqual([]);
+  for (const { body } of answers) expect(JSON.stringify(body ?? '')).not.toMatch(/INTERNAL|UNAVAILABLE/);
+
+  // Of two creations of the same contracts, one has each vehicle, and the other names it as the conflict.
+  const all = await contracts();
+  const keys = all.map(({ vin, pack }) => `${vin} ${pack}`);
+  expect(new Set(keys).size).toBe(keys.length);
+  await expectAgreement(vins);
+  for (const { id } of await contracts()) await acme.delete(`/contracts/${id}`);
+  await expectAgreement(vins);
+});
+
+test('of two bulk creations at once, each vehicle is created once and named once', async () => {
+  const fleet = await createFleet(acme);
+  const vins = newVins(50);
+  await addVehicles(acme, vins, fleet);
+  const { vin: _, ...terms } = contractFields({ fleetId: fleet.id, vin: '' }, inForce);
+  const both = await Promise.all(
+    [vins, vins.toReversed()].map((some) => acme.post('/contracts/bulk', { ...terms, vins: some })),
+  );
+  const made = both.flatMap(({ status, body }) => (status === 201 ? body.contracts : []));
+  const refused = both.flatMap(({ status, body }) => (status === 201 ? body.rejected : body.rejectedContracts));
+  expect(made.map(({ vin }: Json) => vin).toSorted()).toEqual(vins.toSorted());
+  expect(refused.map(({ vin }: Json) => vin).toSorted()).toEqual(vins.toSorted());
+  const ids = new Map(made.map(({ vin, id }: Json) => [vin, id]));
+  for (const { vin, code, conflicts } of refused)
+    expect([code, conflicts]).toEqual(['CONTRACT_OVERLAP', [ids.get(vin)]]);
+});
