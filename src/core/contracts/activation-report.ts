@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import type { Manufacturers } from '../../manufacturers/registry.ts';
 import type { SendStatement } from '../database.ts';
-import { isoTimeExpression } from '../sql/selection.ts';
 import { asTimestamptz, db, prepare } from '../sql/sql.ts';
 
 /** Contracts in force of which no manufacturer has heard, by maker and pack. */
@@ -30,26 +29,6 @@ const programs = prepare((p: { now: Date }) =>
     .orderBy('provider')
     .orderBy('state'),
 );
-
-export const MOST_WAITING_PROGRAMS = 100_000;
-
-/** Programs that wait to begin (wanted) or to end, of all companies, by provider: how many, and since when the first does. */
-export const waitingPrograms = prepare((_: object) =>
-  db
-    .selectFrom((q) =>
-      q
-        .selectFrom('activation')
-        .select(['provider', 'wanted', 'changed_at'])
-        .where(sql<boolean>`(state in ('PENDING', 'ENDING') or not wanted)`)
-        .orderBy('changed_at')
-        .limit(sql.lit(MOST_WAITING_PROGRAMS))
-        .as('first'),
-    )
-    .select(['provider', 'wanted', sql<number>`count(*)::int`.as('programs')])
-    .select(({ fn }) => isoTimeExpression(fn.min<string>('changed_at')).as('since'))
-    .groupBy(['provider', 'wanted']),
-);
-export type WaitingPrograms = Awaited<ReturnType<typeof waitingPrograms>>[number];
 
 type ActivationReport = Awaited<ReturnType<typeof reportActivations>>;
 

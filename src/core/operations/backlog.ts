@@ -1,9 +1,9 @@
 import { type AliasedExpression, type Expression, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { type WaitingPrograms, waitingPrograms } from '../contracts/activation-report.ts';
 import { fleetExistsExpression } from '../fleets/fleet.ts';
 import { dueCompaniesQuery } from '../schedule.ts';
 import { asTimestamptz, db, prepare } from '../sql/sql.ts';
+import { type WaitingPrograms, waitingPrograms } from '../vehicles/waiting-programs.ts';
 
 /** Rows of one kind that are due and have not been taken up; `oldestSeconds` is how long the first has been waiting. */
 type BacklogEntry = { kind: string; rows: number; oldestSeconds: number };

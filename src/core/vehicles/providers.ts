@@ -2,11 +2,11 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import type { ProviderReport } from '../changes.ts';
 import { authorize, type Context, contextWithoutClient } from '../context.ts';
-import { MOST_WAITING_PROGRAMS, type WaitingPrograms, waitingPrograms } from '../contracts/activation-report.ts';
 import { field, timeOrNullField } from '../fields.ts';
 import { dueCompaniesQuery } from '../schedule.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
 import { asTimestamptz, db, prepare } from '../sql/sql.ts';
+import { MOST_WAITING_PROGRAMS, type WaitingPrograms, waitingPrograms } from './waiting-programs.ts';
 
 /** The time between two reports of a process on its providers, and the time for which a report is valid. */
 export const PROVIDER_REPORT_SECONDS = 10;
