@@ -80,7 +80,7 @@ describe('GET /vehicles/eligibility/{vin}', () => {
   test('UNSUPPORTED is 400: a maker without a provider, or an unknown maker', async () => {
     for (const [wmi, detail] of [
       ['ZFF', /ferrari/],
-      ['ZZZ', /cannot be told/],
+      ['ZZZ', /names no known manufacturer/],
     ] as const) {
       const { vin } = await addVehicle(acme, newVin(0, wmi));
       expect(await eligibilityOf(vin)).toMatchObject({

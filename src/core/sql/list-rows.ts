@@ -185,7 +185,8 @@ function rowsOfKey(list: ListSelection, key: IndexKey, limit: number): string {
     : [...range.conditions, ...ofIndex, ...conditionsOf(list, said)];
   const order = sort.unindexed ? '' : `order by ${orderBySql(ofKey, [...range.before, ...ofKey.columns], false)}`;
   const each = sort.unindexed ? [] : used.flatMap((_, at) => ends[at]?.each ?? []);
-  const rows = `select ${alias}.* from ${of.table} where ${allOf(where)} ${order} limit ${limit}`;
+  const wanted = allOf(where);
+  const rows = `select ${alias}.* from ${fromClause({ ...of, lookups: {} }, wanted)} where ${wanted} ${order} limit ${limit}`;
   const from = [...(isUnder ? [] : [parents.from]), ...each];
   if (from.length === 0) return rows;
   const there = isUnder ? 'true' : parents.where;
