@@ -38,7 +38,8 @@ const fieldsOf = (type: GraphQLObjectType) =>
     .map((field) => selectionOf(field, 0))
     .join(' ')} }`;
 
-function selectionOf(field: GraphQLField<unknown, unknown>, levels: number): string {
+/** A type that stands above is not followed again: as a root field it is asked by itself. */
+function selectionOf(field: GraphQLField<unknown, unknown>, levels: number, above: readonly string[] = []): string {
   const type = getNamedType(field.type);
   if (isUnionType(type)) {
     const types = type.getTypes().map((one) => `... on ${one.name} ${fieldsOf(one)}`);
@@ -51,7 +52,8 @@ function selectionOf(field: GraphQLField<unknown, unknown>, levels: number): str
     // `edges` has the same items as `nodes`.
     .filter(({ name }) => !(isPage && name === 'edges'))
     .filter((part) => levels > 0 || !isObjectType(getNamedType(part.type)))
-    .map((part) => selectionOf(part, isPage ? levels : levels - 1));
+    .filter((part) => !above.includes(getNamedType(part.type).name))
+    .map((part) => selectionOf(part, isPage ? levels : levels - 1, [...above, type.name]));
   const page = field.args.some(({ name }) => name === 'first') ? '(first: 4)' : '';
   return inner.length > 0 ? `${field.name}${page} { ${inner.join(' ')} }` : '';
 }
