@@ -503,7 +503,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     ...query(
       'history',
       `${page}, $fleetId: ID, $types: [EventType!]`,
-      listed(`id type from to actor requestId count vehicleCount fleet { id } import { id }
+      listed(`id type from to actor requestId count vehicleCount fleet { id } manufacturer { id } import { id }
         statuses { ${all('EligibilitySummary')} }`),
     ),
     asRest: ({ nodes, pageInfo }) => {
