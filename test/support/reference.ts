@@ -516,12 +516,16 @@ const fields: Record<string, Field> = {
   'Contract.from': called('startsAt'),
   'Contract.to': called('endsAt'),
   'Contract.status': (contract, _args, rows) => statusOf(contract, rows.now),
-  'Contract.activation': (contract, _args, rows) => ({
-    state: activationOf(contract, rows.now),
-    reason: null,
-    changedAt: contract.activationChangedAt ?? contract.createdAt,
-    nextAttemptAt: null,
-  }),
+  'Contract.activation': (contract, _args, rows) => {
+    const { createdAt, startsAt } = contract;
+    const state = activationOf(contract, rows.now);
+    return {
+      state,
+      reason: null,
+      changedAt: contract.activationChangedAt ?? createdAt,
+      nextAttemptAt: state === 'PENDING' ? (startsAt > createdAt ? startsAt : createdAt) : null,
+    };
+  },
   'Contract.timeline': list('event', (event, contract) => event.contractId === contract.id),
   'Import.fleet': fleetOf,
   'Import.column': called('vinColumn'),
