@@ -27,7 +27,7 @@ const contract = all('Contract', 'vehicle');
 
 const long = 'x'.repeat(256);
 const wrongFleets: Record<string, Json> = {
-  'empty and long texts': { name: ' ', companyAddress: long, email: 'nobody', vat: '\0' },
+  'empty and long texts': { name: ' ', companyAddress: long, email: 'no address', vat: '\0' },
   'texts of a wrong kind': { ...fleetFields, name: 5, vat: true },
   'texts that are null': { ...fleetFields, name: null },
   'texts that are missing': { email: fleetFields.email },
