@@ -51,6 +51,15 @@ describe('both databases', () => {
     expect(heard).toEqual(['within', 'committed', 'outside']);
   });
 
+  test('what a notification starts has no part in the transaction that sent it', async () => {
+    const inContext = () => database.orm.em.fork({ useContext: true });
+    const started = Promise.withResolvers<unknown>();
+    const stop = await database.listen('Work', () => started.resolve(inContext().execute('select 1 as one')));
+    await inContext().transactional(async () => database.notify('Work', ''));
+    expect(await started.promise).toEqual([{ one: 1 }]);
+    await stop();
+  });
+
   test("a unique violation is a UniqueConstraintViolationException with the constraint's name", async () => {
     const failure = await execute(insertVehicle.replace(ids.vehicle, ids.fleet)).catch((error) => error);
     expect(failure).toBeInstanceOf(UniqueConstraintViolationException);

@@ -1,4 +1,8 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { type EventSubscriber, TransactionContext, type TransactionEventArgs } from '@mikro-orm/core';
+
+/** Runs a function that has no part in a transaction: MikroORM's context would hold a committed one for all that it starts. */
+const outside = AsyncLocalStorage.snapshot();
 
 /** An open transaction. MikroORM hands its subscribers down to its savepoints. */
 class OpenTransaction implements EventSubscriber {
@@ -14,7 +18,7 @@ class OpenTransaction implements EventSubscriber {
   afterTransactionCommit({ transaction }: TransactionEventArgs): void {
     if (transaction !== this.#transaction) return;
     this.isOpen = false;
-    for (const act of this.after) act();
+    for (const act of this.after) outside(act);
   }
 
   beforeTransactionRollback({ transaction }: TransactionEventArgs): void {
@@ -38,7 +42,7 @@ function openTransaction(): OpenTransaction | undefined {
     | undefined;
 }
 
-export const isInsideTransaction = (): boolean => openTransaction() !== undefined;
+export const isInTransaction = (): boolean => openTransaction() !== undefined;
 
 /** Calls back when the open transaction has committed, and never if it rolls back; at once where none is open. */
 export function afterCommit(act: () => void): void {
