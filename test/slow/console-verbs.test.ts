@@ -286,11 +286,13 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.getByRole('combobox', { name: 'Activation' }).selectOption('Rejected');
     await row(page, good).waitFor({ state: 'detached' });
     await page.getByRole('combobox', { name: 'Activation' }).selectOption('');
-    await page.getByRole('searchbox').fill('fused by');
+    const [named, byVin] = [/^Name/, /^VIN/].map((name) => page.getByRole('searchbox', { name }));
+    await named?.fill('fused by');
     await row(page, good).waitFor({ state: 'detached' });
-    await page.getByRole('searchbox').fill(good.toLowerCase());
+    await named?.fill('');
+    await byVin?.fill(good.toLowerCase());
     await row(page, bad).waitFor({ state: 'detached' });
-    await page.getByRole('searchbox').fill('');
+    await byVin?.fill('');
 
     const events = () => demo.get('/events?type=contract.rejected&limit=1000');
     const rejections = async () =>
@@ -440,7 +442,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     const page = await openConsole('#/contracts', { mayFail: true });
     await button(page, 'New contract').click();
     await page.getByLabel('VIN', { exact: true }).fill(unknown ?? '');
-    await page.getByLabel('Name', { exact: true }).fill('By VIN');
+    await dialog(page).getByLabel('Name', { exact: true }).fill('By VIN');
     await page.getByLabel('Data service pack').fill('charging');
     await answer(page, 'Create contract');
     await page.locator('#vin-wrong').waitFor();
