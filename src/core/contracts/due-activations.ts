@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { anyOfIds, asTimestamptz, db, prepare } from '../sql/sql.ts';
+import { anyOfIds, anyOfTexts, asTimestamptz, db, prepare } from '../sql/sql.ts';
 import { programsOfContract } from './activation.ts';
 
 // A program is at rest, due or claimed, as a vehicle is (core/vehicles/due-vehicles.ts), and ends: its row is deleted once it is ended at the
@@ -74,7 +74,7 @@ const wantedElsewhere = prepare((p: { ids: readonly string[]; companies: readonl
     .selectFrom('activation as a')
     .select('a.id')
     .where('a.id', '=', anyOfIds(p.ids))
-    .where('a.company', '=', sql<string>`any(${p.companies}::text[])`)
+    .where('a.company', '=', anyOfTexts(p.companies))
     .where(({ exists, selectFrom }) =>
       exists(
         selectFrom('activation as o')
@@ -104,7 +104,7 @@ const findOthers = prepare((p: { vins: readonly string[]; company: string }) =>
     .selectFrom('activation')
     .select(['company', 'vin'])
     .distinct()
-    .where('vin', '=', sql<string>`any(${p.vins}::text[])`)
+    .where('vin', '=', anyOfTexts(p.vins))
     .where('company', '<>', p.company)
     .where('wanted', '=', sql.lit(true)),
 );

@@ -3,7 +3,7 @@ import { SANDBOX } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { announceEvents, systemOrigin } from '../events/record-events.ts';
-import { asTimestamptz, db, prepare } from '../sql/sql.ts';
+import { anyOfTexts, asTimestamptz, db, prepare } from '../sql/sql.ts';
 import { initialActivation } from './create-contract.ts';
 import { planContracts } from './plan-activations.ts';
 import { lockContracts, settle } from './store-activations.ts';
@@ -26,7 +26,7 @@ const forget = prepare((p: Vehicles) =>
     .deleteFrom('activation')
     .where('company', '=', p.company)
     .where('provider', '=', sql.lit(SANDBOX))
-    .where('vin', '=', sql<string>`any(${p.vins}::text[])`),
+    .where('vin', '=', anyOfTexts(p.vins)),
 );
 
 /** Contracts that are not over are as if no manufacturer had heard of them. */
@@ -44,7 +44,7 @@ const begin = prepare((p: Vehicles & { now: Date; activation: ReturnType<typeof 
     .whereRef('v.id', '=', 'c.vehicle_id')
     .where('v.company', '=', p.company)
     .where('c.company', '=', p.company)
-    .where('v.vin', '=', sql<string>`any(${p.vins}::text[])`)
+    .where('v.vin', '=', anyOfTexts(p.vins))
     .where('c.provider', '=', sql.lit(SANDBOX))
     .where('c.activation', '<>', sql.lit('ENDED'))
     .returning('c.id'),

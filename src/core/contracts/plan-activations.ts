@@ -2,7 +2,7 @@ import { type Expression, type QueryCreator, type Selectable, sql } from 'kysely
 import { type Reason, reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
 import { scheduleClause, scheduleForKind } from '../schedule.ts';
-import { anyOfIds, asTimestamptz, db, LOWEST_ID, prepare, prepareStatementVariants } from '../sql/sql.ts';
+import { anyOfIds, anyOfTexts, asTimestamptz, db, LOWEST_ID, prepare, prepareStatementVariants } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 
 // What contracts in force need becomes rows of `activation`, in the transaction that starts or ends them. A row is made
@@ -109,7 +109,7 @@ const touch = prepare((p: { company: string; vins: readonly string[]; now: Date 
         .updateTable('activation')
         .set(touched(asTimestamptz(p.now)))
         .where('company', '=', p.company)
-        .where('vin', '=', sql<string>`any(${p.vins}::text[])`)
+        .where('vin', '=', anyOfTexts(p.vins))
         .returning(['company', 'due_at']),
     )
     .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('touched').select(['company', 'due_at'])))
@@ -129,7 +129,7 @@ const findCompaniesOf = prepare((p: { provider: string; vins: readonly string[] 
     .selectFrom('activation')
     .select(['company', 'vin'])
     .distinct()
-    .where('vin', '=', sql<string>`any(${p.vins}::text[])`)
+    .where('vin', '=', anyOfTexts(p.vins))
     .where('provider', '=', p.provider),
 );
 

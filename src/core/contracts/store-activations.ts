@@ -5,7 +5,7 @@ import { transaction } from '../database.ts';
 import { announceEvents, type EventOrigin, eventsClause, systemOrigin } from '../events/record-events.ts';
 import { toMendedJson } from '../input.ts';
 import { scheduleClause } from '../schedule.ts';
-import { anyOfIds, asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.ts';
+import { anyOfIds, anyOfTexts, asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/tables.ts';
 import { programsOfContract } from './activation.ts';
 import { contractFactsQuery, vehicleNamesOf } from './contracts.ts';
@@ -63,7 +63,7 @@ export const lockContracts = prepare((p: { company: string; vins: readonly strin
     .select('c.id')
     .where('c.company', '=', p.company)
     .where('v.company', '=', p.company)
-    .where('v.vin', '=', sql<string>`any(${p.vins}::text[])`)
+    .where('v.vin', '=', anyOfTexts(p.vins))
     .where('c.provider', 'is not', null)
     .where('c.activation', '<>', sql.lit('ENDED'))
     .orderBy('c.id')
@@ -145,7 +145,7 @@ export const settle = prepare((p: EventOrigin & { company: string; vins: readonl
           select count(*) > 0 as is_left, (array_agg(a.reason))[1] as reason from activation a
           where ${sql.raw(programsOfContract('a', 'c', 'v.vin'))} and not a.wanted
         ) left_over
-        where c.company = ${p.company} and v.vin = any(${p.vins}::text[]) and c.provider is not null
+        where c.company = ${p.company} and v.vin = ${anyOfTexts(p.vins)} and c.provider is not null
           and c.activation <> 'ENDED' and c.starts_at <= ${now})`,
     )
     .with('c', (q) =>
