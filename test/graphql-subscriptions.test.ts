@@ -38,6 +38,22 @@ const listeners = () => followers.count;
 const open = (count: number, before: number) => expect.poll(listeners).toBe(before + count);
 const before = listeners();
 
+test.each([
+  [undefined, 200],
+  ['*/*', 200],
+  ['text/event-stream', 200],
+  ['multipart/mixed, text/event-stream;q=0.5', 200],
+  ['multipart/mixed', 406],
+  ['application/json', 406],
+])('a subscription is answered as events alone: Accept %s', async (accept, status) => {
+  const address = `${gateway.url}/graphql?query=${encodeURIComponent('subscription { events { id } }')}`;
+  const headers = { authorization: String(acme.headers.authorization), ...(accept && { accept }) };
+  const answer = await fetch(address, { headers });
+  await answer.body?.cancel();
+  const type = status === 200 ? 'text/event-stream' : null;
+  expect({ status: answer.status, type: answer.headers.get('content-type') }).toEqual({ status, type });
+});
+
 test('eligibilityChanged sends each new answer of the company, or of one fleet', async () => {
   const fleet = await createFleet(acme);
   const all = subscribe(acme, CHANGED);

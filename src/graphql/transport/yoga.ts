@@ -1,10 +1,10 @@
 import type { Request, Response } from 'express';
-import type { ExecutionResult } from 'graphql';
+import { type ExecutionResult, parse } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import { ValidationFailed } from '../../core/errors.ts';
 import { loadedOnce } from '../../http/assets.ts';
 import { publicResult } from '../execution/errors.ts';
-import { runOperation } from '../execution/run.ts';
+import { isResultStream, type ResultStream, runOperation } from '../execution/run.ts';
 import { type GraphqlExchange, JSON_TYPES } from './plain-json.ts';
 
 type YogaPlugin = Plugin<{ exchange: GraphqlExchange }, { exchange: GraphqlExchange }>;
@@ -41,21 +41,28 @@ async function openYoga() {
   });
 }
 
+/** Yoga parses this in place of a document that has been run. */
+const NOTHING = parse('subscription { nothing }');
+
 /** The media types of a single result. */
 export const RESULT_TYPES = [...JSON_TYPES, 'text/event-stream'] as const;
 export const ANSWER_TYPES = [...RESULT_TYPES, 'multipart/mixed'] as const;
 
-/** `runOperation` gives the result, or the stream of results, in place of Yoga's own steps. */
+/** `runOperation` gives the result in place of Yoga's own steps, which a subscription passes to be written as events. */
 const running: YogaPlugin = {
-  onParams({ params, setParams, setParamsHandler, context: { exchange } }) {
+  onParams({ params, setParams, paramsHandler, setParamsHandler, context: { exchange } }) {
     // Yoga demands a text, which a hash may replace.
     setParams({ ...params, query: params.query ?? '' });
-    setParamsHandler(async () => {
+    setParamsHandler(async (payload) => {
       const outcome = exchange.outcome ?? (await runOperation(exchange.sent, exchange.request));
       exchange.outcome = outcome;
+      if (isResultStream(outcome)) return paramsHandler({ ...payload, params: { query: '' } });
       return typeof outcome === 'string' ? ({ stringify: () => outcome } as ExecutionResult) : outcome;
     });
   },
+  onParse: ({ setParsedDocument }) => setParsedDocument(NOTHING),
+  onValidate: ({ setResult }) => setResult([]),
+  onSubscribe: ({ args, setSubscribeFn }) => setSubscribeFn(() => args.contextValue.exchange.outcome as ResultStream),
   // Errors that Yoga makes have our codes, and its 406 names each form of answer once.
   onResultProcess({ result, setResult, serverContext: { exchange } }) {
     if (exchange.outcome === undefined) setResult(publicResult(result as ExecutionResult, exchange.request));
