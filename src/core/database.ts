@@ -1,7 +1,7 @@
+import { TransactionContext } from '@mikro-orm/core';
 import type { EntityManager } from '@mikro-orm/sql';
 import { CompiledQuery } from 'kysely';
 import type { SlowReadOptions, TextRow } from '../database/database.ts';
-import { isInTransaction } from '../database/transactions.ts';
 import type { SharedPlaces } from '../fairness/shares.ts';
 import { type Context, contextOfSharedRead } from './context.ts';
 import { CostExceeded, RateLimited, Unavailable } from './errors.ts';
@@ -140,7 +140,8 @@ async function readSlowly<Row>(ctx: Context, text: string, values: readonly unkn
   }
 }
 
-export { isInTransaction };
+/** By MikroORM's context, as everything that asks. */
+export const isInTransaction = (): boolean => TransactionContext.currentTransactionContext() !== undefined;
 
 const sendInTransaction = async (ctx: Context, text: string, values: readonly unknown[]): Promise<unknown[]> =>
   (

@@ -42,7 +42,7 @@ function openTransaction(): OpenTransaction | undefined {
     | undefined;
 }
 
-export const isInTransaction = (): boolean => openTransaction() !== undefined;
+export const isInsideTransaction = (): boolean => openTransaction() !== undefined;
 
 /** Calls back when the open transaction has committed, and never if it rolls back; at once where none is open. */
 export function afterCommit(act: () => void): void {
