@@ -55,7 +55,7 @@ export const eventRoutes = [
   }),
   get('/events/stream', 'streamEvents', {
     summary: 'Follow events',
-    description: `Streams the events of the company as server-sent events, each with its id, its type and the Event as JSON. With \`Last-Event-ID\` (or \`after\`) the stream continues after that event and misses none; otherwise it begins now. It ends after 15 minutes, and clients reconnect. ${scope}`,
+    description: `Streams the events of the company as server-sent events, each with its id, its type and the Event as JSON. With \`Last-Event-ID\` (or \`after\`) the stream continues after that event and misses none; otherwise it begins now. It ends after 15 minutes, and clients open it again. ${scope}`,
     query: [...filters, 'after'],
     answers: {
       200: {

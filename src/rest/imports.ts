@@ -148,7 +148,7 @@ export const importRoutes = [
       },
       204: {
         description:
-          'The import has ended, and the client has seen its end (`Last-Event-ID`). Browsers do not reconnect then.',
+          'The import has ended, and the client has seen its end (`Last-Event-ID`). Browsers do not open it again then.',
       },
     },
     errors: ['IMPORT_NOT_FOUND'],

@@ -13,7 +13,7 @@ export interface Secrets {
 }
 
 const inside =
-  /SQLSTATE|syntax error at or near|violates [\w-]+ constraint|duplicate key value|(?:select|insert|update|delete)\b[^<>]{0,200}\b(?:from|into) "?(?:fleet|vehicle|contract|import|event|webhook|delivery)\b|\.[jt]s:\d+|node_modules|node:internal|kysely|mikro-?orm|pglite|\bECONN|ENOENT|\[object Object\]|Cannot read prop|is not a function|is not iterable/i;
+  /SQLSTATE|syntax error at or near|violates [\w-]+ constraint|duplicate key value|(?:select|insert|update|delete)\b[^<>]{0,200}\b(?:from|into) "?(?:fleet|vehicle|contract|import|event|webhook|delivery)\b|\.[jt]s:\d+|node_modules|node:internal|kysely|mikro-?orm|pglite|ECONN|ENOENT|\[object Object\]|Cannot read prop|is not a function|is not iterable/i;
 
 /** The message for a text that only the database has refused. */
 const UNNAMED = 'The request holds characters that are not text.';
