@@ -11,18 +11,18 @@ import { reportActivations, startSentence } from './core/contracts/activation-re
 import { Followers } from './core/followers.ts';
 import { FileReaders } from './core/imports/file-readers.ts';
 import { StartError } from './database/database.ts';
-import { databaseName, openDatabase } from './database/open.ts';
+import { databaseName, openDatabase } from './database/open-database.ts';
 import { openFairness } from './fairness/places.ts';
 import { graphqlWebSockets } from './graphql/transport/web-socket.ts';
 import { drain } from './http/connections/closed.ts';
-import { openServer } from './http/connections/server.ts';
+import { openServer } from './http/connections/open-server.ts';
 import { openAuthenticator } from './http/identity/caller.ts';
-import { masked, openLog } from './http/observability/log.ts';
+import { masked, openLog } from './http/observability/open-log.ts';
 import { welcome } from './http/pages/home.ts';
 import { openRateLimit } from './http/request-context.ts';
 import { activityOf } from './jobs/job.ts';
 import { startRunner } from './jobs/runner.ts';
-import { openManufacturers } from './manufacturers/open.ts';
+import { openManufacturers } from './manufacturers/open-manufacturers.ts';
 import { openTelemetry, telemetry } from './telemetry/telemetry.ts';
 
 // The time at the end for questions to manufacturers, for requests, and for everything. Even kill -9 loses nothing.

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, inject, test } from 'vitest';
-import { openDatabase } from '../src/database/open.ts';
+import { openDatabase } from '../src/database/open-database.ts';
 import { DAY, HOUR, MINUTE, startActivations, stateOf } from './support/activations.ts';
 import type { Json } from './support/client.ts';
 import { databaseConfig, databaseEnv } from './support/database.ts';

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { DriverException, UniqueConstraintViolationException } from '@mikro-orm/core';
 import { sql } from 'kysely';
 import { describe, expect, test, vi } from 'vitest';
-import { openDatabase } from '../src/database/open.ts';
+import { openDatabase } from '../src/database/open-database.ts';
 import { databaseConfig, databaseEnv, testDatabase } from './support/database.ts';
 import { BUDGET_MS } from './support/until.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openApiDocument } from '../src/rest/openapi/document.ts';
+import { openApiDocument } from '../src/rest/openapi/openapi-document.ts';
 import type { Json } from './support/client.ts';
 import { createFleet, fleetFields } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, inject, test, vi } from 'vitest';
-import { openApiDocument } from '../src/rest/openapi/document.ts';
+import { openApiDocument } from '../src/rest/openapi/openapi-document.ts';
 import type { Answer, Client, Json } from './support/client.ts';
 import {
   addVehicle,

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { prepareDocument } from '../src/graphql/execution/document.ts';
+import { prepareDocument } from '../src/graphql/execution/prepare-document.ts';
 import { openTrial } from './documents/trial.ts';
 import { startGateway } from './support/gateway.ts';
 import { cursorOf } from './support/reference.ts';

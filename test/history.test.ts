@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { publishEventsOf } from '../src/core/events/log.ts';
+import { publishEventsOf } from '../src/core/events/event-log.ts';
 import { trimEvents } from '../src/core/operations/upkeep.ts';
 import type { Client, Json } from './support/client.ts';
 import { openStream } from './support/event-stream.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { openApiDocument } from '../src/rest/openapi/document.ts';
+import { openApiDocument } from '../src/rest/openapi/openapi-document.ts';
 import type { Json } from './support/client.ts';
 import { addVehicle, contractFields, createContract, createFleet, fleetFields, newVin } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';

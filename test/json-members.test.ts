@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nodeResources } from '../src/core/reads/reads.ts';
+import { nodeResources } from '../src/core/reads/root-fields.ts';
 import { fromClause, type ResourceFields } from '../src/core/sql/resource.ts';
 import { isValueSql, type JsonMembers, type ValueSql } from '../src/core/sql/selection.ts';
 import { numberParameters } from '../src/core/sql/sql.ts';

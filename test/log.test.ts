@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openLog } from '../src/http/observability/log.ts';
+import { openLog } from '../src/http/observability/open-log.ts';
 import { databaseEnv } from './support/database.ts';
 import { createFleet, newVin } from './support/factories.ts';
 import { spawnGateway, testIssuer } from './support/gateway.ts';
@@ -12,7 +12,7 @@ const issuer = await testIssuer();
 
 /** Runs a process that logs lines as the service does, and then ends in this way. */
 function runLogging(format: string, lines: number, end: string) {
-  const log = new URL('../src/http/observability/log.ts', import.meta.url);
+  const log = new URL('../src/http/observability/open-log.ts', import.meta.url);
   const code = `import { openLog } from '${log}';
     process.stdout; // After this first use, as by console.log, the pipe does not block.
     const log = openLog({ LOG_LEVEL: 'info', LOG_FORMAT: '${format}' });

@@ -1,5 +1,5 @@
 import { expect, inject, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../src/database/open.ts';
+import { openDatabase } from '../src/database/open-database.ts';
 import { databaseConfig, databaseEnv } from './support/database.ts';
 import { addVehicles, createFleet, newVins } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ChangeFeed } from '../src/core/changes.ts';
 import { ListeningConnection } from '../src/database/listening-connection.ts';
-import { openDatabase } from '../src/database/open.ts';
+import { openDatabase } from '../src/database/open-database.ts';
 import { databaseConfig, databaseEnv } from './support/database.ts';
 import { TcpProxy } from './support/tcp-proxy.ts';
 import { until } from './support/until.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import packageJson from '../package.json' with { type: 'json' };
-import { openApiDocument } from '../src/rest/openapi/document.ts';
+import { openApiDocument } from '../src/rest/openapi/openapi-document.ts';
 import { startGateway, testIssuer } from './support/gateway.ts';
 
 const issuer = await testIssuer();

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, inject, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { findCompaniesToPublish } from '../src/core/events/log.ts';
+import { findCompaniesToPublish } from '../src/core/events/event-log.ts';
 import type { Client, Json } from './support/client.ts';
 import { openStream } from './support/event-stream.ts';
 import { addVehicle, createFleet } from './support/factories.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import packageJson from '../package.json' with { type: 'json' };
-import { openDatabase } from '../src/database/open.ts';
+import { openDatabase } from '../src/database/open-database.ts';
 import { databaseConfig, databaseEnv } from './support/database.ts';
 import { type Gateway, startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../src/database/open.ts';
+import { openDatabase } from '../src/database/open-database.ts';
 import { databaseConfig } from './support/database.ts';
 import { addVehicle, contractFields, createFleet, newVins } from './support/factories.ts';
 import { type Gateway, startGateway } from './support/gateway.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import type { Database } from '../src/database/database.ts';
-import { connectDatabase, openDatabase } from '../src/database/open.ts';
+import { connectDatabase, openDatabase } from '../src/database/open-database.ts';
 import { databaseConfig, databaseEnv } from './support/database.ts';
 import { startGateway } from './support/gateway.ts';
 import { beyondMikroOrm, difference } from './support/schema.ts';

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { sumUpTallies } from '../src/core/operations/upkeep.ts';
 import { claimDueVehicles, vehicleSchedule } from '../src/core/vehicles/due-vehicles.ts';
-import { openDatabase } from '../src/database/open.ts';
+import { openDatabase } from '../src/database/open-database.ts';
 import type { Answer } from './support/client.ts';
 import { databaseConfig, databaseEnv } from './support/database.ts';
 import { explainAll } from './support/explained.ts';

@@ -1,4 +1,4 @@
-import { openApiDocument } from '../../src/rest/openapi/document.ts';
+import { openApiDocument } from '../../src/rest/openapi/openapi-document.ts';
 
 /** A GET request: path, query and Accept header. */
 export interface RestRequest {

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
 import { reportActivations } from '../core/contracts/activation-report.ts';
-import { connectDatabase, databaseName } from '../database/open.ts';
-import { openManufacturers } from '../manufacturers/open.ts';
+import { connectDatabase, databaseName } from '../database/open-database.ts';
+import { openManufacturers } from '../manufacturers/open-manufacturers.ts';
 import { runCommand } from './command.ts';
 
 const usage = `npm run activations -- --plan    prints what manufacturers would be asked about the contracts in force, and asks nothing

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { mistakenNames, readSettings, settings } from '../config.ts';
-import { connectDatabase, databaseName } from '../database/open.ts';
+import { connectDatabase, databaseName } from '../database/open-database.ts';
 import { runCommand } from './command.ts';
 
 const usage = `npm run migrate -- up        applies what is pending (the service does so itself when it starts)

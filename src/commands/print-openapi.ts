@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { openApiDocument } from '../rest/openapi/document.ts';
+import { openApiDocument } from '../rest/openapi/openapi-document.ts';
 import { readOptions, runCommand } from './command.ts';
 
 export const openApiFile = new URL('../../docs/openapi.json', import.meta.url);

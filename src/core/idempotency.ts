@@ -11,7 +11,7 @@ import {
   WebhookNotFound,
 } from './errors.ts';
 import { db, prepare } from './sql/sql.ts';
-import type { Tables } from './sql/tables.ts';
+import type { Tables } from './sql/table-types.ts';
 
 interface StoredAnswer {
   status: number;

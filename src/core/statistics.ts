@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Context } from './context.ts';
 import { write } from './database.ts';
 import { prepare } from './sql/sql.ts';
-import type { Tables } from './sql/tables.ts';
+import type { Tables } from './sql/table-types.ts';
 
 type Table = keyof Tables;
 const names: Table[] = ['fleet', 'vehicle', 'vehicle_tally', 'contract', 'import', 'event', 'webhook', 'delivery'];

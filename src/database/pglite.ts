@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
-import { traceStatement } from './connection.ts';
 import { dataFolderError, openDataFolder } from './data-folder.ts';
 import { StartError } from './database.ts';
 import type { PgliteReply, PgliteRequest } from './pglite-worker.ts';
+import { traceStatement } from './postgres-connection.ts';
 import { isInsideTransaction } from './transactions.ts';
 
 type Answer = Extract<PgliteReply, { result: unknown }>['result'];

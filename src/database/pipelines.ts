@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { PostgresConnection } from './connection.ts';
+import type { PostgresConnection } from './postgres-connection.ts';
 import type { ServerWatch } from './server-watch.ts';
 
 // A connection is opening (statements wait in it), open, or leaving. `open` makes it, pg has it open. `retire` has it leave after its

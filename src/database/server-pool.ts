@@ -1,8 +1,8 @@
 import { addAbortListener } from 'node:events';
 import { CompiledQuery, type DatabaseConnection, PostgresDialect, PostgresDriver, type PostgresPool } from 'kysely';
 import pg from 'pg';
-import type { PostgresConnection } from './connection.ts';
 import { GENERIC_PLAN_OPTION, READ_SESSION_OPTIONS, type SlowReadOptions } from './database.ts';
+import type { PostgresConnection } from './postgres-connection.ts';
 import type { ServerWatch } from './server-watch.ts';
 
 /** The interval at which the server checks, during a statement, whether the client has left. */

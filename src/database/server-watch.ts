@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { PostgresConnection } from './connection.ts';
+import { PostgresConnection } from './postgres-connection.ts';
 
 const LOOK_MS = 500;
 /** Looks without a byte after which a waiting connection is suspected. */

@@ -58,7 +58,7 @@ export const ImportBatch = defineEntity({
   properties: {
     company: p.text().persist(false),
     importId: p.uuid().persist(false),
-    // No foreign key: forgetUnowned (core/imports/run.ts) deletes batches without a running import.
+    // No foreign key: forgetUnowned (core/imports/import-run.ts) deletes batches without a running import.
     import: () => ofImport().createForeignKeyConstraint(false),
     firstRow: p.integer().primary(),
     rows: integers(),

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { contractSchedule, recordContractPeriods } from '../core/contracts/contracts.ts';
-import { findCompaniesToPublish, publishEventsOf } from '../core/events/log.ts';
+import { findCompaniesToPublish, publishEventsOf } from '../core/events/event-log.ts';
 import type { DueCompanies } from '../core/schedule.ts';
 import { type Job, stepOfEach, type Tools } from './job.ts';
 

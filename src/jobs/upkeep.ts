@@ -1,6 +1,6 @@
 import type { Context } from '../core/context.ts';
 import { forgetSandbox } from '../core/contracts/forget-sandbox.ts';
-import { failAbandonedImports, trimImports } from '../core/imports/run.ts';
+import { failAbandonedImports, trimImports } from '../core/imports/import-run.ts';
 import { deleteFleetStep, findFleetsInDeletion } from '../core/operations/delete-fleets.ts';
 import { deleteExpiredAnswers, deleteOldRateLimitUse, sumUpTallies, trimEvents } from '../core/operations/upkeep.ts';
 import { refreshStatistics } from '../core/statistics.ts';

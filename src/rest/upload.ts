@@ -13,7 +13,7 @@ import {
   ValidationFailed,
 } from '../core/errors.ts';
 import { mayBeTableFile, notTableMessage } from '../core/imports/csv/head.ts';
-import { spoolUpload } from '../core/imports/run.ts';
+import { spoolUpload } from '../core/imports/import-run.ts';
 import { piecesOf, tornForm } from '../http/multipart.ts';
 
 interface Upload {

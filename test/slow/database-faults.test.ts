@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest';
-import { openDatabase } from '../../src/database/open.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { databaseConfig, databaseEnv } from '../support/database.ts';
 import { bearer, spawnGateway, startGateway, testIssuer } from '../support/gateway.ts';
 import { Load } from '../support/load.ts';

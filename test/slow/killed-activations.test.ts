@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openDatabase } from '../../src/database/open.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import type { Json } from '../support/client.ts';
 import { databaseConfig, databaseEnv } from '../support/database.ts';
 import type { Endpoint } from '../support/documented-known.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openDatabase } from '../../src/database/open.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { databaseConfig, databaseEnv } from '../support/database.ts';
 import { addVehicles, newVins } from '../support/factories.ts';
 import { askingAt, spawnGateway, testIssuer } from '../support/gateway.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { openDatabase } from '../../src/database/open.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { scheduleAll } from '../../src/migrations/take-over.ts';
 import { databaseConfig, databaseEnv } from '../support/database.ts';
 import { createFleet } from '../support/factories.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, inject } from 'vitest';
 import type { Database, DatabaseConfig } from '../../src/database/database.ts';
-import { openDatabase } from '../../src/database/open.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 
 /** The global set-up of each project provides this to its test files. `folder` is removed at the end of the run. */
 type Template =

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { vi } from 'vitest';
 import type { Database, TextRow } from '../../src/database/database.ts';
-import { openDatabase } from '../../src/database/open.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { type DatabaseEnv, databaseConfig, databaseEnv } from './database.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import type { Plan } from './plans.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { openDatabase } from '../../src/database/open.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /** Migrates one embedded database; every test file starts with a copy. */

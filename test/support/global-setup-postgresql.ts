@@ -1,6 +1,6 @@
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { openDatabase } from '../../src/database/open.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { startServer } from './postgres-server.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 

@@ -1,8 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { ErrorCode } from '../../src/core/errors.ts';
-import { openApiDocument } from '../../src/rest/openapi/document.ts';
 import { headers } from '../../src/rest/openapi/json-schema.ts';
+import { openApiDocument } from '../../src/rest/openapi/openapi-document.ts';
 import { errorHeaders } from '../../src/rest/openapi/problems.ts';
 import type { Answer, Json } from './client.ts';
 

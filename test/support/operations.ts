@@ -1,4 +1,4 @@
-import { openApiDocument } from '../../src/rest/openapi/document.ts';
+import { openApiDocument } from '../../src/rest/openapi/openapi-document.ts';
 import type { Json } from './client.ts';
 import { contractFields, fleetFields, newVin, unknownId } from './factories.ts';
 import {

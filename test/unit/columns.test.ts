@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nodeResources, rootQueryFields } from '../../src/core/reads/reads.ts';
+import { nodeResources, rootQueryFields } from '../../src/core/reads/root-fields.ts';
 import type { Resource, ResourceField } from '../../src/core/sql/resource.ts';
 import { isValueSql, type JsonMembers } from '../../src/core/sql/selection.ts';
 import { entities } from '../../src/entities/index.ts';

@@ -13,9 +13,9 @@ import {
 import { expect, test } from 'vitest';
 import { settings } from '../../src/config.ts';
 import { statusOf } from '../../src/core/errors.ts';
-import { scopeOfField } from '../../src/graphql/schema/context.ts';
+import { scopeOfField } from '../../src/graphql/schema/graphql-context.ts';
 import { graphqlSchema } from '../../src/graphql/schema/schema.ts';
-import { openApiDocument } from '../../src/rest/openapi/document.ts';
+import { openApiDocument } from '../../src/rest/openapi/openapi-document.ts';
 import { routes } from '../../src/rest/router.ts';
 import type { Json } from '../support/client.ts';
 

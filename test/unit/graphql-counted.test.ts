@@ -1,8 +1,8 @@
 import { buildSchema, execute, type GraphQLSchema, isObjectType, parse } from 'graphql';
 import { describe, expect, test } from 'vitest';
 import { Unavailable } from '../../src/core/errors.ts';
-import { AnswerBudget } from '../../src/graphql/schema/context.ts';
 import { withAnswerBudget } from '../../src/graphql/schema/counted.ts';
+import { AnswerBudget } from '../../src/graphql/schema/graphql-context.ts';
 import { graphqlSchema } from '../../src/graphql/schema/schema.ts';
 
 const text = `

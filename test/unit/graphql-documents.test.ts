@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { prepareDocument } from '../../src/graphql/execution/document.ts';
+import { prepareDocument } from '../../src/graphql/execution/prepare-document.ts';
 
 test('an invalid document is validated once', () => {
   const wrong = '{ fleets { nodes { nothingOfTheKind } } }';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { candidateBrands, highMobilityEligibilityBrands } from '../../src/manufacturers/brands.ts';
-import { openManufacturers } from '../../src/manufacturers/open.ts';
+import { openManufacturers } from '../../src/manufacturers/open-manufacturers.ts';
 import type { Manufacturers } from '../../src/manufacturers/registry.ts';
 import { type Behaviour, eligible, json, UpstreamServer } from '../support/upstream.ts';
 

@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, '../..');
 /** Memoised values by place, with the reason why no rejection stays there. */
 const known: Record<string, string> = {
   'src/core/imports/csv/decode.ts decode': 'no promise',
-  'src/graphql/execution/errors.ts .code': 'no promise',
+  'src/graphql/execution/result-errors.ts .code': 'no promise',
   'src/core/context.ts this.#em': 'no promise',
   'src/core/following/follow-changes.ts this.#missedSince': 'no promise',
   'src/core/following/follow-changes.ts this.#missed': 'forgets itself in a finally',
@@ -16,8 +16,8 @@ const known: Record<string, string> = {
   'src/database/pglite.ts this.#failure': 'no promise',
   'src/database/listening-connection.ts this.#sending': 'forgets itself at its end, and does not fail',
   'src/graphql/schema/counted.ts this.#turn': 'forgets itself, and does not fail',
-  'src/graphql/execution/reads.ts this.#query': 'of one request',
-  'src/graphql/execution/reads.ts this.#company': 'of one request',
+  'src/graphql/execution/operation-reads.ts this.#query': 'of one request',
+  'src/graphql/execution/operation-reads.ts this.#company': 'of one request',
   'src/graphql/execution/variables.ts known': 'no promise',
   'src/http/identity/issuer.ts this.#reading': 'forgets itself in a finally',
   'src/http/identity/issuer.ts this.#address': 'awaited: only what came is kept',

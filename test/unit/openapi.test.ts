@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { openApiFile, openApiText } from '../../src/commands/print-openapi.ts';
 import { statusOf } from '../../src/core/errors.ts';
-import { openApiDocument } from '../../src/rest/openapi/document.ts';
+import { openApiDocument } from '../../src/rest/openapi/openapi-document.ts';
 import { routes } from '../../src/rest/router.ts';
 import type { Json } from '../support/client.ts';
 import { checkAnswer } from '../support/openapi.ts';

@@ -2,7 +2,7 @@ import { type Insertable, type Selectable, sql, type Updateable } from 'kysely';
 import { expect, expectTypeOf, test } from 'vitest';
 import type { SendStatement } from '../../src/core/database.ts';
 import { db, type PreparedStatement, prepare, prepareStatementVariants } from '../../src/core/sql/sql.ts';
-import type { Tables } from '../../src/core/sql/tables.ts';
+import type { Tables } from '../../src/core/sql/table-types.ts';
 
 interface Sent {
   text: string;

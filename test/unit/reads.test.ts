@@ -1,7 +1,7 @@
 import { GraphQLObjectType, getNamedType } from 'graphql';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { nodeResources, rootQueryFields } from '../../src/core/reads/reads.ts';
+import { nodeResources, rootQueryFields } from '../../src/core/reads/root-fields.ts';
 import type { ListField, Resource, ResourceField, ResourceFields } from '../../src/core/sql/resource.ts';
 import { isValueSql, type JsonMembers, type ValueSql } from '../../src/core/sql/selection.ts';
 import { graphqlSchema } from '../../src/graphql/schema/schema.ts';

@@ -11,7 +11,7 @@ import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeSql, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
 import { anyOfIds, asTimestamptz, db, isId, prepare, type RowKey } from '../sql/sql.ts';
-import type { Tables } from '../sql/tables.ts';
+import type { Tables } from '../sql/table-types.ts';
 import { activationField, activationJson, activationStateSql } from './activation.ts';
 import {
   type Contract,

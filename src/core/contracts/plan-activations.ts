@@ -3,7 +3,7 @@ import { type Reason, reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
 import { scheduleClause, scheduleForKind } from '../schedule.ts';
 import { anyOfIds, anyOfTexts, asTimestamptz, db, LOWEST_ID, prepare, prepareStatementVariants } from '../sql/sql.ts';
-import type { Tables } from '../sql/tables.ts';
+import type { Tables } from '../sql/table-types.ts';
 
 // What contracts in force need becomes rows of `activation`, in the transaction that starts or ends them. A row is made
 // due by whatever changes contracts; whether it is wanted is asked of the contracts when the row is claimed.

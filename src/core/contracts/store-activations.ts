@@ -6,7 +6,7 @@ import { announceEvents, type EventOrigin, eventsClause, systemOrigin } from '..
 import { toMendedJson } from '../input.ts';
 import { scheduleClause } from '../schedule.ts';
 import { anyOfIds, anyOfTexts, asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.ts';
-import type { Tables } from '../sql/tables.ts';
+import type { Tables } from '../sql/table-types.ts';
 import { programsOfContract } from './activation.ts';
 import { contractFactsQuery, vehicleNamesOf } from './contracts.ts';
 import type { ClaimedProgram } from './due-activations.ts';

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { Context } from '../context.ts';
 import { mendText } from '../input.ts';
 import { db, prepare } from '../sql/sql.ts';
-import type { Tables } from '../sql/tables.ts';
+import type { Tables } from '../sql/table-types.ts';
 import type { EventType, eventDataSchemas } from './event-data.ts';
 
 export const MOST_EVENT_TYPES = 100;

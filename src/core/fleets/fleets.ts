@@ -4,7 +4,7 @@ import { eligibilityStatuses, Fleet as FleetEntity } from '../../entities/fleet.
 import { authorize, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { FleetNotFound, type Precondition, requirePrecondition, ValidationFailed } from '../errors.ts';
-import { companyRowClause } from '../events/log.ts';
+import { companyRowClause } from '../events/event-log.ts';
 import { announceEvents, callerOrigin, type EventOrigin, recordEvents } from '../events/record-events.ts';
 import { readInput } from '../input.ts';
 import type { ListInput } from '../sql/page.ts';

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { authorize, type Context, contextOfSharedRead } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
 import type { FollowedSource } from '../followers.ts';
+import { isImportUnderWay } from '../imports/import-run.ts';
 import { getImport, type Import } from '../imports/imports.ts';
-import { isImportUnderWay } from '../imports/run.ts';
 import { isId } from '../sql/sql.ts';
 
 const PAUSE_MS = 100;

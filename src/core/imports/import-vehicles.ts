@@ -17,14 +17,6 @@ import { readInput } from '../input.ts';
 import { asTimestamptz, db, holdAdvisoryLock, newId, prepare } from '../sql/sql.ts';
 import { limitPieces } from './csv/limits.ts';
 import {
-  findFirstRejections,
-  type ImportRow,
-  importColumns,
-  type importedVehiclesSchema,
-  importVehiclesInput,
-  readImport,
-} from './imports.ts';
-import {
   deleteRejectedRows,
   deleteStagedBatches,
   failImport,
@@ -33,7 +25,15 @@ import {
   keepImportAlive,
   limitUploads,
   prepareImportUpdate,
-} from './run.ts';
+} from './import-run.ts';
+import {
+  findFirstRejections,
+  type ImportRow,
+  importColumns,
+  type importedVehiclesSchema,
+  importVehiclesInput,
+  readImport,
+} from './imports.ts';
 import { ImportStaging } from './staging.ts';
 import { storeImport } from './store.ts';
 import type { TableLayout } from './table.ts';

@@ -10,7 +10,7 @@ import { lostCursor } from '../sql/order.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeExpression, jsonMembersOf, jsonSql } from '../sql/selection.ts';
 import { db, isId, prepare, type RowKey } from '../sql/sql.ts';
-import type { Tables } from '../sql/tables.ts';
+import type { Tables } from '../sql/table-types.ts';
 import { addOptionFields, addSummarySchema, refusedValueFields, rejectionCodes } from '../vehicles/vin-lists.ts';
 
 export const importStateSchema = z.enum(importStates);

@@ -2,7 +2,7 @@ import { type Expression, expressionBuilder, sql } from 'kysely';
 import { type EventOrigin, eventsClause, MOST_EVENT_VEHICLES } from '../events/record-events.ts';
 import { fleetExistsExpression } from '../fleets/fleet.ts';
 import { db, prepare, prepareStatementVariants, type RowKey } from '../sql/sql.ts';
-import type { Tables } from '../sql/tables.ts';
+import type { Tables } from '../sql/table-types.ts';
 import { otherFleetRejection } from '../vehicles/add-vehicles.ts';
 import {
   type NewVehicleParams,

@@ -1,9 +1,9 @@
 import { type Selectable, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { db, prepare } from '../sql/sql.ts';
-import type { Tables } from '../sql/tables.ts';
+import type { Tables } from '../sql/table-types.ts';
+import { type ImportRunKey, importEndedError, stillRunningCondition } from './import-run.ts';
 import { type ImportRow, rejectionColumns } from './imports.ts';
-import { type ImportRunKey, importEndedError, stillRunningCondition } from './run.ts';
 import type { CsvRowBatch, RejectedCsvRow, ValidCsvRows } from './table.ts';
 
 const PROGRESS_EVERY_MS = 200;

@@ -10,8 +10,8 @@ import { refreshStatistics } from '../statistics.ts';
 import { deleteLeftoverVehicles } from '../vehicles/delete-vehicles.ts';
 import { newVehicleParams } from '../vehicles/insert-vehicles.ts';
 import { updateVehicleTally } from '../vehicles/tally.ts';
+import { deleteStagedBatches, importEndedError, prepareImportUpdate } from './import-run.ts';
 import { type ImportRow, readImport } from './imports.ts';
-import { deleteStagedBatches, importEndedError, prepareImportUpdate } from './run.ts';
 import {
   countInsertedVehicles,
   countNewVehicles,

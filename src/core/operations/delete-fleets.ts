@@ -5,7 +5,7 @@ import { type Precondition, requirePrecondition } from '../errors.ts';
 import { callerOrigin, recordEvents, systemOrigin } from '../events/record-events.ts';
 import type { Fleet } from '../fleets/fleet.ts';
 import { fleetResource, lockFleet } from '../fleets/fleets.ts';
-import { deleteFleetImports } from '../imports/run.ts';
+import { deleteFleetImports } from '../imports/import-run.ts';
 import { readOneRow } from '../sql/read.ts';
 import { db, LOWEST_ID, prepare, type RowKey } from '../sql/sql.ts';
 import { removeLockedVehicles } from '../vehicles/delete-vehicles.ts';

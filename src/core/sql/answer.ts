@@ -74,7 +74,7 @@ export async function readPlanAnswers(
   rows: ParentRows | null = null,
 ): Promise<PlanAnswer[]> {
   const { company } = requireCaller(ctx);
-  // The caller (graphql/execution/reads.ts) has checked the scopes of all other parts.
+  // The caller (graphql/execution/operation-reads.ts) has checked the scopes of all other parts.
   if (plan.parts.some(([, { kind }]) => kind === 'manufacturer')) requireScope(ctx, 'fleets:read');
   const count = rows ? (Object.values(rows.columns)[0]?.length ?? 0) : 1;
   const looked = await estimateRowsRead(ctx, plan.parts, given, count);

@@ -2,7 +2,7 @@ import type { SnakeCase } from '@mikro-orm/sql';
 import { type Expression, type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { schemaKind, unwrapSchema } from '../fields.ts';
-import type { Tables } from './tables.ts';
+import type { Tables } from './table-types.ts';
 
 /** SQL for a member: its text is JSON, never null. `bare` text goes between quotes unescaped. */
 export interface ValueSql {

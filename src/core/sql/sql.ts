@@ -18,7 +18,7 @@ import {
 import { NIL, v7, validate } from 'uuid';
 import type { Context } from '../context.ts';
 import { type Asked, read, type SendStatement, write } from '../database.ts';
-import type { Tables } from './tables.ts';
+import type { Tables } from './table-types.ts';
 
 /** Writes SQL and runs none. */
 export const db = new Kysely<Tables>({

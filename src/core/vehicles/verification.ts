@@ -9,7 +9,7 @@ import { isInFleets, lockedFleetsClause } from '../fleets/fleets.ts';
 import { toMendedJson } from '../input.ts';
 import { scheduleClause } from '../schedule.ts';
 import { anyOf, anyOfIds, db, hashFraction, jsonRecordset, prepare } from '../sql/sql.ts';
-import type { Tables } from '../sql/tables.ts';
+import type { Tables } from '../sql/table-types.ts';
 import { type ClaimedVehicle, claimDeadline } from './due-vehicles.ts';
 import { recheckHours, recheckInterval } from './eligibility.ts';
 import { updateVehicleTally } from './tally.ts';

@@ -4,7 +4,7 @@ import { addModes } from '../../entities/import.ts';
 import { exampleIds, field, uuidField } from '../fields.ts';
 import { idSchema } from '../input.ts';
 import { anyOfIds, anyOfTexts, db, isId } from '../sql/sql.ts';
-import type { Tables } from '../sql/tables.ts';
+import type { Tables } from '../sql/table-types.ts';
 import { vinErrorCodes, vinOrNull } from '../vin.ts';
 import { vehicleSchema } from './vehicle.ts';
 

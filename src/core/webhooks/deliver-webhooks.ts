@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { type Event, eventJsonExpression } from '../events/events.ts';
 import { type SchedulePlace, scheduleForKind } from '../schedule.ts';
 import { anyOfTexts, db, prepare, unnestLists } from '../sql/sql.ts';
-import type { Tables } from '../sql/tables.ts';
+import type { Tables } from '../sql/table-types.ts';
 import { signedHeaders, type WebhookSender, webhookPayload } from './sender.ts';
 
 // A delivery is waiting (until `due_at`, and while its webhook is halted, unless it is `asked` for), claimed (`due_at` is the end of its

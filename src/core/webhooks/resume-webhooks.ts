@@ -2,7 +2,7 @@ import { type SqlBool, sql } from 'kysely';
 import { Webhook } from '../../entities/event.ts';
 import type { Context } from '../context.ts';
 import { transaction } from '../database.ts';
-import { deliveriesClause, holdPublishing } from '../events/log.ts';
+import { deliveriesClause, holdPublishing } from '../events/event-log.ts';
 import { scheduleNow } from '../schedule.ts';
 import { anyOf, db, prepare, type RowKey } from '../sql/sql.ts';
 

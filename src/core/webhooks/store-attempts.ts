@@ -1,10 +1,10 @@
 import { type QueryCreator, sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { transaction } from '../database.ts';
-import { holdPublishing } from '../events/log.ts';
+import { holdPublishing } from '../events/event-log.ts';
 import { scheduleClause } from '../schedule.ts';
 import { db, jsonRecordset, prepare } from '../sql/sql.ts';
-import type { Tables } from '../sql/tables.ts';
+import type { Tables } from '../sql/table-types.ts';
 import type { ClaimedDelivery, DeliveryResult } from './deliver-webhooks.ts';
 import type { DeliveryState } from './deliveries.ts';
 import { haltWebhook } from './webhook.ts';

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { webhookStates } from '../../entities/event.ts';
 import { ValidationFailed } from '../errors.ts';
 import { eventTypeSchema, eventTypes } from '../events/event-data.ts';
-import { endOfLogExpression } from '../events/log.ts';
+import { endOfLogExpression } from '../events/event-log.ts';
 import { MOST_EVENT_TYPES } from '../events/record-events.ts';
 import { describeInputFields, exampleIds, field, timeField, timeOrNullField, uuidField } from '../fields.ts';
 import { idSchema, listSchema, storableText } from '../input.ts';

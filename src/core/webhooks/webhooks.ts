@@ -7,7 +7,7 @@ import { authorize, type Context, requireScope } from '../context.ts';
 import { transaction } from '../database.ts';
 import { type Precondition, requirePrecondition, ValidationFailed, WebhookNotFound } from '../errors.ts';
 import { eventTypesField } from '../events/event-data.ts';
-import { holdPublishing, readEndOfLog } from '../events/log.ts';
+import { holdPublishing, readEndOfLog } from '../events/event-log.ts';
 import { readInput } from '../input.ts';
 import { scheduleNow } from '../schedule.ts';
 import type { PageArguments } from '../sql/page.ts';

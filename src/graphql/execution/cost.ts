@@ -17,7 +17,7 @@ import {
 } from 'graphql';
 import { countInputItems } from '../../core/input.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../core/sql/page.ts';
-import type { CostExtension } from '../schema/context.ts';
+import type { CostExtension } from '../schema/graphql-context.ts';
 import type { SelectionContext } from './selected.ts';
 
 /** The page size around a selection, and its root field, whose arguments may be lists. */

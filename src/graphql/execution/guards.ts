@@ -12,7 +12,7 @@ import {
   type SelectionSetNode,
   visit,
 } from 'graphql';
-import { rejectedDocumentError, withErrorCode } from './errors.ts';
+import { rejectedDocumentError, withErrorCode } from './result-errors.ts';
 
 /** The bounds of a document, checked on its text before it is parsed and on its tree before it is validated. */
 export const documentBounds = {

@@ -6,7 +6,7 @@ import {
   isAbstractType,
   type SelectionSetNode,
 } from 'graphql';
-import { nodeField, nodeResources as nodeTypes, rootQueryFields } from '../../core/reads/reads.ts';
+import { nodeField, nodeResources as nodeTypes, rootQueryFields } from '../../core/reads/root-fields.ts';
 import type { ReadPlan } from '../../core/sql/answer.ts';
 import type { AnswerMembers, AnswerPart } from '../../core/sql/json-parts.ts';
 import type { ListField, ReadField, Resource, ResourceField, SingleRowField } from '../../core/sql/resource.ts';

@@ -5,7 +5,7 @@ import { type FileUpload, GraphQLUpload } from 'graphql-upload-minimal';
 import type { z } from 'zod';
 import { ValidationFailed } from '../../core/errors.ts';
 import { inputErrorsOf } from '../../core/input.ts';
-import type { GraphqlContext } from './context.ts';
+import type { GraphqlContext } from './graphql-context.ts';
 
 /** The builder of all types and fields. Fields are non-null unless they say otherwise. */
 export const schemaBuilder = new SchemaBuilder<{

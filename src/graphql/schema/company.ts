@@ -10,10 +10,10 @@ import {
 import { historyItemSchema } from '../../core/reads/history.ts';
 import { schemaBuilder } from './builder.ts';
 import { addListField, connectionType, pageArgs } from './connection.ts';
-import { type CostExtension, type GraphqlContext, resolvePlannedField } from './context.ts';
 import { enumTypeOf, objectTypeOf } from './described.ts';
 import { EventConnectionRef, EventTypeRef, eventTypeOverride } from './events.ts';
 import { FleetRef } from './fleets.ts';
+import { type CostExtension, type GraphqlContext, resolvePlannedField } from './graphql-context.ts';
 import { ImportRef } from './imports.ts';
 import { manufacturerOverride } from './manufacturers.ts';
 

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { CREATION_ORDER, type SortOrders, sortDirections } from '../../core/sql/order.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, MOST_COUNTED_ROWS } from '../../core/sql/page.ts';
 import { type ObjectRef, schemaBuilder } from './builder.ts';
-import { type CostExtension, type OperationExtension, resolvePlannedField } from './context.ts';
 import { objectTypeOf } from './described.ts';
+import { type CostExtension, type OperationExtension, resolvePlannedField } from './graphql-context.ts';
 
 const MOST = MOST_COUNTED_ROWS.toLocaleString('en');
 

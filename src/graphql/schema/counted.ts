@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { defaultFieldResolver, type GraphQLSchema, getNamedType, isLeafType, isObjectType } from 'graphql';
-import { type AnswerBudget, type GraphqlContext, PlannedObject, type Resolver } from './context.ts';
+import { type AnswerBudget, type GraphqlContext, PlannedObject, type Resolver } from './graphql-context.ts';
 
 /** Quotes, colon, comma, and a value that is no text. */
 const PUNCTUATION = 6;

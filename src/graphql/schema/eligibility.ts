@@ -11,9 +11,9 @@ import {
 } from '../../core/vehicles/vehicle.ts';
 import { requestVerificationInput } from '../../core/vehicles/vin-lists.ts';
 import { schemaBuilder } from './builder.ts';
-import { type CostExtension, type OperationExtension, resolvePlannedField } from './context.ts';
 import { enumTypeOf, objectTypeOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
+import { type CostExtension, type OperationExtension, resolvePlannedField } from './graphql-context.ts';
 import { manufacturerOverride } from './manufacturers.ts';
 import { addMutation } from './mutation.ts';
 import { VehicleRef } from './vehicles.ts';

@@ -11,11 +11,11 @@ import { schemaDescription } from '../../core/fields.ts';
 import { followEvents } from '../../core/following/follow-events.ts';
 import { type ObjectRef, schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType, listArgs } from './connection.ts';
-import { type CostExtension, type OperationExtension, PlannedObject, resolvePlannedField } from './context.ts';
 import { ContractRef } from './contracts.ts';
 import { enumTypeOf, inputTypeOf, objectTypeOf } from './described.ts';
 import { EligibilityStatusRef } from './eligibility.ts';
 import { FleetRef } from './fleets.ts';
+import { type CostExtension, type OperationExtension, PlannedObject, resolvePlannedField } from './graphql-context.ts';
 import { VehicleRef } from './vehicles.ts';
 
 export const EventTypeRef = enumTypeOf(

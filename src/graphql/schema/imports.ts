@@ -19,9 +19,9 @@ import { piecesOf, tornForm } from '../../http/multipart.ts';
 import { type AnswerHead, localsOf } from '../../http/request-context.ts';
 import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType } from './connection.ts';
-import { type CostExtension, type OperationExtension, resolvePlannedField } from './context.ts';
 import { enumTypeOf, objectTypeOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
+import { type CostExtension, type OperationExtension, resolvePlannedField } from './graphql-context.ts';
 import { addMutation } from './mutation.ts';
 import { addDefaults, changedFleetOverrides, changedFleetShape, rejectionOverrides } from './vehicles.ts';
 

@@ -7,8 +7,8 @@ import {
   providerStateSchema,
 } from '../../core/vehicles/providers.ts';
 import { schemaBuilder } from './builder.ts';
-import { type CostExtension, type GraphqlContext, resolvePlannedField } from './context.ts';
 import { enumTypeOf, objectTypeOf } from './described.ts';
+import { type CostExtension, type GraphqlContext, resolvePlannedField } from './graphql-context.ts';
 import { manufacturerOf } from './node.ts';
 
 const ManufacturerRef = objectTypeOf('Manufacturer', manufacturerSchema);

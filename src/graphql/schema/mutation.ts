@@ -3,8 +3,8 @@ import { type Context, renewContext, type Scope } from '../../core/context.ts';
 import type { ErrorCode } from '../../core/errors.ts';
 import { idSchema } from '../../core/input.ts';
 import { schemaBuilder } from './builder.ts';
-import type { GraphqlContext } from './context.ts';
 import { type GraphqlInput, inputTypeOf, type Overrides, objectTypeOf } from './described.ts';
+import type { GraphqlContext } from './graphql-context.ts';
 
 interface Mutation<Read extends z.ZodObject, Payload extends z.ZodObject> {
   description: string;

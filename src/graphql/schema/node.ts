@@ -2,10 +2,15 @@ import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
 import { authorizeAnyScope, type Context, hasScope } from '../../core/context.ts';
 import { readInput } from '../../core/input.ts';
-import { nodeResources } from '../../core/reads/reads.ts';
+import { nodeResources } from '../../core/reads/root-fields.ts';
 import { isId } from '../../core/sql/sql.ts';
 import { schemaBuilder } from './builder.ts';
-import { type CostExtension, type GraphqlContext, type OperationExtension, resolvePlannedType } from './context.ts';
+import {
+  type CostExtension,
+  type GraphqlContext,
+  type OperationExtension,
+  resolvePlannedType,
+} from './graphql-context.ts';
 
 const NODES_MAX = 100;
 const nodesInput = z.object({ ids: z.array(z.string()).max(NODES_MAX, `has at most ${NODES_MAX} ids`) });

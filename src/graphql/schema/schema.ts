@@ -9,8 +9,8 @@ import './search.ts';
 import './vehicles.ts';
 import './webhooks.ts';
 import { schemaBuilder } from './builder.ts';
-import { withScopeChecks } from './context.ts';
 import { withAnswerBudget } from './counted.ts';
+import { withScopeChecks } from './graphql-context.ts';
 
 /** The whole GraphQL API as one schema; `schema.graphql` is its print. */
 export const graphqlSchema = withScopeChecks(withAnswerBudget(schemaBuilder.toSchema()));

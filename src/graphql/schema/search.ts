@@ -1,8 +1,8 @@
 import { MOST_SEARCH_RESULTS, searchInput, searchResources } from '../../core/reads/search.ts';
 import { schemaBuilder } from './builder.ts';
-import { type CostExtension, resolvePlannedType } from './context.ts';
 import { ContractRef } from './contracts.ts';
 import { FleetRef } from './fleets.ts';
+import { type CostExtension, resolvePlannedType } from './graphql-context.ts';
 import { VehicleRef } from './vehicles.ts';
 
 const SearchResult = schemaBuilder.unionType('SearchResult', {

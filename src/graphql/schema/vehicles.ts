@@ -25,9 +25,14 @@ import {
 } from '../../core/vehicles/vin-lists.ts';
 import { schemaBuilder } from './builder.ts';
 import { addListField, connectionType, listArgs } from './connection.ts';
-import { type CostExtension, type GraphqlContext, type OperationExtension, resolvePlannedField } from './context.ts';
 import { enumTypeOf, inputTypeOf, objectTypeOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
+import {
+  type CostExtension,
+  type GraphqlContext,
+  type OperationExtension,
+  resolvePlannedField,
+} from './graphql-context.ts';
 import { manufacturerOverride } from './manufacturers.ts';
 import { addMutation, idInputSchema } from './mutation.ts';
 import { ReasonCodeRef } from './reason.ts';

@@ -2,8 +2,8 @@ import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promi
 import type { ExecutionResult } from 'graphql';
 import type { WebSocket } from 'ws';
 import { msLeft } from '../../http/connections/closed.ts';
-import { resultWithoutHttp } from '../execution/errors.ts';
-import { isResultStream, type OperationResult, type ResultStream } from '../execution/run.ts';
+import { resultWithoutHttp } from '../execution/result-errors.ts';
+import { isResultStream, type OperationResult, type ResultStream } from '../execution/run-operation.ts';
 
 /** The interval of pings; a client that does not answer one has disconnected. */
 const BEAT_MS = 15_000;

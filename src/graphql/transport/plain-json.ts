@@ -1,9 +1,9 @@
 import type { Response } from 'express';
 import type { ExecutionResult } from 'graphql';
 import { sendText } from '../../http/body.ts';
-import { httpStatusAndHeaders, resultWithoutHttp } from '../execution/errors.ts';
-import { isResultStream, type OperationResult, runOperation } from '../execution/run.ts';
-import type { OperationRequest } from '../schema/context.ts';
+import { httpStatusAndHeaders, resultWithoutHttp } from '../execution/result-errors.ts';
+import { isResultStream, type OperationResult, runOperation } from '../execution/run-operation.ts';
+import type { OperationRequest } from '../schema/graphql-context.ts';
 
 export interface GraphqlExchange {
   request: OperationRequest;

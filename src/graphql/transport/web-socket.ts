@@ -9,11 +9,11 @@ import { type Caller, contextOf } from '../../core/context.ts';
 import { DomainError, type ErrorCode, RateLimited, Unauthenticated, Unavailable } from '../../core/errors.ts';
 import { SharedPlaces } from '../../fairness/shares.ts';
 import { loadedOnce } from '../../http/assets.ts';
-import type { Upgrades } from '../../http/connections/server.ts';
+import type { Upgrades } from '../../http/connections/open-server.ts';
 import { countRequest, type HttpServices, localsOf, payerOf } from '../../http/request-context.ts';
-import { errorResult, resultWithoutHttp } from '../execution/errors.ts';
-import { isResultStream, type OperationResult, type ResultStream, runOperation } from '../execution/run.ts';
-import type { OperationRequest } from '../schema/context.ts';
+import { errorResult, resultWithoutHttp } from '../execution/result-errors.ts';
+import { isResultStream, type OperationResult, type ResultStream, runOperation } from '../execution/run-operation.ts';
+import type { OperationRequest } from '../schema/graphql-context.ts';
 import { graphqlSchema } from '../schema/schema.ts';
 import { ENDED, WebSocketPeer } from './peer.ts';
 

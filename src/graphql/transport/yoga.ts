@@ -3,8 +3,8 @@ import { type ExecutionResult, parse } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import { ValidationFailed } from '../../core/errors.ts';
 import { loadedOnce } from '../../http/assets.ts';
-import { publicResult } from '../execution/errors.ts';
-import { isResultStream, type ResultStream, runOperation } from '../execution/run.ts';
+import { publicResult } from '../execution/result-errors.ts';
+import { isResultStream, type ResultStream, runOperation } from '../execution/run-operation.ts';
 import { type GraphqlExchange, JSON_TYPES } from './plain-json.ts';
 
 type YogaPlugin = Plugin<{ exchange: GraphqlExchange }, { exchange: GraphqlExchange }>;

@@ -4,7 +4,7 @@ import { hasScope } from '../../core/context.ts';
 import { DomainError, ValidationFailed } from '../../core/errors.ts';
 import { runOncePerKey } from '../../core/idempotency.ts';
 import { REPLAYED } from '../../http/body.ts';
-import { type GraphqlContext, type MaybePromise, scopeOfField } from '../schema/context.ts';
+import { type GraphqlContext, type MaybePromise, scopeOfField } from '../schema/graphql-context.ts';
 import { graphqlSchema } from '../schema/schema.ts';
 import { responseName } from './guards.ts';
 

@@ -5,7 +5,7 @@ import { type Database, type DatabaseConfig, StartError, type TellOperator } fro
 import { openChannelEmitter } from './listening-connection.ts';
 import { applyMigrations, commonDatabaseMembers, ormOptions } from './orm.ts';
 import { PGlitePool } from './pglite.ts';
-import { connectServer } from './server.ts';
+import { connectServer } from './postgresql.ts';
 import { afterCommit } from './transactions.ts';
 
 /** Opens the database that the settings name and brings it up to date; throws when it cannot be reached, or a newer version has changed its tables. */

@@ -11,8 +11,8 @@ import {
 } from '../http/body.ts';
 import { closedOf } from '../http/connections/closed.ts';
 import { type HttpServices, localsOf, openContext, payerOf } from '../http/request-context.ts';
-import { errorResult } from './execution/errors.ts';
-import type { OperationRequest } from './schema/context.ts';
+import { errorResult } from './execution/result-errors.ts';
+import type { OperationRequest } from './schema/graphql-context.ts';
 import { GRAPHIQL_ASSETS_PATH, sendGraphiql, sendGraphiqlAsset } from './transport/graphiql.ts';
 import { answerPlainJson, JSON_TYPES, sendGraphqlResult } from './transport/plain-json.ts';
 import { readUpload } from './transport/upload.ts';

@@ -3,7 +3,7 @@ import { authorize, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { type DomainError, FleetNotFound, RateLimited, Unavailable } from '../errors.ts';
 import { anyOfIds, asTimestamptz, db, prepare, type RowKey } from '../sql/sql.ts';
-import type { Tables } from '../sql/tables.ts';
+import type { Tables } from '../sql/table-types.ts';
 import { type ImportRow, type ImportState, importColumns, importExpressionBuilder, readImport } from './imports.ts';
 
 /** The lease of a process on its running import; after it, the import counts as abandoned. */

@@ -3,7 +3,7 @@ import { domainErrorOf } from '../../core/database-errors.ts';
 import { statusOf } from '../../core/errors.ts';
 import { headersOf } from '../../http/body.ts';
 import { localsOf } from '../../http/request-context.ts';
-import type { ErrorContext } from '../schema/context.ts';
+import type { ErrorContext } from '../schema/graphql-context.ts';
 
 /** Status and headers that Yoga takes from an error. With `spec` the status stays 200 for `application/json`. */
 interface Http {

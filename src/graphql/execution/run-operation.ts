@@ -6,13 +6,18 @@ import { countInputItems, readInput } from '../../core/input.ts';
 import { MAX_PAGE_SIZE } from '../../core/sql/page.ts';
 import { limitRate, localsOf } from '../../http/request-context.ts';
 import { traced } from '../../telemetry/telemetry.ts';
-import { AnswerBudget, type GraphqlContext, type MaybePromise, type OperationRequest } from '../schema/context.ts';
+import {
+  AnswerBudget,
+  type GraphqlContext,
+  type MaybePromise,
+  type OperationRequest,
+} from '../schema/graphql-context.ts';
 import { graphqlSchema } from '../schema/schema.ts';
-import { type PreparedOperation, prepareDocument } from './document.ts';
-import { errorResult, publicResult, rejectedDocumentError } from './errors.ts';
-import { executeOnce } from './idempotency.ts';
+import { executeOnce } from './execute-once.ts';
+import { OperationReads } from './operation-reads.ts';
 import { documentText } from './persisted-documents.ts';
-import { OperationReads } from './reads.ts';
+import { type PreparedOperation, prepareDocument } from './prepare-document.ts';
+import { errorResult, publicResult, rejectedDocumentError } from './result-errors.ts';
 import type { GraphqlVariables } from './selected.ts';
 import { readVariables } from './variables.ts';
 

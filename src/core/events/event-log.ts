@@ -12,7 +12,7 @@ import type { Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { scheduleClause } from '../schedule.ts';
 import { anyOf, db, LOWEST_ID, prepare } from '../sql/sql.ts';
-import type { Tables } from '../sql/tables.ts';
+import type { Tables } from '../sql/table-types.ts';
 
 // Every company has a log of its own, whose end is counted in the company's row.
 

@@ -13,12 +13,12 @@ import {
 import { LRUCache } from 'lru-cache';
 import { charactersOf } from '../../core/sql/answer.ts';
 import { keepNewest } from '../../core/sql/sql.ts';
-import type { MaybePromise } from '../schema/context.ts';
+import type { MaybePromise } from '../schema/graphql-context.ts';
 import { graphqlSchema } from '../schema/schema.ts';
 import { operationCost } from './cost.ts';
-import { MOST_ANSWER_ERRORS, withErrorCode } from './errors.ts';
 import { findFragment, type ParsedDocument, parseGraphqlDocument } from './guards.ts';
 import { type DocumentPlan, DocumentPlanner, type OperationPlans, type PlanFactory } from './plan.ts';
+import { MOST_ANSWER_ERRORS, withErrorCode } from './result-errors.ts';
 import { type GraphqlVariables, type SelectionContext, selectedFields } from './selected.ts';
 
 /** Estimates of the memory of a tree for each character of its text, and of a plan for each field. */
