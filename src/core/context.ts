@@ -6,7 +6,6 @@ import type { Manufacturers } from '../manufacturers/registry.ts';
 import type { ChangeFeed } from './changes.ts';
 import { Forbidden, Unauthenticated } from './errors.ts';
 import type { Followers } from './followers.ts';
-import type { FileReaders } from './imports/file-readers.ts';
 
 export type Scope = 'fleets:read' | 'fleets:write' | 'contracts:read' | 'contracts:write';
 
@@ -21,13 +20,13 @@ export interface Caller {
   expiresAt: number;
 }
 
+/** What a process has one of. Rooms that keep a service of their own add it here (`files`: imports/file-readers.ts). */
 export interface Services {
   config: Config;
   database: Database;
   manufacturers: Manufacturers;
   changes: ChangeFeed;
   followers: Followers;
-  files: FileReaders;
   fairness: Fairness;
   /** The clock, in ms since 1970, by which leases and due times go. */
   clock: () => number;

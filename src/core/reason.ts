@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { actors } from '../entities/fleet.ts';
 import { reasonCodes } from '../manufacturers/provider.ts';
 import { field } from './fields.ts';
-import { type JsonMembers, jsonSql } from './sql/selection.ts';
 
 export const actorSchema = z.enum(actors);
 
@@ -31,10 +30,3 @@ export const reasonSchema = z
     description:
       'The reason for an eligibility status, or for the state of a contract at the manufacturer, with the party that must act.',
   });
-
-/** Members of a reason in a JSON column, with the code as a value of the enumeration. */
-export function reasonJsonMembers(column: string): JsonMembers {
-  const member = (name: string) => ({ sql: `coalesce((${column} -> '${name}')::text, 'null')` });
-  const members = Object.keys(reasonSchema.shape).map((name) => [name, member(name)]);
-  return { ...Object.fromEntries(members), code: jsonSql.known(`(${column} ->> 'code')`, reasonCodes) };
-}

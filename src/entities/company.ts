@@ -36,7 +36,7 @@ export const Worker = defineEntity({
 
 const scheduledKinds = ['vehicle', 'contract', 'delivery', 'activation'] as const;
 
-/** A company has rows to work on: its earliest entry is no later than its first due row (core/schedule.ts). */
+/** A company has rows to work on: its earliest entry is no later than its first due row (core/companies/schedule.ts). */
 export const Schedule = defineEntity({
   name: 'Schedule',
   tableName: 'schedule',

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { SchedulePlace } from '../core/companies/schedule.ts';
 import type { Context } from '../core/context.ts';
-import type { SchedulePlace } from '../core/schedule.ts';
 import {
   type ClaimedDelivery,
   claimDeliveries,

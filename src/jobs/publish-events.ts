@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { DueCompanies } from '../core/companies/schedule.ts';
 import { contractSchedule, recordContractPeriods } from '../core/contracts/contracts.ts';
 import { findCompaniesToPublish, publishEventsOf } from '../core/events/event-log.ts';
-import type { DueCompanies } from '../core/schedule.ts';
 import { type Job, stepOfEach, type Tools } from './job.ts';
 
 const PAUSE_MS = 40;

@@ -1,9 +1,9 @@
 import type { Context } from '../core/context.ts';
 import { forgetSandbox } from '../core/contracts/forget-sandbox.ts';
 import { failAbandonedImports, trimImports } from '../core/imports/import-run.ts';
+import { refreshStatistics } from '../core/imports/statistics.ts';
 import { deleteFleetStep, findFleetsInDeletion } from '../core/operations/delete-fleets.ts';
 import { deleteExpiredAnswers, deleteOldRateLimitUse, sumUpTallies, trimEvents } from '../core/operations/upkeep.ts';
-import { refreshStatistics } from '../core/statistics.ts';
 import { reaskInvented, reaskUnsupported } from '../core/vehicles/reask.ts';
 import { trimDeliveries } from '../core/webhooks/trim-deliveries.ts';
 import { inTurns, type Job, type Tools } from './job.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { DueCompanies } from '../core/companies/schedule.ts';
 import type { Context } from '../core/context.ts';
-import type { DueCompanies } from '../core/schedule.ts';
 import {
   CLAIM_HEARTBEAT_SECONDS,
   type ClaimedVehicle,

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
+import { runOncePerKey } from '../core/companies/idempotency.ts';
 import { type Context, requireScope } from '../core/context.ts';
 import { runChangeInTurn } from '../core/database.ts';
 import { domainErrorOf } from '../core/database-errors.ts';
 import { DomainError, type ErrorCode, MethodNotAllowed, NotFound, statusOf, Unauthenticated } from '../core/errors.ts';
-import { runOncePerKey } from '../core/idempotency.ts';
 import { countInputItems } from '../core/input.ts';
 import {
   headersOf,

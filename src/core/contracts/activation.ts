@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { field, timeField, timeOrNullField } from '../fields.ts';
-import { reasonJsonMembers, reasonSchema } from '../reason.ts';
+import { reasonSchema } from '../reason.ts';
+import { reasonJsonMembers } from '../sql/reason-members.ts';
 import type { ResourceField } from '../sql/resource.ts';
 import { jsonSql } from '../sql/selection.ts';
 

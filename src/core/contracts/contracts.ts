@@ -1,11 +1,11 @@
 import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 'kysely';
+import { scheduleClause, scheduleForKind } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { ContractNotFound, Forbidden, type Precondition, requirePrecondition } from '../errors.ts';
 import { announceEvents, callerOrigin, type EventOrigin, eventsClause, systemOrigin } from '../events/record-events.ts';
 import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
 import { typedSql } from '../fleets/fleets.ts';
-import { scheduleClause, scheduleForKind } from '../schedule.ts';
 import type { ListInput } from '../sql/page.ts';
 import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';

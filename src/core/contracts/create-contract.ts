@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
+import { scheduleClause } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { violatedConstraint } from '../database-errors.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
 import { announceEvents, callerOrigin, type EventOrigin, eventsClause } from '../events/record-events.ts';
 import { companyOfFleet, isInFleets, requireFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { scheduleClause } from '../schedule.ts';
 import { db, isId, newId, prepare } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
+import { scheduleClause } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
@@ -7,7 +8,6 @@ import { announceEvents, callerOrigin, type EventOrigin, eventsClause } from '..
 import { exampleIds, field } from '../fields.ts';
 import { companyOfFleet, shareLockFleet } from '../fleets/fleets.ts';
 import { listSchema, readInput } from '../input.ts';
-import { scheduleClause } from '../schedule.ts';
 import { anyOfIds, anyOfTexts, asTimestamptz, db, isId, newId, prepare, unnestLists } from '../sql/sql.ts';
 import { readVin, vinErrorCodes } from '../vin.ts';
 import { type Contract, contractFieldsInput, contractSchema, hasOrder } from './contract.ts';

@@ -1,7 +1,7 @@
 import { type Expression, type QueryCreator, type Selectable, sql } from 'kysely';
 import { type Reason, reason } from '../../manufacturers/provider.ts';
+import { scheduleClause, scheduleForKind } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
-import { scheduleClause, scheduleForKind } from '../schedule.ts';
 import { anyOfIds, anyOfTexts, asTimestamptz, db, LOWEST_ID, prepare, prepareStatementVariants } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 

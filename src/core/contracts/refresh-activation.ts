@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
+import { scheduleClause } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { ContractNotFound } from '../errors.ts';
 import { exampleIds } from '../fields.ts';
 import { listSchema, readInput } from '../input.ts';
-import { scheduleClause } from '../schedule.ts';
 import { anyOfIds, asTimestamptz, db, isId, prepare } from '../sql/sql.ts';
 import { programsOfContract } from './activation.ts';
 import type { Contract } from './contract.ts';

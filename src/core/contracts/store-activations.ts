@@ -1,10 +1,10 @@
 import { type Selectable, sql } from 'kysely';
 import type { NoAnswer, ProgramAnswer } from '../../manufacturers/provider.ts';
+import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { announceEvents, type EventOrigin, eventsClause, systemOrigin } from '../events/record-events.ts';
 import { toMendedJson } from '../input.ts';
-import { scheduleClause } from '../schedule.ts';
 import { anyOfIds, anyOfTexts, asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { programsOfContract } from './activation.ts';

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { eligibilityStatuses } from '../../entities/fleet.ts';
 import { exampleIds, field, timeField, uuidField } from '../fields.ts';
-import { reasonJsonMembers, reasonSchema } from '../reason.ts';
+import { reasonSchema } from '../reason.ts';
+import { reasonJsonMembers } from '../sql/reason-members.ts';
 import type { ResourceField, UnionField, UnionFieldMember, ValueField } from '../sql/resource.ts';
 import { jsonSql } from '../sql/selection.ts';
 

@@ -8,9 +8,9 @@ import {
   sql,
 } from 'kysely';
 import { eligibilityStatuses } from '../../entities/fleet.ts';
+import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { transaction } from '../database.ts';
-import { scheduleClause } from '../schedule.ts';
 import { anyOf, db, LOWEST_ID, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 

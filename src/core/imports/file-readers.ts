@@ -19,6 +19,12 @@ const SMALLEST_PART = 1 / 3;
 
 const shape = { rowLength: 64 * 1024, columns: 256, fieldLength: 8 * 1024, rows: 50_000_000 };
 
+declare module '../context.ts' {
+  interface Services {
+    files: FileReaders;
+  }
+}
+
 type Settings = Pick<Config, 'LIMIT_FILE_BYTES' | 'LIMIT_FILE_SECONDS'>;
 
 export interface FileReadOptions {

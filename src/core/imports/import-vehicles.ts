@@ -1,5 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { z } from 'zod';
+import { IDEMPOTENCY_HOURS } from '../companies/idempotency.ts';
 import { authorize, type Context, contextWithoutClient } from '../context.ts';
 import { cutText } from '../cut-text.ts';
 import { transaction } from '../database.ts';
@@ -12,7 +13,6 @@ import {
   ValidationFailed,
 } from '../errors.ts';
 import { requireFleet } from '../fleets/fleets.ts';
-import { IDEMPOTENCY_HOURS } from '../idempotency.ts';
 import { readInput } from '../input.ts';
 import { asTimestamptz, db, holdAdvisoryLock, newId, prepare } from '../sql/sql.ts';
 import { limitPieces } from './csv/limits.ts';

@@ -1,12 +1,11 @@
 import { CompiledQuery, sql } from 'kysely';
+import { scheduleNow } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { ChangedMeanwhile, transaction } from '../database.ts';
 import { violatedConstraint } from '../database-errors.ts';
 import { callerOrigin, recordEvents } from '../events/record-events.ts';
 import { hasFleetsInDeletion, shareLockFleet } from '../fleets/fleets.ts';
-import { scheduleNow } from '../schedule.ts';
 import { db, newId, prepare } from '../sql/sql.ts';
-import { refreshStatistics } from '../statistics.ts';
 import { deleteLeftoverVehicles } from '../vehicles/delete-vehicles.ts';
 import { newVehicleParams } from '../vehicles/insert-vehicles.ts';
 import { updateVehicleTally } from '../vehicles/tally.ts';
@@ -24,6 +23,7 @@ import {
   rejectStagedRows,
 } from './staged.ts';
 import type { ImportStaging } from './staging.ts';
+import { refreshStatistics } from './statistics.ts';
 
 /** `beside` inserts where another upload has some of the same VINs. */
 type StoreMode = 'insert' | 'beside' | 'count' | 'refuse';

@@ -1,7 +1,7 @@
 import { type AliasedExpression, type Expression, sql } from 'kysely';
+import { dueCompaniesQuery } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { fleetExistsExpression } from '../fleets/fleet.ts';
-import { dueCompaniesQuery } from '../schedule.ts';
 import { asTimestamptz, db, prepare } from '../sql/sql.ts';
 import { type WaitingPrograms, waitingPrograms } from '../vehicles/waiting-programs.ts';
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
+import { answerExpiryTime } from '../companies/idempotency.ts';
 import type { Context } from '../context.ts';
 import { transaction } from '../database.ts';
-import { answerExpiryTime } from '../idempotency.ts';
 import { anyOf, anyOfIds, db, lowestIdAtTime, prepare, unnestLists } from '../sql/sql.ts';
 import { updateVehicleTally } from '../vehicles/tally.ts';
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Reason } from '../../manufacturers/provider.ts';
+import { scheduleClause, scheduleForKind } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
-import { scheduleClause, scheduleForKind } from '../schedule.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
 import { anyOf, anyOfIds, anyOfTexts, asTimestamptz, db, hashFraction, prepare } from '../sql/sql.ts';
 import { existingVehiclesQuery } from './vehicles.ts';

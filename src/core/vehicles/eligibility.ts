@@ -1,10 +1,10 @@
 import { type Expression, sql } from 'kysely';
 import type { EligibilityNews } from '../changes.ts';
+import { scheduleNow } from '../companies/schedule.ts';
 import { authorize, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from '../errors.ts';
 import { readInput } from '../input.ts';
-import { scheduleNow } from '../schedule.ts';
 import { type RowWriter, readOneRow, readOneRowText } from '../sql/read.ts';
 import { anyOf, anyOfTexts, asTimestamptz, db, hashFraction, prepare } from '../sql/sql.ts';
 import { vinOrNull } from '../vin.ts';

@@ -1,4 +1,5 @@
 import { expressionBuilder, sql } from 'kysely';
+import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { violatedConstraint } from '../database-errors.ts';
 import {
@@ -9,7 +10,6 @@ import {
   vehicleFactsQuery,
 } from '../events/record-events.ts';
 import { lockedFleetClause } from '../fleets/fleets.ts';
-import { scheduleClause } from '../schedule.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
 import { anyOfTexts, db, isId, jsonRecordset, newId, prepareStatementVariants } from '../sql/sql.ts';
 import { type Vin, vinWarningsText } from '../vin.ts';

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
 import type { ProviderReport } from '../changes.ts';
+import { dueCompaniesQuery } from '../companies/schedule.ts';
 import { authorize, type Context, contextWithoutClient } from '../context.ts';
 import { field, timeOrNullField } from '../fields.ts';
-import { dueCompaniesQuery } from '../schedule.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
 import { asTimestamptz, db, prepare } from '../sql/sql.ts';
 import { MOST_WAITING_PROGRAMS, type WaitingPrograms, waitingPrograms } from './waiting-programs.ts';

@@ -1,7 +1,7 @@
 import { type Expression, sql } from 'kysely';
 import { SANDBOX } from '../../manufacturers/provider.ts';
+import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
-import { scheduleClause } from '../schedule.ts';
 import { anyOfTexts, asTimestamptz, db, prepare, type RowKey } from '../sql/sql.ts';
 
 // Vehicles about which the providers of this process may answer otherwise than those of an earlier start.

@@ -4,9 +4,9 @@ import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
 import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
 import { requireFleet } from '../fleets/fleets.ts';
-import { reasonJsonMembers } from '../reason.ts';
 import type { ListInput } from '../sql/page.ts';
 import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
+import { reasonJsonMembers } from '../sql/reason-members.ts';
 import {
   type FilterConditions,
   type IndexKey,

@@ -1,13 +1,13 @@
 import { type Expression, expressionBuilder, type QueryCreator, sql } from 'kysely';
 import type { ConnectivityStatus, DataDelivery } from '../../manufacturers/provider.ts';
 import type { Verification } from '../../manufacturers/registry.ts';
+import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { planVehicles } from '../contracts/plan-activations.ts';
 import { transaction } from '../database.ts';
 import { type EventFact, recordEvents, systemOrigin } from '../events/record-events.ts';
 import { isInFleets, lockedFleetsClause } from '../fleets/fleets.ts';
 import { toMendedJson } from '../input.ts';
-import { scheduleClause } from '../schedule.ts';
 import { anyOf, anyOfIds, db, hashFraction, jsonRecordset, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { type ClaimedVehicle, claimDeadline } from './due-vehicles.ts';

@@ -1,7 +1,7 @@
 import { type Expression, expressionBuilder, sql } from 'kysely';
+import { type SchedulePlace, scheduleForKind } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { type Event, eventJsonExpression } from '../events/events.ts';
-import { type SchedulePlace, scheduleForKind } from '../schedule.ts';
 import { anyOfTexts, db, prepare, unnestLists } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { signedHeaders, type WebhookSender, webhookPayload } from './sender.ts';

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { deliveryStates } from '../../entities/event.ts';
+import { scheduleNow } from '../companies/schedule.ts';
 import { authorize, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { NotFound } from '../errors.ts';
@@ -8,7 +9,6 @@ import { eventTypeField, eventTypes } from '../events/event-data.ts';
 import { CONTRACT_EVENTS_ACCESS, type Event, eventTextSql } from '../events/events.ts';
 import { recordEvents } from '../events/record-events.ts';
 import { exampleIds, field, timeField, timeOrNullField, uuidField } from '../fields.ts';
-import { scheduleNow } from '../schedule.ts';
 import type { PageArguments } from '../sql/page.ts';
 import { readItemsPage, readOneRow } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';

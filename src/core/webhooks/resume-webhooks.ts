@@ -1,9 +1,9 @@
 import { type SqlBool, sql } from 'kysely';
 import { Webhook } from '../../entities/event.ts';
+import { scheduleNow } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { deliveriesClause, holdPublishing } from '../events/event-log.ts';
-import { scheduleNow } from '../schedule.ts';
 import { anyOf, db, prepare, type RowKey } from '../sql/sql.ts';
 
 /** Rows of a step: few, since pausing the webhook waits for a step, and publishing for the last one. */

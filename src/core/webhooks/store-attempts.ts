@@ -1,8 +1,8 @@
 import { type QueryCreator, sql } from 'kysely';
+import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { holdPublishing } from '../events/event-log.ts';
-import { scheduleClause } from '../schedule.ts';
 import { db, jsonRecordset, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import type { ClaimedDelivery, DeliveryResult } from './deliver-webhooks.ts';

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { type ExecutionResult, GraphQLError, Kind, type OperationDefinitionNode } from 'graphql';
+import { runOncePerKey } from '../../core/companies/idempotency.ts';
 import { hasScope } from '../../core/context.ts';
 import { DomainError, ValidationFailed } from '../../core/errors.ts';
-import { runOncePerKey } from '../../core/idempotency.ts';
 import { REPLAYED } from '../../http/body.ts';
 import { type GraphqlContext, type MaybePromise, scopeOfField } from '../schema/graphql-context.ts';
 import { graphqlSchema } from '../schema/schema.ts';

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
-import type { Context } from './context.ts';
-import { write } from './database.ts';
-import { prepare } from './sql/sql.ts';
-import type { Tables } from './sql/table-types.ts';
+import type { Context } from '../context.ts';
+import { write } from '../database.ts';
+import { prepare } from '../sql/sql.ts';
+import type { Tables } from '../sql/table-types.ts';
 
 type Table = keyof Tables;
 const names: Table[] = ['fleet', 'vehicle', 'vehicle_tally', 'contract', 'import', 'event', 'webhook', 'delivery'];

@@ -1,7 +1,7 @@
 import { type Insertable, type NotNull, sql } from 'kysely';
-import { type Context, hasScope } from './context.ts';
-import { transaction } from './database.ts';
-import { domainErrorOf } from './database-errors.ts';
+import { type Context, hasScope } from '../context.ts';
+import { transaction } from '../database.ts';
+import { domainErrorOf } from '../database-errors.ts';
 import {
   DomainError,
   type ErrorCode,
@@ -9,9 +9,9 @@ import {
   IdempotencyInProgress,
   IdempotencyKeyReused,
   WebhookNotFound,
-} from './errors.ts';
-import { db, prepare } from './sql/sql.ts';
-import type { Tables } from './sql/table-types.ts';
+} from '../errors.ts';
+import { db, prepare } from '../sql/sql.ts';
+import type { Tables } from '../sql/table-types.ts';
 
 interface StoredAnswer {
   status: number;

@@ -1,8 +1,8 @@
 import { type AliasedExpression, type Expression, type QueryCreator, type Selectable, sql } from 'kysely';
-import type { Context } from './context.ts';
-import { isoTimeExpression } from './sql/selection.ts';
-import { anyOf, asTimestamptz, db, prepare } from './sql/sql.ts';
-import type { Tables } from './sql/table-types.ts';
+import type { Context } from '../context.ts';
+import { isoTimeExpression } from '../sql/selection.ts';
+import { anyOf, asTimestamptz, db, prepare } from '../sql/sql.ts';
+import type { Tables } from '../sql/table-types.ts';
 
 // A company has an entry no later than the `due_at` of any row of a kind: background work looks at such companies only.
 // A transaction that makes a row due adds an entry. Entries are never changed, so writers do not wait for each other.
