@@ -265,14 +265,19 @@ test('the import names the sheet when read again, replayed or refused, and not f
   expect([refused.status, refused.body.sheet, refused.body.importId]).toEqual([400, 'Cars', importId]);
   const told = async () => {
     const { body } = await client.get(`/imports/${importId}`);
-    const query = `query ($id: ID!) { import(id: $id) { sheet fleet { imports { nodes { sheet } } } } }`;
+    const query = `query ($id: ID!) { import(id: $id) { sheet failureCode fleet { imports { nodes { sheet failureCode } } } } }`;
     const answer = await client.post('/graphql', { query, variables: { id: importId } });
-    expect(answer.body.data.import.fleet.imports.nodes).toContainEqual({ sheet: answer.body.data.import.sheet });
-    return [body.state, body.sheet, answer.body.data.import.sheet];
+    const { fleet, ...shown } = answer.body.data.import;
+    expect(fleet.imports.nodes).toContainEqual(shown);
+    return [body.state, body.sheet, shown.sheet, body.failureCode, shown.failureCode];
   };
-  expect(await told()).toEqual(['FAILED', 'Cars', 'Cars']);
+  expect(await told()).toEqual(['FAILED', 'Cars', 'Cars', 'ROWS_REJECTED', 'ROWS_REJECTED']);
   expect((await client.post(`${path}&mode=atomic`, '%PDF', { 'content-type': 'text/csv' })).status).toBe(415);
-  expect(await told()).toEqual(['FAILED', null, null]);
+  expect(await told()).toEqual(['FAILED', null, null, 'UNSUPPORTED_MEDIA_TYPE', 'UNSUPPORTED_MEDIA_TYPE']);
+  await gateway.execute(`update import set failure_code = 'OF_ANOTHER_VERSION' where id = '${importId}'`);
+  expect(await told()).toEqual(['FAILED', null, null, 'OF_ANOTHER_VERSION', 'OTHER']);
+  await gateway.execute(`update import set failure_code = null where id = '${importId}'`);
+  expect(await told()).toEqual(['FAILED', null, null, null, null]);
 
   const other = crypto.randomUUID();
   const sent = () =>
@@ -285,7 +290,7 @@ test('the import names the sheet when read again, replayed or refused, and not f
 
   const csv = await client.post(`${path}&mode=atomic`, `VIN\n${newVin()}\n`, { 'content-type': 'text/csv' });
   expect([csv.status, csv.body.sheet]).toEqual([201, null]);
-  expect(await told()).toEqual(['COMPLETED', null, null]);
+  expect(await told()).toEqual(['COMPLETED', null, null, null, null]);
 });
 
 test('the refused rows of a sheet are CSV with its columns, for correction', async () => {
@@ -364,7 +369,7 @@ describe('a file as the body', () => {
       const { body } = await client.get(`/imports/${importId}`);
       return body.state === 'FAILED' ? body : null;
     });
-    expect(ended.created).toBe(0);
+    expect(ended).toMatchObject({ created: 0, failureCode: 'UPLOAD_CUT_OFF' });
     expect((await client.get(`/fleets/${fleet.id}`)).body.vehicleCount).toBe(0);
   });
 });

@@ -83,7 +83,7 @@ test('a running import of another company is not found', async () => {
 });
 
 const MEMBERS =
-  'id fleetId: fleet { id } state received created existing rejected: rejectedCount startedAt storingSince fileName sheet column finishedAt dryRun failure';
+  'id fleetId: fleet { id } state received created existing rejected: rejectedCount startedAt storingSince fileName sheet column finishedAt dryRun failure failureCode';
 
 /** An import in every answer that shows it, by name. */
 async function everySight(importId: string): Promise<Record<string, Import>> {

@@ -153,12 +153,16 @@ describe('rows', () => {
     const elsewhere = await upload(fleet, `${one}\n${taken}\n`, { query: '?mode=atomic' });
     expect(elsewhere).toMatchObject({ status: 400, body: { summary: { received: 2, created: 0, rejected: 1 } } });
     expect(await acme.get(`/imports/${elsewhere.body.importId}`)).toMatchObject({
-      body: { state: 'FAILED', failure: elsewhere.body.detail, dryRun: false },
+      body: { state: 'FAILED', failure: elsewhere.body.detail, failureCode: 'ROWS_REJECTED', dryRun: false },
     });
     expect(await countOf(fleet)).toBe(0);
     const good = await upload(fleet, `${one}\n${two}\n`, { query: '?mode=atomic' });
     expect(good).toMatchObject({ status: 201, body: { summary: { created: 2 } } });
-    expect((await acme.get(`/imports/${good.body.importId}`)).body).toMatchObject({ failure: null, dryRun: false });
+    expect((await acme.get(`/imports/${good.body.importId}`)).body).toMatchObject({
+      failure: null,
+      failureCode: null,
+      dryRun: false,
+    });
   });
 
   test('dryRun reports and stores nothing', async () => {
@@ -464,10 +468,10 @@ test('an upload that fails by a fault of ours does not blame its sender', async 
   await gateway.execute('create trigger fail before insert on vehicle for each statement execute function fail()');
   const { status } = await upload(fleet, newVin(), { query: `?importId=${importId}` });
   await gateway.execute('drop trigger fail on vehicle; drop function fail()');
-  const { state, failure } = (await acme.get(`/imports/${importId}`)).body;
-  expect({ status, state, failure }).toMatchObject({
+  expect({ status, ...(await acme.get(`/imports/${importId}`)).body }).toMatchObject({
     status: 500,
     state: 'FAILED',
     failure: expect.stringMatching('our side'),
+    failureCode: 'INTERNAL',
   });
 });

@@ -245,6 +245,7 @@ describe('A delivery', () => {
       attempts: 4,
       status: 204,
       error: null,
+      errorCode: null,
       nextAttemptAt: null,
       durationMs: expect.any(Number),
       request: { url: receiver.url(path), body: requests[0]?.body, headers: { 'webhook-id': done.eventId } },
@@ -300,6 +301,32 @@ describe('A delivery', () => {
     expect(await delivery((one) => one.id === id)).toMatchObject({ state: 'PENDING', attempts: 0 });
   });
 
+  test('without an answer says why, by a text and a code', async () => {
+    const { path, client, webhook, delivery } = await subscribe();
+    receiver.always(path, (response) => void response.destroy());
+    await createFleet(client);
+    expect(await delivery(({ attempts }) => attempts === 1)).toMatchObject({
+      ...{ status: null, error: 'The connection was closed before an answer.', errorCode: 'CONNECTION_CLOSED' },
+    });
+    const document = `query Codes($id: ID!) { webhook(id: $id) { deliveries { nodes { error errorCode } } } }`;
+    for (const [error, errorCode] of [
+      ['The URL must begin with https://.', 'URL_NOT_ALLOWED'],
+      ['The host name cannot be resolved.', 'HOST_NOT_FOUND'],
+      ['The host is not on the public internet.', 'HOST_NOT_PUBLIC'],
+      ['The connection was refused.', 'CONNECTION_REFUSED'],
+      ['No answer within 15 s.', 'TIMEOUT'],
+      ['The request failed (CERT_HAS_EXPIRED).', 'REQUEST_FAILED'],
+      ['Words of another version.', 'REQUEST_FAILED'],
+      [null, null],
+    ]) {
+      const text = error === null ? 'null' : `'${error}'`;
+      await gateway.execute(`update delivery set error = ${text} where webhook_id = '${webhook.id}'`);
+      expect(await delivery(() => true)).toMatchObject({ error, errorCode });
+      const { body } = await client.post('/graphql', { query: document, variables: { id: webhook.id } });
+      expect(body.data.webhook.deliveries.nodes).toEqual([{ error, errorCode }]);
+    }
+  });
+
   test('waits as long as the receiver asks', async () => {
     const { path, client, delivery } = await subscribe();
     receiver.next(path, status(503, { 'retry-after': '600' }));
@@ -312,12 +339,14 @@ describe('A delivery', () => {
     receiver.next(path, status(410));
     await createFleet(client);
     expect(await delivery(({ attempts }) => attempts === 1)).toMatchObject({ state: 'FAILED', status: 410 });
-    expect(await read()).toMatchObject({ state: 'DISABLED', reason: expect.stringContaining('410') });
+    const disabled = { state: 'DISABLED', reason: expect.stringContaining('410'), reasonCode: 'RECEIVER_GONE' };
+    expect(await read()).toMatchObject(disabled);
     await addOther();
     await createFleet(client);
     await others(1);
     expect(receiver.at(path)).toHaveLength(1);
-    expect((await client.patch(`/webhooks/${webhook.id}`, { state: 'ACTIVE' })).body).toMatchObject({ reason: null });
+    const { body: active } = await client.patch(`/webhooks/${webhook.id}`, { state: 'ACTIVE' });
+    expect(active).toMatchObject({ reason: null, reasonCode: null });
     await receiver.some(path, 2);
   });
 
@@ -335,7 +364,8 @@ describe('A delivery', () => {
     await passTime();
     const last = await delivery(({ state }) => state === 'FAILED');
     expect(last).toMatchObject({ type: 'fleet.created', attempts: 10, status: 500 });
-    expect(await read()).toMatchObject({ state: 'PAUSED', reason: expect.stringContaining(last.eventId) });
+    const paused = { state: 'PAUSED', reason: expect.stringContaining(last.eventId), reasonCode: 'ATTEMPTS_EXHAUSTED' };
+    expect(await read()).toMatchObject(paused);
     await client.patch(`/fleets/${fleet.id}`, { name: 'Third' });
     await delivery(({ type, nextAttemptAt }) => type === 'fleet.updated' && nextAttemptAt === null);
     receiver.always(path, status(204));

@@ -41,6 +41,7 @@ export const Import = defineEntity({
     /** The first rows that repeat another row's VIN, as the report shows them. */
     duplicates: json<{ row: number; firstRow: number; value: string }[]>().defaultRaw(`'[]'`),
     failure: p.text().nullable(),
+    failureCode: p.text().nullable(),
     startedAt: time(),
     finishedAt: time().nullable(),
     /** While it runs: the time at which its process counts as dead unless it renews this. */

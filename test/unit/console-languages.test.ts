@@ -1,8 +1,11 @@
-import { globSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { statusOf } from '../../src/core/errors.ts';
+import { importFailureCodes } from '../../src/core/imports/imports.ts';
 import { rejectionCodes } from '../../src/core/vehicles/vin-lists.ts';
+import { deliveryErrors } from '../../src/core/webhooks/sender.ts';
+import { haltReasonCodes } from '../../src/core/webhooks/webhook.ts';
 import { reasonCodes } from '../../src/manufacturers/provider.ts';
 import { folder, sentencesOf, stubPage } from '../support/sentences.ts';
 
@@ -43,16 +46,11 @@ test.each(['en', ...codes])('%s has all counted things in all plural forms', asy
   }
 });
 
-/** Codes of files that cannot be read, as the readers name them. */
-const ofFiles = globSync('src/core/imports/**/*.ts').flatMap((file) =>
-  [
-    ...readFileSync(file, 'utf8').matchAll(/unreadable(?:File|Row)Error\((?:\w+, )?'([A-Z_]+)'|fault: '([A-Z_]+)'/g),
-  ].map(([, one, other]) => one ?? other ?? ''),
-);
 /** Codes inside `errors`, as the reference lists them. */
 const ofFields = /Codes inside `errors`[^:]*: ([^.]*)/.exec(readFileSync('docs/reference.md', 'utf8'))?.[1] ?? '';
 const closed = [
-  ...[...Object.keys(statusOf), ...reasonCodes, ...rejectionCodes, ...ofFiles],
+  ...[...Object.keys(statusOf), ...reasonCodes, ...rejectionCodes, ...importFailureCodes],
+  ...[...Object.keys(deliveryErrors), ...Object.values(haltReasonCodes)],
   ...[...ofFields.matchAll(/`([A-Z_]+)`/g)].map(([, code = '']) => code),
 ];
 

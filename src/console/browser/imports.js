@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { said } from './codes.js';
 import { count, counted, html, t } from './html.js';
 import { Earlier, Empty, Failure, Time, Waiting } from './parts.js';
 import { useQuery } from './query.js';
@@ -12,7 +13,7 @@ const importsQuery = `query Imports($id: ID!, $last: Int, $before: String) {
   fleet(id: $id) {
     imports(last: $last, before: $before) {
       pageInfo { hasPreviousPage startCursor }
-      nodes { id fileName state received created existing rejected: rejectedCount dryRun failure startedAt }
+      nodes { id fileName state received created existing rejected: rejectedCount dryRun failure code: failureCode startedAt }
     }
   }
 }`;
@@ -36,7 +37,7 @@ export function Imports({ fleetId }) {
     <${Earlier} info=${pageInfo} parts=${parts} query=${query} />`;
 }
 
-function Import({ id, fileName, state, received, created, existing, rejected, dryRun, failure, startedAt }) {
+function Import({ id, fileName, state, received, created, existing, rejected, dryRun, failure, code, startedAt }) {
   const [open, setOpen] = useState(false);
   const parts = [
     counted(received, 'row'),
@@ -50,7 +51,7 @@ function Import({ id, fileName, state, received, created, existing, rejected, dr
         ${fileName && html`<p class="address">${fileName}</p>`}
         <p><span class=${`badge ${state.toLowerCase()}`}>${states[state]}</span> <span class="dim"><${Time} at=${startedAt} /></span></p>
         <p>${parts.filter(Boolean).join(' · ')}</p>
-        ${failure && html`<p class="why" lang="en">${failure}</p>`}
+        ${failure && html`<p class="why">${said({ code: code ?? 'OTHER', message: failure }, 'failure')}</p>`}
         ${dryRun && html`<p class="dim">Checked only. Nothing was saved.</p>`}
       </div>
       ${rejected > 0 && html`<${SaveRefused} importId=${id} name=${fileName ?? id} />`}

@@ -1,4 +1,5 @@
 import { useEffect } from 'preact/hooks';
+import { said } from './codes.js';
 import { attempt } from './dialog.js';
 import { counted, html, t } from './html.js';
 import { Earlier, Empty, Page, Sides, Time, Waiting } from './parts.js';
@@ -60,11 +61,11 @@ const LOOK_MS = 3_000;
 
 const webhookQuery = `query Webhook($id: ID!, $last: Int, $before: String, $state: DeliveryState) {
   webhook(id: $id) {
-    id url description types state reason
+    id url description types state reason reasonCode
     deliveries(last: $last, before: $before, state: $state) {
       totalCount totalCountIsExact
       pageInfo { hasPreviousPage startCursor }
-      nodes { id type state attempts status error answer attemptedAt nextAttemptAt createdAt request { body } }
+      nodes { id type state attempts status error errorCode answer attemptedAt nextAttemptAt createdAt request { body } }
     }
   }
 }`;
@@ -87,7 +88,7 @@ export function Webhook({ id }) {
   const about = webhook && aboutOf(webhook, (types) => types.map(wireType).join(', '));
   return html`<${Page} label="Webhook" asked=${asked} title=${webhook?.url} back=${back} about=${about}
     actions=${webhook && html`<${Verbs} webhook=${webhook} />`}>
-    ${webhook?.reason && html`<p class="warning" lang="en">${webhook.reason}</p>`}
+    ${webhook?.reason && html`<p class="warning">${said({ code: webhook.reasonCode, message: webhook.reason })}</p>`}
     <${Sides} label="Deliveries" sides=${sides} present=${query.state} hrefFor=${(state) => hrefOf(['webhooks', id], { state })} />
     ${webhook ? html`<${Deliveries} webhook=${webhook} loading=${loading} reload=${reload} query=${query} />` : html`<${Waiting} rows=${5} />`}
   <//>`;
@@ -118,7 +119,7 @@ function Deliveries({ webhook, loading, reload, query }) {
 }
 
 function Delivery({ webhookId, delivery, done }) {
-  const { id, type, state, attempts, status, error, answer, attemptedAt, nextAttemptAt, createdAt, request } = delivery;
+  const { id, type, state, attempts, status, answer, attemptedAt, nextAttemptAt, createdAt, request } = delivery;
   const again = attempt(async () => {
     await carryOut(redeliver, { webhookId, deliveryId: id });
     toast(t('Sending again.'));
@@ -126,7 +127,7 @@ function Delivery({ webhookId, delivery, done }) {
   });
   const outcome = [
     status && t('response {status}', { status }),
-    error && html`<span lang="en">${error}</span>`,
+    delivery.error && said({ code: delivery.errorCode, message: delivery.error }),
     counted(attempts, 'attempt'),
     state === 'PENDING' && nextAttemptAt && html`next <${Time} at=${nextAttemptAt} />`,
   ].filter(Boolean);
@@ -138,8 +139,6 @@ function Delivery({ webhookId, delivery, done }) {
       </div>
       ${state !== 'SUCCEEDED' && html`<button type="button" onClick=${again} aria-label=${t('Send again: {type}', { type: wireType(type) })}>Send again</button>`}
     </div>
-    ${request && html`<details><summary>Sent request</summary><pre tabindex="0">${pretty(request.body)}</pre>${answer && html`<pre tabindex="0">${answer}</pre>`}</details>`}
+    ${request && html`<details><summary>Sent request</summary><pre tabindex="0">${JSON.stringify(readJson(request.body), null, 2)}</pre>${answer && html`<pre tabindex="0">${answer}</pre>`}</details>`}
   </li>`;
 }
-
-const pretty = (body) => JSON.stringify(readJson(body), null, 2) ?? body;

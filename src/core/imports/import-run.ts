@@ -4,7 +4,14 @@ import { transaction } from '../database.ts';
 import { type DomainError, FleetNotFound, RateLimited, Unavailable } from '../errors.ts';
 import { anyOfIds, asTimestamptz, db, prepare, type RowKey } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
-import { type ImportRow, type ImportState, importColumns, importExpressionBuilder, readImport } from './imports.ts';
+import {
+  type ImportFailureCode,
+  type ImportRow,
+  type ImportState,
+  importColumns,
+  importExpressionBuilder,
+  readImport,
+} from './imports.ts';
 
 /** The lease of a process on its running import; after it, the import counts as abandoned. */
 export const IMPORT_LEASE_SECONDS = 30;
@@ -73,17 +80,20 @@ export async function limitUploads(ctx: Context, company: string, waiting = 0): 
   );
 }
 
-const fail = prepareImportUpdate((p: { failure: string; now: Date }) => ({
+export type Failure = { failure: string; failureCode: ImportFailureCode };
+
+const fail = prepareImportUpdate((p: Failure & { now: Date }) => ({
   state: 'FAILED',
   failure: p.failure,
+  failure_code: p.failureCode,
   finished_at: p.now,
   due_at: null,
 }));
 
 /** Ends an import without effect on its fleet, unless it has ended or was started anew. */
-export async function failImport(ctx: Context, run: ImportRunKey, failure: string): Promise<void> {
+export async function failImport(ctx: Context, run: ImportRunKey, failure: Failure): Promise<void> {
   await transaction(ctx, async () => {
-    const [failed] = await fail(ctx, { ...run, failure, now: ctx.now() });
+    const [failed] = await fail(ctx, { ...run, ...failure, now: ctx.now() });
     if (failed) ctx.services.changes.emit('outcome', 'import', 'FAILED', 1);
     await forgetUnowned(ctx, {});
     ctx.services.changes.announce('import', run.id);
@@ -102,7 +112,8 @@ const findAbandoned = prepare((p: { now: Date }) =>
 /** Fails imports whose lease has run out, and removes batches that deleted imports have left. */
 export async function failAbandonedImports(ctx: Context): Promise<void> {
   const abandoned = await findAbandoned(ctx, { now: ctx.now() });
-  for (const run of abandoned) await failImport(ctx, run, 'The process that read the upload has gone.');
+  const gone: Failure = { failure: 'The process that read the upload has gone.', failureCode: 'PROCESS_ENDED' };
+  for (const run of abandoned) await failImport(ctx, run, gone);
   await forgetUnowned(ctx, {});
 }
 

@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { IDEMPOTENCY_HOURS } from '../companies/idempotency.ts';
 import { authorize, type Context, contextWithoutClient } from '../context.ts';
 import { cutText } from '../cut-text.ts';
@@ -19,6 +19,7 @@ import { limitPieces } from './csv/limits.ts';
 import {
   deleteRejectedRows,
   deleteStagedBatches,
+  type Failure,
   failImport,
   IMPORT_LEASE_SECONDS,
   isImportUnderWay,
@@ -31,6 +32,7 @@ import {
   type ImportRow,
   importColumns,
   type importedVehiclesSchema,
+  importFailureCodes,
   importVehiclesInput,
   readImport,
 } from './imports.ts';
@@ -90,16 +92,28 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
   } catch (error) {
     await staging.end().catch(() => {});
     const isCutOff = error === upload.signal.reason;
-    const ours = isCutOff
-      ? 'The upload was cut off.'
-      : 'Something went wrong on our side. Nothing was stored; send it again.';
-    const failure = error instanceof DomainError ? error.message : ours;
+    const failure = isCutOff ? CUT_OFF : failureOf(error);
     // If this fails, the import's lease runs out and a worker does the same.
     await failImport(own, run, failure).catch(() => {});
-    throw isCutOff ? new ValidationFailed([], failure) : error;
+    throw isCutOff ? new ValidationFailed([], failure.failure) : error;
   } finally {
     release();
   }
+}
+
+const CUT_OFF: Failure = { failure: 'The upload was cut off.', failureCode: 'UPLOAD_CUT_OFF' };
+const OURS: Failure = {
+  failure: 'Something went wrong on our side. Nothing was stored; send it again.',
+  failureCode: 'INTERNAL',
+};
+
+const failureCodeSchema = z.enum(importFailureCodes);
+
+function failureOf(error: unknown): Failure {
+  if (!(error instanceof DomainError)) return OURS;
+  const { message, code, errors: [first] = [] } = error;
+  // A form or a packed file that is torn has no code of its own.
+  return { failure: message, failureCode: failureCodeSchema.catch('UPLOAD_CUT_OFF').parse(first?.code ?? code) };
 }
 
 const keepLayout = prepareImportUpdate(({ columns, column, delimiter, sheet }: TableLayout) => ({
@@ -202,7 +216,7 @@ type NewImport = Pick<ImportRow, 'id' | 'company' | 'fleetId' | 'mode' | 'dryRun
 /** The columns of an import that begins again. */
 const restarted = [
   ...(['state', 'received', 'created', 'existing', 'rejected', 'duplicates', 'columns', 'delimiter'] as const),
-  ...(['file_name', 'sheet', 'vin_column', 'digest', 'failure'] as const),
+  ...(['file_name', 'sheet', 'vin_column', 'digest', 'failure', 'failure_code'] as const),
   ...(['started_at', 'storing_since', 'finished_at', 'due_at'] as const),
 ];
 

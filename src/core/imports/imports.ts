@@ -12,12 +12,23 @@ import { isoTimeExpression, jsonMembersOf, jsonSql } from '../sql/selection.ts';
 import { db, isId, prepare, type RowKey } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { addOptionFields, addSummarySchema, refusedValueFields, rejectionCodes } from '../vehicles/vin-lists.ts';
+import { fileErrorCodes } from './csv/limits.ts';
 
 export const importStateSchema = z.enum(importStates);
 export type ImportState = z.output<typeof importStateSchema>;
 
 const importId = '019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d';
 const fleetId = '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b';
+
+/** Codes of failures; files and errors have codes of their own. */
+export const importFailureCodes = [
+  ...(['EVERY_ROW_REJECTED', 'ROWS_REJECTED', 'UPLOAD_CUT_OFF', 'PROCESS_ENDED', ...fileErrorCodes] as const),
+  ...(['UNSUPPORTED_MEDIA_TYPE', 'PAYLOAD_TOO_LARGE'] as const),
+  ...(['FLEET_NOT_FOUND', 'RATE_LIMITED', 'UNAVAILABLE', 'INTERNAL'] as const),
+] as const;
+export type ImportFailureCode = (typeof importFailureCodes)[number];
+/** Another version of the gateway may have stored a code that this version does not know. */
+export const importFailureCodeSchema = z.enum([...importFailureCodes, 'OTHER']);
 
 export const importSchema = z
   .object({
@@ -45,6 +56,11 @@ export const importSchema = z
     column: field(z.string().nullable(), 'The header of the column that was read; null without a header.', 'VIN'),
     dryRun: field(z.boolean(), 'True for a dry run, which reports what would be stored and stores nothing.', false),
     failure: field(z.string().nullable(), 'The reason for the failure, as a sentence; null without one.', null),
+    failureCode: field(
+      z.string().nullable(),
+      'The code of the failure, for programs; null without a failure, and for one of version 0.2.0.',
+      null,
+    ),
     startedAt: timeField('The time at which the upload began.', '2026-11-20T08:00:00.000Z'),
     storingSince: timeOrNullField('The time at which storing began; null until then.', '2026-11-20T08:00:02.000Z'),
     finishedAt: timeOrNullField('The time at which the import ended; null until then.', '2026-11-20T08:00:03.000Z'),
@@ -138,7 +154,13 @@ export const importResource: Resource = {
   table: 'import n',
   ...existingFleetConditions('n'),
   id: 'n.id',
-  members: jsonMembersOf('import', 'n', importSchema, { column: jsonSql.orNull(jsonSql.text('n.vin_column')) }),
+  members: jsonMembersOf('import', 'n', importSchema, {
+    column: jsonSql.orNull(jsonSql.text('n.vin_column')),
+    failureCode: jsonSql.orNull({
+      sql: `case when n.failure_code is not null then ${jsonSql.known('n.failure_code', importFailureCodes).sql} end`,
+      bare: true,
+    }),
+  }),
   conditions: { id: ['n.id = ?::uuid', idOrNull] },
   // Ids that callers choose say nothing of the time.
   order: {
@@ -162,6 +184,7 @@ export const importColumns = [
   ...(['import.received', 'import.created', 'import.existing', 'import.rejected', 'import.duplicates'] as const),
   ...(['import.file_name as fileName', 'import.sheet', 'import.vin_column as column'] as const),
   ...(['import.digest', 'import.idempotency_key as idempotencyKey', 'import.failure'] as const),
+  'import.failure_code as failureCode' as const,
   isoTimeExpression(importExpressionBuilder.ref('import.started_at')).as('startedAt'),
   isoTimeExpression(importExpressionBuilder.ref('import.storing_since')).as('storingSince'),
   isoTimeExpression(importExpressionBuilder.ref('import.finished_at')).as('finishedAt'),

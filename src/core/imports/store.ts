@@ -9,7 +9,7 @@ import { db, newId, prepare } from '../sql/sql.ts';
 import { deleteLeftoverVehicles } from '../vehicles/delete-vehicles.ts';
 import { newVehicleParams } from '../vehicles/insert-vehicles.ts';
 import { updateVehicleTally } from '../vehicles/tally.ts';
-import { deleteStagedBatches, importEndedError, prepareImportUpdate } from './import-run.ts';
+import { deleteStagedBatches, type Failure, importEndedError, prepareImportUpdate } from './import-run.ts';
 import { type ImportRow, readImport } from './imports.ts';
 import {
   countInsertedVehicles,
@@ -64,7 +64,10 @@ const takeTime = prepare(() =>
   ),
 );
 
-type Result = Pick<ImportRow, 'state' | 'digest' | 'received' | 'created' | 'existing' | 'rejected' | 'failure'>;
+type Result = Pick<
+  ImportRow,
+  'state' | 'digest' | 'received' | 'created' | 'existing' | 'rejected' | 'failure' | 'failureCode'
+>;
 
 const endImport = prepareImportUpdate((p: Result & { duplicates: string; now: Date }) => ({
   state: p.state,
@@ -76,6 +79,7 @@ const endImport = prepareImportUpdate((p: Result & { duplicates: string; now: Da
   rejected: p.rejected,
   duplicates: p.duplicates,
   failure: p.failure,
+  failure_code: p.failureCode,
   finished_at: p.now,
 }));
 
@@ -116,7 +120,8 @@ async function store(ctx: Context, run: ImportRow, staging: ImportStaging, mode:
       existing: succeeds ? existing : 0,
       rejected,
       duplicates: JSON.stringify(duplicates),
-      failure,
+      failure: failure?.failure ?? null,
+      failureCode: failure?.failureCode ?? null,
       now: ctx.now(),
     });
     const [done] = ended ? await readImport(ctx, run) : [];
@@ -127,10 +132,12 @@ async function store(ctx: Context, run: ImportRow, staging: ImportStaging, mode:
 }
 
 /** Why nothing was stored: every row was rejected, or mode atomic refused the file. null where the import succeeds. */
-function failureOf(mode: StoreMode, received: number, rejected: number): string | null {
-  if (rejected > 0 && rejected === received) return `Every row was rejected (${rejected}).`;
+function failureOf(mode: StoreMode, received: number, rejected: number): Failure | null {
+  if (rejected > 0 && rejected === received)
+    return { failure: `Every row was rejected (${rejected}).`, failureCode: 'EVERY_ROW_REJECTED' };
   if (mode !== 'refuse') return null;
-  return `${rejected} of ${received} rows were rejected, so nothing was stored (mode atomic).`;
+  const failure = `${rejected} of ${received} rows were rejected, so nothing was stored (mode atomic).`;
+  return { failure, failureCode: 'ROWS_REJECTED' };
 }
 
 const LOST = 'The database lost part of the file while it arrived. Nothing was stored; send it again.';

@@ -14,11 +14,13 @@ import { readItemsPage, readOneRow } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeSql, jsonMembersOf, jsonSql } from '../sql/selection.ts';
 import { db, prepare } from '../sql/sql.ts';
-import { MOST_PAYLOAD_VEHICLES, webhookPayload } from './sender.ts';
+import { deliveryErrors, MOST_PAYLOAD_VEHICLES, webhookPayload } from './sender.ts';
 import { getWebhook, isContractEventType, lockWebhook, requireContractsScope } from './webhooks.ts';
 
 export const deliveryStateSchema = z.enum(deliveryStates);
 export type DeliveryState = z.output<typeof deliveryStateSchema>;
+
+export const deliveryErrorCodeSchema = z.enum(Object.keys(deliveryErrors) as (keyof typeof deliveryErrors)[]);
 
 const eventId = exampleIds.event;
 
@@ -57,6 +59,11 @@ export const deliverySchema = z
     error: field(
       z.string().nullable(),
       'The reason why the last delivery attempt got no answer; null if it got one.',
+      null,
+    ),
+    errorCode: field(
+      deliveryErrorCodeSchema.nullable(),
+      'The code of the reason why the last delivery attempt got no answer; null if it got one.',
       null,
     ),
     durationMs: field(z.int().nullable(), 'The milliseconds that the last delivery attempt took; null before one.', 87),
@@ -117,8 +124,16 @@ const EVENT = 'event e where e.company = $company and e.id = d.event_id';
 const TYPE = `(select e.type from ${EVENT})`;
 const WEBHOOK = 'webhook dw where dw.company = $company and dw.id = d.webhook_id';
 
+const errorCode = Object.entries(deliveryErrors).map(
+  ([code, text]) => `when starts_with(d.error, '${text}') then '${code}'`,
+);
+
 const deliveryJson = jsonMembersOf('delivery', 'd', sent, {
   type: jsonSql.code(TYPE),
+  errorCode: jsonSql.orNull({
+    sql: `case ${errorCode.join(' ')} when d.error is not null then 'REQUEST_FAILED' end`,
+    bare: true,
+  }),
   nextAttemptAt: jsonSql.orNull({
     sql: `case when not d.claimed and (d.asked or exists (select from ${WEBHOOK} and dw.state = 'ACTIVE'))
       then ${isoTimeSql('d.due_at')} end`,

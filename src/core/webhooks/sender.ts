@@ -27,6 +27,17 @@ interface Options {
 const ANSWER_BYTES = 64 * 1024;
 const KEPT_CHARACTERS = 1000;
 
+/** The reasons why a receiver gave no answer, by their codes: whole texts, or their beginnings. Texts alone are stored. */
+export const deliveryErrors = {
+  URL_NOT_ALLOWED: 'The URL',
+  HOST_NOT_FOUND: 'The host name cannot be resolved.',
+  HOST_NOT_PUBLIC: 'The host is not on the public internet.',
+  CONNECTION_REFUSED: 'The connection was refused.',
+  CONNECTION_CLOSED: 'The connection was closed before an answer.',
+  TIMEOUT: 'No answer within',
+  REQUEST_FAILED: 'The request failed',
+} as const;
+
 /** Sends webhooks to public addresses only, checked as resolved for the connection in use. */
 export function openWebhookSender({
   loopback,
@@ -44,7 +55,7 @@ export function openWebhookSender({
   async function attempt(url: string, headers: Record<string, string>, body: string) {
     // The agent resolves no literal address, so it is checked here; publicOnly checks names.
     const fault = webhookUrlFault(new URL(url), { loopback });
-    if (fault) throw new Refused(`The URL ${fault}.`);
+    if (fault) throw new Refused(`${deliveryErrors.URL_NOT_ALLOWED} ${fault}.`);
     const signal = AbortSignal.timeout(timeoutMs);
     const response = await request(url, { dispatcher: agent, method: 'POST', headers, body, signal });
     const answer = await beginningOf(response.body).catch(() => '');
@@ -71,7 +82,7 @@ const askNameServers: Lookup = async (hostname, _options, callback) => {
   const none = (): string[] => [];
   const [four, six] = [resolver.resolve4(hostname).catch(none), resolver.resolve6(hostname).catch(none)];
   const addresses = [...(await four), ...(await six)].map((address) => ({ address, family: isIP(address) }));
-  callback(addresses.length > 0 ? null : new Refused('The host name cannot be resolved.'), addresses);
+  callback(addresses.length > 0 ? null : new Refused(deliveryErrors.HOST_NOT_FOUND), addresses);
 };
 
 /** Its message reveals no address. */
@@ -85,7 +96,7 @@ const publicOnly =
       if (error) return callback(error, '');
       const [first] = addresses;
       if (!first || !addresses.every(({ address }) => isReachableAddress(address, { loopback }))) {
-        return callback(new Refused('The host is not on the public internet.'), '');
+        return callback(new Refused(deliveryErrors.HOST_NOT_PUBLIC), '');
       }
       if (options.all) callback(null, addresses);
       else callback(null, first.address, first.family);
@@ -105,19 +116,19 @@ async function beginningOf(body: AsyncIterable<Buffer>): Promise<string> {
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  ENOTFOUND: 'The host name cannot be resolved.',
-  EAI_AGAIN: 'The host name cannot be resolved.',
-  ECONNREFUSED: 'The connection was refused.',
-  ECONNRESET: 'The connection was closed before an answer.',
-  UND_ERR_SOCKET: 'The connection was closed before an answer.',
+  ENOTFOUND: deliveryErrors.HOST_NOT_FOUND,
+  EAI_AGAIN: deliveryErrors.HOST_NOT_FOUND,
+  ECONNREFUSED: deliveryErrors.CONNECTION_REFUSED,
+  ECONNRESET: deliveryErrors.CONNECTION_CLOSED,
+  UND_ERR_SOCKET: deliveryErrors.CONNECTION_CLOSED,
 };
 
 function reasonOf(error: unknown, timeoutMs: number): string {
   const name = error instanceof Error ? error.name : '';
   if (error instanceof Refused) return error.message;
-  if (name.endsWith('TimeoutError')) return `No answer within ${timeoutMs / 1000} s.`;
+  if (name.endsWith('TimeoutError')) return `${deliveryErrors.TIMEOUT} ${timeoutMs / 1000} s.`;
   const code = error instanceof Error && 'code' in error ? String(error.code) : name;
-  return reasons[code] ?? `The request failed (${code}).`;
+  return reasons[code] ?? `${deliveryErrors.REQUEST_FAILED} (${code}).`;
 }
 
 const LARGEST_BYTES = 20_000;

@@ -15,6 +15,10 @@ export const subscribableEventTypes = eventTypes.filter((type) => type !== 'webh
 
 export const webhookStateSchema = z.enum(webhookStates);
 
+/** The reasons why the gateway halts a webhook: one for each state. */
+export const haltReasonCodes = { PAUSED: 'ATTEMPTS_EXHAUSTED', DISABLED: 'RECEIVER_GONE' } as const;
+export const webhookReasonCodeSchema = z.enum(Object.values(haltReasonCodes));
+
 export const webhookSchema = z
   .object({
     id: uuidField('The id of the webhook, a UUID: the same in GraphQL and REST.', exampleIds.webhook),
@@ -35,6 +39,11 @@ export const webhookSchema = z
       'ACTIVE',
     ),
     reason: field(z.string().nullable(), 'The reason if the gateway paused or disabled the webhook; else null.', null),
+    reasonCode: field(
+      webhookReasonCodeSchema.nullable(),
+      'The code of the reason if the gateway paused or disabled the webhook; else null.',
+      null,
+    ),
     oldSecretUntil: timeOrNullField('The time until which the previous secret signs as well; null if none does.', null),
     createdAt: timeField('The time at which the webhook was created.'),
     updatedAt: timeField('The time at which the webhook was last changed.'),

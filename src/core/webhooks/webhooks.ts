@@ -19,6 +19,7 @@ import { newWebhookSecret } from './sender.ts';
 import { deleteEndedDeliveries } from './trim-deliveries.ts';
 import {
   createWebhookInput,
+  haltReasonCodes,
   readWebhookUrl,
   updateWebhookInput,
   type Webhook,
@@ -139,6 +140,7 @@ const shown = (ctx: Context, { oldSecretUntil, ...row }: WebhookRow): Webhook =>
   types: row.types as Webhook['types'],
   state: row.state,
   reason: row.reason ?? null,
+  reasonCode: row.reason ? haltReasonCodes[row.state as keyof typeof haltReasonCodes] : null,
   oldSecretUntil: oldSecretUntil && oldSecretUntil > ctx.now() ? oldSecretUntil.toISOString() : null,
   createdAt: row.createdAt.toISOString(),
   updatedAt: row.updatedAt.toISOString(),
@@ -167,6 +169,10 @@ async function needEventsOf(ctx: Context, company: string, webhook: Webhook, typ
 const urlRules = (ctx: Context) => ({ loopback: ctx.services.config.WEBHOOK_LOOPBACK });
 
 const webhookJson = jsonMembersOf('webhook', 'w', webhookSchema, {
+  reasonCode: jsonSql.orNull({
+    sql: `case when w.reason is not null then ${jsonSql.oneOf('w.state', haltReasonCodes, '').sql} end`,
+    bare: true,
+  }),
   oldSecretUntil: jsonSql.orNull({
     sql: `case when w.old_secret_until > now() then ${isoTimeSql('w.old_secret_until')} end`,
     bare: true,

@@ -7,7 +7,9 @@ import { mayBeTableFile, notTableMessage } from '../../core/imports/csv/head.ts'
 import { importVehicles, type UploadedFile } from '../../core/imports/import-vehicles.ts';
 import {
   duplicateRowSchema,
+  type Import,
   importedVehiclesSchema,
+  importFailureCodeSchema,
   importSchema,
   importStateSchema,
   importVehiclesInput,
@@ -32,9 +34,40 @@ enumTypeOf('ImportState', importStateSchema, 'The progress of an import.', {
   FAILED: 'The import has ended without effect: the fleet is as it was.',
 });
 
+const ImportFailureCode = enumTypeOf(
+  'ImportFailureCode',
+  importFailureCodeSchema,
+  'The code of the reason why an import failed. Nothing was stored.',
+  {
+    EVERY_ROW_REJECTED: 'Every row of the file was rejected.',
+    ROWS_REJECTED: 'Rows were rejected, and the mode is ATOMIC.',
+    UPLOAD_CUT_OFF: 'The upload broke off, or arrived damaged: its form or its packing could not be read.',
+    PROCESS_ENDED: 'The process that read the upload ended.',
+    NO_ROWS: 'The file has no rows.',
+    VIN_COLUMN_MISSING: 'No column of the file has VINs.',
+    WORKBOOK_DAMAGED: 'The workbook is damaged.',
+    ROW_TOO_LONG: 'A row of the file has too many characters.',
+    TOO_MANY_COLUMNS: 'A row of the file has too many columns.',
+    FIELD_TOO_LONG: 'A cell of the file has too many characters.',
+    QUOTE_NOT_CLOSED: 'A quote in the file is never closed.',
+    QUOTE_MISPLACED: 'A cell of the file has text after its closing quote.',
+    UNSUPPORTED_MEDIA_TYPE: 'The file is neither CSV text nor a workbook.',
+    PAYLOAD_TOO_LARGE: 'The file exceeds a limit, which `failure` names.',
+    FLEET_NOT_FOUND: 'The fleet was deleted while the file was read.',
+    RATE_LIMITED: 'The company had too much under way.',
+    UNAVAILABLE: 'The gateway or its database could not store the file. The file can be sent again.',
+    INTERNAL: 'A fault of the gateway. The file can be sent again.',
+    OTHER: 'A code that only another version of the gateway knows; `failure` has its meaning, REST the code itself.',
+  },
+);
+
 export const ImportRef = objectTypeOf('Import', importSchema, {
   fleetId: { name: 'fleet', type: FleetRef, resolve: resolvePlannedField },
   rejected: { name: 'rejectedCount' },
+  failureCode: {
+    type: ImportFailureCode,
+    resolve: ({ failureCode: code }: Import) => code && importFailureCodeSchema.catch('OTHER').parse(code),
+  },
 });
 
 addListField(

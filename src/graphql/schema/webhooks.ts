@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { knownEventType } from '../../core/events/event-data.ts';
 import { idSchema } from '../../core/input.ts';
 import {
+  deliveryErrorCodeSchema,
   deliveryRequestSchema,
   deliverySchema,
   deliveryStateSchema,
@@ -12,6 +13,7 @@ import {
   createWebhookInput,
   updateWebhookInput,
   type Webhook,
+  webhookReasonCodeSchema,
   webhookSchema,
   webhookStateSchema,
   webhookWithSecretSchema,
@@ -29,6 +31,11 @@ const WebhookState = enumTypeOf('WebhookState', webhookStateSchema, 'The state o
   PAUSED:
     'Events wait for the webhook: a caller paused it, or the gateway did after the last attempt of a delivery failed.',
   DISABLED: 'Events wait for the webhook, since the receiver answered 410 (Gone).',
+});
+
+enumTypeOf('WebhookReasonCode', webhookReasonCodeSchema, 'The code of the reason why the gateway stopped a webhook.', {
+  ATTEMPTS_EXHAUSTED: 'The last attempt to deliver an event failed, so the webhook is paused.',
+  RECEIVER_GONE: 'The receiver answered 410 (Gone), so the webhook is disabled.',
 });
 
 const types = {
@@ -129,6 +136,21 @@ const DeliveryState = enumTypeOf('DeliveryState', deliveryStateSchema, 'The stat
   SUCCEEDED: 'The receiver answered with a status of 200 to 299.',
   FAILED: 'The delivery failed, and is not tried again by itself.',
 });
+
+enumTypeOf(
+  'DeliveryErrorCode',
+  deliveryErrorCodeSchema,
+  'The code of the reason why an attempt to deliver an event got no answer.',
+  {
+    URL_NOT_ALLOWED: 'The gateway does not send to the URL; `error` says why.',
+    HOST_NOT_FOUND: 'The host name cannot be resolved.',
+    HOST_NOT_PUBLIC: 'The host is not on the public internet.',
+    CONNECTION_REFUSED: 'The receiver refused the connection.',
+    CONNECTION_CLOSED: 'The connection was closed before an answer.',
+    TIMEOUT: 'The receiver did not answer within 15 seconds.',
+    REQUEST_FAILED: 'The request failed in another way, such as by a certificate; `error` has the cause.',
+  },
+);
 
 objectTypeOf('DeliveryRequest', deliveryRequestSchema);
 

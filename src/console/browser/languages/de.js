@@ -462,16 +462,23 @@ export const numbers = {
 /** Sentences for codes. */
 export const codes = {
   ACTIVATION_REJECTED: 'Der Hersteller hat die Aktivierung abgelehnt. {message}',
+  ATTEMPTS_EXHAUSTED:
+    'Der Webhook wurde pausiert, weil bei einer Zustellung alle Versuche fehlgeschlagen sind. Ereignisse warten, bis Sie ihn wieder aktivieren.',
+  CONNECTION_CLOSED: 'Der Empfänger hat die Verbindung vor seiner Antwort geschlossen.',
+  CONNECTION_REFUSED: 'Der Empfänger hat die Verbindung abgelehnt.',
   CONNECTIVITY_DEACTIVATED:
     'Die vernetzten Dienste sind in diesem Fahrzeug ausgeschaltet. Fahrer oder Halter können sie im Fahrzeug oder in der App des Herstellers einschalten.',
   CONTRACT_NOT_FOUND: 'Diesen Vertrag gibt es nicht. Vielleicht wurde er gelöscht.',
   CONTRACT_OVERLAP: 'Dieses Fahrzeug hat für dieses Paket bereits einen Vertrag, dessen Laufzeit sich überschneidet.',
   COST_EXCEEDED: 'Das ist zu viel für eine Anfrage. Grenzen Sie den Filter ein und versuchen Sie es erneut.',
   ELIGIBILITY_IN_PROGRESS: 'Der Hersteller hat noch nicht geantwortet. Versuchen Sie es gleich noch einmal.',
+  EVERY_ROW_REJECTED: 'Alle Zeilen wurden abgelehnt, daher wurde nichts gespeichert.',
   FIELD_TOO_LONG: 'Eine Zelle der Datei ist zu lang. {message}',
   FLEET_ID_MISSING: 'Wählen Sie eine Flotte.',
   FLEET_NOT_FOUND: 'Diese Flotte gibt es nicht. Vielleicht wurde sie gelöscht.',
   FORBIDDEN: 'Dafür fehlt Ihnen die Berechtigung. Bitten Sie Ihren Administrator darum. {message}',
+  HOST_NOT_FOUND: 'Der Name des Servers wurde nicht gefunden.',
+  HOST_NOT_PUBLIC: 'Der Empfänger ist aus dem Internet nicht erreichbar.',
   IDEMPOTENCY_IN_PROGRESS: 'Dieselbe Anfrage wird noch bearbeitet.',
   IDEMPOTENCY_KEY_REUSED:
     'Das wurde schon mit anderen Werten gesendet. Laden Sie die Seite neu und versuchen Sie es erneut.',
@@ -503,6 +510,8 @@ export const codes = {
   PRECONDITION_FAILED: 'Jemand hat das inzwischen geändert. Laden Sie die Seite neu und prüfen Sie Ihre Änderung.',
   PRIMARY_USER_MISSING:
     'Dieses Fahrzeug hat keinen Hauptnutzer. Fahrer oder Halter können sich in der App des Herstellers als solcher registrieren.',
+  PROCESS_ENDED:
+    'Das Gateway wurde während des Hochladens neu gestartet, daher wurde nichts gespeichert. Senden Sie die Datei erneut.',
   PROVIDER_BAD_ANSWER: 'Der Dienst des Herstellers gab eine Antwort, die das Gateway nicht lesen kann.',
   PROVIDER_BUSY: 'Der Dienst des Herstellers ist ausgelastet.',
   PROVIDER_CREDENTIALS:
@@ -515,15 +524,25 @@ export const codes = {
   QUOTE_MISPLACED: 'Eine Zelle der Datei hat Text nach ihrem schließenden Anführungszeichen. {message}',
   QUOTE_NOT_CLOSED: 'Ein Anführungszeichen in der Datei wird nicht geschlossen. {message}',
   RATE_LIMITED: 'Zu viele Anfragen auf einmal. Warten Sie einen Moment und versuchen Sie es erneut.',
+  RECEIVER_GONE:
+    'Der Webhook wurde deaktiviert, weil sein Empfänger meldet, dass es ihn nicht mehr gibt (410). Ereignisse warten, bis Sie ihn wieder aktivieren.',
   REFUSED: 'Der Hersteller hat die Anfrage zu diesem Fahrzeug abgelehnt. {message}',
+  REQUEST_FAILED: 'Die Anfrage an den Empfänger ist fehlgeschlagen. {message}',
+  ROWS_REJECTED: 'Zeilen wurden abgelehnt, daher wurde nichts gespeichert.',
   ROW_TOO_LONG: 'Eine Zeile der Datei ist zu lang. Vielleicht fehlt ein schließendes Anführungszeichen. {message}',
+  TIMEOUT: 'Der Empfänger hat nicht rechtzeitig geantwortet.',
   TOO_LARGE: 'Das ist zu lang. Kürzen Sie es.',
   TOO_MANY_COLUMNS: 'Eine Zeile der Datei hat zu viele Spalten. {message}',
   TOO_SMALL: 'Füllen Sie dieses Feld aus.',
   UNAUTHENTICATED: 'Das Token ist ungültig oder abgelaufen. Melden Sie sich erneut an. {message}',
   UNAVAILABLE: 'Das Gateway ist im Moment nicht verfügbar. Versuchen Sie es in Kürze erneut.',
+  'UNAVAILABLE failure':
+    'Das Gateway konnte das Hochladen nicht abschließen, daher wurde nichts gespeichert. Senden Sie die Datei erneut.',
   UNREACHABLE: 'Das Gateway antwortet nicht. Prüfen Sie Ihre Verbindung; diese Seite versucht es weiter.',
   UNSUPPORTED_MEDIA_TYPE: 'Diese Datei ist keine lesbare Liste von Fahrzeugen. Verwenden Sie CSV, Excel oder JSON.',
+  UPLOAD_CUT_OFF:
+    'Das Hochladen wurde unterbrochen oder die Datei kam beschädigt an, daher wurde nichts gespeichert. Senden Sie die Datei erneut.',
+  URL_NOT_ALLOWED: 'An diese Adresse darf nicht gesendet werden. {message}',
   VALIDATION_FAILED: 'Das Gateway kann das nicht annehmen. {message}',
   VEHICLE_BLACKLISTED: 'Der Hersteller hat dieses Fahrzeug gesperrt: Es kann nicht am Programm teilnehmen.',
   VEHICLE_NOT_FOUND: 'Dieses Fahrzeug gibt es nicht. Vielleicht wurde es gelöscht.',

@@ -457,16 +457,23 @@ export const numbers = {
 /** Sentences for codes. */
 export const codes = {
   ACTIVATION_REJECTED: 'El fabricante ha rechazado la activación. {message}',
+  ATTEMPTS_EXHAUSTED:
+    'El webhook se ha pausado porque todos los intentos de una entrega han fallado. Los eventos esperan hasta que lo active de nuevo.',
+  CONNECTION_CLOSED: 'El receptor cerró la conexión antes de responder.',
+  CONNECTION_REFUSED: 'El receptor rechazó la conexión.',
   CONNECTIVITY_DEACTIVATED:
     'Los servicios conectados están desactivados en este vehículo. El conductor o el titular puede activarlos en el vehículo o en la aplicación del fabricante.',
   CONTRACT_NOT_FOUND: 'Este contrato no existe. Puede que se haya eliminado.',
   CONTRACT_OVERLAP: 'Este vehículo ya tiene un contrato de este paquete en un periodo que se solapa.',
   COST_EXCEEDED: 'Es demasiado para una sola solicitud. Acote el filtro e inténtelo de nuevo.',
   ELIGIBILITY_IN_PROGRESS: 'El fabricante aún no ha respondido. Inténtelo de nuevo en un momento.',
+  EVERY_ROW_REJECTED: 'Se han rechazado todas las filas, así que no se ha guardado nada.',
   FIELD_TOO_LONG: 'Una celda del archivo es demasiado larga. {message}',
   FLEET_ID_MISSING: 'Elija una flota.',
   FLEET_NOT_FOUND: 'Esta flota no existe. Puede que se haya eliminado.',
   FORBIDDEN: 'No tiene permiso para hacer esto. Pídaselo a su administrador. {message}',
+  HOST_NOT_FOUND: 'No se encuentra el nombre del servidor.',
+  HOST_NOT_PUBLIC: 'No se puede acceder al receptor desde Internet.',
   IDEMPOTENCY_IN_PROGRESS: 'La misma solicitud aún se está procesando.',
   IDEMPOTENCY_KEY_REUSED: 'Esto ya se envió con otros valores. Recargue la página e inténtelo de nuevo.',
   IMPORT_NOT_FOUND: 'Esta importación no existe. Puede que se haya eliminado su flota.',
@@ -496,6 +503,8 @@ export const codes = {
   PRECONDITION_FAILED: 'Alguien lo ha cambiado mientras tanto. Recargue la página y compruebe su cambio.',
   PRIMARY_USER_MISSING:
     'Este vehículo no tiene usuario principal. El conductor o el titular puede registrarse como tal en la aplicación del fabricante.',
+  PROCESS_ENDED:
+    'La pasarela se ha reiniciado durante la carga, así que no se ha guardado nada. Envíe el archivo de nuevo.',
   PROVIDER_BAD_ANSWER: 'El servicio del fabricante ha dado una respuesta que la pasarela no puede leer.',
   PROVIDER_BUSY: 'El servicio del fabricante está saturado.',
   PROVIDER_CREDENTIALS:
@@ -508,15 +517,25 @@ export const codes = {
   QUOTE_MISPLACED: 'Una celda del archivo tiene texto tras las comillas de cierre. {message}',
   QUOTE_NOT_CLOSED: 'Unas comillas del archivo no se cierran nunca. {message}',
   RATE_LIMITED: 'Demasiadas solicitudes a la vez. Espere un momento e inténtelo de nuevo.',
+  RECEIVER_GONE:
+    'El webhook se ha desactivado porque su receptor indica que ya no existe (410). Los eventos esperan hasta que lo active de nuevo.',
   REFUSED: 'El fabricante ha rechazado la solicitud para este vehículo. {message}',
+  REQUEST_FAILED: 'La petición al receptor ha fallado. {message}',
+  ROWS_REJECTED: 'Se han rechazado filas, así que no se ha guardado nada.',
   ROW_TOO_LONG: 'Una fila del archivo es demasiado larga. Quizá falten las comillas de cierre. {message}',
+  TIMEOUT: 'El receptor no respondió a tiempo.',
   TOO_LARGE: 'Es demasiado largo. Acórtelo.',
   TOO_MANY_COLUMNS: 'Una fila del archivo tiene demasiadas columnas. {message}',
   TOO_SMALL: 'Rellene este campo.',
   UNAUTHENTICATED: 'El token no es válido o ha caducado. Vuelva a iniciar sesión. {message}',
   UNAVAILABLE: 'La pasarela no está disponible en este momento. Inténtelo pronto de nuevo.',
+  'UNAVAILABLE failure':
+    'La pasarela no ha podido terminar la carga, así que no se ha guardado nada. Envíe el archivo de nuevo.',
   UNREACHABLE: 'La pasarela no responde. Compruebe su conexión; esta página sigue intentándolo.',
   UNSUPPORTED_MEDIA_TYPE: 'Este archivo no es una lista de vehículos legible. Use CSV, Excel o JSON.',
+  UPLOAD_CUT_OFF:
+    'La carga se ha interrumpido o el archivo ha llegado dañado, así que no se ha guardado nada. Envíe el archivo de nuevo.',
+  URL_NOT_ALLOWED: 'No está permitido enviar a esta dirección. {message}',
   VALIDATION_FAILED: 'La pasarela no puede aceptarlo. {message}',
   VEHICLE_BLACKLISTED: 'El fabricante ha bloqueado este vehículo: no puede participar en el programa.',
   VEHICLE_NOT_FOUND: 'Este vehículo no existe. Puede que se haya eliminado.',

@@ -461,16 +461,23 @@ export const numbers = {
 /** Sentences for codes. */
 export const codes = {
   ACTIVATION_REJECTED: 'Le constructeur a refusé l’activation. {message}',
+  ATTEMPTS_EXHAUSTED:
+    'Le webhook a été suspendu, car toutes les tentatives d’une livraison ont échoué. Les événements attendent que vous le réactiviez.',
+  CONNECTION_CLOSED: 'Le destinataire a fermé la connexion avant de répondre.',
+  CONNECTION_REFUSED: 'Le destinataire a refusé la connexion.',
   CONNECTIVITY_DEACTIVATED:
     'Les services connectés sont désactivés dans ce véhicule. Le conducteur ou le titulaire peut les activer dans le véhicule ou dans l’application du constructeur.',
   CONTRACT_NOT_FOUND: 'Ce contrat n’existe pas. Il a peut-être été supprimé.',
   CONTRACT_OVERLAP: 'Ce véhicule a déjà un contrat pour ce pack sur une période qui se chevauche.',
   COST_EXCEEDED: 'C’est trop pour une seule demande. Affinez le filtre et réessayez.',
   ELIGIBILITY_IN_PROGRESS: 'Le constructeur n’a pas encore répondu. Réessayez dans un instant.',
+  EVERY_ROW_REJECTED: 'Toutes les lignes ont été refusées : rien n’a été enregistré.',
   FIELD_TOO_LONG: 'Une cellule du fichier est trop longue. {message}',
   FLEET_ID_MISSING: 'Choisissez une flotte.',
   FLEET_NOT_FOUND: 'Cette flotte n’existe pas. Elle a peut-être été supprimée.',
   FORBIDDEN: 'Vous n’avez pas l’autorisation nécessaire. Demandez-la à votre administrateur. {message}',
+  HOST_NOT_FOUND: 'Le nom du serveur est introuvable.',
+  HOST_NOT_PUBLIC: 'Le destinataire n’est pas accessible depuis Internet.',
   IDEMPOTENCY_IN_PROGRESS: 'La même demande est encore en cours de traitement.',
   IDEMPOTENCY_KEY_REUSED: 'Cela a déjà été envoyé avec d’autres valeurs. Rechargez la page et réessayez.',
   IMPORT_NOT_FOUND: 'Cette importation n’existe pas. Sa flotte a peut-être été supprimée.',
@@ -501,6 +508,7 @@ export const codes = {
   PRECONDITION_FAILED: 'Quelqu’un l’a modifié entre-temps. Rechargez la page et vérifiez votre modification.',
   PRIMARY_USER_MISSING:
     'Ce véhicule n’a pas d’utilisateur principal. Le conducteur ou le titulaire peut s’enregistrer comme tel dans l’application du constructeur.',
+  PROCESS_ENDED: 'La passerelle a redémarré pendant l’envoi : rien n’a été enregistré. Envoyez de nouveau le fichier.',
   PROVIDER_BAD_ANSWER: 'Le service du constructeur a donné une réponse que la passerelle ne peut pas lire.',
   PROVIDER_BUSY: 'Le service du constructeur est surchargé.',
   PROVIDER_CREDENTIALS:
@@ -513,15 +521,25 @@ export const codes = {
   QUOTE_MISPLACED: 'Une cellule du fichier a du texte après son guillemet fermant. {message}',
   QUOTE_NOT_CLOSED: 'Un guillemet du fichier n’est jamais refermé. {message}',
   RATE_LIMITED: 'Trop de demandes à la fois. Patientez un instant et réessayez.',
+  RECEIVER_GONE:
+    'Le webhook a été désactivé, car son destinataire indique qu’il n’existe plus (410). Les événements attendent que vous le réactiviez.',
   REFUSED: 'Le constructeur a refusé la demande pour ce véhicule. {message}',
+  REQUEST_FAILED: 'La requête au destinataire a échoué. {message}',
+  ROWS_REJECTED: 'Des lignes ont été refusées : rien n’a été enregistré.',
   ROW_TOO_LONG: 'Une ligne du fichier est trop longue. Il manque peut-être un guillemet fermant. {message}',
+  TIMEOUT: 'Le destinataire n’a pas répondu à temps.',
   TOO_LARGE: 'C’est trop long. Raccourcissez-le.',
   TOO_MANY_COLUMNS: 'Une ligne du fichier a trop de colonnes. {message}',
   TOO_SMALL: 'Remplissez ce champ.',
   UNAUTHENTICATED: 'Le jeton n’est pas valide ou a expiré. Reconnectez-vous. {message}',
   UNAVAILABLE: 'La passerelle n’est pas disponible pour le moment. Réessayez bientôt.',
+  'UNAVAILABLE failure':
+    'La passerelle n’a pas pu terminer l’envoi : rien n’a été enregistré. Envoyez de nouveau le fichier.',
   UNREACHABLE: 'La passerelle ne répond pas. Vérifiez votre connexion ; cette page continue d’essayer.',
   UNSUPPORTED_MEDIA_TYPE: 'Ce fichier n’est pas une liste de véhicules lisible. Utilisez CSV, Excel ou JSON.',
+  UPLOAD_CUT_OFF:
+    'L’envoi a été interrompu ou le fichier est arrivé endommagé : rien n’a été enregistré. Envoyez de nouveau le fichier.',
+  URL_NOT_ALLOWED: 'L’envoi à cette adresse n’est pas autorisé. {message}',
   VALIDATION_FAILED: 'La passerelle ne peut pas l’accepter. {message}',
   VEHICLE_BLACKLISTED: 'Le constructeur a bloqué ce véhicule : il ne peut pas rejoindre le programme.',
   VEHICLE_NOT_FOUND: 'Ce véhicule n’existe pas. Il a peut-être été supprimé.',

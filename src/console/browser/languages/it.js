@@ -457,16 +457,23 @@ export const numbers = {
 /** Sentences for codes. */
 export const codes = {
   ACTIVATION_REJECTED: 'Il costruttore ha rifiutato l’attivazione. {message}',
+  ATTEMPTS_EXHAUSTED:
+    'Il webhook è stato sospeso perché tutti i tentativi di una consegna sono falliti. Gli eventi restano in attesa finché non lo riattiva.',
+  CONNECTION_CLOSED: 'Il destinatario ha chiuso la connessione prima di rispondere.',
+  CONNECTION_REFUSED: 'Il destinatario ha rifiutato la connessione.',
   CONNECTIVITY_DEACTIVATED:
     'I servizi connessi sono disattivati in questo veicolo. Il conducente o il proprietario può attivarli nel veicolo o nell’app del costruttore.',
   CONTRACT_NOT_FOUND: 'Questo contratto non esiste. Forse è stato eliminato.',
   CONTRACT_OVERLAP: 'Questo veicolo ha già un contratto per questo pacchetto in un periodo che si sovrappone.',
   COST_EXCEEDED: 'È troppo per una sola richiesta. Restringete il filtro e riprovate.',
   ELIGIBILITY_IN_PROGRESS: 'Il costruttore non ha ancora risposto. Riprovate tra poco.',
+  EVERY_ROW_REJECTED: 'Tutte le righe sono state rifiutate, quindi nulla è stato salvato.',
   FIELD_TOO_LONG: 'Una cella del file è troppo lunga. {message}',
   FLEET_ID_MISSING: 'Scegliete una flotta.',
   FLEET_NOT_FOUND: 'Questa flotta non esiste. Forse è stata eliminata.',
   FORBIDDEN: 'Non avete l’autorizzazione necessaria. Chiedetela al vostro amministratore. {message}',
+  HOST_NOT_FOUND: 'Il nome del server non è stato trovato.',
+  HOST_NOT_PUBLIC: 'Il destinatario non è raggiungibile da Internet.',
   IDEMPOTENCY_IN_PROGRESS: 'La stessa richiesta è ancora in elaborazione.',
   IDEMPOTENCY_KEY_REUSED: 'È già stato inviato con altri valori. Ricaricate la pagina e riprovate.',
   IMPORT_NOT_FOUND: 'Questa importazione non esiste. Forse la sua flotta è stata eliminata.',
@@ -496,6 +503,8 @@ export const codes = {
   PRECONDITION_FAILED: 'Nel frattempo qualcuno l’ha modificato. Ricaricate la pagina e controllate la vostra modifica.',
   PRIMARY_USER_MISSING:
     'Questo veicolo non ha un utente principale. Il conducente o il proprietario può registrarsi come tale nell’app del costruttore.',
+  PROCESS_ENDED:
+    'Il gateway è stato riavviato durante il caricamento, quindi nulla è stato salvato. Invii di nuovo il file.',
   PROVIDER_BAD_ANSWER: 'Il servizio del costruttore ha dato una risposta che il gateway non può leggere.',
   PROVIDER_BUSY: 'Il servizio del costruttore è sovraccarico.',
   PROVIDER_CREDENTIALS:
@@ -508,15 +517,25 @@ export const codes = {
   QUOTE_MISPLACED: 'Una cella del file ha del testo dopo le virgolette di chiusura. {message}',
   QUOTE_NOT_CLOSED: 'Nel file le virgolette di una cella non vengono mai chiuse. {message}',
   RATE_LIMITED: 'Troppe richieste contemporaneamente. Attendete un momento e riprovate.',
+  RECEIVER_GONE:
+    'Il webhook è stato disattivato perché il destinatario comunica di non esistere più (410). Gli eventi restano in attesa finché non lo riattiva.',
   REFUSED: 'Il costruttore ha rifiutato la richiesta per questo veicolo. {message}',
+  REQUEST_FAILED: 'La richiesta al destinatario non è riuscita. {message}',
+  ROWS_REJECTED: 'Alcune righe sono state rifiutate, quindi nulla è stato salvato.',
   ROW_TOO_LONG: 'Una riga del file è troppo lunga. Forse mancano le virgolette di chiusura. {message}',
+  TIMEOUT: 'Il destinatario non ha risposto in tempo.',
   TOO_LARGE: 'È troppo lungo. Accorciatelo.',
   TOO_MANY_COLUMNS: 'Una riga del file ha troppe colonne. {message}',
   TOO_SMALL: 'Compilate questo campo.',
   UNAUTHENTICATED: 'Il token non è valido o è scaduto. Accedete di nuovo. {message}',
   UNAVAILABLE: 'Il gateway al momento non è disponibile. Riprovate tra poco.',
+  'UNAVAILABLE failure':
+    'Il gateway non ha potuto completare il caricamento, quindi nulla è stato salvato. Invii di nuovo il file.',
   UNREACHABLE: 'Il gateway non risponde. Controllate la connessione; questa pagina continua a provare.',
   UNSUPPORTED_MEDIA_TYPE: 'Questo file non è un elenco di veicoli leggibile. Usate CSV, Excel o JSON.',
+  UPLOAD_CUT_OFF:
+    'Il caricamento si è interrotto o il file è arrivato danneggiato, quindi nulla è stato salvato. Invii di nuovo il file.',
+  URL_NOT_ALLOWED: 'L’invio a questo indirizzo non è consentito. {message}',
   VALIDATION_FAILED: 'Il gateway non può accettarlo. {message}',
   VEHICLE_BLACKLISTED: 'Il costruttore ha bloccato questo veicolo: non può aderire al programma.',
   VEHICLE_NOT_FOUND: 'Questo veicolo non esiste. Forse è stato eliminato.',

@@ -458,16 +458,23 @@ export const numbers = {
 /** Sentences for codes. */
 export const codes = {
   ACTIVATION_REJECTED: 'De fabrikant heeft de activering geweigerd. {message}',
+  ATTEMPTS_EXHAUSTED:
+    'De webhook is gepauzeerd omdat alle pogingen van een bezorging zijn mislukt. Gebeurtenissen wachten tot u hem weer activeert.',
+  CONNECTION_CLOSED: 'De ontvanger heeft de verbinding verbroken voordat hij antwoordde.',
+  CONNECTION_REFUSED: 'De ontvanger heeft de verbinding geweigerd.',
   CONNECTIVITY_DEACTIVATED:
     'De connected services staan uit in dit voertuig. De bestuurder of eigenaar kan ze aanzetten in het voertuig of in de app van de fabrikant.',
   CONTRACT_NOT_FOUND: 'Dit contract bestaat niet. Misschien is het verwijderd.',
   CONTRACT_OVERLAP: 'Dit voertuig heeft al een contract voor dit pakket in een overlappende periode.',
   COST_EXCEEDED: 'Dit is te veel voor één verzoek. Verfijn het filter en probeer het opnieuw.',
   ELIGIBILITY_IN_PROGRESS: 'De fabrikant heeft nog niet geantwoord. Probeer het zo opnieuw.',
+  EVERY_ROW_REJECTED: 'Alle rijen zijn geweigerd, dus er is niets opgeslagen.',
   FIELD_TOO_LONG: 'Een cel van het bestand is te lang. {message}',
   FLEET_ID_MISSING: 'Kies een vloot.',
   FLEET_NOT_FOUND: 'Deze vloot bestaat niet. Misschien is ze verwijderd.',
   FORBIDDEN: 'U hebt hiervoor geen rechten. Vraag uw beheerder erom. {message}',
+  HOST_NOT_FOUND: 'De naam van de server is niet gevonden.',
+  HOST_NOT_PUBLIC: 'De ontvanger is niet bereikbaar via internet.',
   IDEMPOTENCY_IN_PROGRESS: 'Hetzelfde verzoek wordt nog verwerkt.',
   IDEMPOTENCY_KEY_REUSED: 'Dit is al met andere waarden verzonden. Laad de pagina opnieuw en probeer het nog eens.',
   IMPORT_NOT_FOUND: 'Deze import bestaat niet. Misschien is de vloot verwijderd.',
@@ -497,6 +504,8 @@ export const codes = {
   PRECONDITION_FAILED: 'Iemand heeft dit intussen gewijzigd. Laad de pagina opnieuw en controleer uw wijziging.',
   PRIMARY_USER_MISSING:
     'Dit voertuig heeft geen hoofdgebruiker. De bestuurder of eigenaar kan zich als zodanig registreren in de app van de fabrikant.',
+  PROCESS_ENDED:
+    'De gateway is tijdens het uploaden herstart, dus er is niets opgeslagen. Verstuur het bestand opnieuw.',
   PROVIDER_BAD_ANSWER: 'De dienst van de fabrikant gaf een antwoord dat de gateway niet kan lezen.',
   PROVIDER_BUSY: 'De dienst van de fabrikant is druk bezet.',
   PROVIDER_CREDENTIALS:
@@ -509,15 +518,25 @@ export const codes = {
   QUOTE_MISPLACED: 'Een cel van het bestand heeft tekst na het sluitende aanhalingsteken. {message}',
   QUOTE_NOT_CLOSED: 'Een aanhalingsteken in het bestand wordt nergens gesloten. {message}',
   RATE_LIMITED: 'Te veel verzoeken tegelijk. Wacht even en probeer het opnieuw.',
+  RECEIVER_GONE:
+    'De webhook is uitgeschakeld omdat de ontvanger meldt dat hij niet meer bestaat (410). Gebeurtenissen wachten tot u hem weer activeert.',
   REFUSED: 'De fabrikant heeft de aanvraag voor dit voertuig geweigerd. {message}',
+  REQUEST_FAILED: 'Het verzoek aan de ontvanger is mislukt. {message}',
+  ROWS_REJECTED: 'Er zijn rijen geweigerd, dus er is niets opgeslagen.',
   ROW_TOO_LONG: 'Een rij van het bestand is te lang. Misschien ontbreekt een sluitend aanhalingsteken. {message}',
+  TIMEOUT: 'De ontvanger heeft niet op tijd geantwoord.',
   TOO_LARGE: 'Dit is te lang. Maak het korter.',
   TOO_MANY_COLUMNS: 'Een rij van het bestand heeft te veel kolommen. {message}',
   TOO_SMALL: 'Vul dit veld in.',
   UNAUTHENTICATED: 'Het token is ongeldig of verlopen. Log opnieuw in. {message}',
   UNAVAILABLE: 'De gateway is op dit moment niet beschikbaar. Probeer het zo opnieuw.',
+  'UNAVAILABLE failure':
+    'De gateway kon het uploaden niet afronden, dus er is niets opgeslagen. Verstuur het bestand opnieuw.',
   UNREACHABLE: 'De gateway antwoordt niet. Controleer uw verbinding; deze pagina blijft het proberen.',
   UNSUPPORTED_MEDIA_TYPE: 'Dit bestand is geen leesbare lijst met voertuigen. Gebruik CSV, Excel of JSON.',
+  UPLOAD_CUT_OFF:
+    'Het uploaden is afgebroken of het bestand kwam beschadigd aan, dus er is niets opgeslagen. Verstuur het bestand opnieuw.',
+  URL_NOT_ALLOWED: 'Naar dit adres mag niet worden verzonden. {message}',
   VALIDATION_FAILED: 'De gateway kan dit niet aannemen. {message}',
   VEHICLE_BLACKLISTED: 'De fabrikant heeft dit voertuig geblokkeerd: het kan niet meedoen aan het programma.',
   VEHICLE_NOT_FOUND: 'Dit voertuig bestaat niet. Misschien is het verwijderd.',

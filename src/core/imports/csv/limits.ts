@@ -40,12 +40,16 @@ const ROW_ERRORS = {
 };
 
 export type RowErrorCode = keyof typeof ROW_ERRORS;
+/** Codes of files that are rejected as a whole. */
+const rowErrorCodes = Object.keys(ROW_ERRORS) as RowErrorCode[];
+export const fileErrorCodes = ['NO_ROWS', 'VIN_COLUMN_MISSING', 'WORKBOOK_DAMAGED', ...rowErrorCodes] as const;
+type FileErrorCode = (typeof fileErrorCodes)[number];
 
 /** A row that makes the rest of the file unreadable, so the whole file is rejected. */
 export const unreadableRowError = (row: number, code: RowErrorCode, limit = 0): ValidationFailed =>
   unreadableFileError(code, `Row ${row} ${ROW_ERRORS[code](limit)}`, { row });
 
-export const unreadableFileError = (code: string, message: string, details: Record<string, unknown> = {}) =>
+export const unreadableFileError = (code: FileErrorCode, message: string, details: Record<string, unknown> = {}) =>
   new ValidationFailed([{ path: '', code, message }], message, details);
 
 /** The error of a table whose columns are not known; `cells` are those of its header, or of its widest row. */
