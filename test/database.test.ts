@@ -172,7 +172,7 @@ describe.runIf(database.kind === 'embedded')('embedded', () => {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
   const open = `
-    import { openDatabase } from './src/database/open.ts';
+    import { openDatabase } from './src/database/open-database.ts';
     const { orm } = await openDatabase({ DATA_DIR: process.env.DATA_DIR, DATABASE_READ_URLS: [] });`;
 
   test('a second process on the same DATA_DIR is refused', async () => {

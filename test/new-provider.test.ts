@@ -8,7 +8,7 @@ import { addVehicles, newVin } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
 
-/** A provider as in docs/architecture.md: a class that implements provider.ts, listed in open.ts. */
+/** A provider as in docs/architecture.md: a class that implements provider.ts, listed in open-manufacturers.ts. */
 class Importer implements Provider {
   readonly id = 'importer';
   readonly brands: ReadonlySet<string> = new Set(['ferrari', 'bmw']);

@@ -1,5 +1,9 @@
 import { createHash, type Hash } from 'node:crypto';
+import { type InferEntity, LockMode } from '@mikro-orm/core';
+import type { EntityManager } from '@mikro-orm/sql';
 import { z } from 'zod';
+import { Fleet } from '../../entities/fleet.ts';
+import { Import } from '../../entities/import.ts';
 import { IDEMPOTENCY_HOURS } from '../companies/idempotency.ts';
 import { authorize, type Context, contextWithoutClient } from '../context.ts';
 import { cutText } from '../cut-text.ts';
@@ -14,7 +18,7 @@ import {
 } from '../errors.ts';
 import { requireFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { asTimestamptz, db, holdAdvisoryLock, newId, prepare } from '../sql/sql.ts';
+import { holdAdvisoryLock, newId } from '../sql/sql.ts';
 import { limitPieces } from './csv/limits.ts';
 import {
   deleteRejectedRows,
@@ -30,7 +34,6 @@ import {
 import {
   findFirstRejections,
   type ImportRow,
-  importColumns,
   type importedVehiclesSchema,
   importFailureCodes,
   importVehiclesInput,
@@ -159,91 +162,89 @@ type ImportOptions = Pick<z.output<typeof importVehiclesInput>, 'fleetId' | 'imp
 
 /** Opens the import; `repeated` is one of its id or (for 24 hours) key that completed, or of its key that was refused. */
 export async function beginImport(ctx: Context, company: string, options: ImportOptions, key = '') {
-  const { importId = null, fleetId, mode, dryRun, fileName = null } = options;
-  const now = ctx.now();
-  return transaction(ctx, async () => {
+  const { importId, fleetId, mode, dryRun, fileName = null } = options;
+  const startedAt = ctx.now();
+  return transaction(ctx, async (em) => {
     // Two uploads of a company at once could both pass the limit.
     await holdAdvisoryLock(ctx, { name: JSON.stringify(['uploads', company]) });
-    await forgetKey(ctx, { company, key, before: new Date(now.getTime() - IDEMPOTENCY_HOURS * 3_600_000) });
-    // Two, if the key is that of another import than the id.
-    const found = await findBefore(ctx, { company, id: importId, key, now });
+    const found = await findBefore(em, { company, id: importId?.toLowerCase(), key, now: startedAt });
     if (!found.every((one) => isSame(one, options))) throw wasOther();
     const [before] = found;
-    if (before) {
-      const refused = before.state === 'FAILED' && before.digest !== null && before.idempotencyKey === key;
-      if (before.state === 'COMPLETED' || refused) return { run: before, repeated: true };
-      if (isImportUnderWay(before.state) && !before.abandoned) {
-        throw new IdempotencyInProgress('The first upload with this key or importId is still running.');
+    const id = before?.id ?? importId ?? newId();
+    const repeated = before !== undefined && isOver(before, key);
+    if (before && isImportUnderWay(before.state) && before.dueAt && before.dueAt > startedAt) {
+      throw new IdempotencyInProgress('The first upload with this key or importId is still running.');
+    }
+    if (!repeated) {
+      await limitUploads(ctx, company);
+      if (before) {
+        await deleteStagedBatches(ctx, before);
+        await deleteRejectedRows(ctx, before);
       }
+      const dueAt = new Date(startedAt.getTime() + IMPORT_LEASE_SECONDS * 1000);
+      const begun = { ...unread, fileName, startedAt, dueAt };
+      if (before) Object.assign(before, begun);
+      else {
+        const fleet = em.getReference(Fleet, [company, fleetId]);
+        const idempotencyKey = key || null;
+        em.create(Import, { company, id, fleet, mode, dryRun, idempotencyKey, ...begun });
+      }
+      await em.flush();
     }
-    await limitUploads(ctx, company);
-    if (before) {
-      await deleteStagedBatches(ctx, before);
-      await deleteRejectedRows(ctx, before);
-    }
-    const { id, idempotencyKey } = before ?? { id: importId ?? newId(), idempotencyKey: key || null };
-    const lease = new Date(now.getTime() + IMPORT_LEASE_SECONDS * 1000);
-    await open(ctx, { id, company, fleetId, mode, dryRun, fileName, idempotencyKey, now, lease });
     const [run] = await readImport(ctx, { company, id });
     if (!run) throw new FleetNotFound();
-    ctx.services.changes.announce('import', run.id);
-    return { run, repeated: false };
+    if (!repeated) ctx.services.changes.announce('import', run.id);
+    return { run, repeated };
   });
 }
 
-const forgetKey = prepare((p: { company: string; key: string; before: Date }) =>
-  db
-    .updateTable('import')
-    .set({ idempotency_key: null })
-    .where('company', '=', p.company)
-    .where('idempotency_key', '=', p.key)
-    .where('started_at', '<=', asTimestamptz(p.before)),
-);
+type Found = InferEntity<typeof Import>;
 
-const findBefore = prepare((p: { company: string; id: string | null; key: string; now: Date }) =>
-  db
-    .selectFrom('import')
-    .select(importColumns)
-    .select(({ eb }) => eb('import.due_at', '<=', asTimestamptz(p.now)).as('abandoned'))
-    .where('import.company', '=', p.company)
-    .where(({ eb, or }) => or([eb('import.id', '=', p.id), eb('import.idempotency_key', '=', p.key)]))
-    // An import that its process is just ending looks abandoned: its end is awaited.
-    .forUpdate(),
-);
+/** An import that has not read anything. */
+const unread = {
+  ...({ state: 'RUNNING', received: 0, created: 0, existing: 0, rejected: 0, delimiter: ',' } as const),
+  duplicates: [] as Found['duplicates'],
+  ...{
+    columns: null,
+    sheet: null,
+    vinColumn: null,
+    digest: null,
+    failure: null,
+    failureCode: null,
+    storingSince: null,
+    finishedAt: null,
+  },
+};
 
-type NewImport = Pick<ImportRow, 'id' | 'company' | 'fleetId' | 'mode' | 'dryRun' | 'fileName' | 'idempotencyKey'>;
+interface Names {
+  company: string;
+  id: string | undefined;
+  key: string;
+  now: Date;
+}
 
-/** The columns of an import that begins again. */
-const restarted = [
-  ...(['state', 'received', 'created', 'existing', 'rejected', 'duplicates', 'columns', 'delimiter'] as const),
-  ...(['file_name', 'sheet', 'vin_column', 'digest', 'failure', 'failure_code'] as const),
-  ...(['started_at', 'storing_since', 'finished_at', 'due_at'] as const),
-];
+/** The imports with this id and with this key: two, if the key is that of another import. A key is forgotten after 24 hours. */
+async function findBefore(em: EntityManager, { company, id, key, now }: Names): Promise<Found[]> {
+  const named = [...(id ? [{ id }] : []), ...(key ? [{ idempotencyKey: key }] : [])];
+  if (named.length === 0) return [];
+  // An import that its process is just ending looks abandoned: its end is awaited.
+  const found = await em.find(Import, { company, $or: named }, { lockMode: LockMode.PESSIMISTIC_WRITE });
+  const expired = new Date(now.getTime() - IDEMPOTENCY_HOURS * 3_600_000);
+  const old = found.find((one) => one.idempotencyKey === key && one.startedAt <= expired);
+  if (old) {
+    old.idempotencyKey = null;
+    // Before another import takes the key.
+    await em.flush();
+  }
+  return found.filter((one) => one.id === id || one.idempotencyKey === key);
+}
 
-/** Inserts an import, or begins it again. A deletion would wait for a process that still stores the same import. */
-const open = prepare((p: NewImport & { now: Date; lease: Date }) =>
-  db
-    .insertInto('import')
-    .values({
-      id: p.id,
-      company: p.company,
-      fleet_id: p.fleetId,
-      mode: p.mode,
-      dry_run: p.dryRun,
-      file_name: p.fileName,
-      idempotency_key: p.idempotencyKey,
-      started_at: p.now,
-      due_at: p.lease,
-    })
-    .onConflict((conflict) =>
-      conflict
-        .columns(['company', 'id'])
-        .doUpdateSet(({ ref }) => Object.fromEntries(restarted.map((name) => [name, ref(`excluded.${name}`)]))),
-    ),
-);
+/** Whether an import is answered again instead of begun again. */
+const isOver = ({ state, digest, idempotencyKey }: Found, key: string): boolean =>
+  state === 'COMPLETED' || (state === 'FAILED' && digest !== null && idempotencyKey === key);
 
-const isSame = (before: ImportRow, { fleetId, importId, mode, dryRun }: ImportOptions) =>
+const isSame = (before: Found, { fleetId, importId, mode, dryRun }: ImportOptions) =>
   before.id === (importId ?? before.id).toLowerCase() &&
-  before.fleetId === fleetId.toLowerCase() &&
+  before.fleet.id === fleetId.toLowerCase() &&
   before.mode === mode &&
   before.dryRun === dryRun;
