@@ -18,7 +18,7 @@ const ofDatabase = [
 
 /**
  * test/unit/ needs no database. test/ runs through the wire: each file on PostgreSQL, and those of `ofDatabase` also on
- * the embedded database; the others run there in `.ci/run`. test/slow/ takes long, by starting processes and browsers or
+ * the embedded database; the others run there at night. test/slow/ takes long, by starting processes and browsers or
  * by walking every operation, and runs by a command of its own.
  */
 export default defineConfig({
