@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { contextOf } from '../src/core/context.ts';
+import { Claims } from '../src/jobs/claims.ts';
 import { scheduleAll } from '../src/migrations/take-over.ts';
 import { addVehicles, newVins } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
@@ -26,6 +28,28 @@ const statusesOf = async (company: string) => {
   );
   return rows.map(({ status }) => status);
 };
+
+test('programs of contracts of a dead process are due when its last call is over, and of a living one when their claims end', async () => {
+  const gateway = await startGateway({ settings: { PROVIDER_TIMEOUT_SECONDS: '7' } });
+  const [dead, alive] = [randomUUID(), randomUUID()];
+  await gateway.execute(`
+    insert into worker values ('${dead}', now() - interval '1 second'), ('${alive}', now() + interval '19 seconds');
+    insert into activation (company, id, vin, provider, program, brand, changed_at, due_at, claimed_by)
+      select claimed_by::text, new_uuid(), n::text, 'high-mobility', '', 'bmw', now(), now() + interval '3 minutes', claimed_by
+      from unnest(array['${dead}', '${alive}']::uuid[]) claimed_by, generate_series(1, 3) n`);
+  const claims = new Claims(() => contextOf(gateway.services, 'job', null));
+  await claims.run();
+  const rows = await gateway.execute<{ company: string; soon: boolean }>(
+    `select distinct company, due_at < now() + interval '8 seconds' as soon from activation where claimed_by is not null`,
+  );
+  expect(rows.toSorted((a, b) => Number(a.soon) - Number(b.soon))).toEqual([
+    { company: alive, soon: false },
+    { company: dead, soon: true },
+  ]);
+  expect(await gateway.execute(`select company from schedule where kind = 'activation'`)).toEqual([{ company: dead }]);
+  expect(await gateway.execute('select id from worker')).toEqual([{ id: alive }]);
+  await gateway.execute('delete from worker');
+});
 
 test('claims are taken over if their process was silent for 20 seconds, and not if it is alive', async () => {
   await claimedBy('killed', `now() - interval '1 second'`);

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { takeOverClaims } from '../src/core/companies/take-over-claims.ts';
 import { contextOf } from '../src/core/context.ts';
-import { takeOverClaims } from '../src/core/vehicles/due-vehicles.ts';
+import { type ClaimingTools, Claims } from '../src/jobs/claims.ts';
 import { DeliverWebhooks, resumeWebhooks } from '../src/jobs/deliver-webhooks.ts';
-import type { Job, Tools } from '../src/jobs/job.ts';
+import type { Job } from '../src/jobs/job.ts';
 import { publish } from '../src/jobs/publish-events.ts';
 import { deleteFleets, upkeep } from '../src/jobs/upkeep.ts';
 import { VerifyEligibility } from '../src/jobs/verify-eligibility.ts';
@@ -47,7 +48,12 @@ function countStatements(): { sent: number } {
 }
 
 const errors: unknown[] = [];
-const tools: Tools = { open, onError: (error) => void errors.push(error), withBackoff: (step) => step() };
+const tools: ClaimingTools = {
+  open,
+  onError: (error) => void errors.push(error),
+  withBackoff: (step) => step(),
+  claims: new Claims(open),
+};
 
 beforeEach(async () => {
   await gateway.execute(`
@@ -83,7 +89,7 @@ const webhooks = (state = 'due_at', value = 'null') => `
     select gen_random_uuid(), company, '${receiver.url('/')}', 'whsec_c2VjcmV0', now(), now(), ${value} from company;`;
 
 /** Statements that give each company work, the job that does it, and the rows that it has then done. */
-const jobs: Record<string, { work: string; make: (tools: Tools) => Job; left: string }> = {
+const jobs: Record<string, { work: string; make: (tools: ClaimingTools) => Job; left: string }> = {
   verification: {
     work: `update vehicle set due_at = now() - interval '1 second'; ${scheduleAll}`,
     make: (tools) => new VerifyEligibility(tools),

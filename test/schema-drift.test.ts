@@ -1,7 +1,7 @@
 import { CompiledQuery, type Kysely, type QueryExecutor } from 'kysely';
 import { describe, expect, test } from 'vitest';
-import { contextOf } from '../src/core/context.ts';
 import { VerifyEligibility } from '../src/jobs/verify-eligibility.ts';
+import { toolsOf } from './support/activations.ts';
 import type { Json } from './support/client.ts';
 import { addVehicles, createContract, createFleet, newVin, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
@@ -216,11 +216,7 @@ const lookups: Record<string, () => Promise<unknown>> = {
     '{ contracts(filter: { pack: "driving-log", status: SCHEDULED }) { totalCount nodes { id } } }',
   ),
   'vehicles that have come due': async () => {
-    const job = new VerifyEligibility({
-      open: () => contextOf(gateway.services, 'job', null),
-      onError: () => {},
-      withBackoff: (step) => step(),
-    });
+    const job = new VerifyEligibility(toolsOf(gateway, () => {}));
     await job.run(new AbortController().signal);
     await job.stop?.();
   },

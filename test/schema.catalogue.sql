@@ -1,3 +1,4 @@
+CREATE INDEX activation_by_claim ON public.activation USING btree (claimed_by) WHERE (claimed_by IS NOT NULL)
 CREATE INDEX activation_by_vin ON public.activation USING btree (vin)
 CREATE INDEX activation_due_by_company ON public.activation USING btree (company, due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX activation_of_sandbox ON public.activation USING btree (company, vin) WHERE (provider = 'sandbox'::text)

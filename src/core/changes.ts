@@ -32,6 +32,7 @@ export type ProviderReport = z.output<typeof providerReport>;
 export const dueKinds = [
   'vehicle',
   'activation',
+  'claim',
   'event',
   'delivery',
   'webhook',

@@ -14,6 +14,7 @@ export const Activation = defineEntity({
   uniques: [{ name: 'activation_program', properties: ['company', 'vin', 'provider', 'program'] }],
   indexes: [
     { name: 'activation_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
+    { name: 'activation_by_claim', properties: ['claimedBy'], where: 'claimed_by IS NOT NULL' },
     // Programs belong to the gateway's account at the provider, so another company may want the same one.
     { name: 'activation_by_vin', properties: ['vin'] },
     { name: 'activation_of_sandbox', properties: ['company', 'vin'], where: `provider = 'sandbox'::text` },

@@ -1,7 +1,7 @@
 import type { Context } from '../core/context.ts';
 import {
-  askingDeadline,
   type ClaimedProgram,
+  claimant,
   claimDueActivations,
   companiesToPlan,
   findOtherCompanies,
@@ -9,7 +9,8 @@ import {
 } from '../core/contracts/due-activations.ts';
 import { activationSchedule, planContractsInForce, touchActivations } from '../core/contracts/plan-activations.ts';
 import { type AskedProgram, storeActivations } from '../core/contracts/store-activations.ts';
-import { type Job, rounds, stepOfEach, type Tools } from './job.ts';
+import type { ClaimingTools } from './claims.ts';
+import { type Job, rounds, stepOfEach } from './job.ts';
 
 /** Programs of one batch, and batches under way at the same time. */
 const BATCH = 1000;
@@ -18,7 +19,7 @@ const BATCHES = 4;
 const LEAST_SHARE = 25;
 
 /** Has manufacturers begin and end the programs of contracts; companies share each batch. */
-export function activateContracts(tools: Tools): Job {
+export function activateContracts(tools: ClaimingTools): Job {
   const begin = rounds(tools.onError);
   const planned = new Map<string, string>();
   const plan = stepOfEach(tools, async (ctx, company) => {
@@ -43,6 +44,7 @@ export function activateContracts(tools: Tools): Job {
   async function claim(ctx: Context, companies: readonly string[], signal: AbortSignal) {
     const share = Math.max(LEAST_SHARE, Math.floor(BATCH / companies.length));
     const attempt = begin();
+    await tools.claims.open(ctx);
     const batch: ClaimedProgram[] = [];
     const more: string[] = [];
     let at = 0;
@@ -72,7 +74,8 @@ export function activateContracts(tools: Tools): Job {
           const { batch, left } = await tools.withBackoff(() => claim(ctx, companies, signal));
           companies = left;
           claimed += batch.length;
-          const one = carryOut(tools.open(), batch).catch(tools.onError);
+          const one = carryOut(tools, batch).catch(tools.onError);
+          tools.claims.hold(one);
           underWay.add(one);
           void one.then(() => underWay.delete(one));
           if (underWay.size >= BATCHES) await Promise.race(underWay);
@@ -87,13 +90,17 @@ export function activateContracts(tools: Tools): Job {
 }
 
 /** Asks the providers of a batch, and stores what they answer. */
-async function carryOut(ctx: Context, batch: readonly ClaimedProgram[]): Promise<void> {
+async function carryOut({ open, claims }: ClaimingTools, batch: readonly ClaimedProgram[]): Promise<void> {
+  const ctx = open();
+  const asker = claimant(ctx, batch[0]?.until ?? '', () => claims.endAt);
   const elsewhere = await findWantedElsewhere(
     ctx,
     batch.filter(({ wanted }) => !wanted),
   );
   const byProvider = Map.groupBy(batch, ({ provider }) => provider);
-  await Promise.all([...byProvider].map(([provider, programs]) => askProvider(ctx, provider, programs, elsewhere)));
+  await Promise.all(
+    [...byProvider].map(([provider, programs]) => askProvider(ctx, provider, programs, { elsewhere, asker })),
+  );
 }
 
 const ENDED_HERE = { outcome: 'STANDS', state: 'ENDED', reason: null, raw: null } as const;
@@ -104,7 +111,7 @@ async function askProvider(
   ctx: Context,
   provider: string,
   programs: readonly ClaimedProgram[],
-  elsewhere: ReadonlySet<string>,
+  { elsewhere, asker }: { elsewhere: ReadonlySet<string>; asker: ReturnType<typeof claimant> },
 ) {
   const { manufacturers } = ctx.services;
   const activator = manufacturers.activatorOf(provider);
@@ -116,8 +123,7 @@ async function askProvider(
     raw: null,
   } as const;
   const asked = programs.filter(({ id }) => !elsewhere.has(id));
-  const deadline = askingDeadline(ctx, programs[0]?.until ?? '');
-  const answers = activator ? await activator.activate(asked, { company: '', deadline }) : asked.map(() => gone);
+  const answers = activator ? await activator.activate(asked, asker) : asked.map(() => gone);
   const byProgram = new Map(asked.map((program, at) => [program, answers[at] ?? gone]));
   const all = programs.map((program): AskedProgram => ({ program, answer: byProgram.get(program) ?? ENDED_HERE }));
   for (const [company, own] of Map.groupBy(all, ({ program }) => program.company)) {

@@ -4,6 +4,7 @@ import type { Context } from '../core/context.ts';
 import { WakeSignal } from '../core/followers.ts';
 import { traced } from '../telemetry/telemetry.ts';
 import { activateContracts } from './activate-contracts.ts';
+import { type ClaimingTools, Claims } from './claims.ts';
 import { DeliverWebhooks, resumeWebhooks } from './deliver-webhooks.ts';
 import { type Activity, Backoff, type Job, type Tools } from './job.ts';
 import { publish } from './publish-events.ts';
@@ -23,9 +24,10 @@ const LONGEST_PAUSE_SECONDS = 30;
 /** The longest pause before a claim: the asking and storing that follow it are what loads a busy process. */
 const CLAIM_PAUSE_MS = 1000;
 
-const byKind: Record<DueKind, (tools: Tools) => Job> = {
+const byKind: Record<DueKind, (tools: ClaimingTools) => Job> = {
   vehicle: (tools) => new VerifyEligibility(tools),
   activation: activateContracts,
+  claim: ({ claims }) => claims,
   event: publish,
   delivery: (tools) => new DeliverWebhooks(tools),
   webhook: resumeWebhooks,
@@ -38,9 +40,15 @@ const byKind: Record<DueKind, (tools: Tools) => Job> = {
 export function startRunner({ open, changes, log, activity }: Options) {
   const end = new AbortController();
   const backoff = new Backoff(activity);
+  const claims = new Claims(open);
   const running = (Object.keys(byKind) as DueKind[]).map((kind) => {
     const withBackoff = backoff.steps(kind === 'vehicle' ? CLAIM_PAUSE_MS : undefined);
-    const tools: Tools = { open, withBackoff, onError: (error) => reportFailure({ log, changes }, kind, error) };
+    const tools: ClaimingTools = {
+      open,
+      withBackoff,
+      claims,
+      onError: (error) => reportFailure({ log, changes }, kind, error),
+    };
     const job = byKind[kind](tools);
     const due = new WakeSignal();
     changes.follow({ due: (come) => come === kind && due.ring(), missed: () => due.ring() }, end.signal);

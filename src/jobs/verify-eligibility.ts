@@ -2,17 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { DueCompanies } from '../core/companies/schedule.ts';
 import type { Context } from '../core/context.ts';
 import {
-  CLAIM_HEARTBEAT_SECONDS,
   type ClaimedVehicle,
   claimDueVehicles,
   postponeVehicles,
-  sendWorkerHeartbeat,
-  takeOverClaims,
-  unregisterWorker,
   vehicleSchedule,
 } from '../core/vehicles/due-vehicles.ts';
 import { PROVIDER_REPORT_SECONDS, reportProviders } from '../core/vehicles/providers.ts';
 import { askManufacturer, storeVerifications, type VerifiedVehicle } from '../core/vehicles/verification.ts';
+import type { ClaimingTools } from './claims.ts';
 import { batched, type Job, rounds, type Tools } from './job.ts';
 
 type Channel = Context['services']['manufacturers']['channels'][number];
@@ -48,7 +45,7 @@ interface Turn {
 
 /** Asks the manufacturers about due vehicles, as many as they take at once; companies with the fewest under way go first. */
 export class VerifyEligibility implements Job {
-  readonly #tools: Tools;
+  readonly #tools: ClaimingTools;
   readonly #asking = new Set<Promise<void>>();
   readonly #store = batched((answers: readonly VerifiedVehicle[]) => this.#storeAll(answers), {
     most: STORED_AT_ONCE,
@@ -61,23 +58,16 @@ export class VerifyEligibility implements Job {
   #paidUntil = 0;
   /** For each provider, until when companies rest whose last claim found nothing, in vain walking all that is due. */
   readonly #resting = new Map<Channel, Map<string, number>>();
-  /** The time of the next sign of life; null while this process has claimed nothing. */
-  #heartbeatAt: number | null = null;
   /** Whether looks found something due for which there was no place, since one began with the first company. */
   #waiting = false;
 
-  constructor(tools: Tools) {
+  constructor(tools: ClaimingTools) {
     this.#tools = tools;
     this.#begin = rounds(tools.onError);
   }
 
   async run(signal: AbortSignal): Promise<string | null> {
     const ctx = this.#tools.open();
-    if (this.#asking.size > 0) await this.#stayAlive(ctx);
-    else if (this.#heartbeatAt !== null && performance.now() >= this.#heartbeatAt) {
-      this.#heartbeatAt = null;
-      await unregisterWorker(ctx);
-    }
     const known = this.#look;
     const fresh = known === null || performance.now() >= this.#goodUntil(known);
     const look = fresh ? await this.#lookAround(ctx) : known;
@@ -90,31 +80,22 @@ export class VerifyEligibility implements Job {
     const again = !fresh || look.last || [...look.done.values()].some(({ size }) => size > 0);
     const next = again ? inTime(ctx, this.#goodUntil(look)) : look.next;
     const rests = [...this.#resting.values()].flatMap((until) => [...until.values()]);
-    const soonest = rests.reduce((a, b) => Math.min(a, b), this.#heartbeatAt ?? Number.POSITIVE_INFINITY);
-    return Number.isFinite(soonest) ? earlier(next, inTime(ctx, soonest)) : next;
+    return rests.map((rest) => inTime(ctx, rest)).reduce(earlier, next);
   }
 
   async stop(): Promise<void> {
     this.#end.abort();
     await Promise.all(this.#asking);
-    if (this.#heartbeatAt !== null) await unregisterWorker(this.#tools.open()).catch(this.#tools.onError);
-  }
-
-  async #stayAlive(ctx: Context): Promise<void> {
-    if (this.#heartbeatAt !== null && performance.now() < this.#heartbeatAt) return;
-    await sendWorkerHeartbeat(ctx);
-    this.#heartbeatAt = performance.now() + CLAIM_HEARTBEAT_SECONDS * 1000;
   }
 
   async #lookAround(ctx: Context): Promise<Look> {
     const at = performance.now();
     const after = this.#look?.last;
     this.#waiting &&= after !== undefined;
-    const dead = await takeOverClaims(ctx);
     const found = await vehicleSchedule.companiesDue(ctx, after);
     const now = performance.now();
     this.#paidUntil = Math.max(this.#paidUntil, now) + charged(now - at);
-    return { ...found, next: dead ? earlier(found.next, dead) : found.next, done: new Map(), at };
+    return { ...found, done: new Map(), at };
   }
 
   /** The next look at the same companies is later. */
@@ -156,10 +137,11 @@ export class VerifyEligibility implements Job {
     const holds = channel.holds();
     for (const hold of holds) await postponeVehicles(ctx, { company, ...hold });
     const except = [...channel.elsewhere, ...holds.flatMap(({ brands }) => brands)];
-    await this.#stayAlive(ctx);
+    await this.#tools.claims.open(ctx);
     const claimed = await claimDueVehicles(ctx, { company, except, limit });
     for (const vehicle of claimed) {
       const one = this.#ask(ctx, vehicle).catch(this.#tools.onError);
+      this.#tools.claims.hold(one);
       this.#asking.add(one);
       void one.then(() => this.#asking.delete(one));
     }

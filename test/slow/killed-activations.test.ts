@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
+import { inForce } from '../support/activations.ts';
 import type { Json } from '../support/client.ts';
 import { databaseConfig, databaseEnv } from '../support/database.ts';
 import type { Endpoint } from '../support/documented-known.ts';
-import { addVehicles, createFleet, newVins } from '../support/factories.ts';
-import { type SpawnedGateway, spawnGateway, testIssuer } from '../support/gateway.ts';
+import { addVehicles, createContract, createFleet, newVins } from '../support/factories.ts';
+import { askingAt, type SpawnedGateway, spawnGateway, testIssuer } from '../support/gateway.ts';
 import { hasDocuments, unlessMissing } from '../support/published.ts';
 import { BUDGET_MS, until } from '../support/until.ts';
 import { type Received, UpstreamServer } from '../support/upstream.ts';
@@ -33,6 +34,13 @@ const moments: Moment[] = [
   ...each('W1K', 'end', 'services'),
 ];
 
+const settingsOf = (host: string, timeoutSeconds: string) => ({
+  ...env,
+  ...askingAt({ url: `http://${host}` }),
+  CONTRACTS_ACTIVATION: 'on',
+  PROVIDER_TIMEOUT_SECONDS: timeoutSeconds,
+});
+
 test.runIf(env.DATABASE_URL)(
   `after ${moments.length} kills among three processes, manufacturers have what the contracts say${unlessMissing}`,
   async () => {
@@ -44,12 +52,7 @@ test.runIf(env.DATABASE_URL)(
     const start = (host: string) =>
       spawnGateway(
         {
-          ...env,
-          CONTRACTS_ACTIVATION: 'on',
-          PROVIDER_TIMEOUT_SECONDS: '1',
-          HIGH_MOBILITY_URL: `http://${host}`,
-          HIGH_MOBILITY_CLIENT_ID: 'client',
-          HIGH_MOBILITY_CLIENT_SECRET: 'secret',
+          ...settingsOf(host, '1'),
           MERCEDES_URL: `http://${host}`,
           MERCEDES_TOKEN_URL: `http://${host}/v1/token`,
           MERCEDES_CLIENT_ID: 'client',
@@ -156,6 +159,29 @@ test.runIf(env.DATABASE_URL)(
     await upstream.close();
   },
   10 * BUDGET_MS,
+);
+
+test.runIf(env.DATABASE_URL)(
+  'what a killed process has claimed is asked about by another, without a long delay',
+  async () => {
+    const issuer = await testIssuer();
+    const upstream = await UpstreamServer.start('0.0.0.0');
+    const { port } = new URL(upstream.url);
+    // A claim lasts 90 seconds, longer than this test waits.
+    const start = (host: string) => spawnGateway(settingsOf(`${host}:${port}`, '15'), { issuer });
+    const hosts = ['127.0.0.1', '127.0.0.2'];
+    const gateways = [await start(hosts[0] as string), await start(hosts[1] as string)];
+    const killed = Promise.withResolvers<number>();
+    upstream.behaves = ({ endpoint, headers: { host = '' } }) =>
+      endpoint === 'clearances' ? () => killed.resolve(hosts.findIndex((one) => host.startsWith(one))) : null;
+    const [client, vins] = [(gateways[0] as SpawnedGateway).as('globex'), newVins(VEHICLES, 0, 'WBA')];
+    for (const vehicle of await addVehicles(client, vins)) await createContract(client, vehicle, inForce);
+    await gateways[await killed.promise]?.stop('SIGKILL');
+    upstream.behaves = () => null;
+    await until(() => vins.every((vin) => upstream.clearanceOf(vin)?.status === 'approved'));
+    await Promise.all(gateways.map((gateway) => gateway.stop('SIGKILL')));
+    await upstream.close();
+  },
 );
 
 const refresh = `mutation($ids: [ID!]!) { refreshActivation(input: { ids: $ids }) { notFound } }`;

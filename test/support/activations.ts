@@ -1,7 +1,7 @@
 import { afterAll, expect } from 'vitest';
 import { contextOf } from '../../src/core/context.ts';
 import { activateContracts } from '../../src/jobs/activate-contracts.ts';
-import type { Tools } from '../../src/jobs/job.ts';
+import { type ClaimingTools, Claims } from '../../src/jobs/claims.ts';
 import { publish } from '../../src/jobs/publish-events.ts';
 import { HighMobility } from '../../src/manufacturers/high-mobility.ts';
 import { Mercedes } from '../../src/manufacturers/mercedes.ts';
@@ -28,11 +28,10 @@ interface Options extends UpstreamOptions {
 export const toolsOf = (
   { services }: Gateway,
   onError = (error: unknown): void => expect.fail(String(error)),
-): Tools => ({
-  open: () => contextOf(services, 'job', null),
-  onError,
-  withBackoff: (step) => step(),
-});
+): ClaimingTools => {
+  const open = () => contextOf(services, 'job', null);
+  return { open, onError, withBackoff: (step) => step(), claims: new Claims(open) };
+};
 
 /** Does what is due of contracts and their events, once for each call. */
 export function activationWork(gateway: Gateway, onError?: (error: unknown) => void): () => Promise<void> {

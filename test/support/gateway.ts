@@ -121,8 +121,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
 export const bearer = (token: string): Headed => ({ authorization: `Bearer ${token}` });
 
 /** Settings that replace High Mobility by this upstream. */
-export const askingAt = (upstream: UpstreamServer): NodeJS.ProcessEnv => ({
-  HIGH_MOBILITY_URL: upstream.url,
+export const askingAt = ({ url }: Pick<UpstreamServer, 'url'>): NodeJS.ProcessEnv => ({
+  HIGH_MOBILITY_URL: url,
   HIGH_MOBILITY_CLIENT_ID: 'client',
   HIGH_MOBILITY_CLIENT_SECRET: 'secret',
 });

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { Asker } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
 import { anyOfIds, anyOfTexts, asTimestamptz, db, prepare } from '../sql/sql.ts';
 import { programsOfContract } from './activation.ts';
@@ -12,8 +13,16 @@ const LEASE_TIMEOUTS = 6;
 
 const timeoutMs = (ctx: Context): number => ctx.services.config.PROVIDER_TIMEOUT_SECONDS * 1000;
 
-/** The end (ms since 1970) of questions about a claimed program, with time left for storing the answer. */
-export const askingDeadline = (ctx: Context, until: string): number => Date.parse(until) - timeoutMs(ctx);
+/**
+ * Asks about programs claimed `until` then: time is left for storing the answer. When others may take the claims over, no call
+ * begins any more, and theirs begin when the last one is over (core/companies/take-over-claims.ts).
+ */
+export const claimant = (ctx: Context, until: string, takenOverAt: () => number): Asker => ({
+  company: '',
+  get deadline() {
+    return Math.min(Date.parse(until) - timeoutMs(ctx), takenOverAt() + timeoutMs(ctx));
+  },
+});
 
 /** Whether a contract in force needs the program of a row `a`. */
 const isWanted = (company: string, now: string) =>

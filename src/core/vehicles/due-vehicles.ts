@@ -1,15 +1,14 @@
 import { sql } from 'kysely';
 import type { Reason } from '../../manufacturers/provider.ts';
-import { scheduleClause, scheduleForKind } from '../companies/schedule.ts';
+import { scheduleForKind } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
-import { isoTimeExpression } from '../sql/selection.ts';
-import { anyOf, anyOfIds, anyOfTexts, asTimestamptz, db, hashFraction, prepare } from '../sql/sql.ts';
+import { anyOf, anyOfTexts, asTimestamptz, db, hashFraction, prepare } from '../sql/sql.ts';
 import { existingVehiclesQuery } from './vehicles.ts';
 
 // A vehicle is at rest (nobody has it; `due_at` is null or later), due (`due_at` has come) or claimed (`claimed_by` is a process, `due_at` the
 // end of its claim). A new one is due, and time and `requestVerification` make it so. `claimDueVehicles` claims it. Its process gives it back, at rest,
 // with an answer (`storeVehicleFacts`, if the claim is still its own), or with none, until a later attempt. If the process is dead,
-// `takeOverClaims` makes it due; if it only hangs, the end of the claim does. `postponeVehicles` has a due one rest, unclaimed.
+// `takeOverClaims` (core/companies/take-over-claims.ts) makes it due; if it only hangs, the end of the claim does. `postponeVehicles` has a due one rest, unclaimed.
 
 export const vehicleSchedule = scheduleForKind('vehicle', (company) =>
   existingVehiclesQuery(company)
@@ -26,9 +25,6 @@ const timeoutMs = (ctx: Context): number => ctx.services.config.PROVIDER_TIMEOUT
 
 /** The end (ms since 1970) of the question about a claimed vehicle, with time left for storing the answer. */
 export const claimDeadline = (ctx: Context, { until }: ClaimedVehicle): number => Date.parse(until) - timeoutMs(ctx);
-
-/** The latest end of a claim that begins now. */
-const claimsEnd = (ctx: Context): Date => new Date(ctx.now().getTime() + LEASE_TIMEOUTS * timeoutMs(ctx));
 
 interface ClaimInput {
   company: string;
@@ -57,7 +53,7 @@ const claim = prepare((p: ClaimInput & { process: string; now: Date; until: stri
 /** Claims up to `limit` due vehicles of a company, the longest waiting first; skips rows of other claims. */
 export async function claimDueVehicles(ctx: Context, wanted: ClaimInput) {
   const now = ctx.now();
-  const until = claimsEnd(ctx).toISOString();
+  const until = new Date(now.getTime() + LEASE_TIMEOUTS * timeoutMs(ctx)).toISOString();
   const claimed = await claim(ctx, { ...wanted, process: ctx.services.changes.process, now, until });
   return claimed.map((vehicle) => ({ ...vehicle, until }));
 }
@@ -100,89 +96,4 @@ const postpone = prepare((p: Hold & { reason: string; now: Date }) => {
 /** Postpones due vehicles of these brands, among the company's first 1,000; pending ones show the reason. */
 export async function postponeVehicles(ctx: Context, { reason, ...hold }: Hold & { reason: Reason }): Promise<void> {
   await postpone(ctx, { ...hold, reason: JSON.stringify(reason), now: ctx.now() });
-}
-
-/** A process without a heartbeat for so long is dead. Its heartbeat is one row for all of its claims. */
-const ALIVE_SECONDS = 20;
-export const CLAIM_HEARTBEAT_SECONDS = 5;
-
-const sendHeartbeat = prepare((p: { id: string; until: Date }) =>
-  db
-    .insertInto('worker')
-    .values({ id: p.id, alive_until: p.until })
-    .onConflict((conflict) => conflict.column('id').doUpdateSet({ alive_until: p.until })),
-);
-
-/** Keeps the claims of this process from other processes for a while. */
-export async function sendWorkerHeartbeat(ctx: Context): Promise<void> {
-  const until = new Date(ctx.now().getTime() + ALIVE_SECONDS * 1000);
-  await sendHeartbeat(ctx, { id: ctx.services.changes.process, until });
-}
-
-const forget = prepare((p: { ids: readonly string[]; last: Date | 'infinity' }) =>
-  db.deleteFrom('worker').where('id', '=', anyOfIds(p.ids)).where('alive_until', '<=', asTimestamptz(p.last)),
-);
-
-export async function unregisterWorker(ctx: Context): Promise<void> {
-  await forget(ctx, { ids: [ctx.services.changes.process], last: 'infinity' });
-}
-
-const findOthers = prepare((p: { id: string; now: Date }) =>
-  db
-    .selectFrom('worker')
-    .select(({ eb, ref }) => [
-      'id',
-      isoTimeExpression(ref('alive_until')).as('until'),
-      eb('alive_until', '<=', asTimestamptz(p.now)).$castTo<boolean>().as('dead'),
-    ])
-    .where('id', '<>', p.id)
-    .orderBy('alive_until'),
-);
-
-const RELEASED_AT_ONCE = 1000;
-
-/** Finds the claims of all companies by their processes. */
-const release = prepare((p: { dead: readonly string[]; now: Date; last: Date }) =>
-  db
-    .with(
-      (cte) => cte('held').materialized(),
-      (q) =>
-        q
-          .selectFrom('vehicle')
-          .select(['company', 'id'])
-          .where('claimed_by', '=', anyOfIds(p.dead))
-          .where('claimed_by', 'is not', null)
-          // A claimed row comes due when its claim ends.
-          .where('due_at', '>', asTimestamptz(p.now))
-          .where('due_at', '<=', asTimestamptz(p.last))
-          .limit(RELEASED_AT_ONCE)
-          .forUpdate()
-          .skipLocked(),
-    )
-    .with('released', (q) =>
-      q
-        .updateTable('vehicle as v')
-        .from('held')
-        .set({ due_at: p.now, claimed_by: null })
-        .whereRef('v.company', '=', 'held.company')
-        .whereRef('v.id', '=', 'held.id')
-        .returning(['v.company', 'v.due_at']),
-    )
-    .with('scheduled', (q) => scheduleClause(q, 'vehicle', q.selectFrom('released').select(['company', 'due_at'])))
-    .selectFrom('released')
-    .select('company'),
-);
-
-/** Makes vehicles due that dead processes have claimed; gives when (ISO 8601) the next process may be dead. */
-export async function takeOverClaims(ctx: Context): Promise<string | null> {
-  const now = ctx.now();
-  const last = claimsEnd(ctx);
-  const others = await findOthers(ctx, { id: ctx.services.changes.process, now });
-  const dead = others.filter((one) => one.dead).map(({ id }) => id);
-  if (dead.length > 0) {
-    const { length } = await release(ctx, { dead, now, last });
-    if (length === RELEASED_AT_ONCE) return now.toISOString();
-    await forget(ctx, { ids: dead, last: now });
-  }
-  return others.find((one) => !one.dead)?.until ?? null;
 }

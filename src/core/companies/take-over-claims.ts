@@ -1,0 +1,89 @@
+import { sql } from 'kysely';
+import type { DueKind } from '../changes.ts';
+import type { Context } from '../context.ts';
+import { isoTimeExpression } from '../sql/selection.ts';
+import { anyOfIds, asTimestamptz, db, prepare } from '../sql/sql.ts';
+import { scheduleClause } from './schedule.ts';
+
+// A process claims vehicles (core/vehicles/due-vehicles.ts) and programs of contracts (core/contracts/due-activations.ts) until a time.
+// Claims of a dead process end earlier. Its sign of life is one row for all of them.
+
+/** A process without a sign of life for so long is dead. */
+const ALIVE_SECONDS = 20;
+export const SIGN_OF_LIFE_SECONDS = 5;
+
+const live = prepare((p: { id: string; until: Date }) =>
+  db
+    .insertInto('worker')
+    .values({ id: p.id, alive_until: p.until })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet({ alive_until: p.until })),
+);
+
+/** Keeps the claims of this process from other processes; gives until when (ms since 1970). */
+export async function giveSignOfLife(ctx: Context): Promise<number> {
+  const until = new Date(ctx.now().getTime() + ALIVE_SECONDS * 1000);
+  await live(ctx, { id: ctx.services.changes.process, until });
+  return until.getTime();
+}
+
+const forget = prepare((p: { ids: readonly string[]; last: Date | 'infinity' }) =>
+  db.deleteFrom('worker').where('id', '=', anyOfIds(p.ids)).where('alive_until', '<=', asTimestamptz(p.last)),
+);
+
+/** This process has no claims any more. */
+export async function unregisterWorker(ctx: Context): Promise<void> {
+  await forget(ctx, { ids: [ctx.services.changes.process], last: 'infinity' });
+}
+
+const findOthers = prepare((p: { id: string; now: Date }) =>
+  db
+    .selectFrom('worker')
+    .select(({ eb, ref }) => [
+      'id',
+      isoTimeExpression(ref('alive_until')).as('until'),
+      eb('alive_until', '<=', asTimestamptz(p.now)).$castTo<boolean>().as('dead'),
+    ])
+    .where('id', '<>', p.id)
+    .orderBy('alive_until'),
+);
+
+const RELEASED_AT_ONCE = 1000;
+
+type Released = { company: string; due_at: string };
+type Release = { dead: readonly string[]; now: Date; end: Date };
+
+/** A `with` clause that ends claims of dead processes, whatever their companies; `end`: what becomes of a claim. */
+const release = (table: 'vehicle' | 'activation', dead: readonly string[], at: Date, end: string) =>
+  sql<Released>`(
+    update ${sql.table(table)} one set ${sql.raw(end)}due_at = ${at}::timestamptz from (
+      select company, id from ${sql.table(table)} where claimed_by = ${anyOfIds(dead)} and claimed_by is not null
+        and due_at > ${at}::timestamptz limit ${sql.lit(RELEASED_AT_ONCE)} for update skip locked
+    ) held where one.company = held.company and one.id = held.id returning one.company, one.due_at)`;
+
+/** A program stays claimed for one time-out: a call of the dead process that is still carried out must not overtake the next one. */
+const releaseAll = prepare((p: Release) =>
+  db
+    .with('vehicles', () => release('vehicle', p.dead, p.now, 'claimed_by = null, '))
+    .with('programs', () => release('activation', p.dead, p.end, ''))
+    .with('vehicles_due', (q) => scheduleClause(q, 'vehicle', q.selectFrom('vehicles').selectAll()))
+    .with('programs_due', (q) => scheduleClause(q, 'activation', q.selectFrom('programs').selectAll()))
+    .selectFrom('vehicles')
+    .select(sql<DueKind>`'vehicle'`.as('kind'))
+    .unionAll((q) => q.selectFrom('programs').select(sql<DueKind>`'activation'`.as('kind'))),
+);
+
+/** Ends the claims of dead processes; gives when (ISO 8601) the next process may be dead. */
+export async function takeOverClaims(ctx: Context): Promise<string | null> {
+  const { changes, config } = ctx.services;
+  const now = ctx.now();
+  const others = await findOthers(ctx, { id: changes.process, now });
+  const dead = others.filter((one) => one.dead).map(({ id }) => id);
+  if (dead.length > 0) {
+    const end = new Date(now.getTime() + config.PROVIDER_TIMEOUT_SECONDS * 1000);
+    const released = Map.groupBy(await releaseAll(ctx, { dead, now, end }), ({ kind }) => kind);
+    for (const kind of released.keys()) changes.announce('due', kind);
+    if ([...released.values()].some(({ length }) => length === RELEASED_AT_ONCE)) return now.toISOString();
+    await forget(ctx, { ids: dead, last: now });
+  }
+  return others.find((one) => !one.dead)?.until ?? null;
+}

@@ -1,0 +1,75 @@
+import {
+  giveSignOfLife,
+  SIGN_OF_LIFE_SECONDS,
+  takeOverClaims,
+  unregisterWorker,
+} from '../core/companies/take-over-claims.ts';
+import type { Context } from '../core/context.ts';
+import type { Job, Tools } from './job.ts';
+
+/** Of jobs that claim vehicles or programs. */
+export interface ClaimingTools extends Tools {
+  claims: Claims;
+}
+
+/** Gives signs of life while this process has claims, and ends those of dead processes. */
+export class Claims implements Job {
+  readonly #open: () => Context;
+  readonly #held = new Set<Promise<unknown>>();
+  /** Times in ms since 1970; null while this process has claimed nothing. */
+  #signed: { at: number; until: number } | null = null;
+
+  constructor(open: () => Context) {
+    this.#open = open;
+  }
+
+  /** Before each claim. */
+  async open(ctx: Context): Promise<void> {
+    const isFirst = this.#signed === null;
+    if (this.#isSilent(ctx)) await this.#sign(ctx);
+    if (isFirst) ctx.services.changes.emit('due', 'claim');
+  }
+
+  /** What was claimed is this process's until this work ends. */
+  hold(work: Promise<unknown>): void {
+    this.#held.add(work);
+    void work.then(() => this.#held.delete(work));
+  }
+
+  /** When others may take the claims over (ms since 1970). */
+  get endAt(): number {
+    return this.#signed?.until ?? Number.NEGATIVE_INFINITY;
+  }
+
+  async run(): Promise<string | null> {
+    const ctx = this.#open();
+    if (this.#signed && this.#isSilent(ctx)) {
+      if (this.#held.size > 0) await this.#sign(ctx);
+      else await this.#end(ctx);
+    }
+    const next = await takeOverClaims(ctx);
+    if (!this.#signed) return next;
+    const own = new Date(this.#signed.at + SIGN_OF_LIFE_SECONDS * 1000).toISOString();
+    return next !== null && next < own ? next : own;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#held);
+    if (this.#signed) await this.#end(this.#open());
+  }
+
+  /** A clock may be set back. */
+  #isSilent(ctx: Context): boolean {
+    return Math.abs(ctx.now().getTime() - (this.#signed?.at ?? 0)) >= SIGN_OF_LIFE_SECONDS * 1000;
+  }
+
+  async #sign(ctx: Context): Promise<void> {
+    const at = ctx.now().getTime();
+    this.#signed = { at, until: await giveSignOfLife(ctx) };
+  }
+
+  async #end(ctx: Context): Promise<void> {
+    this.#signed = null;
+    await unregisterWorker(ctx);
+  }
+}
