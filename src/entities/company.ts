@@ -23,7 +23,7 @@ export const RateUse = defineEntity({
   },
 });
 
-/** A process that verifies vehicles, while it has claims; a dead one stays until others have taken over its claims. */
+/** A process that verifies vehicles or carries out contracts, while it has claims; a dead one stays until others have taken over its claims. */
 export const Worker = defineEntity({
   name: 'Worker',
   tableName: 'worker',
