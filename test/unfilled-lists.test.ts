@@ -84,6 +84,8 @@ const PER_ROW = 12;
 const BESIDE = 40;
 /** The same of a filter, whose values are looked up in each fleet, for the page and for both of its ends. */
 const BESIDE_FILTER = 240;
+/** The same where contracts are looked for by the vehicles, of which up to 5,000 are looked up. */
+const SOUGHT_VEHICLES = 1000;
 
 const blocks = (plan: Plan) => (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0);
 const total = (plans: readonly Explained[]) => plans.reduce((sum, { Plan }) => sum + blocks(Plan), 0);
@@ -232,6 +234,28 @@ describe.each(Object.entries(contractFilters))('contracts with %s', (_, filter) 
   test.each(['small', 'before'] as const)('of a fleet end with their rows: %s', async (parent) => {
     expect(await excesses(clients[large] as Client, { ...all, around: ofFleet }, parent, BESIDE_FILTER)).toEqual({});
   });
+});
+
+test('contracts of vehicles of which very many match, and few have a contract, are no further looked for', async () => {
+  const [company, digit] = ['q-unsold', 4] as const;
+  for (const one of rowsOf(company, digit, FEW)) await gateway.execute(one);
+  await gateway.execute(
+    `insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, status)
+       select ${uuid(digit, '9', 'n')}, '${company}', ${uuid(digit, 'a', '9')}, 'WBA1' || lpad(n::text, 13, '0'), 'bmw', now(), 'PENDING'
+       from generate_series(1, ${4 * MANY}) n`,
+  );
+  for (const table of ['vehicle', 'contract']) await gateway.execute(`vacuum analyze ${table}`);
+  const client = await gateway.as(company, { scope: 'fleets:read contracts:read' });
+  for (const vin of ['WBA', 'WBA10']) {
+    const list: List = { field: 'contracts', filter: () => `{ vin: "${vin}" }`, orders: contractSortOrders };
+    expect(await excesses(client, list, 'small', SOUGHT_VEHICLES), vin).toEqual({});
+    seen.length = 0;
+    const query = `{ contracts(filter: { vin: "${vin}" }) { totalCount } }`;
+    const { body } = await client.post('/graphql', { query });
+    expect(body.data.contracts.totalCount).toBe(vin === 'WBA' ? FEW : 0);
+    // A count reads all contracts, and may read all vehicles in the order of the table.
+    expect(total(seen)).toBeLessThan(4 * SOUGHT_VEHICLES);
+  }
 });
 
 test('vehicles of several fleets end with their rows', async () => {

@@ -95,10 +95,10 @@ export function firstRowsSql(list: ListSelection, values: string, { bounds, back
     `select ${what} from ${fromClause({ ...of, lookups: {} }, what + where)} where ${also}${where} order by ${order} limit ${limit}`;
   const [alias = ''] = of.id.split('.');
   const soughtOrInOrder = (key: IndexKey) => {
-    const few = `(select count(*) from few) <= ${SOUGHT_MOST}`;
+    const few = allOf([isLookedUp(list, key), `(select count(*) from few) <= ${SOUGHT_MOST}`]);
     const sought = `select ${alias}.* from few ${alias} where ${few} and ${allOf(range.conditions)} order by ${order} limit ${limit}`;
-    return `with few as materialized (${soughtRows(list, key, SOUGHT_MOST + 1)})
-      select * from ((${sought}) union all (${inOrder(`${alias}.*`, `not ${few} and `)})) ${alias} order by ${order} limit ${limit}`;
+    return `with ${statementSql(list, key)}few as materialized (${soughtRows(list, key, SOUGHT_MOST + 1)})
+      select * from ((${sought}) union all (${inOrder(`${alias}.*`, `not (${few}) and `)})) ${alias} order by ${order} limit ${limit}`;
   };
   const key = keyOf(list);
   const isSought = key && (key[0]?.or || key[0]?.column !== sort.columns[0]);
@@ -112,8 +112,28 @@ export function firstRowsSql(list: ListSelection, values: string, { bounds, back
 /** SQL for up to `most` rows of a list without their values, for counting. */
 export function rowsToCountSql(list: ListSelection, most: number): string {
   const key = keyOf(list);
-  return key ? soughtRows(list, key, most) : `${rowsSql(list, '')} limit ${most}`;
+  const inAnyOrder = `${rowsSql(list, '')} limit ${most}`;
+  if (!key) return inAnyOrder;
+  const sought = soughtRows(list, key, most);
+  if (!statementOf(list, key)) return sought;
+  return `with ${statementSql(list, key)}few as (${sought})
+    select from few union all (select from (${inAnyOrder}) n where not (${isLookedUp(list, key)}))`;
 }
+
+/** The statement that gives the values of a key, many of which may have no row. */
+const statementOf = ({ names, sort }: ListSelection, [first]: IndexKey) =>
+  first?.from && names.includes(first.from[0]) && !sort.unindexed ? first.from : undefined;
+
+/** A `with` clause of these values: up to one more than are looked up. */
+function statementSql(list: ListSelection, key: IndexKey): string {
+  const from = statementOf(list, key);
+  if (!from) return '';
+  const values = from[1].replaceAll('?', list.param(from[0]));
+  return `sought(of) as materialized (select * from (${values}) one limit ${SOUGHT_MOST + 1}), `;
+}
+
+const isLookedUp = (list: ListSelection, key: IndexKey): string =>
+  statementOf(list, key) ? `(select count(*) from sought) <= ${SOUGHT_MOST}` : 'true';
 
 /** The order, narrowed to the filter's bounds on the same column. */
 function narrowed(list: ListSelection): SortSql {
@@ -145,8 +165,7 @@ function endsOf(column: IndexColumn, { names, param }: ListSelection, alias = ''
   if (set) return { least: one, most: one, each: `(select distinct unnest(${set}::text[])) ${alias}(of)` };
   const given = ([name, sql]: readonly string[] = []) =>
     name && names.includes(name) ? sql?.replaceAll('?', param(name)) : undefined;
-  const values = given(column.from);
-  if (values) return { least: one, most: one, each: `(${values}) ${alias}(of)` };
+  if (column.from && names.includes(column.from[0])) return { least: one, most: one, each: `sought ${alias}(of)` };
   const least = given(column.least);
   const most = given(column.below) ?? (least && column.most);
   return { ...(least && { least }), ...(most && { most }) };
@@ -189,7 +208,7 @@ function rowsOfKey(list: ListSelection, key: IndexKey, limit: number): string {
   const rows = `select ${alias}.* from ${fromClause({ ...of, lookups: {} }, wanted)} where ${wanted} ${order} limit ${limit}`;
   const from = [...(isUnder ? [] : [parents.from]), ...each];
   if (from.length === 0) return rows;
-  const there = isUnder ? 'true' : parents.where;
+  const there = allOf([isLookedUp(list, key), ...(isUnder ? [] : [parents.where])]);
   return `select ${alias}.* from ${from.join(' cross join ')} cross join lateral (${rows}) ${alias}
     where ${there} limit ${limit}`;
 }
