@@ -15,6 +15,10 @@ const MANY = 210;
 const own = await databaseEnv();
 const proxy = own.DATABASE_URL ? await TcpProxy.start(own.DATABASE_URL) : null;
 const env = { ...own, ...(proxy && { DATABASE_URL: proxy.through(own.DATABASE_URL as string) }) };
+/** A batch. */
+const THOUSAND = 1000;
+/** A refusal that names nothing, as both would write it. */
+const nameless = { type: '/error/validation-error', errors: [{ title: 'invalid' }] };
 const errors: unknown[] = [];
 const { gateway, upstream, time, work, workFor } = await startActivations({
   packs: { basic: ['1001'] },
@@ -118,6 +122,42 @@ describe(`Faults while contracts are carried out${unlessMissing}`, () => {
       for (const one of contracts) expect([one.vin, isOn(one.vin)]).toEqual([one.vin, true]);
     },
   );
+
+  test.each([
+    ['High Mobility', 'WBA', 'clearances', 422],
+    ['Mercedes-Benz', 'W1K', 'vehicles', 400],
+  ] as const)(
+    '%s refuses a thousand vehicles because of one, and does not say which',
+    async (_, wmi, endpoint, status) => {
+      const contracts = await contractsOf(THOUSAND, wmi);
+      const bad = contracts[617]?.vin;
+      upstream.behaves = (asked) =>
+        asked.endpoint === endpoint && asked.body.includes(bad) ? json(status, nameless) : null;
+      await work();
+      expect(upstream.count(endpoint)).toBeLessThan(25);
+      await workFor(5 * MINUTE, MINUTE);
+      for (const { vin } of contracts) expect([vin, isOn(vin)]).toEqual([vin, vin !== bad]);
+      expect(await stateOf(acme, contracts[617])).toEqual(['PENDING', 'PROVIDER_UNEXPECTED', 'OPERATOR']);
+      expect(upstream.count(endpoint)).toBeLessThan(40);
+      upstream.behaves = () => null;
+      await workFor(HOUR, 10 * MINUTE);
+      expect(isOn(bad)).toBe(true);
+    },
+  );
+
+  test.each([
+    ['High Mobility', 'WBA', 'clearances', 422],
+    ['Mercedes-Benz', 'W1K', 'vehicles', 400],
+  ] as const)('%s refuses a thousand vehicles, and does not say why', async (_, wmi, endpoint, status) => {
+    const contracts = await contractsOf(THOUSAND, wmi);
+    upstream.behaves = (asked) => (asked.endpoint === endpoint ? json(status, nameless) : null);
+    await workFor(10 * MINUTE, MINUTE);
+    expect(upstream.count(endpoint)).toBeLessThan(10 * 60);
+    expect(await stateOf(acme, contracts[0])).toEqual(['PENDING', 'PROVIDER_UNEXPECTED', 'OPERATOR']);
+    upstream.behaves = () => null;
+    await workFor(HOUR, 10 * MINUTE);
+    for (const { vin } of contracts) expect([vin, isOn(vin)]).toEqual([vin, true]);
+  });
 
   test('High Mobility lists every change of years: clearances are looked at all the same', async () => {
     const contracts = await contractsOf(MANY, 'WBA');

@@ -25,25 +25,60 @@ export function chunksOf<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, n) => items.slice(n * size, (n + 1) * size));
 }
 
+/** Of a thousand items, the one at fault is found by twenty requests; High Mobility allows 60 a minute. */
+const NARROWING = { requests: 24, seconds: 60 };
+
+/** Requests that find out which items of a refused one are at fault, where its refusal names none: so many a minute. */
+export class Narrowing {
+  readonly #clock: () => number;
+  #since = 0;
+  #left = 0;
+
+  constructor(clock = Date.now) {
+    this.#clock = clock;
+  }
+
+  /** Seconds until a request can be halved. */
+  get wait(): number {
+    const passed = (this.#clock() - this.#since) / 1000;
+    return this.#left >= 2 || passed < 0 ? 0 : Math.max(0, NARROWING.seconds - passed);
+  }
+
+  halves(): boolean {
+    if (this.wait > 0) return false;
+    if (this.#left < 2) [this.#left, this.#since] = [NARROWING.requests, this.#clock()];
+    this.#left -= 2;
+    return true;
+  }
+}
+
+interface Sending<T> {
+  send: (items: readonly T[]) => Promise<Answer>;
+  /** Which items a refusal blames, where the provider refuses a request as a whole because of some; null where it concerns none. */
+  blames: (refusal: Reply) => ((item: T) => boolean) | null;
+  note: (items: readonly T[], answer: Answer) => void;
+  narrowing: Narrowing;
+}
+
 /**
- * Sends items in one request. `blames` tells of a refusal which items are at fault, where the provider refuses a request as a
- * whole because of some; null where the refusal concerns none. The others are sent again without them; where the provider
- * names none, halves are sent until the refused items are alone.
+ * Sends items in one request, and again without those that the refusal of it blames. Where it names none, halves are sent until the
+ * refused items are alone; those that are not alone by then wait.
  */
-export async function sendApart<T>(
-  items: readonly T[],
-  send: (items: readonly T[]) => Promise<Answer>,
-  blames: (refusal: Reply) => ((item: T) => boolean) | null,
-  note: (items: readonly T[], answer: Answer) => void,
-): Promise<void> {
+export async function sendApart<T>(items: readonly T[], sending: Sending<T>, isPart = false): Promise<void> {
+  const { send, blames, note, narrowing } = sending;
   if (items.length === 0) return;
+  const later = { outcome: 'NO_ANSWER', reason: null, asked: false, raw: null } as const;
+  if (!isPart && narrowing.wait > 0) return note(items, { ...later, retryAfter: narrowing.wait });
   const answer = await send(items);
   const isAtFault = answer.outcome === 'REPLY' && answer.status >= 400 ? blames(answer) : null;
-  if (!isAtFault || items.length === 1) return note(items, answer);
-  const named = items.filter(isAtFault);
-  if (named.length > 0) note(named, answer);
-  const others = items.filter((item) => !isAtFault(item));
-  const middle = named.length > 0 ? others.length : Math.ceil(others.length / 2);
-  await sendApart(others.slice(0, middle), send, blames, note);
-  await sendApart(others.slice(middle), send, blames, note);
+  if (answer.outcome === 'NO_ANSWER' || !isAtFault || items.length === 1) return note(items, answer);
+  const [named, others] = [items.filter(isAtFault), items.filter((item) => !isAtFault(item))];
+  if (named.length > 0) {
+    note(named, answer);
+    return sendApart(others, sending, true);
+  }
+  if (!narrowing.halves()) return note(items, { ...unexpected(answer), retryAfter: narrowing.wait });
+  const middle = Math.ceil(items.length / 2);
+  await sendApart(items.slice(0, middle), sending, true);
+  await sendApart(items.slice(middle), sending, true);
 }

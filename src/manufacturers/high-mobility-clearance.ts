@@ -1,5 +1,15 @@
 import { z } from 'zod';
-import { type Ask, type AskFor, chunksOf, LOOKS, sendApart, stands, unexpected } from './activation.ts';
+import {
+  type Answer,
+  type Ask,
+  type AskFor,
+  chunksOf,
+  LOOKS,
+  Narrowing,
+  sendApart,
+  stands,
+  unexpected,
+} from './activation.ts';
 import type { BrandId } from './brands.ts';
 import type { Reply } from './exchange.ts';
 import {
@@ -72,8 +82,9 @@ export function clearances(
   askFor: AskFor,
   url: string,
   brands: Iterable<string>,
-  looks: readonly number[] = LOOKS,
+  { looks = LOOKS, clock }: { looks?: readonly number[]; clock?: () => number } = {},
 ): Activator {
+  const narrowing = new Narrowing(clock);
   const vehicles = `${url}/v1/fleets/vehicles`;
 
   async function activate(wishes: readonly ProgramWish[], asker: Asker): Promise<(ProgramAnswer | NoAnswer)[]> {
@@ -133,7 +144,7 @@ export function clearances(
       ask({ method: 'POST', url: vehicles, body: { vehicles: some } });
     const asked = [...ofVin].map(([vin, [first]]) => ({ vin, brand: first?.brand ?? '' }));
     for (const some of chunksOf(asked, CREATED_AT_ONCE)) {
-      await sendApart(some, send, blames, (sent, answer) => {
+      const noteAll = (sent: readonly { vin: string }[], answer: Answer) => {
         const made =
           answer.outcome === 'REPLY' && answer.status === 200 ? created.safeParse(answer.body).data : undefined;
         const byVin = new Map(made?.vehicles.map((one) => [one.vin, one]));
@@ -141,7 +152,8 @@ export function clearances(
           const result = made ? createdOf(byVin.get(vin)) : failure(answer);
           for (const wish of ofVin.get(vin) ?? []) note(wish, result);
         }
-      });
+      };
+      await sendApart(some, { send, blames, note: noteAll, narrowing });
     }
   }
 

@@ -75,8 +75,11 @@ export class HighMobility extends Upstream implements Provider {
     this.id = id;
     this.brands = new Set(brands);
     this.#url = url;
-    const { brands: cleared, looks } = options.clearance ?? { brands: clearanceBrands };
-    this.activator = clearances((request, asker) => this.ask('', request, asker), url, cleared, looks);
+    const { brands: cleared, ...schedule } = options.clearance ?? { brands: clearanceBrands };
+    this.activator = clearances((request, asker) => this.ask('', request, asker), url, cleared, {
+      ...schedule,
+      clock: options.clock,
+    });
   }
 
   async verify(vin: string, brand: string, asker?: Asker): Promise<ProviderAnswer> {

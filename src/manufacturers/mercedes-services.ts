@@ -1,5 +1,15 @@
 import { z } from 'zod';
-import { type Ask, type AskFor, chunksOf, LOOKS, sendApart, stands, unexpected } from './activation.ts';
+import {
+  type Answer,
+  type Ask,
+  type AskFor,
+  chunksOf,
+  LOOKS,
+  Narrowing,
+  sendApart,
+  stands,
+  unexpected,
+} from './activation.ts';
 import type { Reply } from './exchange.ts';
 import {
   type Activator,
@@ -64,7 +74,13 @@ type Order = { vin: string; serviceId: string; wishes: readonly ProgramWish[] };
 type Note = (wish: ProgramWish, answer: ProgramAnswer | NoAnswer) => void;
 
 /** Services of Mercedes-Benz Connect Your Fleet, by the numbers that its catalogue gives them. */
-export function mercedesServices(askFor: AskFor, url: string, packs: Activator['packs']): Activator {
+export function mercedesServices(
+  askFor: AskFor,
+  url: string,
+  packs: Activator['packs'],
+  clock?: () => number,
+): Activator {
+  const narrowing = new Narrowing(clock);
   async function activate(wishes: readonly ProgramWish[], asker: Asker): Promise<(ProgramAnswer | NoAnswer)[]> {
     /** Without the right to ask, no further vehicle is asked about. */
     let barred: NoAnswer | null = null;
@@ -150,10 +166,11 @@ export function mercedesServices(askFor: AskFor, url: string, packs: Activator['
       ask({ method: 'POST', url: `${url}/v1/accounts/vehicles`, body: vins.map((vin) => ({ vin })) });
     const blames = blamesBy((vin: string, names) => names.vins.includes(vin));
     for (const some of chunksOf([...ofVin.keys()], MOST_OPERATIONS)) {
-      await sendApart(some, send, blames, (vins, answer) => {
+      const noteAll = (vins: readonly string[], answer: Answer) => {
         if (answer.outcome === 'REPLY' && answer.status === 201) return;
         for (const vin of vins) for (const wish of ofVin.get(vin) ?? []) note(wish, failure(answer));
-      });
+      };
+      await sendApart(some, { send, blames, note: noteAll, narrowing });
     }
   }
 
@@ -176,11 +193,12 @@ export function mercedesServices(askFor: AskFor, url: string, packs: Activator['
       ({ vin, serviceId }: Order, names) => names.vins.includes(vin) || names.services.includes(serviceId),
     );
     for (const some of chunksOf(orders, MOST_OPERATIONS)) {
-      await sendApart(some, send, blames, (sent, answer) => {
+      const noteAll = (sent: readonly Order[], answer: Answer) => {
         const isTaken = answer.outcome === 'REPLY' && answer.status === 202;
         for (const wish of sent.flatMap(({ wishes }) => wishes))
           note(wish, isTaken ? stands(wish.wanted ? 'PENDING' : 'ENDING', answer.body) : failure(answer));
-      });
+      };
+      await sendApart(some, { send, blames, note: noteAll, narrowing });
     }
   }
 

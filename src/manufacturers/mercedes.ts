@@ -56,7 +56,7 @@ export class Mercedes extends Upstream implements Provider {
       options,
     );
     this.#url = url;
-    this.activator = mercedesServices((request, asker) => this.ask('', request, asker), url, packs);
+    this.activator = mercedesServices((request, asker) => this.ask('', request, asker), url, packs, options.clock);
   }
 
   async verify(vin: string, brand = 'mercedes-benz', asker?: Asker): Promise<ProviderAnswer> {
