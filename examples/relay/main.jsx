@@ -12,7 +12,6 @@ import {
 } from 'react-relay';
 import { Environment, Network, Observable, RecordSource, Store } from 'relay-runtime';
 import { authorization, messageOf, reasonOf, sentenceOf, unusable } from '../messages.js';
-import { possibleTypes } from '../schema-facts.ts';
 
 // All subscriptions share one WebSocket.
 const events = createClient({ url: '/graphql', connectionParams: () => ({ authorization }) });
@@ -40,8 +39,6 @@ const environment = new Environment({
     Observable.create((sink) => events.subscribe({ query, variables }, sink)),
   ),
   store: new Store(new RecordSource()),
-  // Objects that are no Node, such as an event's vehicles, share their id with a Node: the type keeps keys unique.
-  getDataID: ({ id }, type) => (id && !possibleTypes.Node.includes(type) ? `${type}:${id}` : id),
 });
 
 function Vehicles({ fleet }) {
