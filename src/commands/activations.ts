@@ -1,20 +1,21 @@
-import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
 import { reportActivations } from '../core/contracts/activation-report.ts';
 import { connectDatabase, databaseName } from '../database/open-database.ts';
 import { openManufacturers } from '../manufacturers/open-manufacturers.ts';
-import { runCommand } from './command.ts';
+import { readOptions, runCommand } from './command.ts';
 
 const usage = `npm run activations -- --plan    prints what manufacturers would be asked about the contracts in force, and asks nothing
 On the database of DATABASE_URL, or else on the embedded one in DATA_DIR while the gateway is stopped.`;
 
 async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { values } = parseArgs({ args, options: { plan: { type: 'boolean' } } });
-  if (!values.plan) throw new Error(usage);
+  const { plan } = readOptions(args, { plan: { type: 'boolean' } }, usage);
+  if (!plan) throw new Error(usage);
   const config = readConfig(env);
   const database = await connectDatabase(config);
   const manufacturers = await openManufacturers(config);
   try {
+    const fault = await database.unready();
+    if (fault !== null) throw new Error(fault);
     const { untold, programs } = await reportActivations(database.send, manufacturers, new Date());
     console.log(`CONTRACTS_ACTIVATION is ${config.CONTRACTS_ACTIVATION ? 'on' : 'off'}, on ${databaseName(config)}.`);
     console.log(
