@@ -90,7 +90,7 @@ export function activateContracts(tools: ClaimingTools): Job {
 }
 
 /** Asks the providers of a batch, and stores what they answer. */
-async function carryOut({ open, claims }: ClaimingTools, batch: readonly ClaimedProgram[]): Promise<void> {
+async function carryOut({ open, claims, withBackoff }: ClaimingTools, batch: readonly ClaimedProgram[]): Promise<void> {
   const ctx = open();
   const asker = claimant(ctx, batch[0]?.until ?? '', () => claims.endAt);
   const elsewhere = await findWantedElsewhere(
@@ -99,7 +99,9 @@ async function carryOut({ open, claims }: ClaimingTools, batch: readonly Claimed
   );
   const byProvider = Map.groupBy(batch, ({ provider }) => provider);
   await Promise.all(
-    [...byProvider].map(([provider, programs]) => askProvider(ctx, provider, programs, { elsewhere, asker })),
+    [...byProvider].map(([provider, programs]) =>
+      askProvider(ctx, provider, programs, { elsewhere, asker, withBackoff }),
+    ),
   );
 }
 
@@ -107,11 +109,16 @@ const ENDED_HERE = { outcome: 'STANDS', state: 'ENDED', reason: null, raw: null 
 /** Without its provider a program can be neither begun nor ended. */
 const PROVIDER_GONE_SECONDS = 3600;
 
+interface Asking extends Pick<ClaimingTools, 'withBackoff'> {
+  elsewhere: ReadonlySet<string>;
+  asker: ReturnType<typeof claimant>;
+}
+
 async function askProvider(
   ctx: Context,
   provider: string,
   programs: readonly ClaimedProgram[],
-  { elsewhere, asker }: { elsewhere: ReadonlySet<string>; asker: ReturnType<typeof claimant> },
+  { elsewhere, asker, withBackoff }: Asking,
 ) {
   const { manufacturers } = ctx.services;
   const activator = manufacturers.activatorOf(provider);
@@ -127,7 +134,7 @@ async function askProvider(
   const byProgram = new Map(asked.map((program, at) => [program, answers[at] ?? gone]));
   const all = programs.map((program): AskedProgram => ({ program, answer: byProgram.get(program) ?? ENDED_HERE }));
   for (const [company, own] of Map.groupBy(all, ({ program }) => program.company)) {
-    await storeActivations(ctx, company, own, (id) => manufacturers.activatorOf(id)?.looks ?? []);
+    await withBackoff(() => storeActivations(ctx, company, own, (id) => manufacturers.activatorOf(id)?.looks ?? []));
     // Another company may have begun to want what was ended here meanwhile, or has been asked to end.
     const ended = own.filter(
       ({ program, answer }) =>

@@ -42,7 +42,7 @@ export function startRunner({ open, changes, log, activity }: Options) {
   const backoff = new Backoff(activity);
   const claims = new Claims(open);
   const running = (Object.keys(byKind) as DueKind[]).map((kind) => {
-    const withBackoff = backoff.steps(kind === 'vehicle' ? CLAIM_PAUSE_MS : undefined);
+    const withBackoff = backoff.steps(kind === 'vehicle' || kind === 'activation' ? CLAIM_PAUSE_MS : undefined);
     const tools: ClaimingTools = {
       open,
       withBackoff,
