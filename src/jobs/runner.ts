@@ -21,7 +21,7 @@ interface Options {
 /** Jobs look for due work even without an announcement, since announcements may be lost and rows come due by the clock. */
 const LOOK_SECONDS = 20;
 const LONGEST_PAUSE_SECONDS = 30;
-/** The longest pause before a claim: the asking and storing that follow it are what loads a busy process. */
+/** The longest pause before a claim, and before answers about contracts are stored: asking and storing load a busy process. */
 const CLAIM_PAUSE_MS = 1000;
 
 const byKind: Record<DueKind, (tools: ClaimingTools) => Job> = {
