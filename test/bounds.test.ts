@@ -275,6 +275,29 @@ test('a search below the payload of a change takes a turn', async () => {
   vi.restoreAllMocks();
 });
 
+test.each([
+  ['activity of many hours takes a turn, since graphql-js makes its objects', '2026-11-01T00:00:00Z', 1],
+  ['activity of a few hours takes none', '2026-11-10T00:00:00Z', 0],
+])('%s', async (_name, from, count) => {
+  const client = await gateway.as('active');
+  vi.spyOn(gateway.services.fairness.turns, 'isAlone').mockReturnValue(false);
+  const turns = vi.spyOn(gateway.services.fairness.large.answer, 'run');
+  const query = `{ company { activity(from: "${from}", to: "2026-11-10T02:00:00Z", by: HOUR) { from type count } } }`;
+  expect((await client.post('/graphql', { query })).body.data.company.activity).toEqual([]);
+  expect(turns).toHaveBeenCalledTimes(count);
+  vi.restoreAllMocks();
+});
+
+test('a large answer that the database writes takes no turn of graphql-js', async () => {
+  const client = await gateway.as('active');
+  vi.spyOn(gateway.services.fairness.turns, 'isAlone').mockReturnValue(false);
+  const turns = vi.spyOn(gateway.services.fairness.large.answer, 'run');
+  const query = '{ fleets(first: 100) { nodes { vehicles(first: 100) { nodes { vin } } } } }';
+  expect((await client.post('/graphql', { query })).body.data.fleets.nodes).toEqual([]);
+  expect(turns).not.toHaveBeenCalled();
+  vi.restoreAllMocks();
+});
+
 test('a change is large by the items of its lists, not by the length of its document', async () => {
   const client = await gateway.as('changing');
   const fleet = await createFleet(client);

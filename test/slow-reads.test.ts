@@ -1,5 +1,5 @@
 import { createClient } from 'graphql-ws';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import WebSocket from 'ws';
 import type { Client } from './support/client.ts';
 import { createContract } from './support/factories.ts';
@@ -76,6 +76,9 @@ describe.skipIf(!isServer)('A read that takes long', () => {
   });
 
   test('of one company takes no place of other companies or the probes', async () => {
+    // As if no other had come within the last minute: searches in turn would not fill the places.
+    const alone = vi.spyOn(gateway.services.fairness.turns, 'isAlone').mockReturnValue(true);
+    onTestFinished(() => alone.mockRestore());
     const asked = Array.from({ length: 30 }, () => loud.get(CONTRACTS));
     await until(async () => (await underWay()) > 3);
     const others = await Promise.all([quiet.get(contracts('quiet')), quiet.get('/fleets'), loud.get('/readyz')]);

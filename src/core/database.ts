@@ -184,6 +184,13 @@ export async function transaction<T>(
 export const runChangeInTurn = <T>(ctx: Context, items: number, work: () => Promise<T>): Promise<T> =>
   items > LARGE_ROWS ? inLargeTurn(ctx, 'change', work) : work();
 
+/** An answer of more objects than this is large where graphql-js makes it: each has promises. */
+const LARGE_OBJECTS = 1000;
+
+/** Makes an answer of at most so many objects, in the company's turn if it is large. */
+export const runAnswerInTurn = <T>(ctx: Context, objects: number, work: () => Promise<T>): Promise<T> =>
+  objects > LARGE_OBJECTS ? inLargeTurn(ctx, 'answer', work) : work();
+
 /** Runs a statement for many keys as short ones, between which statements of others have their turn. */
 export async function byKeys<Key, Row>(keys: readonly Key[], run: (keys: readonly Key[]) => Promise<Row[]>) {
   const rows: Row[] = [];

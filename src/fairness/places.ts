@@ -13,11 +13,12 @@ export const openFairness = () => ({
   /** Statements on the shared connections of additions. */
   additions: new SharedPlaces(),
   /**
-   * The large work of a company that runs at the same time while other companies send requests. A change that holds its turn may take
-   * one of `search` or `page`, never another of `change`.
+   * The large work of a company that runs at the same time while other companies send requests. A change or an answer that holds its
+   * turn may take one of `search` or `page`, never another of `change` or `answer`.
    */
   large: {
     change: new SharedPlaces({ most: 1 }),
+    answer: new SharedPlaces({ most: 1 }),
     search: new SharedPlaces({ most: 2 }),
     page: new SharedPlaces({ most: 1 }),
   },

@@ -1,8 +1,11 @@
 /** A turn of the event loop is short up to this time. */
 const SHORT_MS = 5;
 
-/** A company is alone if no other has sent a request for this time. Requests without a company do not count, and always queue. */
-const ALONE_MS = 1000;
+/**
+ * A company is alone if no other has sent a request for this time: a person sends one now and then. Requests without a
+ * company do not count, and always queue.
+ */
+const ALONE_MS = 60_000;
 
 /**
  * Requests begin at once in a short turn of the event loop, or if one company is alone. Others queue by company, so that

@@ -26,7 +26,7 @@ export const companyRoutes = [
       'At most 1,000 hours or days. Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.',
     query: ['activityFrom', 'activityTo', 'activityBy', 'eventFleetId'],
     answers: { 200: { description: 'The numbers of events.', schema: z.array(activityCountSchema) } },
-    answer: async (ctx, { query }) => ({ body: await getCompanyActivity(ctx, readInput(activityQuery, query)) }),
+    answer: async (ctx, { query }) => ({ text: await getCompanyActivity(ctx, readInput(activityQuery, query)) }),
   }),
   get('/history', 'listHistory', {
     summary: 'List what happened',

@@ -64,7 +64,7 @@ test('short requests behind a long one begin in growing groups', async () => {
 test('a single company never waits', async () => {
   const turns = newTurns();
   await turns.next('a');
-  work(1_010);
+  work(60_010);
   await nextTurn();
   await turns.next('a');
   work(8);
@@ -73,12 +73,14 @@ test('a single company never waits', async () => {
   expect(turns.next('a')).toBeInstanceOf(Promise);
 });
 
-test('a company is alone a second after the last request of another', async () => {
+test('a company is alone a minute after the last request of another', async () => {
   const turns = newTurns();
   await turns.next('a');
   await turns.next('b');
   expect(turns.isAlone('b')).toBe(false);
-  work(1000);
+  work(59_999);
+  expect(turns.isAlone('b')).toBe(false);
+  work(1);
   await turns.next('b');
   expect([turns.isAlone('b'), turns.isAlone('a')]).toEqual([true, false]);
 });

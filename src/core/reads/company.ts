@@ -124,11 +124,10 @@ export const activityCountSchema = z
     vehicleCount: field(z.int(), 'The number of vehicles in these events; one in several counts several times.', 2970),
   })
   .meta({ id: 'ActivityCount', description: 'The number of events of one type in one hour or day.' });
-type ActivityCount = z.output<typeof activityCountSchema>;
 
-/** The number of events of each type by hour or day, at most 1,000 of these; throws ValidationFailed. */
-export async function getCompanyActivity(ctx: Context, input: unknown): Promise<ActivityCount[]> {
-  const owner = authorize(ctx, 'fleets:read');
+/** The number of events of each type by hour or day, at most 1,000 of these, as JSON; throws ValidationFailed. */
+export async function getCompanyActivity(ctx: Context, input: unknown): Promise<string> {
+  const company = authorize(ctx, 'fleets:read');
   const asked = readInput(activityInput, input);
   const { by, fleetId } = asked;
   const { start, until, units } = unitsOf(asked, ctx.now());
@@ -136,37 +135,46 @@ export async function getCompanyActivity(ctx: Context, input: unknown): Promise<
     const message = `must be at most ${MOST_UNITS.toLocaleString('en')} ${by === 'HOUR' ? 'hours' : 'days'} before the end`;
     throw new ValidationFailed([{ path: 'from', code: 'TOO_SMALL', message }]);
   }
-  if (fleetId != null && idOrNull(fleetId) === null) return [];
-  const all = hasScope(ctx, CONTRACT_EVENTS_ACCESS.scope);
+  if (fleetId != null && idOrNull(fleetId) === null) return '[]';
+  const contracts = hasScope(ctx, CONTRACT_EVENTS_ACCESS.scope);
   const asks = { reads: true, newest: true, long: true } as const;
-  const rows = await readActivity(ctx, { company: owner, start, until, by, fleetId }, asks);
-  return rows.filter(({ type }) => all || !type.startsWith('contract.'));
+  const [row] = await readActivity(ctx, { company, start, until, by, fleetId, contracts }, asks);
+  return `[${row?.text ?? ''}]`;
 }
 
+/** The hour or day is written once for all of its counts, where the line breaks are: neither is dear for thousands of counts. */
 const readActivity = prepareStatementVariants<{
   company: string;
   start: Date;
   until: Date;
   by: z.output<typeof activityUnitSchema>;
   fleetId: string | null | undefined;
+  contracts: boolean;
 }>()(['fleetId'], (p, has) => {
-  const unit = sql<string>`date_trunc(${p.by}::text, hour, 'UTC')`;
-  const total = (column: 'events' | 'vehicles') => sql<number>`sum(${sql.ref(column)})::int`;
-  return (
-    db
-      .selectFrom('activity')
-      .select([
-        isoTimeExpression(unit).as('from'),
-        sql<ActivityCount['type']>`type collate "C"`.as('type'),
-        total('events').as('count'),
-        total('vehicles').as('vehicleCount'),
-      ])
-      .where('company', '=', p.company)
-      .where('hour', '>=', asTimestamptz(p.start))
-      .where('hour', '<', asTimestamptz(p.until))
-      .$if(has.fleetId, (of) => of.where('fleet_id', '=', p.fleetId))
-      // By position: each `by` is another parameter, so PostgreSQL would see different expressions.
-      .groupBy(sql`1, 2`)
-      .orderBy(sql`1, 2`)
-  );
+  const counts = db
+    .selectFrom('activity')
+    .select([
+      sql<string>`date_trunc(${p.by}::text, hour, 'UTC')`.as('unit'),
+      sql<string>`type collate "C"`.as('type'),
+      sql<number>`sum(events)`.as('events'),
+      sql<number>`sum(vehicles)`.as('vehicles'),
+    ])
+    .where('company', '=', p.company)
+    .where('hour', '>=', asTimestamptz(p.start))
+    .where('hour', '<', asTimestamptz(p.until))
+    .where(sql<boolean>`(${p.contracts}::boolean or type not like 'contract.%')`)
+    .$if(has.fleetId, (of) => of.where('fleet_id', '=', p.fleetId))
+    // By position: each `by` is another parameter, so PostgreSQL would see different expressions.
+    .groupBy(sql`1, 2`);
+  const count = sql`'"type":"' || type || '","count":' || events || ',"vehicleCount":' || vehicles || '}'`;
+  const units = db
+    .selectFrom(counts.as('a'))
+    .select([
+      'unit',
+      sql<string>`'{"from":"' || ${isoTimeExpression(sql<string>`unit`)} || '",'`.as('from'),
+      sql<string>`string_agg(${count}, e'\n' order by type)`.as('counts'),
+    ])
+    .groupBy('unit');
+  const text = sql<string | null>`string_agg("from" || replace(counts, e'\n', ',' || "from"), ',' order by unit)`;
+  return db.selectFrom(units.as('u')).select(text.as('text'));
 });

@@ -39,6 +39,11 @@ export class OperationReads implements Reads {
     this.#variables = variables;
   }
 
+  /** Whether the database can write the whole answer to a query. */
+  get isText(): boolean {
+    return this.#plans.queryPlan(this.#variables).isWhole;
+  }
+
   /** The data of a query as JSON; null where graphql-js must make it: for resolvers and errors. */
   async text(): Promise<string | null> {
     const plan = this.#plans.queryPlan(this.#variables);

@@ -1,6 +1,6 @@
 import { type ExecutionResult, execute, GraphQLError, OperationTypeNode, subscribe } from 'graphql';
 import { z } from 'zod';
-import { runChangeInTurn } from '../../core/database.ts';
+import { runAnswerInTurn, runChangeInTurn } from '../../core/database.ts';
 import { CostExceeded, MethodNotAllowed, Unauthenticated, Unavailable, ValidationFailed } from '../../core/errors.ts';
 import { countInputItems, readInput } from '../../core/input.ts';
 import { MAX_PAGE_SIZE } from '../../core/sql/page.ts';
@@ -84,15 +84,16 @@ async function begin(sent: unknown, request: OperationRequest): Promise<Operatio
     // graphql-js answers where the database's text is not the whole.
     return (await context.reads.text()) ?? byGraphql();
   };
-  const mutation = () => {
+  const change = () => executeOnce(context, operation.node, { ...params, query: text }, byGraphql);
+  // The time of an operation does not include the wait for its turn.
+  const result = await traceOperation(operation, () => {
+    if (type === OperationTypeNode.QUERY) {
+      const objects = operation.isOfSchema || reads.isText ? 0 : cost;
+      return runAnswerInTurn(request.ctx, objects, () => withTimeLimit(context, query()));
+    }
     const items = countInputItems(variableValues) + operation.document.listItems;
-    const change = () => executeOnce(context, operation.node, { ...params, query: text }, byGraphql);
-    // The time of an operation does not include the wait for its turn.
     return runChangeInTurn(request.ctx, items, () => withTimeLimit(context, change()));
-  };
-  const result = await traceOperation(operation, () =>
-    type === OperationTypeNode.MUTATION ? mutation() : withTimeLimit(context, query()),
-  );
+  });
   const extensions = { cost: { requestedQueryCost: cost, maximumQueryCost: LIMIT_GRAPHQL_COST } };
   if (typeof result !== 'string') return { ...result, extensions };
   return `{"data":${result},"extensions":${JSON.stringify(extensions)}}`;

@@ -45,7 +45,7 @@ schemaBuilder.objectField(CompanyRef, 'activity', (t) =>
       by: t.arg({ type: ActivityUnit, required: true, defaultValue: 'DAY', description: schemaDescription(by) }),
       fleetId: t.arg.id({ description: schemaDescription(fleetId) }),
     },
-    resolve: (_company, asked, { ctx }) => getCompanyActivity(ctx, asked),
+    resolve: async (_company, asked, { ctx }) => JSON.parse(await getCompanyActivity(ctx, asked)),
   }),
 );
 

@@ -1,5 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { defaultFieldResolver, type GraphQLSchema, getNamedType, isLeafType, isObjectType } from 'graphql';
+import {
+  defaultFieldResolver,
+  type GraphQLNamedType,
+  type GraphQLSchema,
+  getNamedType,
+  isLeafType,
+  isObjectType,
+} from 'graphql';
 import { type AnswerBudget, type GraphqlContext, PlannedObject, type Resolver } from './graphql-context.ts';
 
 /** Quotes, colon, comma, and a value that is no text. */
@@ -17,7 +24,9 @@ export function withAnswerBudget(schema: GraphQLSchema): GraphQLSchema {
     const isRootOfEvents = type === schema.getSubscriptionType();
     for (const field of Object.values(type.getFields())) {
       const resolve = (field.resolve ?? defaultFieldResolver) as Resolver;
-      const made = isLeafType(getNamedType(field.type)) ? leafMade : objectMade;
+      const named = getNamedType(field.type);
+      const made: typeof objectMade = isLeafType(named) ? leafMade : objectMade;
+      const longMs = isPlain(named) ? LONG_PLAIN_MS : LONG_MS;
       field.resolve = (source, args, context: GraphqlContext, info) => {
         const { budget } = context;
         if (isRootOfEvents) budget.renew();
@@ -27,12 +36,18 @@ export function withAnswerBudget(schema: GraphQLSchema): GraphQLSchema {
             ? source.take(info.path.key)
             : resolve(source, args, context, info);
         const own = String(info.path.key).length + PUNCTUATION;
-        return value instanceof Promise ? value.then((one) => made(one, own, budget)) : made(value, own, budget);
+        return value instanceof Promise
+          ? value.then((one) => made(one, own, budget, longMs))
+          : made(value, own, budget, longMs);
       };
     }
   }
   return schema;
 }
+
+/** Whether nothing is read below objects of this type. */
+const isPlain = (type: GraphQLNamedType) =>
+  isObjectType(type) && Object.values(type.getFields()).every((field) => isLeafType(getNamedType(field.type)));
 
 /** Rejects nothing: each field of a large object would make an error. */
 function leafMade(value: unknown, own: number, budget: AnswerBudget): unknown {
@@ -40,14 +55,14 @@ function leafMade(value: unknown, own: number, budget: AnswerBudget): unknown {
   return value;
 }
 
-function objectMade(value: unknown, own: number, budget: AnswerBudget): unknown {
+function objectMade(value: unknown, own: number, budget: AnswerBudget, longMs: number): unknown {
   const objects = Array.isArray(value) ? value.length : value == null ? 0 : 1;
   const domainError = budget.spend(objects, own);
   if (domainError) return Promise.reject(domainError);
-  const isLong = objects > SHORT || eventLoop.endOfLongTurn();
-  if (!Array.isArray(value)) return isLong ? eventLoop.turnForMore().then(() => value) : value;
+  const isLong = objects > SHORT || eventLoop.endOfLongTurn(longMs);
+  if (!Array.isArray(value)) return isLong ? eventLoop.turnForMore(longMs).then(() => value) : value;
   // Promises cannot throw: where an item does, graphql-js drops earlier ones, whose rejection would end the process.
-  return isLong ? paced(value, budget) : value.map((item) => Promise.resolve(item));
+  return isLong ? paced(value, budget, longMs) : value.map((item) => Promise.resolve(item));
 }
 
 /** The length of a value's text; 0 for numbers and booleans. */
@@ -61,16 +76,18 @@ function lengthOf(value: unknown, budget: AnswerBudget): number {
 }
 
 /** The items of a list as promises, with a turn for other work after each long one. */
-function paced(items: readonly unknown[], budget: AnswerBudget): Promise<unknown>[] {
+function paced(items: readonly unknown[], budget: AnswerBudget, longMs: number): Promise<unknown>[] {
   let bit = Promise.resolve();
   return items.map((item, at) => {
-    if (at % BIT === 0) bit = bit.then(() => eventLoop.turnForMore());
+    if (at % BIT === 0) bit = bit.then(() => eventLoop.turnForMore(longMs));
     return bit.then(() => (budget.domainError ? Promise.reject(budget.domainError) : item));
   });
 }
 
 /** The longest turn of the event loop. Shorter turns would split statements, which batch the reads of one turn. */
 const LONG_MS = 40;
+/** The longest turn for objects below which nothing is read. */
+const LONG_PLAIN_MS = 8;
 
 /** The processor time of this thread: on a busy machine even a short turn takes long. */
 function workedMs(): number {
@@ -84,16 +101,16 @@ class EventLoop {
   #last: Promise<void> = Promise.resolve();
 
   /** Resolves when the caller may work for a millisecond. */
-  turnForMore(): Promise<void> {
-    const mine = this.#last.then(() => this.endOfLongTurn() ?? undefined);
+  turnForMore(longMs: number): Promise<void> {
+    const mine = this.#last.then(() => this.endOfLongTurn(longMs) ?? undefined);
     this.#last = mine.then(afterPromises);
     return mine;
   }
 
   /** The end of this turn if it has been long; null otherwise. */
-  endOfLongTurn(): Promise<void> | null {
+  endOfLongTurn(longMs: number): Promise<void> | null {
     this.#turn ??= { began: workedMs(), end: this.#endOfTurn() };
-    return workedMs() - this.#turn.began > LONG_MS ? this.#turn.end : null;
+    return workedMs() - this.#turn.began > longMs ? this.#turn.end : null;
   }
 
   async #endOfTurn(): Promise<void> {
