@@ -33,6 +33,10 @@ export async function genericPlan<Node>(
   return (typeof plan === 'string' ? JSON.parse(plan) : plan)[0].Plan;
 }
 
+/** Pages of tables and indexes that were read for these plans. */
+export const pagesRead = (plans: readonly Plan[]): number =>
+  plans.reduce((sum, plan) => sum + (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0), 0);
+
 /** Counts the rows that a plan has read, by table and index, and the pairs that its joins rejected. */
 export function looks(plan: Plan, found: Record<string, number> = {}): Record<string, number> {
   const { 'Relation Name': table, 'Index Name': index = 'no index', Plans: below = [] } = plan;

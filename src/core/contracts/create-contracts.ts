@@ -6,7 +6,7 @@ import { transaction } from '../database.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
 import { announceEvents, callerOrigin, type EventOrigin, eventsClause } from '../events/record-events.ts';
 import { exampleIds, field } from '../fields.ts';
-import { companyOfFleet, shareLockFleet } from '../fleets/fleets.ts';
+import { companyOfFleet, isInFleets, shareLockFleet } from '../fleets/fleets.ts';
 import { listSchema, readInput } from '../input.ts';
 import { anyOfIds, anyOfTexts, asTimestamptz, db, isId, newId, prepare, unnestLists } from '../sql/sql.ts';
 import { readVin, vinErrorCodes } from '../vin.ts';
@@ -89,7 +89,7 @@ const lockVehicles = prepare(
       .selectFrom('vehicle as v')
       .select(['v.id', 'v.vin'])
       .where('v.company', '=', p.company)
-      .where('v.fleet_id', '=', p.fleetId)
+      .where(isInFleets(sql`${p.fleetId}::uuid`))
       .where(({ eb, or }) => or([eb('v.id', '=', anyOfIds(p.ids)), eb('v.vin', '=', anyOfTexts(p.vins))]))
       .orderBy('v.vin')
       .forNoKeyUpdate(),

@@ -164,7 +164,7 @@ const logOrder: FixedSortOrder = {
 };
 
 /** The order for the few events of a vehicle. The log's own index would be walked until it yields a page of them. */
-export const unindexedEventOrder: FixedSortOrder = { ...logOrder, columns: ['(e.position + 0)'], unindexed: true };
+export const unindexedEventOrder: FixedSortOrder = { ...logOrder, unindexed: true };
 
 /** A bound of the positions of events since (or before) a time: events are written at their time or within an hour. */
 const positionAt = (sign: string, compared: string, direction: string) => `(select near.position from event near

@@ -2,13 +2,14 @@ import { type Context, hasScope } from '../context.ts';
 import {
   boundsSql,
   type EqualColumns,
-  equalitiesSql,
   orderBySql,
+  prefixSql,
   type RangeEnd,
   rangeSql,
   type SortOrder,
   type SortSql,
   sortSqlOf,
+  unindexed,
 } from './order.ts';
 import {
   conditionsSql,
@@ -53,7 +54,8 @@ export function listSelectionOf(of: Resource, order: SortOrder, spec: RowsSpec):
   const { id, order: fixed, sparse } = of;
   const isSparse = sparse && spec.names.some((name) => sparse.names.includes(name));
   const sort = sortSqlOf(order, id, isSparse ? sparse.order : fixed);
-  return { ...rowSelectionOf(of, spec), sort: spec.few && spec.under ? { ...sort, unindexed: true } : sort };
+  const isSorted = sort.unindexed || (spec.few && spec.under);
+  return { ...rowSelectionOf(of, spec), sort: isSorted ? unindexed(sort) : sort };
 }
 
 export type ListSelection = RowSelection & { sort: SortSql };
@@ -72,7 +74,7 @@ const conditionsOf = ({ of, conditions, names, param }: RowSelection, said: read
   return [...conditions, ...conditionsSql(of.conditions, others, param)];
 };
 
-export const whereSql = (rows: RowSelection): string => allOf([...equalitiesSql(rows.prefix), ...conditionsOf(rows)]);
+export const whereSql = (rows: RowSelection): string => allOf([...prefixSql(rows.prefix), ...conditionsOf(rows)]);
 
 /** SQL for these values of the rows, in any order. */
 export function rowsSql(rows: RowSelection, values: string): string {
@@ -200,7 +202,7 @@ function rowsOfKey(list: ListSelection, key: IndexKey, limit: number): string {
   );
   const range = rangeSql(ofKey, equal, [], false);
   const where = sort.unindexed
-    ? [...equalitiesSql(before), ...conditionsOf(list)]
+    ? [...prefixSql(before), ...conditionsOf(list)]
     : [...range.conditions, ...ofIndex, ...conditionsOf(list, said)];
   const order = sort.unindexed ? '' : `order by ${orderBySql(ofKey, [...range.before, ...ofKey.columns], false)}`;
   const each = sort.unindexed ? [] : used.flatMap((_, at) => ends[at]?.each ?? []);

@@ -135,6 +135,13 @@ export function sortSqlOf({ name, by, descending }: SortOrder, id: string, fixed
   };
 }
 
+/** The same order, of which no index can tell that it has it: rows are found by their conditions, then sorted. */
+export const unindexed = (sort: SortSql): SortSql => ({
+  ...sort,
+  columns: sort.columns.map((column) => `greatest(${column})`),
+  unindexed: true,
+});
+
 function sortedSql(name: string, by: SortColumn | null, text: string): string {
   if (!by) return `'${name}'`;
   const whole = `'${name}=' || ${text}`;
@@ -155,7 +162,13 @@ export type EqualColumns = readonly (readonly [column: string, value: string])[]
 
 type IndexOrder = Pick<SortSql, 'columns' | 'descending' | 'unindexed' | 'part'>;
 
-export const equalitiesSql = (columns: EqualColumns) => columns.map((one) => compareSql('=', [one]));
+const equalitiesSql = (columns: EqualColumns) => columns.map((one) => compareSql('=', [one]));
+
+/** Of indexes that seem equally good, the comparison, which is always true, is dearer where it is no index's condition. */
+export const prefixSql = (prefix: EqualColumns) => [
+  ...(prefix.length > 1 ? [compareSql('>=', prefix.toReversed())] : []),
+  ...equalitiesSql(prefix),
+];
 
 const rowOf = (columns: readonly string[]) => (columns.length === 1 ? columns[0] : `(${columns.join(', ')})`);
 const compareSql = (operator: string, columns: EqualColumns) =>
@@ -184,13 +197,11 @@ export const boundsSql = (sort: IndexOrder, bounds: readonly RangeEnd[]) => ends
 export function rangeSql(sort: IndexOrder, prefix: EqualColumns, from: readonly RangeEnd[], backward: boolean) {
   const { descending, unindexed, part = [] } = sort;
   const inside = [...turned(sort, from), ...part];
-  const whole = [...equalitiesSql(prefix), ...endsSql(sort, [], inside)];
-  if (unindexed) return { conditions: whole, before: [] };
+  const whole = { conditions: [...prefixSql(prefix), ...endsSql(sort, [], inside)], before: [] };
+  if (unindexed) return whole;
   const isOpen = (sign: string) => !inside.some(({ operator }) => operator.startsWith(sign));
   const isBackward = descending !== backward;
-  // Of indexes that seem equally good, this comparison, always true, is dearer where it is no index's condition.
-  if (!isOpen(isBackward ? '>' : '<'))
-    return { conditions: [compareSql('>=', prefix.toReversed()), ...whole], before: [] };
+  if (!isOpen(isBackward ? '>' : '<')) return whole;
   const last = prefix.slice(-1);
   const open = ['>', '<'].filter(isOpen).map((sign) => compareSql(`${sign}=`, last));
   const conditions = [...equalitiesSql(prefix.slice(0, -1)), ...endsSql(sort, last, inside), ...open];
