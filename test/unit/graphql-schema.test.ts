@@ -11,7 +11,7 @@ import {
   specifiedScalarTypes,
 } from 'graphql';
 import { expect, test } from 'vitest';
-import { printedSchema, schemaFile } from '../../src/commands/print-schema.ts';
+import { printedSchema, schemaFile } from '../../src/commands/print.ts';
 import { graphqlSchema } from '../../src/graphql/schema/schema.ts';
 
 const own = Object.values(graphqlSchema.getTypeMap()).filter(

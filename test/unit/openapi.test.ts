@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { openApiFile, openApiText } from '../../src/commands/print-openapi.ts';
+import { openApiFile, openApiText } from '../../src/commands/print.ts';
 import { statusOf } from '../../src/core/errors.ts';
 import { openApiDocument } from '../../src/rest/openapi/openapi-document.ts';
 import { routes } from '../../src/rest/router.ts';

@@ -7,8 +7,7 @@ import { promisify } from 'node:util';
 import { type ASTNode, buildASTSchema, findBreakingChanges, findDangerousChanges, parse, visit } from 'graphql';
 import { expect, onTestFinished, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
-import { openApiText } from '../../src/commands/print-openapi.ts';
-import { printedSchema } from '../../src/commands/print-schema.ts';
+import { openApiText, printedSchema } from '../../src/commands/print.ts';
 import type { Json } from '../support/client.ts';
 
 const root = join(import.meta.dirname, '../..');

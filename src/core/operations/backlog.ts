@@ -23,40 +23,23 @@ const waiting = (kind: string, now: Time, due: DueRows, oldest?: Expression<{ du
       sql<number>`coalesce(extract(epoch from ${now} - ${oldest ?? fn.min('due_at')}), 0)::float8`.as('oldestSeconds'),
     ]);
 
-/** Due vehicles of companies with an entry in the schedule: all of them, or the first of each company. */
-const dueVehicles = (now: Time, { first = false } = {}) =>
-  db.selectFrom(dueCompaniesQuery('vehicle', now)).crossJoinLateral((of) =>
+/** Due rows of companies with an entry in the schedule: all of them, or the first of each company. */
+const dueRows = (table: 'vehicle' | 'activation', now: Time, { first = false } = {}) =>
+  db.selectFrom(dueCompaniesQuery(table, now)).crossJoinLateral((of) =>
     of
-      .selectFrom('vehicle')
+      .selectFrom(table)
       .select('due_at')
-      .whereRef('vehicle.company', '=', 'c.company')
+      .whereRef(`${table}.company`, '=', 'c.company')
       .where('due_at', '<=', now)
-      .where(fleetExistsExpression('vehicle', sql.ref('c.company')))
+      .$if(table === 'vehicle', (q) => q.where(fleetExistsExpression(table, sql.ref('c.company'))))
       .$if(first, (q) => q.orderBy('due_at').limit(sql.lit(1)))
       .as('own'),
   );
 
-function waitingVehicles(now: Time) {
-  const due = dueVehicles(now).select('own.due_at').limit(MOST_BACKLOG_ROWS).as('due');
-  const oldest = dueVehicles(now, { first: true }).select(({ fn }) => fn.min('own.due_at').as('due_at'));
-  return waiting('vehicle', now, due, oldest);
-}
-
-const dueActivations = (now: Time, { first = false } = {}) =>
-  db.selectFrom(dueCompaniesQuery('activation', now)).crossJoinLateral((of) =>
-    of
-      .selectFrom('activation')
-      .select('due_at')
-      .whereRef('activation.company', '=', 'c.company')
-      .where('due_at', '<=', now)
-      .$if(first, (q) => q.orderBy('due_at').limit(sql.lit(1)))
-      .as('own'),
-  );
-
-function waitingActivations(now: Time) {
-  const due = dueActivations(now).select('own.due_at').limit(MOST_BACKLOG_ROWS).as('due');
-  const oldest = dueActivations(now, { first: true }).select(({ fn }) => fn.min('own.due_at').as('due_at'));
-  return waiting('activation', now, due, oldest);
+function waitingByCompany(table: 'vehicle' | 'activation', now: Time) {
+  const due = dueRows(table, now).select('own.due_at').limit(MOST_BACKLOG_ROWS).as('due');
+  const oldest = dueRows(table, now, { first: true }).select(({ fn }) => fn.min('own.due_at').as('due_at'));
+  return waiting(table, now, due, oldest);
 }
 
 /** Counts waiting rows of tables that have an index by `due_at` over all companies. */
@@ -86,8 +69,8 @@ const waitingDeliveries = (now: Time) => {
 
 const backlog = prepare((p: { now: Date }) => {
   const now = asTimestamptz(p.now);
-  return waitingVehicles(now)
-    .unionAll(waitingActivations(now))
+  return waitingByCompany('vehicle', now)
+    .unionAll(waitingByCompany('activation', now))
     .unionAll(unpublishedEvents(now))
     .unionAll(waitingRows('import', now))
     .unionAll(waitingDeliveries(now))
