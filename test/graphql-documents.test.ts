@@ -1,5 +1,4 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { prepareDocument } from '../src/graphql/execution/prepare-document.ts';
 import { openTrial } from './documents/trial.ts';
 import { startGateway } from './support/gateway.ts';
 import { cursorOf } from './support/reference.ts';
@@ -160,22 +159,4 @@ describe('every transport answers as a plain execution does', () => {
   test.each(Object.entries(documents))('%s', async (_name, [query, ...sends]) => {
     expect(await faultOf({ query, sends: again(...sends) })).toBeNull();
   });
-});
-
-test('a document with ever new shapes of arguments does not count more and more memory', async () => {
-  const client = await gateway.as('shapes');
-  const query = 'query ($filter: VehicleFilter) { vehicles(filter: $filter) { nodes { id } } }';
-  const filters = { actor: 'CUSTOMER', eligibility: 'FAILED', manufacturer: 'bmw', reasonCode: 'REFUSED', vin: 'WBA' };
-  const shapes = Array.from({ length: 32 }, (_, shape) =>
-    Object.fromEntries(Object.entries(filters).filter((_, at) => shape & (1 << at))),
-  );
-  const sizes: number[] = [];
-  for (let round = 0; round < 3; round++) {
-    for (const filter of shapes) {
-      const { body } = await client.post('/graphql', { query, variables: { filter } });
-      expect(body.errors).toBeUndefined();
-    }
-    sizes.push(prepareDocument(query).bytes);
-  }
-  expect(new Set(sizes).size).toBe(1);
 });

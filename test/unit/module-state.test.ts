@@ -7,11 +7,13 @@ const root = join(import.meta.dirname, '../..');
 /** State that modules keep, with its key or reason. */
 const known: Record<string, string> = {
   'core/sql/read.ts kept': 'texts of statements, by resource and what they select',
+  'core/sql/answer.ts statements': 'statements of queries, by plan and shape of arguments',
   'core/sql/sql.ts registered': 'statements, for the test that has all of them planned',
   'core/sql/sql.ts ids': 'the last id of this process',
   'core/vehicles/providers.ts kept': 'what waits, by database, for 5 s',
   'database/postgres-connection.ts statements': 'named statements, by text',
   'graphql/execution/prepare-document.ts documents': 'documents, by text',
+  'graphql/execution/prepare-document.ts plans': 'plans, by operation, place and deciding variables',
   'graphql/execution/persisted-documents.ts kept': 'texts of documents, by company and hash',
   'graphql/execution/persisted-documents.ts trustedTexts': 'texts, by manifest',
   'graphql/schema/counted.ts eventLoop': 'its turn, and who waits for the next',

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { type Context, requireCaller, requireScope } from '../context.ts';
 import { read } from '../database.ts';
 import { CostExceeded } from '../errors.ts';
@@ -6,25 +7,16 @@ import type { AnswerMembers, AnswerPart, ArgumentList, FieldArguments } from './
 import { hidesRows } from './list-rows.ts';
 import { MAX_PAGE_SIZE, pageBoundValues, plannedPageSize, readPageArguments } from './page.ts';
 import { givenConditionsOf, mentionedJoins, type ReadField, type Resource, readFilterConditions } from './resource.ts';
-import { keepNewest, numberParameters } from './sql.ts';
+import { numberParameters } from './sql.ts';
 import { estimateRowsRead } from './work.ts';
 
 /** Parts that are read together. A statement is kept for each shape of their arguments. */
 export interface ReadPlan {
+  id: string;
   parts: AnswerMembers;
   /** The fields that take arguments, in the order of `given`. */
   fields: readonly ReadField[];
-  /** Statements by the shapes of their arguments; the least recently used are dropped. */
-  statements: Map<string, Statement>;
-  /** Called after a statement was written. */
-  onWritten?: () => void;
 }
-
-const MOST_STATEMENTS = 16;
-const MOST_CHARACTERS = 8 * 1024 * 1024;
-
-export const charactersOf = ({ statements }: ReadPlan): number =>
-  statements.values().reduce((sum, { text }) => sum + text.length + 1, 0);
 
 interface Statement {
   text: string;
@@ -118,15 +110,19 @@ export function rowlessPartJson({ services }: Context, part: AnswerPart): string
   return `[${services.manufacturers.list().map((one) => objectJson(part.members, one))}]`;
 }
 
+/** Statements by their plan and the shapes of their arguments; the least recently used are dropped. */
+const statements = new LRUCache<string, Statement>({
+  maxSize: 16 * 1024 * 1024,
+  sizeCalculation: ({ text }) => text.length + 1,
+});
+
 function statementOf(ctx: Context, plan: ReadPlan, given: ArgumentList, rows: ParentRows | null): Statement {
   const hidden = plan.fields.map((field) => hidesRows(ctx, field.of()));
-  const key = `${hidden}${given.map((read) => (read instanceof Error ? '!' : read.shape))}`;
-  const known = plan.statements.get(key);
-  if (known?.manufacturers === ctx.services.manufacturers)
-    return keepNewest(plan.statements, key, known, MOST_STATEMENTS);
-  const written = keepNewest(plan.statements, key, write(ctx, plan, given, rows), MOST_STATEMENTS);
-  for (const oldest of plan.statements.keys()) if (charactersOf(plan) > MOST_CHARACTERS) plan.statements.delete(oldest);
-  plan.onWritten?.();
+  const key = `${plan.id} ${hidden}${given.map((read) => (read instanceof Error ? '!' : read.shape))}`;
+  const known = statements.get(key);
+  if (known?.manufacturers === ctx.services.manufacturers) return known;
+  const written = write(ctx, plan, given, rows);
+  statements.set(key, written);
   return written;
 }
 

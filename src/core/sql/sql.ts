@@ -206,14 +206,6 @@ export function getOrCreate<Key, Value>(map: Cache<Key, Value>, key: Key, make: 
   return made;
 }
 
-/** Makes an entry of a map its newest, and drops the oldest beyond `most`. An LRU cache would reserve memory for all. */
-export function keepNewest<Key, Value>(map: Map<Key, Value>, key: Key, value: Value, most: number): Value {
-  map.delete(key);
-  map.set(key, value);
-  if (map.size > most) map.delete(map.keys().next().value as Key);
-  return value;
-}
-
 /** Numbers the values that a text names: `$company` becomes `$1`, wherever it is used. */
 export function numberParameters(named: string) {
   const names: string[] = [];

@@ -47,7 +47,7 @@ export class OperationReads implements Reads {
   /** The data of a query as JSON; null where graphql-js must make it: for resolvers and errors. */
   async text(): Promise<string | null> {
     const plan = this.#plans.queryPlan(this.#variables);
-    if (plan.isWhole && plan.parts.every(([, { kind }]) => kind === 'text')) return textOf(plan, []);
+    if (plan.parts.every(([, { kind }]) => kind === 'text')) return plan.isWhole ? textOf(plan, []) : null;
     try {
       this.#query = this.#begin(plan);
       const { texts, reads } = await this.#query.answer;

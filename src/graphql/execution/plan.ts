@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   type FieldNode,
   type GraphQLField,
@@ -78,7 +79,7 @@ export class DocumentPlanner {
 
   #plan(parts: AnswerMembers): DocumentPlan {
     const [fields, given, isWhole, size] = [this.#fields, this.#given, this.#isWhole, this.#size];
-    return { parts, fields, given, statements: new Map(), isWhole, size };
+    return { id: randomUUID(), parts, fields, given, isWhole, size };
   }
 
   /** `members` and `fields` are those of the object's resource. */

@@ -1,6 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import {
   type DocumentNode,
-  type ExecutionResult,
   type GraphQLError,
   type GraphQLObjectType,
   getOperationAST,
@@ -11,9 +11,7 @@ import {
   validate,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
-import { charactersOf } from '../../core/sql/answer.ts';
-import { keepNewest } from '../../core/sql/sql.ts';
-import type { MaybePromise } from '../schema/graphql-context.ts';
+import { getOrCreate } from '../../core/sql/sql.ts';
 import { graphqlSchema } from '../schema/schema.ts';
 import { operationCost } from './cost.ts';
 import { findFragment, type ParsedDocument, parseGraphqlDocument } from './guards.ts';
@@ -25,36 +23,20 @@ import { type GraphqlVariables, type SelectionContext, selectedFields } from './
 const BYTES_PER_CHARACTER = 100;
 const BYTES_PER_FIELD = 500;
 
-/** Characters of an answer of the schema that is kept: longer ones would displace many documents. */
-const MOST_SCHEMA_TEXT = 1024 * 1024;
-
 class PreparedDocument {
   readonly tree: DocumentNode;
   /** The first errors, of which the last may say that there are more; none when it is valid. */
   readonly errors: readonly GraphQLError[];
-  readonly #characters: number;
   readonly #operations = new Map<OperationDefinitionNode, PreparedOperation>();
 
   constructor(text: string) {
-    this.#characters = text.length;
     const parsed = parseGraphqlDocument(text);
     this.tree = parsed.tree;
     const errors = validate(graphqlSchema, this.tree, specifiedRules, { maxErrors: MOST_ANSWER_ERRORS - 1 });
     this.errors = errors.map((error) => withErrorCode(error, 'GRAPHQL_VALIDATION_FAILED'));
     if (this.errors.length > 0) return;
-    const onResize = () => {
-      // The cache asks for the size of new entries only.
-      if (documents.delete(text)) documents.set(text, this);
-    };
     for (const one of this.tree.definitions)
-      if (one.kind === Kind.OPERATION_DEFINITION)
-        this.#operations.set(one, new PreparedOperation(parsed, one, onResize));
-  }
-
-  /** An estimate, which grows by plans and statements. */
-  get bytes(): number {
-    const ofOperations = this.#operations.values().reduce((sum, { bytes }) => sum + bytes, 0);
-    return this.#characters * BYTES_PER_CHARACTER + ofOperations + 1;
+      if (one.kind === Kind.OPERATION_DEFINITION) this.#operations.set(one, new PreparedOperation(parsed, one));
   }
 
   /** The operation of this name, or the only one; undefined for none, and for an invalid document. */
@@ -64,8 +46,11 @@ class PreparedDocument {
   }
 }
 
-/** Plans of an operation, by their place and the variables that decide about `@include`. */
-const MOST_PLANS = 100;
+/** Plans by their operation, place and the variables that decide about `@include`; the least recently used are dropped. */
+const plans = new LRUCache<string, DocumentPlan>({
+  maxSize: 16 * 1024 * 1024,
+  sizeCalculation: ({ size }) => size * BYTES_PER_FIELD + 1,
+});
 
 export class PreparedOperation implements OperationPlans {
   readonly node: OperationDefinitionNode;
@@ -75,16 +60,13 @@ export class PreparedOperation implements OperationPlans {
   readonly asksOnlyForSchema: boolean;
   /** Variables by which `@skip` and `@include` decide. */
   readonly #deciding: readonly string[];
-  readonly #plans = new Map<string, DocumentPlan>();
-  readonly #onResize: () => void;
+  readonly #id = randomUUID();
   #cost: number | undefined;
-  #schemaText: string | undefined;
 
   /** Throws GraphQLError for a query that one statement cannot hold. */
-  constructor(document: ParsedDocument, node: OperationDefinitionNode, onResize: () => void) {
+  constructor(document: ParsedDocument, node: OperationDefinitionNode) {
     this.node = node;
     this.document = document;
-    this.#onResize = onResize;
     const root = graphqlSchema.getRootType(node.operation) as GraphQLObjectType;
     const { fields } = selectedFields(root, [node.selectionSet], this.#around(null));
     this.asksOnlyForSchema = fields.values().every(([first]) => first?.name.value.startsWith('__'));
@@ -94,8 +76,8 @@ export class PreparedOperation implements OperationPlans {
     this.#deciding = values.flatMap((value) => (value.kind === Kind.VARIABLE ? value.name.value : []));
     // The plan of all fields bounds the query; without directives it is the only one.
     if (node.operation === OperationTypeNode.QUERY) {
-      const whole = this.#plan(null, this.#query);
-      if (document.directives.length === 0) this.#plans.set('', whole);
+      const whole = this.#query(this.#planner(null));
+      if (document.directives.length === 0) plans.set(this.#keyOf('', {}), whole);
     }
   }
 
@@ -106,40 +88,18 @@ export class PreparedOperation implements OperationPlans {
     return cost;
   }
 
-  /** Whether its answer is a part of the schema, the same for all callers. */
-  get isOfSchema(): boolean {
-    return this.document.asksForSchema && this.asksOnlyForSchema && !this.node.variableDefinitions?.length;
-  }
-
-  /** The data of such an answer, made once unless it is long: the whole schema takes some 15 ms. */
-  schemaText(execute: () => MaybePromise<ExecutionResult>): MaybePromise<ExecutionResult | string> {
-    if (this.#schemaText !== undefined) return this.#schemaText;
-    const result = execute();
-    if (result instanceof Promise || result.errors) return result;
-    const text = JSON.stringify(result.data);
-    if (text.length > MOST_SCHEMA_TEXT) return text;
-    this.#schemaText = text;
-    this.#onResize();
-    return text;
-  }
-
   queryPlan(variables: GraphqlVariables): DocumentPlan {
     return this.planAt('', variables, this.#query);
   }
 
   planAt(place: string, variables: GraphqlVariables, make: PlanFactory): DocumentPlan {
-    const deciding = this.#deciding;
-    const key = deciding.length === 0 ? place : `${place} ${JSON.stringify(deciding.map((one) => variables[one]))}`;
-    const known = this.#plans.get(key);
-    if (known) return keepNewest(this.#plans, key, known, MOST_PLANS);
-    const plan = keepNewest(this.#plans, key, this.#plan(variables, make), MOST_PLANS);
-    this.#onResize();
-    return plan;
+    return getOrCreate<string, DocumentPlan>(plans, this.#keyOf(place, variables), () =>
+      make(this.#planner(variables)),
+    );
   }
 
-  get bytes(): number {
-    const ofPlans = this.#plans.values().map((plan) => plan.size * BYTES_PER_FIELD + charactersOf(plan));
-    return ofPlans.reduce((sum, one) => sum + one, this.#schemaText?.length ?? 0);
+  #keyOf(place: string, variables: GraphqlVariables): string {
+    return `${this.#id} ${place} ${JSON.stringify(this.#deciding.map((one) => variables[one]))}`;
   }
 
   readonly #query: PlanFactory = (planner) =>
@@ -149,15 +109,15 @@ export class PreparedOperation implements OperationPlans {
     return { schema: graphqlSchema, fragment: (name) => findFragment(this.document.tree, name), variables };
   }
 
-  #plan(variables: GraphqlVariables | null, make: PlanFactory): DocumentPlan {
-    return { ...make(new DocumentPlanner(this.#around(variables))), onWritten: this.#onResize };
+  #planner(variables: GraphqlVariables | null): DocumentPlanner {
+    return new DocumentPlanner(this.#around(variables));
   }
 }
 
 /** Documents by their texts; the least recently used are dropped. */
 const documents = new LRUCache<string, PreparedDocument>({
   maxSize: 32 * 1024 * 1024,
-  sizeCalculation: ({ bytes }) => bytes,
+  sizeCalculation: (_, text) => text.length * BYTES_PER_CHARACTER + 1,
   memoMethod: (text) => new PreparedDocument(text),
 });
 

@@ -79,17 +79,13 @@ async function begin(sent: unknown, request: OperationRequest): Promise<Operatio
   const args = { schema: graphqlSchema, document: document.tree, operationName, variableValues, contextValue: context };
   if (type === OperationTypeNode.SUBSCRIPTION) return traceOperation(operation, () => subscribe(args));
   const byGraphql = () => execute(args);
-  const query = async () => {
-    if (operation.isOfSchema) return operation.schemaText(byGraphql);
-    // graphql-js answers where the database's text is not the whole.
-    return (await context.reads.text()) ?? byGraphql();
-  };
+  // graphql-js answers where the database's text is not the whole.
+  const query = async () => (await context.reads.text()) ?? byGraphql();
   const change = () => executeOnce(context, operation.node, { ...params, query: text }, byGraphql);
   // The time of an operation does not include the wait for its turn.
   const result = await traceOperation(operation, () => {
     if (type === OperationTypeNode.QUERY) {
-      const objects = operation.isOfSchema || reads.isText ? 0 : cost;
-      return runAnswerInTurn(request.ctx, objects, () => withTimeLimit(context, query()));
+      return runAnswerInTurn(request.ctx, reads.isText ? 0 : cost, () => withTimeLimit(context, query()));
     }
     const items = countInputItems(variableValues) + operation.document.listItems;
     return runChangeInTurn(request.ctx, items, () => withTimeLimit(context, change()));
