@@ -12,16 +12,20 @@ export const knownReasonCode = (code: string) => reasonCodeSchema.catch(OTHER).p
 
 export const reasonSchema = z
   .object({
-    code: field(z.string(), 'The code of the reason, for programs. Codes never change their meaning.', 'NOT_ELIGIBLE'),
+    code: field(
+      z.string(),
+      'The code of the reason for an eligibility status or contract state. Codes never change their meaning.',
+      'NOT_ELIGIBLE',
+    ),
     message: field(
       z.string(),
-      'The reason as a sentence, in English.',
+      'The reason for the eligibility status or the contract’s state, as a sentence in English.',
       'The manufacturer does not admit this vehicle.',
     ),
-    actor: field(actorSchema, 'The party that must act.', 'MANUFACTURER'),
+    actor: field(actorSchema, 'The party that must act before the reason no longer holds.', 'MANUFACTURER'),
     retryable: field(
       z.boolean(),
-      'True if asking again may change the answer. While there is no answer, the gateway asks again by itself.',
+      'True if asking the manufacturer again may change its answer. Until it answers, the gateway does so by itself.',
       false,
     ),
   })

@@ -25,18 +25,18 @@ export const companyRoutes = [
       'Counts the events of each type in each hour or day, the oldest first. Hours and days without events are left out. ' +
       'At most 1,000 hours or days. Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.',
     query: ['activityFrom', 'activityTo', 'activityBy', 'eventFleetId'],
-    answers: { 200: { description: 'The numbers of events.', schema: z.array(activityCountSchema) } },
+    answers: { 200: { description: 'The numbers of events, by hour or day.', schema: z.array(activityCountSchema) } },
     answer: async (ctx, { query }) => ({ text: await getCompanyActivity(ctx, readInput(activityQuery, query)) }),
   }),
   get('/history', 'listHistory', {
     summary: 'List what happened',
     description:
-      'Lists what happened in the company as people see it, the latest first: a file, a list of VINs, a move, a contract, or the ' +
-      'manufacturers’ answers of an hour are one item each. `GET /events?historyId=…` has the events of one. Where scopes are in use, ' +
+      'Lists the history of the company for people, the latest first. All events of one request about one fleet are one item, as are all ' +
+      'of one type that the gateway itself caused there within an hour. `GET /events?historyId=…` has the events of one. Where scopes are in use, ' +
       'items of contracts need `contracts:read` beside `fleets:read`.',
     query: ['eventType', 'eventFleetId', 'limit', 'after'],
     answers: {
-      200: { description: 'The items of the list or the page.', schema: z.array(historyItemSchema), headers: ['Link'] },
+      200: { description: 'The history, or a page of it.', schema: z.array(historyItemSchema), headers: ['Link'] },
     },
     errors: ['PAYLOAD_TOO_LARGE'],
     answer(ctx, request) {

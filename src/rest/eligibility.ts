@@ -45,8 +45,8 @@ export const eligibilityRoutes = [
   post('/vehicles/eligibility/:vin/refresh', 'refreshEligibility', {
     summary: 'Ask the manufacturer again',
     description:
-      'Has the manufacturer asked again about a vehicle, in the background. The present answer stands until the new one arrives.',
-    answers: { 202: { description: 'The present answer of the manufacturer.', schema: eligibilitySchema } },
+      'Has the manufacturer asked again about the eligibility of a vehicle, in the background. The present answer stands until the new one arrives.',
+    answers: { 202: { description: 'The present answer of the vehicle’s manufacturer.', schema: eligibilitySchema } },
     errors: ['VEHICLE_NOT_FOUND'],
     async answer(ctx, { params }) {
       const [known] = await requestVerification(ctx, { vins: [params.vin] });

@@ -62,7 +62,7 @@ export const eventRoutes = [
         description: 'The events as they happen.',
         schema: field(
           z.string(),
-          'Server-sent events.',
+          'A stream of server-sent events.',
           'id: 019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b\nevent: fleet.created\ndata: {"type":"fleet.created"}\n\n',
         ),
         type: 'text/event-stream',

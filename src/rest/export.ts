@@ -13,7 +13,7 @@ export const vehicleJson = vehicleSchema
   .extend({
     eligibility: eligibilitySchema
       .pick({ status: true, eligible: true, verifiedAt: true })
-      .describe('The eligibility of the vehicle in short. `/vehicles/eligibility/{vin}` has the whole.'),
+      .describe('The connected-data eligibility of the vehicle in short; `/vehicles/eligibility/{vin}` has the whole.'),
   })
   .meta({ ...vehicleSchema.meta(), id: 'Vehicle' });
 

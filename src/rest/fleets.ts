@@ -59,7 +59,7 @@ export const fleetRoutes = [
     summary: 'Change a fleet',
     description: 'Changes the fields of a fleet that are sent, at least one. The others stay as they are.',
     body: updateFleetInput.omit({ id: true }),
-    answers: { 200: { description: 'The fleet as it is now.', schema: fleetSchema } },
+    answers: { 200: { description: 'The fleet after the change.', schema: fleetSchema } },
     errors: ['FLEET_NOT_FOUND'],
     async answer(ctx, request) {
       const input = { ...membersOf(request), id: request.params.fleetId };
@@ -69,7 +69,7 @@ export const fleetRoutes = [
   remove('/fleets/:fleetId', 'deleteFleet', {
     etag: true,
     summary: 'Delete a fleet',
-    description: 'Deletes a fleet with its vehicles and their contracts.',
+    description: 'Deletes a fleet with its vehicles and contracts, which the gateway also ends at the manufacturer.',
     answers: { 200: { description: 'The fleet as it was before its deletion.', schema: fleetSchema } },
     errors: ['FLEET_NOT_FOUND'],
     answer: async (ctx, request) => ({

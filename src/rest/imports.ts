@@ -114,11 +114,11 @@ export const importRoutes = [
     },
     answers: {
       200: {
-        description: 'The report of a dry run, which stored nothing.',
+        description: 'The report of a dry run of adding vehicles, which stored nothing.',
         schema: importedJson,
         headers: ['Location'],
       },
-      201: { description: 'The report on the rows of the file.', schema: importedJson, headers: ['Location'] },
+      201: { description: 'The report on the rows of the uploaded file.', schema: importedJson, headers: ['Location'] },
     },
     errors: ['FLEET_ID_MISSING', 'FLEET_NOT_FOUND'],
     answer: uploadFile,
@@ -138,10 +138,10 @@ export const importRoutes = [
       'a second, the last one with the final counts. The stream may be opened before the upload that has this id as `importId`.',
     answers: {
       200: {
-        description: 'The import as it progresses.',
+        description: 'The progress of the import as a stream.',
         schema: field(
           z.string(),
-          'Server-sent events.',
+          'A stream of server-sent events.',
           'event: progress\ndata: {"state":"RUNNING","received":1000}\n\n',
         ),
         type: 'text/event-stream',
@@ -162,7 +162,7 @@ export const importRoutes = [
     answers: {
       200: {
         description: 'The rejected rows, as CSV.',
-        schema: field(z.string(), 'CSV text.', 'vin,error_code,error_message\n'),
+        schema: field(z.string(), 'The rejected rows as CSV text.', 'vin,error_code,error_message\n'),
         type: 'text/csv',
         headers: ['Content-Disposition'],
       },

@@ -12,7 +12,7 @@ const { get } = operations('Manufacturers');
 export const manufacturerRoutes = [
   get('/manufacturers', 'listManufacturers', {
     summary: 'List manufacturers',
-    description: 'Lists all manufacturers that the gateway knows, also those whose vehicles it cannot verify.',
+    description: 'Lists all manufacturers that the gateway knows, also those whose vehicles it cannot ask about.',
     answers: { 200: { description: 'All manufacturers that the gateway knows.', schema: z.array(manufacturerSchema) } },
     async answer(ctx) {
       authorize(ctx, 'fleets:read');
@@ -22,7 +22,7 @@ export const manufacturerRoutes = [
   get('/providers', 'listProviders', {
     summary: 'List providers',
     description:
-      'Lists the providers that answer about eligibility with their states, which show why answers are missing.',
+      'Lists the providers, the services that answer about vehicles for manufacturers. Their states show why answers are missing.',
     answers: { 200: { description: 'All providers that are configured.', schema: z.array(providerSchema) } },
     answer: async (ctx) => ({ body: (await listProviders(ctx)).map(providerShape) }),
   }),

@@ -15,7 +15,7 @@ const shapes = {
 };
 const shape = ({ type, ...found }: SearchResult) => ({ type, ...shapes[type](found as never) });
 
-const typeOf = <Name extends string>(name: Name) => field(z.literal(name), 'The type of the result.', name);
+const typeOf = <Name extends string>(name: Name) => field(z.literal(name), 'The type of the search result.', name);
 
 const searchResult = z
   .union([

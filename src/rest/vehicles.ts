@@ -89,12 +89,12 @@ export const vehicleRoutes = [
   post('/vehicles', 'addVehicles', {
     summary: 'Add vehicles to a fleet',
     description:
-      'Adds vehicles to a fleet by their VINs, and has them verified in the background. Valid VINs are stored even if ' +
+      'Adds vehicles to a fleet by their VINs, and has their eligibility verified in the background. Valid VINs are stored even if ' +
       'others are rejected, unless `mode` is `atomic`; if all are rejected, the answer is 400 with the same report.',
     query: ['mode', 'dryRun'],
     body: addVehiclesInput.omit({ mode: true, dryRun: true }),
     answers: {
-      200: { description: 'The report of a dry run, which stored nothing.', schema: addedJson },
+      200: { description: 'The report of a dry run of adding vehicles, which stored nothing.', schema: addedJson },
       201: { description: 'The report on the VINs, with the vehicles.', schema: addedJson },
     },
     errors: ['FLEET_NOT_FOUND'],
@@ -108,7 +108,7 @@ export const vehicleRoutes = [
     ...deletion,
     summary: 'Delete several vehicles',
     description:
-      'Deletes the vehicles of a fleet that `ids` or `vins` name, with their contracts. One of the two lists suffices.',
+      'Deletes the vehicles of a fleet that `ids` or `vins` name, with their contracts, which the gateway also ends at the manufacturer. One of the two lists suffices.',
   }),
   post('/vehicles/delete', 'deleteVehiclesByPost', {
     ...deletion,
@@ -142,7 +142,7 @@ export const vehicleRoutes = [
   remove('/vehicles/:vehicleId', 'deleteVehicle', {
     etag: true,
     summary: 'Delete a vehicle',
-    description: 'Deletes a vehicle with its contracts.',
+    description: 'Deletes a vehicle with its contracts, which the gateway also ends at the manufacturer.',
     answers: { 200: { description: 'The vehicle as it was before its deletion.', schema: vehicleJson } },
     errors: ['VEHICLE_NOT_FOUND'],
     answer: async (ctx, request) => ({

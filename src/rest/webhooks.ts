@@ -35,7 +35,7 @@ const secretJson = webhookSchema
 const scope =
   'Where scopes are in use, it also needs `contracts:read` if events of contracts go there, or wait to be sent there.';
 const errors = ['WEBHOOK_NOT_FOUND'] as const;
-const one = { 200: { description: 'The webhook as it is now.', schema: webhookSchema } };
+const one = { 200: { description: 'The webhook after the change.', schema: webhookSchema } };
 
 const asJson = jsonRowWriter(webhookResource.members, webhookSchema);
 const shape = fieldCopier(webhookSchema);
@@ -110,7 +110,7 @@ export const webhookRoutes = [
   post('/webhooks/:id/test', 'testWebhook', {
     summary: 'Send a test event',
     description: 'Sends an event of type `webhook.test` to a webhook, once, regardless of its types and its state.',
-    answers: { 202: { description: 'The delivery, which is on its way.', schema: deliverySchema } },
+    answers: { 202: { description: 'The delivery of the event, now on its way.', schema: deliverySchema } },
     errors,
     answer: async (ctx, { params }) => ({ body: deliveryShape(await testWebhook(ctx, params)) }),
   }),
@@ -140,7 +140,7 @@ export const webhookRoutes = [
     description:
       'Sends a delivery again, at once, with the same id and body, in any state of the webhook. A finished one gets one more ' +
       'attempt. Where scopes are in use, an event of a contract needs `contracts:read`.',
-    answers: { 202: { description: 'The delivery, which is on its way.', schema: deliverySchema } },
+    answers: { 202: { description: 'The delivery of the event, now on its way.', schema: deliverySchema } },
     errors: [...errors, 'NOT_FOUND'],
     answer: async (ctx, { params: { id: webhookId, deliveryId } }) => ({
       body: deliveryShape(await redeliver(ctx, { webhookId, deliveryId })),

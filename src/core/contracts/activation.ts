@@ -14,17 +14,17 @@ export type ActivationState = z.output<typeof activationStateSchema>;
 export const activationSchema = z
   .object({
     state: field(activationStateSchema, 'The state of the contract at the manufacturer.', 'ACTIVE'),
-    reason: field(reasonSchema.nullable(), 'The reason for the state; null if the state needs none.', null),
-    changedAt: timeField('The time of the last change of `state` or `reason`.', '2027-01-01T00:00:03.000Z'),
+    reason: field(reasonSchema.nullable(), 'The reason for the contract’s state; null if the state needs none.', null),
+    changedAt: timeField('The time since which the contract has this state and reason.', '2027-01-01T00:00:03.000Z'),
     nextAttemptAt: timeOrNullField(
-      'The time at which the manufacturer is asked next; null if it is not asked, or is being asked.',
+      'The time at which the manufacturer is asked next about the contract; null if it is not asked, or is being asked now.',
       null,
     ),
   })
   .meta({
     id: 'ContractActivation',
     description:
-      'The state of a contract at the manufacturer. A contract of several programs has the worst of their states.',
+      'The state of a contract at the manufacturer. A contract that needs several of its programs has the worst of their states.',
   });
 
 /** A contract that has not begun, and one that ended without the manufacturer, go by the clock. */

@@ -11,20 +11,20 @@ export type ContractStatus = z.output<typeof contractStatusSchema>;
 export const contractSchema = z
   .object({
     id: uuidField('The id of the contract, a UUID: the same in GraphQL and REST.', exampleIds.contract),
-    company: field(z.string(), 'The company that owns the vehicle.', 'acme'),
-    fleetId: uuidField('The fleet of the vehicle.', exampleIds.fleet),
-    name: field(z.string(), 'The name of the contract, for people.', 'Fuel data, 2027'),
-    description: field(z.string(), 'The purpose of the contract, for people.', 'Fuel level of the Berlin vans'),
-    vin: field(z.string(), 'The VIN of the vehicle, which is in the fleet of the contract.', 'WBA3A5C50CF256985'),
-    manufacturer: field(z.string().nullable(), 'The manufacturer of the vehicle; null if the VIN tells none.', 'bmw'),
+    company: field(z.string(), 'The name of the company that owns the vehicle of the contract.', 'acme'),
+    fleetId: uuidField('The fleet that the contract’s vehicle is in.', exampleIds.fleet),
+    name: field(z.string(), 'The contract’s name in its creator’s words.', 'Fuel data, 2027'),
+    description: field(z.string(), 'The contract’s purpose in its creator’s words.', 'Fuel level of the Berlin vans'),
+    vin: field(z.string(), 'The VIN of the contract’s vehicle, which is in the contract’s fleet.', 'WBA3A5C50CF256985'),
+    manufacturer: field(z.string().nullable(), 'The manufacturer of the vehicle; null if its VIN matches none.', 'bmw'),
     from: timeField('The time at which the contract begins (inclusive).', '2027-01-01T00:00:00.000Z'),
     to: timeField('The time at which the contract ends (exclusive), later than `from`.', '2028-01-01T00:00:00.000Z'),
     pack: field(
       z.string(),
-      'The pack of data services, one of the catalogue if the operator has set one. A vehicle has at most one contract for a pack at a time.',
+      'The pack of data services that the contract is for, one of the operator’s catalogue if there is one. A vehicle has at most one contract for a pack at a time.',
       'fuel',
     ),
-    status: field(contractStatusSchema, 'The status of the contract by the clock alone.', 'SCHEDULED'),
+    status: field(contractStatusSchema, 'The status of the contract by its start and end dates alone.', 'SCHEDULED'),
     activation: activationSchema.describe('The state of the contract at the manufacturer, with its reason.'),
     createdAt: timeField('The time at which the contract was created.'),
   })
@@ -62,15 +62,15 @@ export const createContractInput = z
 
 export const contractFilterSchema = z
   .object({
-    fleetId: z.string().nullish().describe('Only contracts for vehicles in this fleet.'),
+    fleetId: z.string().nullish().describe('Only contracts for vehicles in the fleet with this id.'),
     vin: z
       .string()
       .nullish()
       .describe(
-        'Only contracts for vehicles with this VIN, or with a VIN that begins or ends with these 3 to 16 characters. Case, spaces and dashes do not count.',
+        'Only contracts for vehicles with this VIN, or with a VIN that begins or ends with these 3 to 16 characters. Case, spaces and dashes are ignored.',
       ),
-    pack: storableText(z.string()).nullish().describe('Only contracts for this pack.'),
-    status: contractStatusSchema.nullish().describe('Only contracts with this status.'),
+    pack: storableText(z.string()).nullish().describe('Only contracts for this pack of data services.'),
+    status: contractStatusSchema.nullish().describe('Only contracts with this status by their start and end dates.'),
     activation: z
       .array(activationStateSchema)
       .nullish()

@@ -48,20 +48,20 @@ export const contractRejectionCodeSchema = z.enum(['VEHICLE_NOT_FOUND', 'CONTRAC
 
 export const rejectedContractSchema = z
   .object({
-    vin: field(z.string(), 'The VIN, or the id of the vehicle, as it was sent.', 'WBA3A5C50CF256985'),
+    vin: field(z.string(), 'The VIN or the id of the vehicle without a contract, as it was sent.', 'WBA3A5C50CF256985'),
     code: field(
       contractRejectionCodeSchema,
-      'The reason for the rejection: `VEHICLE_NOT_FOUND`, `CONTRACT_OVERLAP`, or a code of an invalid VIN.',
+      'The reason why the vehicle got no contract: `VEHICLE_NOT_FOUND`, `CONTRACT_OVERLAP`, or a code of an invalid VIN.',
       'CONTRACT_OVERLAP',
     ),
     message: field(
       z.string(),
-      'The reason for the rejection as a sentence, in English.',
+      'The reason why the vehicle got no contract, as a sentence in English.',
       'This vehicle already has a contract for this pack in an overlapping period.',
     ),
     conflicts: field(
       z.array(z.uuid()),
-      'The ids of the overlapping contracts, for `CONTRACT_OVERLAP`; otherwise empty.',
+      'The ids of the vehicle’s contracts in an overlapping period, for `CONTRACT_OVERLAP`; otherwise empty.',
       [exampleIds.contract],
     ),
   })

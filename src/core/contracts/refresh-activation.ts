@@ -17,7 +17,7 @@ const MOST_REFRESHED = 1000;
 export const refreshActivationInput = z
   .object({
     ids: listSchema(z.string(), MOST_REFRESHED).meta({
-      description: 'Ids of contracts, at most 1,000.',
+      description: 'Ids of the contracts to ask about, at most 1,000.',
       examples: [[exampleIds.contract]],
     }),
   })

@@ -7,22 +7,22 @@ import type { ResourceField, UnionField, UnionFieldMember, ValueField } from '..
 import { jsonSql } from '../sql/selection.ts';
 
 const fleetName = field(z.string(), 'The name of the fleet.', 'Berlin');
-const importId = uuidField('The id of the import of the file.', exampleIds.import);
+const importId = uuidField('The id of the import of a file of VINs.', exampleIds.import);
 const status = z.enum(eligibilityStatuses);
-const changedFrom = field(z.string(), 'The value before the change.', 'Berlin');
-const changedTo = field(z.string(), 'The value after the change.', 'Hamburg');
+const changedFrom = field(z.string(), 'The text of the fleet’s field before the change.', 'Berlin');
+const changedTo = field(z.string(), 'The text of the fleet’s field after the change.', 'Hamburg');
 
 const contract = z
   .object({
     name: field(z.string(), 'The name of the contract.', 'Driving log 2026'),
-    pack: field(z.string(), 'The pack of the contract.', 'driving-log'),
+    pack: field(z.string(), 'The contract’s pack of data services.', 'driving-log'),
     from: timeField('The time at which the contract begins (inclusive).', '2026-01-01T00:00:00.000Z'),
     to: timeField('The time at which the contract ends (exclusive).', '2027-01-01T00:00:00.000Z'),
-    manufacturer: z.string().nullish().describe('The manufacturer of the vehicle; null if the VIN tells none.'),
+    manufacturer: z.string().nullish().describe('The id of the vehicle’s manufacturer (`bmw`); null if unknown.'),
     reason: reasonSchema
       .nullish()
       .describe(
-        'The reason for the state at the manufacturer, of `contract.activated`, `contract.rejected` and `contract.deactivated`; null without one.',
+        'The reason why the manufacturer activated, rejected or ended the contract; null without one and in other events.',
       ),
   })
   .describe('The details of an event about a contract.');
@@ -32,53 +32,53 @@ export const eventDataSchemas = {
   'fleet.created': z
     .object({
       name: fleetName,
-      companyAddress: field(z.string(), 'The postal address of the company.', 'Chausseestr. 1, 10115 Berlin'),
+      companyAddress: field(z.string(), 'The postal address of the fleet’s company.', 'Chausseestr. 1, 10115 Berlin'),
       email: field(z.string(), 'The e-mail address of the person responsible for the fleet.', 'fleet@example.com'),
-      vat: field(z.string(), 'The VAT number of the company.', 'DE123456789'),
+      vat: field(z.string(), 'The VAT number of the fleet’s company.', 'DE123456789'),
     })
-    .describe('The fields of a new fleet.'),
+    .describe('The details of an event: the fields of the fleet that was created.'),
   'fleet.updated': z
     .object({
       changes: z
         .record(z.string(), z.object({ from: changedFrom, to: changedTo }))
         .describe('The changed fields by their names, each with its old and its new value.'),
     })
-    .describe('The changes to the fields of a fleet.'),
+    .describe('The details of an event: the fields of a fleet that were changed.'),
   'fleet.deleted': z
-    .object({ name: fleetName, vehicleCount: field(z.int(), 'The number of vehicles that the fleet had.', 12) })
-    .describe('The name and the size of a fleet that was deleted.'),
+    .object({ name: fleetName, vehicleCount: field(z.int(), 'The number of vehicles that the deleted fleet had.', 12) })
+    .describe('The details of an event: the fleet that was deleted.'),
   'vehicle.added': z
     .object({ importId: importId.optional().describe('The id of the import that added the vehicles, if one did.') })
-    .describe('The origin of the vehicles that were added.'),
+    .describe('The details of an event: the import that added vehicles to a fleet, if one did.'),
   'vehicle.moved': z
     .object({
       from: uuidField('The id of the fleet that the vehicles left.', exampleIds.fleet),
       to: uuidField('The id of the fleet that the vehicles joined.', exampleIds.fleet),
     })
-    .describe('The two fleets of a move of vehicles.'),
+    .describe('The details of an event: the two fleets between which vehicles were moved.'),
   'vehicle.removed': z.object({}).describe('No details: the vehicles stand in the event itself.'),
   'eligibility.changed': z
     .object({
-      from: field(status, 'The status before the change.', 'PENDING'),
-      to: field(status, 'The status after the change.', 'ELIGIBLE'),
+      from: field(status, 'The eligibility status of the vehicle before the change.', 'PENDING'),
+      to: field(status, 'The eligibility status of the vehicle after the change.', 'ELIGIBLE'),
       manufacturer: field(
         z.string().nullable(),
-        'The id of the manufacturer that answered, such as `bmw`; null if the VIN names no known one.',
+        'The id of the manufacturer that answered about the vehicle, such as `bmw`; null if the VIN names no known one.',
         'bmw',
       ),
-      reason: field(reasonSchema.nullable(), 'The reason for the new status; null if the vehicle is eligible.', null),
+      reason: field(reasonSchema.nullable(), 'The reason for the new eligibility status; null if eligible.', null),
     })
-    .describe('The change of a vehicle’s eligibility status.'),
+    .describe('The details of an event: the change of a vehicle’s eligibility status.'),
   'import.completed': z
     .object({
       importId,
-      fileName: field(z.string().nullable(), 'The name of the file, if one was sent.', 'vins.csv').optional(),
-      received: field(z.int(), 'The number of rows in the file.', 3),
-      created: field(z.int(), 'The number of vehicles created.', 1),
-      existing: field(z.int(), 'The number of rows that repeat another one, or whose vehicle the fleet had.', 1),
-      rejected: field(z.int(), 'The number of rows that were rejected.', 1),
+      fileName: field(z.string().nullable(), 'The name of the uploaded file, if one was sent.', 'vins.csv').optional(),
+      received: field(z.int(), 'The number of rows in the uploaded file.', 3),
+      created: field(z.int(), 'The number of vehicles that the import created.', 1),
+      existing: field(z.int(), 'The number of rows that repeat another’s VIN, or whose VIN the fleet had.', 1),
+      rejected: field(z.int(), 'The number of rows of the file that were rejected.', 1),
     })
-    .describe('The outcome of an import, in numbers of rows.'),
+    .describe('The details of an event: the outcome of an import, in numbers of rows.'),
   'contract.created': contract,
   'contract.deleted': contract,
   'contract.started': contract,
@@ -88,7 +88,7 @@ export const eventDataSchemas = {
   'contract.deactivated': contract,
   'webhook.test': z
     .object({ webhookId: uuidField('The id of the webhook that was tested.', exampleIds.webhook) })
-    .describe('The target of a test event.'),
+    .describe('The details of an event: the webhook that was tested.'),
 } as const satisfies Record<string, z.ZodObject>;
 
 export type EventType = keyof typeof eventDataSchemas;
@@ -155,11 +155,11 @@ export const fleetFieldSchema = z.enum([...Object.values(fleetFields), 'OTHER'])
 
 export const fleetChangeSchema = z
   .object({
-    field: field(fleetFieldSchema, 'The changed field.', 'NAME'),
+    field: field(fleetFieldSchema, 'The field of the fleet that was changed.', 'NAME'),
     from: changedFrom,
     to: changedTo,
   })
-  .describe('A change to one field of a fleet.');
+  .describe('The change of one field of a fleet: its text before and after.');
 
 const fleetFieldTexts = Object.fromEntries(
   Object.entries(fleetFields).map(([name, shown]) => [name, JSON.stringify(shown)]),
@@ -178,8 +178,8 @@ export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
   FleetUpdatedData: {
     ...dataOf(['fleet.updated']),
     schema: z
-      .object({ changes: z.array(fleetChangeSchema).describe('The changes, one for each field.') })
-      .describe('The changes to the fields of a fleet.'),
+      .object({ changes: z.array(fleetChangeSchema).describe('The changes to the fleet, one for each changed field.') })
+      .describe('The details of an event: the fields of a fleet that were changed.'),
     fields: {
       changes: {
         kind: 'rows',
@@ -205,8 +205,8 @@ export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
   VehicleRemovedData: {
     ...dataOf(['vehicle.removed']),
     schema: z
-      .object({ vehicleCount: z.int().describe('The number of vehicles deleted with the event.') })
-      .describe('The size of a deletion of vehicles.'),
+      .object({ vehicleCount: z.int().describe('The number of vehicles that the event records as deleted.') })
+      .describe('The details of an event: the number of vehicles that were deleted.'),
     members: { vehicleCount: jsonSql.number('cardinality(e.vehicle_ids)') },
     show: ({ vehicleCount }) => ({ vehicleCount }),
   },
@@ -227,8 +227,8 @@ export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
     types: [],
     when: 'true',
     schema: z
-      .object({ json: z.record(z.string(), z.unknown()).describe('The data as REST shows it.') })
-      .describe('The data of an event whose type only another version of the gateway knows.'),
+      .object({ json: z.record(z.string(), z.unknown()).describe('The details of the event as JSON, like in REST.') })
+      .describe('The details of an event whose type this version of the gateway does not know, but a newer one does.'),
     members: { json: { sql: 'e.data::text' } },
     show: ({ data }) => ({ json: data }),
   },

@@ -31,9 +31,9 @@ export const eventSchema = z
       'The id of the event, a UUID. It also serves as a cursor for `after`, and is the `webhook-id` of the event’s deliveries.',
       exampleIds.event,
     ),
-    type: field(z.enum(eventTypes), 'The type of the event.', 'eligibility.changed'),
+    type: field(z.enum(eventTypes), 'The type of the event: the kind of change it records.', 'eligibility.changed'),
     timestamp: timeField('The time at which the event happened.'),
-    company: field(z.string(), 'The company that the event belongs to.', 'acme'),
+    company: field(z.string(), 'The name of the company that the event belongs to.', 'acme'),
     fleetId: field(
       z.uuid().nullable(),
       'The id of the fleet that the event is about, which may have been deleted since; null if it is about none.',
@@ -52,13 +52,13 @@ export const eventSchema = z
     vehicleCount: field(z.int(), 'The number of vehicles that the event is about.', 1),
     actor: field(
       z.string(),
-      'The cause of the event: the subject of the caller’s token, `anonymous` for a caller without one, or `system` for the gateway itself.',
+      'The one who caused the event: the subject of the caller’s token, `anonymous` for a caller without one, or `system` for the gateway itself.',
       'system',
     ),
     requestId: field(z.string().nullable(), 'The id of the request that caused the event; null if none did.', null),
     data: field(
       z.union([...new Set(Object.values(eventDataSchemas))]),
-      'The details of the event. Their members depend on its type.',
+      'The details of the event, with members that depend on its type.',
       { from: 'PENDING', to: 'ELIGIBLE', manufacturer: 'bmw', reason: null },
     ),
   })
@@ -72,18 +72,18 @@ export type Event = z.output<typeof eventSchema>;
 export const eventFilterSchema = z
   .object({
     types: listSchema(eventTypeSchema, MOST_EVENT_TYPES).nullish().describe('Only events of one of these types.'),
-    fleetId: z.string().nullish().describe('Only events about this fleet or its vehicles.'),
-    contractId: z.string().nullish().describe('Only events about this contract.'),
-    historyId: z.string().nullish().describe('Only events of this item of the history.'),
-    vehicleId: z.string().nullish().describe('Only events about this vehicle.'),
+    fleetId: z.string().nullish().describe('Only events about the fleet with this id or its vehicles.'),
+    contractId: z.string().nullish().describe('Only events about the contract with this id.'),
+    historyId: z.string().nullish().describe('Only events of the history item with this id.'),
+    vehicleId: z.string().nullish().describe('Only events about the vehicle with this id.'),
     vin: z
       .string()
       .nullish()
       .describe('Only events about the vehicle with this VIN, also from before it was last added.'),
-    since: timeSchema.nullish().describe('Only events at this time or later.'),
-    until: timeSchema.nullish().describe('Only events before this time.'),
+    since: timeSchema.nullish().describe('Only events that happened at this time or later.'),
+    until: timeSchema.nullish().describe('Only events that happened before this time.'),
   })
-  .describe('Conditions on events. An event is given if it meets all of them.');
+  .describe('Conditions on the events of a list or a stream. An event is given if it meets all that are set.');
 /** An unparsed filter. */
 export type EventFilter = Omit<z.input<typeof eventFilterSchema>, 'types'> & { types?: readonly string[] | null };
 

@@ -9,11 +9,11 @@ import { db } from '../sql/sql.ts';
 export const fleetSchema = z
   .object({
     id: uuidField('The id of the fleet, a UUID: the same in GraphQL and REST.', exampleIds.fleet),
-    company: field(z.string(), 'The company that owns the fleet: the one of the token that created it.', 'acme'),
+    company: field(z.string(), 'The name of the company that owns the fleet, from the token of its creator.', 'acme'),
     name: field(z.string(), 'The name of the fleet. Several fleets may share one.', 'Berlin vans'),
-    companyAddress: field(z.string(), 'The postal address of the company.', '1 Main Street, 10115 Berlin'),
+    companyAddress: field(z.string(), 'The postal address of the fleet’s company.', '1 Main Street, 10115 Berlin'),
     email: field(z.string(), 'The e-mail address of the person responsible for the fleet.', 'fleet@example.com'),
-    vat: field(z.string(), 'The VAT number of the company. Its format is not checked.', 'DE123456789'),
+    vat: field(z.string(), 'The VAT number of the fleet’s company. Its format is not checked.', 'DE123456789'),
     vehicleCount: field(z.int(), 'The number of vehicles in the fleet.', 2),
     createdAt: timeField('The time at which the fleet was created.'),
     updatedAt: timeField('The time of the last change to the fleet’s own fields; changes to vehicles do not count.'),
@@ -28,13 +28,13 @@ export type Fleet = z.output<typeof fleetSchema>;
 const counted = (meaning: string, example: number) => field(z.int(), meaning, example);
 export const eligibilitySummarySchema = z
   .object({
-    pending: counted('The number of `PENDING` vehicles: the manufacturer has not answered yet.', 1),
-    eligible: counted('The number of `ELIGIBLE` vehicles: the manufacturer can deliver their data.', 12),
-    ineligible: counted('The number of `INELIGIBLE` vehicles: the manufacturer cannot deliver their data.', 3),
-    unsupported: counted('The number of `UNSUPPORTED` vehicles: no configured provider serves their manufacturer.', 0),
-    failed: counted('The number of `FAILED` vehicles: somebody must act before there can be an answer.', 2),
+    pending: counted('The number of vehicles of eligibility `PENDING`: the manufacturer has not answered yet.', 1),
+    eligible: counted('The number of vehicles of eligibility `ELIGIBLE`: the manufacturer can deliver their data.', 12),
+    ineligible: counted('The number of vehicles of eligibility `INELIGIBLE`: the manufacturer cannot deliver data.', 3),
+    unsupported: counted('The number of vehicles of eligibility `UNSUPPORTED`: no provider answers for them.', 0),
+    failed: counted('The number of vehicles of eligibility `FAILED`: no answer before the party in `reason` acts.', 2),
   })
-  .meta({ id: 'EligibilitySummary', description: 'The number of vehicles in each eligibility status.' });
+  .meta({ id: 'EligibilitySummary', description: 'The number of vehicles by status of connected-data eligibility.' });
 
 export const createFleetInput = z
   .object(

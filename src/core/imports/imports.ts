@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { importStates } from '../../entities/import.ts';
 import { authorize, type Context } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
-import { field, timeField, timeOrNullField } from '../fields.ts';
+import { exampleIds, field, timeField, timeOrNullField } from '../fields.ts';
 import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
 import { idSchema } from '../input.ts';
 import { lostCursor } from '../sql/order.ts';
@@ -17,9 +17,6 @@ import { fileErrorCodes } from './csv/limits.ts';
 export const importStateSchema = z.enum(importStates);
 export type ImportState = z.output<typeof importStateSchema>;
 
-const importId = '019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d';
-const fleetId = '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b';
-
 /** Codes of failures; files and errors have codes of their own. */
 export const importFailureCodes = [
   ...(['EVERY_ROW_REJECTED', 'ROWS_REJECTED', 'UPLOAD_CUT_OFF', 'PROCESS_ENDED', ...fileErrorCodes] as const),
@@ -32,37 +29,37 @@ export const importFailureCodeSchema = z.enum([...importFailureCodes, 'OTHER']);
 
 export const importSchema = z
   .object({
-    id: field(z.uuid(), 'The id of the import, a UUID: the same in GraphQL and REST.', importId),
-    fleetId: field(z.uuid(), 'The fleet that the vehicles are added to.', fleetId),
+    id: field(z.uuid(), 'The id of the import, a UUID: the same in GraphQL and REST.', exampleIds.import),
+    fleetId: field(z.uuid(), 'The fleet that the import adds the vehicles to.', exampleIds.fleet),
     state: field(importStateSchema, 'The progress of the import. A failed import has changed nothing.', 'COMPLETED'),
-    received: field(z.int(), 'The number of rows read so far.', 3),
-    created: field(z.int(), 'The number of vehicles created; 0 until the import has completed.', 1),
+    received: field(z.int(), 'The number of rows of the file read so far.', 3),
+    created: field(z.int(), 'The number of vehicles that the import created; 0 until it has completed.', 1),
     existing: field(
       z.int(),
-      'The number of rows that repeat another one, or whose vehicle the fleet had; 0 until the import has completed.',
+      'The number of rows that repeat another’s VIN, or whose VIN the fleet had before; 0 until the import has completed.',
       1,
     ),
-    rejected: field(z.int(), 'The number of rows rejected so far.', 1),
+    rejected: field(z.int(), 'The number of rows of the file rejected so far.', 1),
     fileName: field(
       z.string().nullable(),
-      'The name of the file as it was sent, without its path: at most 255 characters. Null if none was sent.',
+      'The name of the uploaded file as it was sent, without its path: at most 255 characters. Null if none was sent.',
       'Vehicles of Berlin.xlsx',
     ),
     sheet: field(
       z.string().nullable(),
-      'The sheet of the workbook that was read: the first with a column of VINs. Null for CSV.',
+      'The sheet of the uploaded workbook that was read: the first with a column of VINs. Null for CSV.',
       'Vehicles',
     ),
-    column: field(z.string().nullable(), 'The header of the column that was read; null without a header.', 'VIN'),
+    column: field(z.string().nullable(), 'The header of the file’s column of VINs; null without a header.', 'VIN'),
     dryRun: field(z.boolean(), 'True for a dry run, which reports what would be stored and stores nothing.', false),
-    failure: field(z.string().nullable(), 'The reason for the failure, as a sentence; null without one.', null),
+    failure: field(z.string().nullable(), 'The reason why the import failed, as a sentence; null if it did not.', null),
     failureCode: field(
       z.string().nullable(),
-      'The code of the failure, for programs; null without a failure, and for one of version 0.2.0.',
+      'The code of the reason why the import failed, for programs; null if it did not fail, or failed in version 0.2.0.',
       null,
     ),
-    startedAt: timeField('The time at which the upload began.', '2026-11-20T08:00:00.000Z'),
-    storingSince: timeOrNullField('The time at which storing began; null until then.', '2026-11-20T08:00:02.000Z'),
+    startedAt: timeField('The time at which the upload of the file began.', '2026-11-20T08:00:00.000Z'),
+    storingSince: timeOrNullField('The time at which storing the vehicles began, or null.', '2026-11-20T08:00:02.000Z'),
     finishedAt: timeOrNullField('The time at which the import ended; null until then.', '2026-11-20T08:00:03.000Z'),
   })
   .meta({ id: 'Import', description: 'The upload of a file of VINs to a fleet, with its progress and its outcome.' });
@@ -70,25 +67,25 @@ export type Import = z.output<typeof importSchema>;
 
 export const rejectedRowSchema = z
   .object({
-    row: field(z.int(), 'The number of the row in the file: the first is 1.', 4),
+    row: field(z.int(), 'The number of the row in the uploaded file: the first is 1.', 4),
     ...refusedValueFields,
   })
-  .meta({ id: 'RejectedRow', description: 'A row of a file that was rejected, with the reason.' });
+  .meta({ id: 'RejectedRow', description: 'A row of an uploaded file that was rejected, with the reason.' });
 
 export const duplicateRowSchema = z
   .object({
-    row: field(z.int(), 'The number of the row in the file: the first is 1.', 7),
-    firstRow: field(z.int(), 'The number of the first row with the same VIN.', 3),
-    value: field(z.string(), 'The VIN as it stands in the row.', 'WBA3A5C50CF256985'),
+    row: field(z.int(), 'The number of the row in the uploaded file: the first is 1.', 7),
+    firstRow: field(z.int(), 'The number of the first row of the file with the same VIN.', 3),
+    value: field(z.string(), 'The repeated VIN as it stands in the row of the file.', 'WBA3A5C50CF256985'),
   })
   .meta({
     id: 'DuplicateRow',
-    description: 'A row of a file that repeats the VIN of an earlier one. It counts as existing.',
+    description: 'A row of an uploaded file that repeats the VIN of an earlier row. It counts as existing.',
   });
 
 export const importVehiclesInput = z
   .object({
-    fleetId: idSchema.describe('The id of the fleet to add to.'),
+    fleetId: idSchema.describe('The id of the fleet to add the vehicles to.'),
     importId: z
       .uuid('must be a UUID')
       .nullish()
@@ -103,14 +100,14 @@ export const MOST_ROWS_SHOWN = 100;
 
 export const importedVehiclesSchema = z
   .object({
-    import: importSchema.describe('The import of the file.'),
+    import: importSchema.describe('The import of the uploaded file.'),
     sheet: importSchema.shape.sheet,
     column: importSchema.shape.column,
-    summary: addSummarySchema.describe('The outcome in numbers of rows.'),
+    summary: addSummarySchema.describe('The outcome of the import, in numbers of rows.'),
     rejected: z
       .array(rejectedRowSchema)
-      .describe(`The first ${MOST_ROWS_SHOWN} rejected rows. \`GET /imports/{id}/rejected.csv\` has all of them.`),
-    duplicates: z.array(duplicateRowSchema).describe(`The first ${MOST_ROWS_SHOWN} rows that repeat an earlier one.`),
+      .describe(`The first ${MOST_ROWS_SHOWN} rejected rows of the file. \`GET /imports/{id}/rejected.csv\` has all.`),
+    duplicates: z.array(duplicateRowSchema).describe(`The first ${MOST_ROWS_SHOWN} rows that repeat an earlier VIN.`),
   })
   .describe('The result of adding vehicles from a file.');
 

@@ -20,29 +20,29 @@ const MOST = MOST_COUNTED_ROWS.toLocaleString('en');
 const summaryOf = Object.fromEntries(
   activationStates.map((state) => [
     state.toLowerCase(),
-    field(z.int(), `The number of contracts that are ${state}, counted up to ${MOST}.`, 3),
+    field(z.int(), `The number of contracts in the state ${state} at the manufacturer, counted up to ${MOST}.`, 3),
   ]),
 ) as Record<Lowercase<ActivationState>, z.ZodInt>;
 export const contractSummarySchema = z
   .object(summaryOf)
-  .meta({ id: 'ContractSummary', description: 'The number of contracts in each state at the manufacturer.' });
+  .meta({ id: 'ContractSummary', description: 'The number of the company’s contracts by state at the manufacturer.' });
 
 export const companySchema = z
   .object({
-    id: field(z.string(), 'The name of the company, as in its tokens.', 'acme'),
+    id: field(z.string(), 'The name of the company, as in its bearer tokens, which is also its id.', 'acme'),
     fleetCount: field(z.int(), `The number of fleets of the company, counted up to ${MOST}.`, 3),
     vehicleCount: field(z.int(), 'The number of vehicles in all fleets of the company.', 18),
     contractCount: field(
       z.int().nullable(),
-      `The number of contracts of the company, counted up to ${MOST}; null if the token lacks \`contracts:read\`.`,
+      `The number of contracts of the company, counted up to ${MOST}; null if the token lacks the scope \`contracts:read\`.`,
       12,
     ),
-    eligibilitySummary: eligibilitySummarySchema.describe('The number of vehicles in each eligibility status.'),
+    eligibilitySummary: eligibilitySummarySchema.describe('The number of the company’s vehicles by their eligibility.'),
     contractSummary: contractSummarySchema
       .nullable()
-      .describe('The number of contracts in each state at the manufacturer; null if the token lacks `contracts:read`.'),
+      .describe('The number of the company’s contracts by state at the manufacturer; null without `contracts:read`.'),
   })
-  .meta({ id: 'Company', description: 'The company of the bearer token, with its totals.' });
+  .meta({ id: 'Company', description: 'The company of the bearer token, with its totals of vehicles and contracts.' });
 type Company = z.output<typeof companySchema>;
 
 const TALLIES = `vehicle_tally t where t.company = $company and ${fleetExistsSql('t')}`;
@@ -96,10 +96,10 @@ const MOST_UNITS = 1000;
 
 export const activityInput = z
   .object({
-    from: timeSchema.describe('The start of the period: it begins with the hour or day (UTC) of this time.'),
-    to: timeSchema.nullish().describe('The end of the period (exclusive). By default now.'),
-    by: activityUnitSchema.default('DAY').describe('The unit of counting: hours or days of UTC.'),
-    fleetId: z.string().nullish().describe('Only events about this fleet or its vehicles.'),
+    from: timeSchema.describe('The start of the counted period: the hour or day (UTC) of this time.'),
+    to: timeSchema.nullish().describe('The end of the counted period (exclusive), by default now.'),
+    by: activityUnitSchema.default('DAY').describe('The unit by which events are counted: hours or days of UTC.'),
+    fleetId: z.string().nullish().describe('Only events about the fleet with this id or its vehicles.'),
   })
   .refine(({ from, to }) => !to || from < to, { path: ['to'], message: 'must be later than from' });
 
@@ -118,12 +118,12 @@ export function mostActivityCounts(input: unknown): number {
 
 export const activityCountSchema = z
   .object({
-    from: timeField('The start of the hour or day, in UTC.', '2026-11-20T00:00:00.000Z'),
+    from: timeField('The start of the hour or day in which events are counted, in UTC.', '2026-11-20T00:00:00.000Z'),
     type: eventSchema.shape.type.describe('The type of the events that are counted.'),
-    count: field(z.int(), 'The number of events of one type in the hour or day.', 4),
-    vehicleCount: field(z.int(), 'The number of vehicles in these events; one in several counts several times.', 2970),
+    count: field(z.int(), 'The number of events of one type in one hour or day.', 4),
+    vehicleCount: field(z.int(), 'The number of vehicles of the events counted; one in two counts twice.', 2970),
   })
-  .meta({ id: 'ActivityCount', description: 'The number of events of one type in one hour or day.' });
+  .meta({ id: 'ActivityCount', description: 'The number of the company’s events of one type in one hour or day.' });
 
 /** The number of events of each type by hour or day, at most 1,000 of these, as JSON; throws ValidationFailed. */
 export async function getCompanyActivity(ctx: Context, input: unknown): Promise<string> {

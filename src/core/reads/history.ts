@@ -17,34 +17,36 @@ export const historyItemSchema = z
     id: uuidField('The id of the history item, a UUID: the same in GraphQL and REST.', exampleIds.event),
     type: field(
       eventSchema.shape.type,
-      'The type of the item’s events. If they have several, `import.completed` or `fleet.deleted`, otherwise that of the first event.',
+      'The type of the history item’s events. If they have several, it is `import.completed` or `fleet.deleted` if among them, otherwise that of the first event.',
       'import.completed',
     ),
-    from: timeField('The time of the item’s first event.'),
-    to: timeField('The time of the item’s last event.', '2026-11-20T08:00:02.000Z'),
+    from: timeField('The time of the history item’s first event.'),
+    to: timeField('The time of the history item’s last event.', '2026-11-20T08:00:02.000Z'),
     fleetId: eventSchema.shape.fleetId,
     importId: field(
       z.uuid().nullable(),
-      'The id of the import, for an item that is one; otherwise null.',
+      'The id of the import that the history item reports; null for other items.',
       '019aa1b2-8f5e-7061-8c8d-2e3f4a5b6c7d',
     ),
     actor: eventSchema.shape.actor,
     requestId: eventSchema.shape.requestId,
     manufacturer: field(
       z.string().nullable(),
-      'The manufacturer that decided, for an hour of decisions about contracts (`contract.activated`, `contract.rejected`, `contract.deactivated`); otherwise null.',
+      'The manufacturer that decided, if the history item is an hour of its decisions about contracts (`contract.activated`, `contract.rejected`, `contract.deactivated`); otherwise null.',
       null,
     ),
-    count: field(z.int(), 'The number of events in the item.', 4),
-    vehicleCount: field(z.int(), 'The number of vehicles in the events; one in several counts several times.', 2970),
+    count: field(z.int(), 'The number of events in the history item.', 4),
+    vehicleCount: field(z.int(), 'The history item’s number of vehicles; one in two events counts twice.', 2970),
     statuses: eligibilitySummarySchema
       .nullable()
-      .describe('The number of answers of each status, for the manufacturers’ answers of an hour; otherwise null.'),
+      .describe(
+        'The number of answers of each eligibility status, if the history item is an hour of manufacturers’ answers; otherwise null.',
+      ),
   })
   .meta({
     id: 'HistoryItem',
     description:
-      'Events that people see as one: those of a file, a list of VINs, a move, a contract, or the manufacturers’ answers of an hour.',
+      'An entry of the company’s history: all events of one request about one fleet, or all of one type that the gateway itself caused there within an hour, such as the manufacturers’ answers.',
   });
 
 const historyFilterSchema = eventFilterSchema.pick({ fleetId: true, types: true });

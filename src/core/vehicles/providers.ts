@@ -137,47 +137,47 @@ export const manufacturerSchema = z
     name: field(z.string(), 'The name of the manufacturer as it writes it.', 'BMW'),
     provider: field(
       z.string().nullable(),
-      'The provider that is asked about the manufacturer’s vehicles; null if none is configured.',
+      'The name of the provider, the service that is asked about the manufacturer’s vehicles; null if none is configured.',
       'high-mobility',
     ),
-    supported: field(z.boolean(), 'True if the gateway can verify vehicles of the manufacturer.', true),
+    supported: field(z.boolean(), 'True if a provider can be asked about the manufacturer’s vehicles.', true),
     wmis: field(
       z.array(z.string()),
       'The world manufacturer identifiers (WMI) of the manufacturer: the first characters of its VINs. Several manufacturers may share one.',
       ['WBA', 'WBS'],
     ),
   })
-  .meta({ id: 'Manufacturer', description: 'A manufacturer of vehicles. The first characters of a VIN tell it.' });
+  .meta({ id: 'Manufacturer', description: 'A manufacturer of vehicles, which the first characters of a VIN tell.' });
 
 export const providerStateSchema = z.enum(['OK', 'HELD_BACK']);
 
-const since = 'The time since which it is held back; null if it is not.';
+const since = 'The time since which the provider is asked less (`HELD_BACK`); null if it is asked as usual.';
 
 export const providerBrandSchema = z
   .object({
     id: field(z.string(), 'The id of the manufacturer, such as `bmw`.', 'bmw'),
-    state: field(providerStateSchema, 'The state of questions about the manufacturer’s vehicles.', 'OK'),
+    state: field(providerStateSchema, 'The state of questions to the provider about the manufacturer.', 'OK'),
     since: timeOrNullField(since, null),
   })
   .meta({
     id: 'ProviderBrand',
-    description: 'A manufacturer that a provider answers for, which can be held back alone.',
+    description: 'A manufacturer that a provider answers for, with the state of the gateway’s questions about it.',
   });
 
 const sinceWhen = (what: string) =>
-  `The time since which the first program has waited to be ${what}; null if none waits.`;
+  `The time since which the first program of a contract has waited to be ${what}; null if none waits.`;
 
 export const providerContractsSchema = z
   .object({
     toActivate: field(
       z.int(),
-      `The number of programs that contracts need and that are not active yet, counted up to ${MOST_WAITING_PROGRAMS.toLocaleString('en')}.`,
+      `The number of the manufacturer’s programs that contracts need and that are not active yet, counted up to ${MOST_WAITING_PROGRAMS.toLocaleString('en')}.`,
       12,
     ),
     activatingSince: timeOrNullField(sinceWhen('activated'), '2027-01-01T00:00:00.000Z'),
     toRevoke: field(
       z.int(),
-      'The number of programs that no contract needs any more, and whose end is not confirmed.',
+      'The number of the manufacturer’s programs that no contract needs any more, and whose end it has not confirmed.',
       0,
     ),
     revokingSince: timeOrNullField(sinceWhen('revoked'), null),
@@ -185,31 +185,31 @@ export const providerContractsSchema = z
   .meta({
     id: 'ProviderContracts',
     description:
-      'The contracts that wait at a provider, counted in its programs: one for each vehicle, or several for a pack.',
+      'The contracts that wait for a provider to activate or end them, counted in programs of the manufacturer: a contract needs one or several.',
   });
 
 export const providerSchema = z
   .object({
-    name: field(z.string(), 'The name of the provider, as in `provider` of a manufacturer.', 'high-mobility'),
+    name: field(z.string(), 'The name of the provider, the service that answers for manufacturers.', 'high-mobility'),
     state: field(
       providerStateSchema,
       'The state of the provider: `HELD_BACK` if it failed several times in a row or asked for a pause, so that it is asked less for now.',
       'OK',
     ),
     since: timeOrNullField(since, null),
-    askedLastMinute: field(z.int(), 'The number of questions to the provider within the last minute.', 42),
+    askedLastMinute: field(z.int(), 'The number of the gateway’s questions to the provider in the last minute.', 42),
     oldestWaiting: timeOrNullField(
-      'The time at which the vehicle was added that has waited longest for its first answer; null if none waits.',
+      'The time at which the vehicle was added that has waited longest for the provider’s first answer; null if none waits.',
       '2026-11-20T08:00:00.000Z',
     ),
     contracts: providerContractsSchema
       .nullable()
-      .describe('The contracts that wait for the provider; null if it carries out none.'),
-    brands: z.array(providerBrandSchema).describe('The manufacturers that the provider answers for.'),
+      .describe('The contracts that wait for the provider to activate or end them; null if it carries out none.'),
+    brands: z.array(providerBrandSchema).describe('The manufacturers that the provider answers for, with states.'),
   })
   .meta({
     id: 'Provider',
     description:
-      'A service that answers about eligibility for some manufacturers, with its state for all companies together.',
+      'A service that answers about vehicles for one or more manufacturers, with its state for all companies together.',
   });
 type ProviderStatus = z.output<typeof providerSchema>;

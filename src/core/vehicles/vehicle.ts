@@ -21,27 +21,27 @@ export const eligibilitySchema = z
     vin,
     status: field(
       eligibilityStatusSchema,
-      'The progress of the verification and, once the manufacturer has answered, its outcome.',
+      'The status of the vehicle’s connected-data eligibility: `PENDING` until its manufacturer has answered, then the outcome.',
       'ELIGIBLE',
     ),
     eligible: field(
       z.boolean().nullable(),
-      'True if the manufacturer can deliver data of the vehicle, false if it cannot; null without an answer.',
+      'True if the manufacturer can deliver data of the vehicle, false if it cannot; null while it has not answered.',
       true,
     ),
     manufacturer: field(
       z.string().nullable(),
-      'The manufacturer that answered or, until then, the most likely one; null if the VIN tells none.',
+      'The manufacturer that answered about the vehicle or, until then, the most likely one; null if its VIN matches none.',
       'bmw',
     ),
     dataDelivery: field(
       z.array(dataDeliverySchema),
-      'The ways in which data of the vehicle can be delivered; empty if it cannot, or without an answer.',
+      'The ways in which the manufacturer can deliver data of the vehicle; empty if it cannot, or has not answered.',
       ['PUSH'],
     ),
     connectivityStatus: field(
       connectivityStatusSchema.nullable(),
-      'The state of the vehicle’s connection; null if the manufacturer does not report it.',
+      'The state of the vehicle’s connectivity; null if the manufacturer does not report it.',
       'ACTIVATED',
     ),
     primaryUserAssigned: field(
@@ -51,22 +51,22 @@ export const eligibilitySchema = z
     ),
     reason: field(
       reasonSchema.nullable(),
-      'The reason for the status; null if the vehicle is eligible, or if nothing has gone wrong so far.',
+      'The reason for the eligibility status; null if the vehicle is eligible, or if nothing has gone wrong so far.',
       null,
     ),
     attempts: field(z.int(), 'The number of times that the manufacturer was asked for this answer.', 1),
     verifiedAt: timeOrNullField(
-      'The time at which the manufacturer answered; null before.',
+      'The time at which the manufacturer answered about the vehicle’s eligibility; null before.',
       '2026-11-20T08:00:02.000Z',
     ),
     nextAttemptAt: timeOrNullField(
-      'The time at which the manufacturer is asked next: the next attempt while `PENDING`, otherwise the re-check, since answers age. Null while it is being asked.',
+      'The time at which the manufacturer is asked next about the vehicle’s eligibility: the next attempt while `PENDING`, otherwise the re-check, since answers age. Null while it is being asked.',
       '2026-12-20T08:00:02.000Z',
     ),
   })
   .meta({
     id: 'Eligibility',
-    description: 'The manufacturer’s answer about a vehicle: whether its data can be delivered, and how.',
+    description: 'The connected-data eligibility of a vehicle: whether and how its manufacturer can deliver its data.',
   });
 export type Eligibility = z.output<typeof eligibilitySchema>;
 
@@ -75,14 +75,14 @@ export const vehicleSchema = z
     id: uuidField('The id of the vehicle, a UUID: the same in GraphQL and REST.', exampleIds.vehicle),
     fleetId: uuidField('The fleet that the vehicle is in.', exampleIds.fleet),
     vin,
-    manufacturer: field(z.string().nullable(), 'The manufacturer of the vehicle; null if the VIN tells none.', 'bmw'),
+    manufacturer: field(z.string().nullable(), 'The manufacturer of the vehicle; null if its VIN matches none.', 'bmw'),
     eligibility: eligibilitySchema.describe('The eligibility of the vehicle for connected data, by its manufacturer.'),
     warnings: field(
       z.array(z.string()),
-      'Codes of oddities that are no errors. `VIN_CHECK_DIGIT`: the check digit of the VIN is wrong, so a typing error is likely.',
+      'Codes of oddities of the VIN that are no errors. `VIN_CHECK_DIGIT`: the check digit of the VIN is wrong, so a typing error is likely.',
       [],
     ),
-    createdAt: timeField('The time at which the vehicle was added.'),
+    createdAt: timeField('The time at which the vehicle was added to the company’s fleets.'),
   })
   .describe('A vehicle in a fleet, identified by its VIN. A company has each VIN at most once.');
 export type Vehicle = z.output<typeof vehicleSchema>;
@@ -91,7 +91,7 @@ const MOST_FLEETS = 1000;
 
 export const vehicleFilterSchema = z
   .object({
-    eligibility: z.array(eligibilityStatusSchema).nullish().describe('Only vehicles with one of these statuses.'),
+    eligibility: z.array(eligibilityStatusSchema).nullish().describe('Only vehicles of these eligibility statuses.'),
     manufacturer: storableText(z.string())
       .nullish()
       .describe('Only vehicles of this manufacturer: its id, such as `bmw`.'),
@@ -104,27 +104,27 @@ export const vehicleFilterSchema = z
       )
       .nullish()
       .describe(
-        'Only vehicles with this VIN, or with a VIN that begins or ends with these 3 to 16 characters. Case, spaces and dashes do not count.',
+        'Only vehicles with this VIN, or with a VIN that begins or ends with these 3 to 16 characters. Case, spaces and dashes are ignored.',
       ),
     fleetIds: listSchema(z.string(), MOST_FLEETS)
       .nullish()
-      .describe('Only vehicles in one of these fleets: at most 1,000 ids.'),
+      .describe('Only vehicles in the fleets with these ids: at most 1,000.'),
     reasonCode: storableText(z.string())
       .nullish()
-      .describe('Only vehicles whose `reason` has this code, such as `NOT_ELIGIBLE`.'),
-    actor: actorSchema.nullish().describe('Only vehicles whose `reason` names this party as the one that must act.'),
-    verifiedBefore: timeSchema.nullish().describe('Only vehicles whose manufacturer answered before this time.'),
-    verifiedAfter: timeSchema.nullish().describe('Only vehicles whose manufacturer answered at this time or later.'),
+      .describe('Only vehicles whose eligibility has a `reason` of this code, such as `NOT_ELIGIBLE`.'),
+    actor: actorSchema.nullish().describe('Only vehicles with an eligibility `reason` on which this party must act.'),
+    verifiedBefore: timeSchema.nullish().describe('Only vehicles whose eligibility was verified before this time.'),
+    verifiedAfter: timeSchema.nullish().describe('Only vehicles whose eligibility was verified at this time or later.'),
   })
   .describe('Conditions on the vehicles of a list. A vehicle is listed if it meets all that are given.');
 export type VehicleFilter = z.input<typeof vehicleFilterSchema>;
 
 export const vehicleSortOrders = {
-  CREATED_AT: { meaning: 'The time at which the vehicle was added.' },
+  CREATED_AT: { meaning: 'The time at which the vehicle was added to the company’s fleets.' },
   VIN: { meaning: 'The VIN of the vehicle.', by: { column: 'vin', kind: 'text', unique: true } },
   VERIFIED_AT: {
     meaning:
-      'The time at which the manufacturer answered. Vehicles without an answer come last, in descending order first.',
+      'The time at which the manufacturer answered about the vehicle. Vehicles without an answer come last, in descending order first.',
     by: { column: 'verified_at', kind: 'time', nullable: true },
   },
 } as const satisfies SortOrders;

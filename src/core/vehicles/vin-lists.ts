@@ -10,7 +10,7 @@ import { vehicleSchema } from './vehicle.ts';
 
 const vinsMeaning = {
   description:
-    'VINs of vehicles. Case, spaces and dashes do not count. At most 10,000, unless the operator set another limit.',
+    'VINs of vehicles. Case, spaces and dashes are ignored. At most 10,000, unless the operator set another limit.',
   examples: [['WBA3A5C50CF256985']],
 };
 
@@ -21,17 +21,20 @@ export const addOptionFields = {
   mode: addModeSchema
     .nullish()
     .transform((mode) => mode ?? 'partial')
-    .describe('The treatment of valid values when others are rejected. By default they are stored.'),
+    .describe('The treatment of valid VINs when others are rejected. By default the valid ones are stored.'),
   dryRun: z
     .boolean('must be true or false')
     .nullish()
     .transform((dryRun) => dryRun ?? false)
-    .describe('True to report what would happen, without storing anything. False by default.'),
+    .describe('True for a dry run, which reports what would be added and stores nothing. False by default.'),
 };
 
 export const addVehiclesInput = z
   .object({
-    fleetId: idSchema.meta({ ...vehicleSchema.shape.fleetId.meta(), description: 'The id of the fleet to add to.' }),
+    fleetId: idSchema.meta({
+      ...vehicleSchema.shape.fleetId.meta(),
+      description: 'The id of the fleet to add the vehicles to.',
+    }),
     vins: z.array(z.string()).min(1, 'must hold at least one VIN').meta(vinsMeaning),
     ...addOptionFields,
   })
@@ -39,19 +42,19 @@ export const addVehiclesInput = z
 
 export const addSummarySchema = z
   .object({
-    received: field(z.int(), 'The number of values that were sent.', 3),
+    received: field(z.int(), 'The number of VINs that were sent, or of rows of a file that were read.', 3),
     created: field(
       z.int(),
-      'The number of vehicles created. In a dry run, the number that would be created; in mode atomic, provided that nothing is rejected.',
+      'The number of vehicles that were created or, in a dry run, would be created (in the mode atomic, if nothing were rejected).',
       1,
     ),
-    existing: field(z.int(), 'The number of values that repeat another one, or whose vehicle the fleet had.', 1),
-    rejected: field(z.int(), 'The number of values that were rejected.', 1),
+    existing: field(z.int(), 'The number of VINs that repeat another one, or that the fleet had before.', 1),
+    rejected: field(z.int(), 'The number of VINs that were rejected, in a list or the rows of a file.', 1),
   })
   .meta({
     id: 'Summary',
     description:
-      'The outcome of adding vehicles, in numbers. `created`, `existing` and `rejected` add up to `received`, except when mode atomic stored nothing because of some values.',
+      'The outcome of adding vehicles by VIN, in numbers. `created`, `existing` and `rejected` add up to `received`, unless the mode atomic stored nothing because some VINs were rejected.',
   });
 
 export const rejectionCodes = [...vinErrorCodes, 'VIN_IN_ANOTHER_FLEET'] as const;
@@ -60,40 +63,40 @@ export const rejectionCodeSchema = z.enum([...rejectionCodes, 'OTHER']);
 
 /** The report on a value that was rejected, in a list or a file. */
 export const refusedValueFields = {
-  value: field(z.string(), 'The value as it was sent.', 'WBA3A5C50CF25698O'),
+  value: field(z.string(), 'The rejected VIN as it was sent, in a list or a row of a file.', 'WBA3A5C50CF25698O'),
   code: field(
     z.string(),
-    'The reason for the rejection: `VIN_INVALID_LENGTH`, `VIN_INVALID_CHARACTER`, `VIN_SPREADSHEET_DAMAGE`, `VIN_FORMULA_ERROR` or `VIN_IN_ANOTHER_FLEET`.',
+    'The reason why the VIN was rejected: `VIN_INVALID_LENGTH`, `VIN_INVALID_CHARACTER`, `VIN_SPREADSHEET_DAMAGE`, `VIN_FORMULA_ERROR` or `VIN_IN_ANOTHER_FLEET`.',
     'VIN_INVALID_CHARACTER',
   ),
   message: field(
     z.string(),
-    'The reason for the rejection as a sentence, in English.',
+    'The reason why the VIN was rejected, as a sentence in English.',
     'A VIN holds the digits 0-9 and the letters A-Z without I, O and Q.',
   ),
 };
 
 export const rejectedVinSchema = z
   .object({
-    index: field(z.int(), 'The index of the value in the list that was sent, from 0.', 2),
+    index: field(z.int(), 'The index of the rejected VIN in the list that was sent, from 0.', 2),
     ...refusedValueFields,
   })
-  .meta({ id: 'RejectedVin', description: 'A value of a list of VINs that was rejected, with the reason.' });
+  .meta({ id: 'RejectedVin', description: 'A VIN of a list that was rejected, with the reason.' });
 
 export const addedVehiclesSchema = z
   .object({
-    summary: addSummarySchema.describe('The outcome in numbers.'),
+    summary: addSummarySchema.describe('The outcome of adding the vehicles, in numbers.'),
     vehicles: z
       .array(vehicleSchema)
-      .describe('The vehicles that the list names, in its order: new ones and those that were in the fleet before.'),
-    rejected: z.array(rejectedVinSchema).describe('The values that were rejected, with the reasons.'),
+      .describe('The vehicles of the VINs that were sent, in their order, also those that the fleet had before.'),
+    rejected: z.array(rejectedVinSchema).describe('The VINs that were rejected, with the reasons.'),
   })
   .describe('The result of adding vehicles by their VINs.');
 export type AddedVehicles = z.output<typeof addedVehiclesSchema>;
 
 const names = z.array(z.string()).nullish();
 const idsMeaning = {
-  description: 'Ids of vehicles. At most 10,000, unless the operator set another limit.',
+  description: 'Ids of the vehicles. At most 10,000, unless the operator set another limit.',
   examples: [[exampleIds.vehicle]],
 };
 const namedOf = (fleet: string) =>
@@ -103,15 +106,15 @@ const namedOf = (fleet: string) =>
     vins: names.meta(vinsMeaning),
   });
 
-export const deleteVehiclesInput = namedOf('The id of the fleet. Vehicles of other fleets are not deleted.').describe(
-  'The vehicles of a fleet to delete, named by `ids`, by `vins` or by both.',
-);
+export const deleteVehiclesInput = namedOf(
+  'The id of the fleet to delete vehicles from. Vehicles of other fleets are not deleted.',
+).describe('The vehicles of a fleet to delete, named by `ids`, by `vins` or by both.');
 
 export const deletedVehicleSchema = vehicleSchema.pick({ id: true, vin: true }).describe('A vehicle that was deleted.');
 export const vehiclesNotFoundSchema = z
   .object({
-    ids: field(z.array(z.string()), 'The ids that were not found, as they were sent.', [exampleIds.vehicle]),
-    vins: field(z.array(z.string()), 'The VINs that were not found, as they were sent.', ['WBA3A5C50CF256985']),
+    ids: field(z.array(z.string()), 'The ids of the request that name no vehicle, as sent.', [exampleIds.vehicle]),
+    vins: field(z.array(z.string()), 'The VINs of the request that name no vehicle, as sent.', ['WBA3A5C50CF256985']),
   })
   .describe('The ids and VINs of a request that name no vehicle in the fleet.');
 export const deletedVehiclesSchema = z
@@ -139,7 +142,7 @@ export const movedVehiclesSchema = z
   .object({
     moved: z
       .array(movedVehicleSchema)
-      .describe('The named vehicles, which are now in the fleet, also those that were there before.'),
+      .describe('The vehicles that the request names, which are now in the fleet, also those that were there before.'),
     notFound: vehiclesNotFoundSchema.describe('The ids and VINs of the request that name no vehicle of the company.'),
   })
   .meta({ id: 'MovedVehicles', description: 'The result of moving vehicles to a fleet.' });
@@ -147,7 +150,7 @@ export type MovedVehicles = z.output<typeof movedVehiclesSchema>;
 
 export const requestVerificationInput = addVehiclesInput
   .pick({ vins: true })
-  .describe('The vehicles to verify again, by their VINs.');
+  .describe('The vehicles about which to ask the manufacturers again, by their VINs.');
 
 type Lists = { ids?: readonly string[] | null | undefined; vins?: readonly string[] | null | undefined };
 

@@ -26,36 +26,36 @@ const eventId = exampleIds.event;
 
 export const deliveryRequestSchema = z
   .object({
-    url: z.string().describe('The address that the request went to.'),
-    headers: z.record(z.string(), z.string()).describe('The headers of the request, with the signature.'),
-    body: z.string().describe('The body of the request: the same on each attempt.'),
+    url: z.string().describe('The URL that the delivery’s request was sent to.'),
+    headers: z.record(z.string(), z.string()).describe('The headers of the delivery’s request, with the signature.'),
+    body: z.string().describe('The body of the delivery’s request, the event as JSON: the same on each attempt.'),
   })
-  .describe('The request of an attempt to deliver an event.');
+  .describe('The HTTP request of an attempt to deliver an event to a webhook.');
 
 export const deliverySchema = z
   .object({
     id: uuidField('The id of the delivery, a UUID.', '019aa1b2-af60-7172-9d9e-3f4a5b6c7d8e'),
     webhookId: uuidField('The id of the webhook.', exampleIds.webhook),
-    eventId: field(z.uuid(), 'The id of the event, which is also the header `webhook-id`.', eventId),
-    type: field(z.enum(eventTypes), 'The type of the event.', 'eligibility.changed'),
-    state: field(deliveryStateSchema, 'The state of the delivery: `PENDING` until its last attempt.', 'SUCCEEDED'),
-    attempts: field(z.int(), 'The number of delivery attempts so far.', 1),
+    eventId: field(z.uuid(), 'The id of the delivered event, which is also the header `webhook-id`.', eventId),
+    type: field(z.enum(eventTypes), 'The type of the delivered event.', 'eligibility.changed'),
+    state: field(deliveryStateSchema, 'The state of the delivery: `PENDING` until it succeeds or fails.', 'SUCCEEDED'),
+    attempts: field(z.int(), 'The number of attempts to deliver the event so far.', 1),
     nextAttemptAt: timeOrNullField(
-      'The time of the next delivery attempt; null if there is none, or none before the webhook is active again.',
+      'The time of the next attempt to deliver the event; null if there is none, or none before the webhook is active again.',
       null,
     ),
     createdAt: timeField('The time at which the delivery was created.'),
     attemptedAt: timeOrNullField(
-      'The time of the last delivery attempt; null before the first.',
+      'The time of the last attempt to deliver the event; null before the first.',
       '2026-11-20T08:00:00.000Z',
     ),
-    request: field(deliveryRequestSchema.nullable(), 'The request of the last attempt; null before the first.', {
+    request: field(deliveryRequestSchema.nullable(), 'The last HTTP request of the delivery; null before the first.', {
       url: 'https://example.com/fleet-events',
       headers: { 'webhook-id': eventId },
       body: '{}',
     }),
-    status: field(z.int().nullable(), 'The HTTP status of the last attempt’s answer; null if there was none.', 204),
-    answer: field(z.string().nullable(), 'The first 1,000 characters of the last answer; null without one.', ''),
+    status: field(z.int().nullable(), 'The HTTP status of the receiver’s last answer; null without one.', 204),
+    answer: field(z.string().nullable(), 'The first 1,000 characters of the receiver’s last answer, or null.', ''),
     error: field(
       z.string().nullable(),
       'The reason why the last delivery attempt got no answer; null if it got one.',

@@ -24,7 +24,7 @@ export const webhookSchema = z
     id: uuidField('The id of the webhook, a UUID: the same in GraphQL and REST.', exampleIds.webhook),
     url: field(
       z.url(),
-      'The address that events are posted to: https, on the public internet, without credentials, at most 2,048 characters.',
+      'The URL that the webhook’s events are posted to: https, on the public internet, without credentials, at most 2,048 characters.',
       'https://example.com/fleet-events',
     ),
     description: field(z.string(), 'A note that tells the webhook from others: at most 255 characters.', 'Dispatch'),
@@ -35,7 +35,7 @@ export const webhookSchema = z
     ),
     state: field(
       webhookStateSchema,
-      'The state of the webhook: `ACTIVE` sends its events, with `PAUSED` and `DISABLED` they wait.',
+      'The state of the webhook: `ACTIVE` if its events are sent, `PAUSED` or `DISABLED` if they wait.',
       'ACTIVE',
     ),
     reason: field(z.string().nullable(), 'The reason if the gateway paused or disabled the webhook; else null.', null),
@@ -44,23 +44,23 @@ export const webhookSchema = z
       'The code of the reason if the gateway paused or disabled the webhook; else null.',
       null,
     ),
-    oldSecretUntil: timeOrNullField('The time until which the previous secret signs as well; null if none does.', null),
+    oldSecretUntil: timeOrNullField('The time until which the webhook’s old secret signs as well, or null.', null),
     createdAt: timeField('The time at which the webhook was created.'),
     updatedAt: timeField('The time at which the webhook was last changed.'),
   })
   .meta({
     id: 'Webhook',
-    description: 'An address of the company that its events are posted to, signed as Standard Webhooks specifies.',
+    description: 'An address of the company to which its events are posted, signed as Standard Webhooks specifies.',
   });
 export type Webhook = z.output<typeof webhookSchema>;
 
 /** With the signing secret, which is shown this once. */
 export const webhookWithSecretSchema = z
   .object({
-    webhook: webhookSchema.describe('The webhook with its settings.'),
+    webhook: webhookSchema.describe('The webhook with its settings, without its secret.'),
     secret: field(
       z.string(),
-      'The secret that verifies signatures, as Standard Webhooks specifies. It is shown this once; a repetition with the same `Idempotency-Key` shows the one that is valid then.',
+      'The secret that verifies the webhook’s signatures, as Standard Webhooks specifies. It is shown this once; a repetition of the request with the same `Idempotency-Key` shows the one that is valid then.',
       'whsec_8Zl3sXyKzQmYp1tVb0cN4dRfUe6hWgJk5oLi7aMxTqA=',
     ),
   })
@@ -80,11 +80,11 @@ const types = listSchema(type, MOST_EVENT_TYPES);
 
 export const createWebhookInput = z
   .object(describeInputFields(webhookSchema, { url, description: description.nullish(), types: types.nullish() }))
-  .describe('The fields of a new webhook.');
+  .describe('The fields of a new webhook: the address and the types of its events.');
 
 const state = field(
   z.enum(['ACTIVE', 'PAUSED']),
-  'The new state: `ACTIVE` sends events, with `PAUSED` they wait. Only the gateway sets `DISABLED`.',
+  'The new state of the webhook: `ACTIVE` to send its events, `PAUSED` to keep them waiting. Only the gateway sets `DISABLED`.',
   'ACTIVE',
 );
 export const updateWebhookInput = z

@@ -18,8 +18,8 @@ import { ImportRef } from './imports.ts';
 import { manufacturerOverride } from './manufacturers.ts';
 
 const ActivityUnit = enumTypeOf('ActivityUnit', activityUnitSchema, 'The unit of time by which events are counted.', {
-  HOUR: 'Hours, which begin at minute 0.',
-  DAY: 'Days, which begin at midnight UTC.',
+  HOUR: 'Events are counted by the hour, from minute 0 on.',
+  DAY: 'Events are counted by the day, from midnight UTC on.',
 });
 
 const ActivityCountRef = objectTypeOf('ActivityCount', activityCountSchema, { type: eventTypeOverride });
@@ -37,7 +37,7 @@ schemaBuilder.objectField(CompanyRef, 'activity', (t) =>
   t.field({
     type: [ActivityCountRef],
     description:
-      'The number of events of each type in each hour or day, the oldest first. Hours and days without events are left out. A period of more than 1,000 hours or days is VALIDATION_FAILED.',
+      'The number of the company’s events of each type in each hour or day, the oldest first. Hours and days without events are left out. A period of more than 1,000 hours or days fails with VALIDATION_FAILED.',
     extensions: { size: mostActivityCounts } satisfies CostExtension,
     args: {
       from: t.arg({ type: 'DateTime', required: true, description: schemaDescription(from) }),
@@ -52,7 +52,7 @@ schemaBuilder.objectField(CompanyRef, 'activity', (t) =>
 schemaBuilder.queryField('company', (t) =>
   t.field({
     type: CompanyRef,
-    description: 'Returns the company of the bearer token, with its totals and its activity.',
+    description: 'Returns the company of the bearer token, with its totals and its numbers of events over time.',
     resolve: () => ({}) as never,
   }),
 );
@@ -64,7 +64,7 @@ const HistoryItemRef = objectTypeOf('HistoryItem', historyItemSchema, {
   importId: {
     name: 'import',
     type: ImportRef,
-    description: 'The import, for an item that is one, as long as it is kept; otherwise null.',
+    description: 'The import that the history item reports; null for other items, and once it is no longer kept.',
     resolve: resolvePlannedField,
   },
 });
@@ -72,21 +72,21 @@ schemaBuilder.objectField(HistoryItemRef, 'fleet', (t) =>
   t.field({
     type: FleetRef,
     nullable: true,
-    description: 'The fleet that the item is about; null if it is about none, or the fleet has been deleted.',
+    description: 'The fleet that the history item is about; null if it is about none, or the fleet has been deleted.',
     resolve: resolvePlannedField,
   }),
 );
-addListField('events', EventConnectionRef, 'The events of the item, oldest first.', { of: HistoryItemRef });
+addListField('events', EventConnectionRef, 'The events of the history item, oldest first.', { of: HistoryItemRef });
 
 addListField(
   'history',
   connectionType('History', HistoryItemRef, 'history items'),
-  'Lists what happened in the company as people see it, the latest first: a file, a list of VINs, a move, a contract, or the manufacturers’ answers of an hour are one item each.',
+  'Lists the history of the company for people, the latest first. All events of one request about one fleet are one item, as are all of one type that the gateway itself caused there within an hour, such as the manufacturers’ answers.',
   {
     args: schemaBuilder.args((t) => ({
       ...pageArgs,
-      fleetId: t.id({ description: 'Only items about this fleet or its vehicles.' }),
-      types: t.field({ type: [EventTypeRef], description: 'Only items of one of these types.' }),
+      fleetId: t.id({ description: 'Only history items about the fleet with this id or its vehicles.' }),
+      types: t.field({ type: [EventTypeRef], description: 'Only history items of one of these types of events.' }),
     })),
   },
 );

@@ -14,17 +14,17 @@ export const pageArgs = schemaBuilder.args((t) => ({
   }),
   after: t.string({
     description:
-      'The cursor after which the page begins. Only events can be followed in this way: in other lists, items that are added ' +
+      'The cursor of the item after which the page begins. Only events can be followed in this way: in other lists, items that are added ' +
       'meanwhile may come before it.',
   }),
   last: t.int({
     description: `The number of items from the end of the list, or from \`before\` back: 1 to ${MAX_PAGE_SIZE}. Not allowed together with \`first\`.`,
   }),
-  before: t.string({ description: 'The cursor before which the page ends.' }),
+  before: t.string({ description: 'The cursor of the item before which the page ends.' }),
 }));
 
 const OrderDirection = schemaBuilder.enumType('OrderDirection', {
-  description: 'The direction of an order.',
+  description: 'The direction in which a list is sorted.',
   values: {
     ASC: { value: sortDirections[0], description: 'Ascending: the smallest or the oldest first.' },
     DESC: { value: sortDirections[1], description: 'Descending: the largest or the latest first.' },
@@ -44,13 +44,13 @@ function orderOf(name: string, orders: SortOrders, what: string) {
         type: field,
         required: true,
         defaultValue: CREATION_ORDER.name,
-        description: 'The value to sort by, by default the time of creation.',
+        description: 'The value by which the list is sorted, by default the time of creation.',
       }),
       direction: t.field({
         type: OrderDirection,
         required: true,
         defaultValue: 'ASC',
-        description: 'The direction to sort in, by default ascending.',
+        description: 'The direction in which the list is sorted, by default ascending.',
       }),
     }),
   });
@@ -84,8 +84,8 @@ const item = z.object({});
 const edge = z.object({
   cursor: z
     .string()
-    .describe('The place of the item in the list, for `after` and `before`. It outlives changes around the item.'),
-  node: item.describe('The item at this place of the list.'),
+    .describe('The cursor of the item, for `after` and `before`. It stays valid while items around it change.'),
+  node: item.describe('The item of the list, which the cursor belongs to.'),
 });
 
 const connection = z.object({

@@ -29,23 +29,23 @@ import { manufacturerOverride } from './manufacturers.ts';
 import { addMutation, idInputSchema } from './mutation.ts';
 import { VehicleRef, vinErrorMeanings } from './vehicles.ts';
 
-enumTypeOf('ContractStatus', contractStatusSchema, 'The status of a contract by the clock alone.', {
-  SCHEDULED: 'The contract has not begun.',
-  ACTIVE: 'The contract is in force.',
-  ENDED: 'The contract is over.',
+enumTypeOf('ContractStatus', contractStatusSchema, 'The status of a contract by its start and end dates alone.', {
+  SCHEDULED: 'The period of the contract has not begun yet.',
+  ACTIVE: 'The contract is in force: its period has begun and not ended.',
+  ENDED: 'The period of the contract has ended.',
 });
 
 enumTypeOf('ActivationState', activationStateSchema, 'The state of a contract at the manufacturer.', {
-  SCHEDULED: 'The contract has not begun.',
-  PENDING: 'The manufacturer has not decided: it was asked, or is about to be. Decisions take seconds or weeks.',
-  ACTIVE: 'The manufacturer has said that all programs of the contract are active.',
-  REJECTED: 'The manufacturer decided against the contract. It is asked again on request alone (`refreshActivation`).',
+  SCHEDULED: 'The period of the contract has not begun yet.',
+  PENDING: 'The manufacturer was asked to activate the contract, or is about to be, and has not decided yet.',
+  ACTIVE: 'The manufacturer has confirmed that all of its programs that the contract needs are active.',
+  REJECTED: 'The manufacturer rejected the contract, and is only asked again on request (`refreshActivation`).',
   FAILED:
-    'A fault stopped the activation that asking again does not mend, such as a VIN that the manufacturer does not accept.',
-  ENDING: 'The manufacturer was asked to end the contract, and has not confirmed it.',
-  ENDED: 'The contract is over, and the manufacturer has confirmed the end of what it had begun.',
-  UNSUPPORTED: 'No provider of the gateway carries out the contract; `reason` says why.',
-  OFF: 'The gateway does not tell manufacturers of contracts, since the operator has switched that off.',
+    'The activation of the contract failed, and asking again would not help: the manufacturer does not accept the VIN, for example.',
+  ENDING: 'The manufacturer was asked to end the contract, and has not confirmed the end yet.',
+  ENDED: 'The contract is over; if the manufacturer had begun to activate it, it has confirmed the end.',
+  UNSUPPORTED: 'No provider (a manufacturer’s service) carries out the contract; `reason` says why.',
+  OFF: 'The manufacturer is not told of the contract, since the operator of the gateway has switched that off.',
 });
 
 const ActivationRef = objectTypeOf('ContractActivation', activationSchema);
@@ -56,7 +56,7 @@ export const ContractRef = objectTypeOf('Contract', contractWithVehicleSchema, {
   vehicleId: {
     name: 'vehicle',
     type: VehicleRef,
-    description: 'The vehicle of the contract.',
+    description: 'The vehicle that the contract is for.',
     resolve: resolvePlannedField,
   },
   manufacturer: manufacturerOverride,
@@ -91,9 +91,9 @@ addMutation('createContract', {
 enumTypeOf(
   'ContractRejectionCode',
   contractRejectionCodeSchema,
-  'The reason for which a vehicle got no contract in a call for many.',
+  'The reason why a vehicle got no contract when contracts were created for several vehicles.',
   {
-    VEHICLE_NOT_FOUND: 'The fleet has no such vehicle.',
+    VEHICLE_NOT_FOUND: 'The fleet has no vehicle with this VIN or id.',
     CONTRACT_OVERLAP: 'The vehicle already has a contract for the pack in an overlapping period.',
     ...vinErrorMeanings,
   },
@@ -122,7 +122,7 @@ addMutation(
   'refreshActivation',
   {
     description:
-      'Has the manufacturers asked again about contracts, in the background. Contracts that are active there, over, or not yet begun stay as they are. An unknown id is no error.',
+      'Has the manufacturers asked again to carry out contracts, in the background. Contracts that are active there, over, or not yet begun stay as they are. An unknown id is no error.',
     input: refreshActivationInput,
     payload: z
       .object({
@@ -170,7 +170,7 @@ schemaBuilder.subscriptionField('contractChanged', (t) =>
     description:
       'Sends each change of a contract’s state at the manufacturer, for the vehicles of one fleet or of the whole company. A slow reader gets the latest state of each contract only.',
     extensions: { errors: ['FLEET_NOT_FOUND'] } satisfies OperationExtension,
-    args: { fleetId: t.arg.id({ description: 'Only contracts for vehicles in this fleet.' }) },
+    args: { fleetId: t.arg.id({ description: 'Only contracts for vehicles in the fleet with this id.' }) },
     subscribe: (_root, { fleetId }, { ctx, closed }) => followContractChanges(ctx, { fleetId }, closed()),
     resolve: (contract) => contract,
   }),

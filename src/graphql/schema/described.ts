@@ -93,6 +93,10 @@ export const inputTypeOf = <Schema extends z.ZodObject>(name: string, schema: Sc
       ) as InputFields<Schema>,
   });
 
+/** The meaning of a value `OTHER`, which stands for those that another version stored. */
+export const unknownIn = (what: string, more: string) =>
+  `${what} that this version of the gateway does not know, since another one stored it; ${more}.`;
+
 export function enumTypeOf<Value extends string>(
   name: string,
   schema: z.ZodEnum<{ [V in Value]: V }>,

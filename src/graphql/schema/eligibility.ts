@@ -21,30 +21,30 @@ import { VehicleRef } from './vehicles.ts';
 export const EligibilityStatusRef = enumTypeOf(
   'EligibilityStatus',
   eligibilityStatusSchema,
-  'The progress and the outcome of a vehicle’s verification at its manufacturer.',
+  'The status of a vehicle’s connected-data eligibility: the progress and the outcome of asking its manufacturer.',
   {
-    PENDING: 'The manufacturer has not answered yet. The gateway asks in the background, repeatedly if necessary.',
+    PENDING: 'The manufacturer has not answered about the vehicle yet. The gateway asks it in the background.',
     ELIGIBLE: 'The manufacturer can deliver data of the vehicle.',
     INELIGIBLE: 'The manufacturer cannot deliver data of the vehicle.',
-    UNSUPPORTED: 'No configured provider serves the manufacturer, so nobody can be asked.',
+    UNSUPPORTED: 'No configured provider serves the manufacturer, so nobody can be asked about the vehicle.',
     FAILED:
-      'The manufacturer gave no answer, and will give none until the party in `reason` acts. The gateway asks again at the re-check, or on request.',
+      'The manufacturer gave no answer about the vehicle, and will give none until the party in `reason` acts. The gateway asks again at the re-check, or on request.',
   },
 );
 
 enumTypeOf('DataDelivery', dataDeliverySchema, 'A way in which the manufacturer delivers data of a vehicle.', {
-  PULL: 'The data is fetched from the manufacturer.',
-  PUSH: 'The manufacturer sends the data as it arises.',
+  PULL: 'Data of the vehicle is fetched from the manufacturer.',
+  PUSH: 'The manufacturer sends data of the vehicle as it arises.',
 });
 
 enumTypeOf(
   'ConnectivityStatus',
   connectivityStatusSchema,
-  'The state of a vehicle’s connection, as its manufacturer reports it.',
+  'The state of a vehicle’s connectivity, its own data connection, as its manufacturer reports it.',
   {
-    ACTIVATED: 'The vehicle is connected.',
-    DEACTIVATED: 'The vehicle is not connected; its driver or holder may activate it.',
-    UNKNOWN: 'The manufacturer does not know the state.',
+    ACTIVATED: 'The connectivity of the vehicle is activated: it can send data to its manufacturer.',
+    DEACTIVATED: 'The connectivity of the vehicle is deactivated; its driver or holder can activate it.',
+    UNKNOWN: 'The manufacturer does not know whether the vehicle’s connectivity is activated.',
   },
 );
 
@@ -54,7 +54,7 @@ const EligibilitySummary = objectTypeOf('EligibilitySummary', eligibilitySummary
 schemaBuilder.objectField(FleetRef, 'eligibilitySummary', (t) =>
   t.field({
     type: EligibilitySummary,
-    description: 'The number of the fleet’s vehicles in each eligibility status.',
+    description: 'The number of the fleet’s vehicles in each status of connected-data eligibility.',
     resolve: resolvePlannedField,
   }),
 );
@@ -63,12 +63,12 @@ schemaBuilder.queryField('eligibility', (t) =>
   t.field({
     type: EligibilityRef,
     nullable: true,
-    description: 'Returns the eligibility of a vehicle of the company by its VIN.',
+    description: 'Returns the connected-data eligibility of a vehicle of the company by its VIN.',
     extensions: { errors: ['VEHICLE_NOT_FOUND'] } satisfies OperationExtension,
     args: {
       vin: t.arg.string({
         required: true,
-        description: 'The VIN of the vehicle. Case, spaces and dashes do not count.',
+        description: 'The VIN of the vehicle. Case, spaces and dashes are ignored.',
       }),
     },
     resolve: resolvePlannedField,
@@ -79,16 +79,16 @@ addMutation(
   'verifyEligibility',
   {
     description:
-      'Has the manufacturers asked again about vehicles, in the background. Present answers stand until new ones arrive. An unknown VIN fails the whole mutation.',
+      'Has the manufacturers asked again about the eligibility of vehicles, in the background. Present answers stand until new ones arrive. An unknown VIN fails the whole mutation.',
     errors: ['VEHICLE_NOT_FOUND', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
     input: requestVerificationInput,
     payload: z
       .object({
         eligibilities: z
           .array(eligibilitySchema)
-          .describe('The present answers, in the order of `vins`. `eligibilityChanged` sends the new ones.'),
+          .describe('The present eligibilities, in the order of `vins`. `eligibilityChanged` sends the new ones.'),
       })
-      .describe('The result of having vehicles verified again.'),
+      .describe('The result of asking the manufacturers about vehicles again.'),
     change: async (ctx, input) => ({ eligibilities: await requestVerification(ctx, input) }),
   },
   { payload: { eligibilities: { extensions: { size: 'input' } satisfies CostExtension } } },
@@ -96,14 +96,14 @@ addMutation(
 
 const EligibilityChange = schemaBuilder.objectRef<Vehicle>('EligibilityChange').implement({
   description:
-    'A new answer about a vehicle. With `vehicle { id eligibility { … } }`, clients that cache by ids update every view of the vehicle.',
+    'A new answer of a manufacturer about a vehicle’s eligibility. With `vehicle { id eligibility { … } }`, clients that cache by ids update every view of the vehicle.',
   fields: (t) => ({
     vehicle: t.field({
       type: VehicleRef,
-      description: 'The vehicle, with its new eligibility.',
+      description: 'The vehicle with its new eligibility.',
       resolve: (vehicle) => vehicle,
     }),
-    eligibility: t.expose('eligibility', { type: EligibilityRef, description: 'The new answer of the manufacturer.' }),
+    eligibility: t.expose('eligibility', { type: EligibilityRef, description: 'The new eligibility of the vehicle.' }),
   }),
 });
 
@@ -111,9 +111,9 @@ schemaBuilder.subscriptionField('eligibilityChanged', (t) =>
   t.field({
     type: EligibilityChange,
     description:
-      'Sends each new answer about a vehicle of one fleet or of the whole company. A slow reader gets the latest answer about each vehicle only.',
+      'Sends each new answer about the eligibility of a vehicle, of one fleet or of the whole company. A slow reader gets the latest answer about each vehicle only.',
     extensions: { errors: ['FLEET_NOT_FOUND'] } satisfies OperationExtension,
-    args: { fleetId: t.arg.id({ description: 'Only vehicles in this fleet.' }) },
+    args: { fleetId: t.arg.id({ description: 'Only vehicles in the fleet with this id.' }) },
     subscribe: (_root, { fleetId }, { ctx, closed }) => followEligibilityChanges(ctx, { fleetId }, closed()),
     resolve: (vehicle) => vehicle,
   }),

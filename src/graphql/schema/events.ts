@@ -12,7 +12,7 @@ import { followEvents } from '../../core/following/follow-events.ts';
 import { type ObjectRef, schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType, listArgs } from './connection.ts';
 import { ContractRef } from './contracts.ts';
-import { enumTypeOf, inputTypeOf, objectTypeOf } from './described.ts';
+import { enumTypeOf, inputTypeOf, objectTypeOf, unknownIn } from './described.ts';
 import { EligibilityStatusRef } from './eligibility.ts';
 import { FleetRef } from './fleets.ts';
 import { type CostExtension, type OperationExtension, PlannedObject, resolvePlannedField } from './graphql-context.ts';
@@ -24,34 +24,34 @@ export const EventTypeRef = enumTypeOf(
   'The type of an event: the kind of change that it records.',
   {
     'fleet.created': 'A fleet was created.',
-    'fleet.updated': 'Fields of a fleet changed.',
+    'fleet.updated': 'Fields of a fleet were changed.',
     'fleet.deleted': 'A fleet was deleted.',
     'vehicle.added': 'Vehicles were added to a fleet.',
     'vehicle.moved': 'Vehicles moved from one fleet to another. Each of the two fleets has an event.',
     'vehicle.removed': 'Vehicles were deleted.',
     'eligibility.changed': 'The eligibility status of a vehicle changed.',
-    'import.completed': 'An import stored the vehicles of a file.',
+    'import.completed': 'An import stored the vehicles of an uploaded file.',
     'contract.created': 'A contract was created.',
     'contract.deleted': 'A contract was deleted.',
     'contract.started': 'The period of a contract began.',
     'contract.ended': 'The period of a contract ended.',
     'contract.activated': 'The manufacturer activated a contract.',
-    'contract.rejected': 'The manufacturer rejected a contract, or ended one by itself.',
-    'contract.deactivated': 'The manufacturer confirmed the end of a contract.',
+    'contract.rejected': 'The manufacturer rejected a contract, or ended one without being asked.',
+    'contract.deactivated': 'The manufacturer confirmed that it has ended a contract.',
     'webhook.test': 'A webhook was tested.',
-    other: 'A type that only another version of the gateway knows; REST shows it.',
+    other: unknownIn('A type of event', 'REST names it'),
   },
 );
 
 /** The field `type` of an event from core. */
 export const eventTypeOverride = { type: EventTypeRef, resolve: ({ type }: { type: string }) => knownEventType(type) };
 
-enumTypeOf('FleetField', fleetFieldSchema, 'A field of a fleet.', {
+enumTypeOf('FleetField', fleetFieldSchema, 'A field of a fleet that an event reports as changed.', {
   NAME: 'The name of the fleet.',
-  COMPANY_ADDRESS: 'The postal address of the company.',
+  COMPANY_ADDRESS: 'The postal address of the fleet’s company.',
   EMAIL: 'The e-mail address of the person responsible for the fleet.',
-  VAT: 'The VAT number of the company.',
-  OTHER: 'A field that only another version of the gateway knows; REST shows its name.',
+  VAT: 'The VAT number of the fleet’s company.',
+  OTHER: unknownIn('A field of a fleet', 'REST names it'),
 });
 objectTypeOf('FleetChange', fleetChangeSchema);
 
@@ -62,7 +62,7 @@ const except: Readonly<Record<string, object>> = {
 };
 
 const EventData = schemaBuilder.unionType('EventData', {
-  description: 'The details of an event, a type for each kind of change: all types of contracts have `ContractData`.',
+  description: 'The details of an event, in the type for its kind: all events about contracts have `ContractData`.',
   types: Object.entries(eventDataTypes).map(([name, { schema }]) => objectTypeOf(name, schema, except[name])),
   resolveType: (data) => (data instanceof PlannedObject ? data.type : (data as { __typename: string }).__typename),
 });
@@ -125,7 +125,7 @@ schemaBuilder.subscriptionField('events', (t) =>
       after: t.arg.string({
         description: 'The id or the cursor of the last known event. By default, events are sent from now on.',
       }),
-      filter: t.arg({ type: EventFilter, description: 'Conditions that the events must all meet.' }),
+      filter: t.arg({ type: EventFilter, description: 'Conditions that each event of the stream must meet.' }),
     },
     subscribe: (_root, input, { ctx, closed }) => followEvents(ctx, input, closed()),
     resolve: (one) => one,

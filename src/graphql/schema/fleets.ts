@@ -34,13 +34,13 @@ addMutation('updateFleet', {
   errors: ['FLEET_NOT_FOUND', 'VALIDATION_FAILED'],
   input: updateFleetInput,
   payload: z
-    .object({ fleet: fleetSchema.describe('The fleet as it is now.') })
+    .object({ fleet: fleetSchema.describe('The fleet after the change.') })
     .describe('The result of changing a fleet.'),
   change: async (ctx, input) => ({ fleet: await updateFleet(ctx, input) }),
 });
 
 addMutation('deleteFleet', {
-  description: 'Deletes a fleet with its vehicles and their contracts.',
+  description: 'Deletes a fleet with its vehicles and contracts, which the gateway also ends at the manufacturer.',
   errors: ['FLEET_NOT_FOUND'],
   input: idInputSchema('fleet', 'The fleet to delete.'),
   payload: z

@@ -21,17 +21,17 @@ import { piecesOf, tornForm } from '../../http/multipart.ts';
 import { type AnswerHead, localsOf } from '../../http/request-context.ts';
 import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType } from './connection.ts';
-import { enumTypeOf, objectTypeOf } from './described.ts';
+import { enumTypeOf, objectTypeOf, unknownIn } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { type CostExtension, type OperationExtension, resolvePlannedField } from './graphql-context.ts';
 import { addMutation } from './mutation.ts';
 import { addDefaults, changedFleetOverrides, changedFleetShape, rejectionOverrides } from './vehicles.ts';
 
-enumTypeOf('ImportState', importStateSchema, 'The progress of an import.', {
-  RUNNING: 'The file is arriving.',
-  STORING: 'The rows are being stored, all of them or none.',
+enumTypeOf('ImportState', importStateSchema, 'The progress of an import of a file of VINs.', {
+  RUNNING: 'The file is being uploaded and read.',
+  STORING: 'The vehicles of the file are being stored, all of them or none.',
   COMPLETED: 'The import has ended, and every row is counted as created, existing or rejected.',
-  FAILED: 'The import has ended without effect: the fleet is as it was.',
+  FAILED: 'The import has failed and changed nothing; `failureCode` and `failure` say why.',
 });
 
 const ImportFailureCode = enumTypeOf(
@@ -39,25 +39,25 @@ const ImportFailureCode = enumTypeOf(
   importFailureCodeSchema,
   'The code of the reason why an import failed. Nothing was stored.',
   {
-    EVERY_ROW_REJECTED: 'Every row of the file was rejected.',
-    ROWS_REJECTED: 'Rows were rejected, and the mode is ATOMIC.',
-    UPLOAD_CUT_OFF: 'The upload broke off, or arrived damaged: its form or its packing could not be read.',
-    PROCESS_ENDED: 'The process that read the upload ended.',
-    NO_ROWS: 'The file has no rows.',
-    VIN_COLUMN_MISSING: 'No column of the file has VINs.',
-    WORKBOOK_DAMAGED: 'The workbook is damaged.',
-    ROW_TOO_LONG: 'A row of the file has too many characters.',
-    TOO_MANY_COLUMNS: 'A row of the file has too many columns.',
-    FIELD_TOO_LONG: 'A cell of the file has too many characters.',
-    QUOTE_NOT_CLOSED: 'A quote in the file is never closed.',
-    QUOTE_MISPLACED: 'A cell of the file has text after its closing quote.',
-    UNSUPPORTED_MEDIA_TYPE: 'The file is neither CSV text nor a workbook.',
-    PAYLOAD_TOO_LARGE: 'The file exceeds a limit, which `failure` names.',
-    FLEET_NOT_FOUND: 'The fleet was deleted while the file was read.',
-    RATE_LIMITED: 'The company had too much under way.',
+    EVERY_ROW_REJECTED: 'Every row of the uploaded file was rejected.',
+    ROWS_REJECTED: 'Rows of the file were rejected, and the mode was ATOMIC.',
+    UPLOAD_CUT_OFF: 'The upload of the file broke off, or arrived damaged: its form or its packing could not be read.',
+    PROCESS_ENDED: 'The process of the gateway that read the upload ended before the import did.',
+    NO_ROWS: 'The uploaded file has no rows.',
+    VIN_COLUMN_MISSING: 'No column of the uploaded file has VINs.',
+    WORKBOOK_DAMAGED: 'The uploaded Excel workbook is damaged.',
+    ROW_TOO_LONG: 'A row of the uploaded file has too many characters.',
+    TOO_MANY_COLUMNS: 'A row of the uploaded file has too many columns.',
+    FIELD_TOO_LONG: 'A cell of the uploaded file has too many characters.',
+    QUOTE_NOT_CLOSED: 'A cell of the CSV file opens a quote that is never closed.',
+    QUOTE_MISPLACED: 'A quoted cell of the CSV file has text after its closing quote.',
+    UNSUPPORTED_MEDIA_TYPE: 'The uploaded file is neither CSV text nor an Excel workbook.',
+    PAYLOAD_TOO_LARGE: 'The uploaded file exceeds a limit, which `failure` names.',
+    FLEET_NOT_FOUND: 'The fleet of the import was deleted while the file was read.',
+    RATE_LIMITED: 'The company had too many uploads or requests under way.',
     UNAVAILABLE: 'The gateway or its database could not store the file. The file can be sent again.',
-    INTERNAL: 'A fault of the gateway. The file can be sent again.',
-    OTHER: 'A code that only another version of the gateway knows; `failure` has its meaning, REST the code itself.',
+    INTERNAL: 'The gateway had a fault of its own. The file can be sent again.',
+    OTHER: unknownIn('A code', '`failure` says what it means'),
   },
 );
 
@@ -73,7 +73,7 @@ export const ImportRef = objectTypeOf('Import', importSchema, {
 addListField(
   'rejected',
   connectionType('RejectedRow', objectTypeOf('RejectedRow', rejectedRowSchema, rejectionOverrides), 'rejected rows'),
-  'The rejected rows, in the order of the file. The first 100,000 are kept, unless the operator set another limit.',
+  'The rejected rows of the file, in its order. The first 100,000 are kept, unless the operator set another limit.',
   { of: ImportRef },
 );
 
@@ -93,7 +93,7 @@ addByIdField('import', ImportRef, 'Returns an import by its id, with its progres
 const file = z
   .custom<Promise<FileUpload>>((value) => value instanceof Promise)
   .describe(
-    'The file: CSV text or an Excel workbook (.xlsx) with a column of VINs, with or without a header. At most 256 MiB, unless the operator set another limit.',
+    'The file to add vehicles from: CSV text or an Excel workbook (.xlsx) with a column of VINs, with or without a header. At most 256 MiB, unless the operator set another limit.',
   );
 const shown = { extensions: { size: MOST_ROWS_SHOWN } satisfies CostExtension };
 
@@ -127,7 +127,7 @@ schemaBuilder.subscriptionField('importProgress', (t) =>
     description:
       'Sends an import whenever it has progressed, at most ten times a second, until it has ended. It may be opened before the upload, for a UUID of your choice; any other id is IMPORT_NOT_FOUND.',
     extensions: { errors: ['IMPORT_NOT_FOUND'] } satisfies OperationExtension,
-    args: { importId: t.arg.id({ required: true, description: 'The id of the import, as `importVehicles` gets it.' }) },
+    args: { importId: t.arg.id({ required: true, description: 'The id of the import to follow, a UUID.' }) },
     subscribe: (_root, { importId }, { ctx, closed }) => followImportChanges(ctx, { importId }, closed()),
     resolve: (run) => run,
   }),

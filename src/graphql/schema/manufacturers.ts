@@ -20,7 +20,7 @@ schemaBuilder.queryField('manufacturers', (t) =>
   t.field({
     type: [ManufacturerRef],
     extensions: { size: MOST_MANUFACTURERS } satisfies CostExtension,
-    description: 'Lists all manufacturers that the gateway knows, also those whose vehicles it cannot verify.',
+    description: 'Lists all manufacturers that the gateway knows, also those whose vehicles it cannot ask about.',
     resolve: resolvePlannedField,
   }),
 );
@@ -32,7 +32,7 @@ export const manufacturerOverride = {
     manufacturerOf(ctx, slug),
 };
 
-enumTypeOf('ProviderState', providerStateSchema, 'The state of questions to a provider.', {
+enumTypeOf('ProviderState', providerStateSchema, 'The state of the gateway’s questions to a provider.', {
   OK: 'The provider is asked as usual.',
   HELD_BACK: 'The provider failed several times in a row, or asked for a pause, so that it is asked less for now.',
 });
@@ -53,7 +53,7 @@ schemaBuilder.queryField('providers', (t) =>
     type: [objectTypeOf('Provider', providerSchema, { brands: mostOf })],
     extensions: { size: MOST_PROVIDERS } satisfies CostExtension,
     description:
-      'Lists the providers that answer about eligibility with their states, which show why answers are missing.',
+      'Lists the providers, the services that answer about vehicles for manufacturers. Their states show why answers are missing.',
     resolve: (_root, _args, { ctx }) => listProviders(ctx),
   }),
 );

@@ -66,7 +66,7 @@ schemaBuilder.queryFields((t) => ({
     nullable: true,
     description: `Returns the object with this id. ${same} ${scope}`,
     extensions: needs,
-    args: { id: t.arg.id({ required: true, description: 'The id of the object.' }) },
+    args: { id: t.arg.id({ required: true, description: 'The id of the object to read, the `id` of any `Node`.' }) },
     resolve: async (_root, { id }, context, info) => (await nodesOf(context, [id], info))[0] as never,
   }),
   nodes: t.field({
@@ -74,7 +74,7 @@ schemaBuilder.queryFields((t) => ({
     nullable: { list: false, items: true },
     description: `Returns the objects with these ids, in their order. ${same} ${scope}`,
     extensions: { ...needs, size: 'input' } satisfies OperationExtension & CostExtension,
-    args: { ids: t.arg.idList({ required: true, description: `The ids of the objects, at most ${NODES_MAX}.` }) },
+    args: { ids: t.arg.idList({ required: true, description: `The ids of objects to read, at most ${NODES_MAX}.` }) },
     resolve: (_root, { ids }, context, info) => nodesOf(context, ids, info) as never,
   }),
 }));

@@ -1,10 +1,10 @@
 import { actorSchema, knownReasonCode, reasonCodeSchema, reasonSchema } from '../../core/reason.ts';
-import { enumTypeOf, objectTypeOf } from './described.ts';
+import { enumTypeOf, objectTypeOf, unknownIn } from './described.ts';
 
 enumTypeOf('ReasonActor', actorSchema, 'The party that must act before a reason no longer holds.', {
-  CUSTOMER: 'The company that owns the fleet.',
-  MANUFACTURER: 'The manufacturer, or the provider that answers for it.',
-  OPERATOR: 'The operator of the gateway.',
+  CUSTOMER: 'The company that owns the vehicle must act.',
+  MANUFACTURER: 'The vehicle’s manufacturer must act, or the provider that answers for it.',
+  OPERATOR: 'The operator of the gateway must act.',
 });
 
 export const ReasonCodeRef = enumTypeOf(
@@ -13,27 +13,27 @@ export const ReasonCodeRef = enumTypeOf(
   'The code of a reason for an eligibility status, or for the state of a contract at the manufacturer.',
   {
     CONNECTIVITY_DEACTIVATED: 'The vehicle’s connectivity is deactivated. Its driver or holder can activate it.',
-    PRIMARY_USER_MISSING: 'The vehicle has no primary user. Its driver or holder can be assigned.',
-    NOT_ELIGIBLE: 'The manufacturer says that the vehicle is not eligible, without a reason.',
+    PRIMARY_USER_MISSING: 'The manufacturer knows no primary user of the vehicle; its driver or holder can register.',
+    NOT_ELIGIBLE: 'The manufacturer says that it cannot deliver data of the vehicle, without a reason.',
     NO_SERVICE_AVAILABLE: 'The manufacturer offers no data service for the vehicle.',
     VIN_REFUSED: 'The manufacturer does not accept the VIN.',
-    VEHICLE_BLACKLISTED: 'The manufacturer has the vehicle on a blacklist.',
+    VEHICLE_BLACKLISTED: 'The manufacturer has the vehicle on a blacklist, so that it gets no data services.',
     REFUSED: 'The manufacturer’s service refused to check the vehicle.',
-    PACK_NOT_OFFERED: 'The operator has not set up the pack with the manufacturer’s service.',
+    PACK_NOT_OFFERED: 'The operator of the gateway has not set up the contract’s pack with the manufacturer’s service.',
     ACTIVATION_REJECTED:
-      'The manufacturer rejected the activation of a contract; the message has its own words, if it gave some.',
-    LICENCE_EXPIRED: 'The licence of a service has expired; the operator extends it.',
+      'The manufacturer rejected the activation of a contract; `message` has its own words, if it gave some.',
+    LICENCE_EXPIRED: 'The licence of a manufacturer’s data service has expired; the gateway’s operator can extend it.',
     MANUFACTURER_UNKNOWN: 'The VIN names no known manufacturer.',
     MANUFACTURER_NOT_SUPPORTED: 'No configured provider serves the manufacturer.',
-    PROVIDER_TIMEOUT: 'The manufacturer’s service did not answer in time.',
-    PROVIDER_UNREACHABLE: 'The manufacturer’s service could not be reached.',
+    PROVIDER_TIMEOUT: 'The manufacturer’s service did not answer the gateway in time.',
+    PROVIDER_UNREACHABLE: 'The manufacturer’s service could not be reached by the gateway.',
     PROVIDER_ERROR: 'The manufacturer’s service reported a fault of its own.',
-    PROVIDER_BAD_ANSWER: 'The manufacturer’s service gave an unreadable answer.',
+    PROVIDER_BAD_ANSWER: 'The manufacturer’s service gave an answer that the gateway cannot read.',
     PROVIDER_BUSY: 'The manufacturer’s service asked the gateway to come back later.',
     PROVIDER_CREDENTIALS: 'The manufacturer’s service refused the gateway’s credentials.',
     PROVIDER_UNEXPECTED: 'The manufacturer’s service answered in a way that the gateway does not know.',
-    PROVIDER_ENROLMENT_PENDING: 'The vehicle was added to the manufacturer’s account and is not known there yet.',
-    OTHER: 'A code that only another version of the gateway knows; `message` has its meaning, REST the code itself.',
+    PROVIDER_ENROLMENT_PENDING: 'The vehicle is in the gateway’s account at the manufacturer, but not known there yet.',
+    OTHER: unknownIn('A code', '`message` says what it means'),
   },
 );
 

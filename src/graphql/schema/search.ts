@@ -24,7 +24,7 @@ schemaBuilder.queryField('search', (t) =>
       first: t.arg.int({
         required: true,
         defaultValue: 10,
-        description: `The largest number of results: 1 to ${MOST_SEARCH_RESULTS}, by default 10.`,
+        description: `The largest number of search results: 1 to ${MOST_SEARCH_RESULTS}, by default 10.`,
       }),
     },
     async resolve(_root, asked, { ctx, reads }, info) {

@@ -25,7 +25,7 @@ import {
 } from '../../core/vehicles/vin-lists.ts';
 import { schemaBuilder } from './builder.ts';
 import { addListField, connectionType, listArgs } from './connection.ts';
-import { enumTypeOf, inputTypeOf, objectTypeOf } from './described.ts';
+import { enumTypeOf, inputTypeOf, objectTypeOf, unknownIn } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import {
   type CostExtension,
@@ -37,9 +37,9 @@ import { manufacturerOverride } from './manufacturers.ts';
 import { addMutation, idInputSchema } from './mutation.ts';
 import { ReasonCodeRef } from './reason.ts';
 
-const VinWarning = enumTypeOf('VinWarning', vinWarningSchema, 'An oddity of a VIN that is no error.', {
+const VinWarning = enumTypeOf('VinWarning', vinWarningSchema, 'A warning about an odd VIN, which is no error.', {
   VIN_CHECK_DIGIT: 'The check digit of the VIN is wrong, so a typing error is likely.',
-  OTHER: 'An oddity that only another version of the gateway knows; REST shows its code.',
+  OTHER: unknownIn('An oddity of a VIN', 'REST has its code'),
 });
 
 export const VehicleRef = objectTypeOf('Vehicle', vehicleSchema, {
@@ -76,7 +76,7 @@ const VehicleBy = schemaBuilder.inputType('VehicleBy', {
   isOneOf: true,
   fields: (t) => ({
     id: t.id({ description: 'The id of the vehicle.' }),
-    vin: t.string({ description: 'The VIN of the vehicle. Case, spaces and dashes do not count.' }),
+    vin: t.string({ description: 'The VIN of the vehicle. Case, spaces and dashes are ignored.' }),
   }),
 });
 
@@ -86,14 +86,14 @@ schemaBuilder.queryField('vehicle', (t) =>
     nullable: true,
     description: 'Returns a vehicle by its id or its VIN.',
     extensions: { errors: ['VEHICLE_NOT_FOUND'] } satisfies OperationExtension,
-    args: { by: t.arg({ type: VehicleBy, required: true, description: 'The vehicle to return.' }) },
+    args: { by: t.arg({ type: VehicleBy, required: true, description: 'The vehicle to return, by its id or VIN.' }) },
     resolve: resolvePlannedField,
   }),
 );
 
-enumTypeOf('AddMode', addModeSchema, 'The treatment of valid values when others are rejected.', {
-  partial: 'Valid values are stored, and the others reported.',
-  atomic: 'Nothing is stored, and the mutation fails.',
+enumTypeOf('AddMode', addModeSchema, 'The treatment of valid VINs when others are rejected.', {
+  partial: 'Valid VINs are stored even if others are rejected and reported.',
+  atomic: 'Nothing is stored if any VIN is rejected: the mutation fails.',
 });
 
 /** Defaults that the schema shows. */
@@ -101,15 +101,15 @@ export const addDefaults = { mode: { defaultValue: 'partial' }, dryRun: { defaul
 
 objectTypeOf('AddSummary', addSummarySchema);
 export const vinErrorMeanings = {
-  VIN_INVALID_LENGTH: 'The value does not have 17 characters.',
-  VIN_INVALID_CHARACTER: 'The value has a character that no VIN has.',
-  VIN_SPREADSHEET_DAMAGE: 'A spreadsheet has turned the VIN into a number.',
-  VIN_FORMULA_ERROR: 'The cell is a formula without a stored value, or with an error.',
+  VIN_INVALID_LENGTH: 'The value that was sent as a VIN does not have 17 characters.',
+  VIN_INVALID_CHARACTER: 'The value that was sent as a VIN has a character that no VIN can have.',
+  VIN_SPREADSHEET_DAMAGE: 'A spreadsheet has turned the VIN into a number, such as 1.23E+16.',
+  VIN_FORMULA_ERROR: 'The cell of the VIN is a formula without a stored value, or with an error.',
 };
-const RejectionCode = enumTypeOf('RejectionCode', rejectionCodeSchema, 'The reason for which a value was rejected.', {
+const RejectionCode = enumTypeOf('RejectionCode', rejectionCodeSchema, 'The reason why a VIN to add was rejected.', {
   ...vinErrorMeanings,
-  VIN_IN_ANOTHER_FLEET: 'The company has this VIN in another fleet.',
-  OTHER: 'A code that only another version of the gateway knows; `message` has its meaning, REST the code itself.',
+  VIN_IN_ANOTHER_FLEET: 'The company has a vehicle with this VIN in another fleet.',
+  OTHER: unknownIn('A code', '`message` says what it means'),
 });
 /** The field `code` of a rejection from core. */
 export const rejectionOverrides = {
@@ -129,7 +129,7 @@ export const changedFleetOverrides = {
     name: 'fleet',
     type: FleetRef,
     nullable: true,
-    description: 'The fleet after the change; null if it has been deleted since.',
+    description: 'The fleet after the change of its vehicles; null if it has been deleted since.',
     resolve: ({ fleetId: id }: { fleetId: string }, _args: object, { ctx }: GraphqlContext) =>
       fleetAfterChange(ctx, { id }),
   },
@@ -139,7 +139,7 @@ addMutation(
   'addVehicles',
   {
     description:
-      'Adds vehicles to a fleet by their VINs, and has them verified in the background. Valid VINs are stored even if others are rejected, unless `mode` is ATOMIC; if all are rejected, the mutation fails. Example: `addVehicles(input: { fleetId: "…", vins: ["WBA3A5C50CF256985"] }) { summary { created } }`.',
+      'Adds vehicles to a fleet by their VINs, and has their eligibility verified in the background. Valid VINs are stored even if others are rejected, unless `mode` is ATOMIC; if all are rejected, the mutation fails. Example: `addVehicles(input: { fleetId: "…", vins: ["WBA3A5C50CF256985"] }) { summary { created } }`.',
     errors: ['FLEET_NOT_FOUND', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
     input: addVehiclesInput,
     payload: addedVehiclesSchema.extend(changedFleetShape).describe(addedVehiclesSchema.description ?? ''),
@@ -154,7 +154,7 @@ addMutation(
 addMutation(
   'deleteVehicle',
   {
-    description: 'Deletes a vehicle with its contracts.',
+    description: 'Deletes a vehicle with its contracts, which the gateway also ends at the manufacturer.',
     errors: ['VEHICLE_NOT_FOUND'],
     input: idInputSchema('vehicle', 'The vehicle to delete.'),
     payload: z
@@ -175,7 +175,7 @@ addMutation(
   'deleteVehicles',
   {
     description:
-      'Deletes vehicles of a fleet with their contracts. Ids and VINs that are not in the fleet are in `notFound`, and no error.',
+      'Deletes vehicles of a fleet with their contracts, which the gateway also ends at the manufacturer. Ids and VINs that are not in the fleet are in `notFound`, and no error.',
     errors: ['FLEET_NOT_FOUND', 'NOTHING_TO_DELETE', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
     input: deleteVehiclesInput,
     payload: deletedVehiclesSchema.extend(changedFleetShape).describe(deletedVehiclesSchema.meta()?.description ?? ''),
@@ -187,7 +187,7 @@ addMutation(
 const movedAsVehicles = {
   name: 'vehicles',
   type: [VehicleRef],
-  description: 'The named vehicles, which are now in the fleet, also those that were there before.',
+  description: 'The vehicles that the request names, which are now in the fleet, also those that were there before.',
   resolve: (payload: Parameters<typeof readMovedVehicles>[1], _args: object, { ctx }: GraphqlContext) =>
     readMovedVehicles(ctx, payload),
   ...asManyAsNamed,

@@ -26,16 +26,16 @@ import { EventTypeRef, eventTypeOverride } from './events.ts';
 import type { CostExtension } from './graphql-context.ts';
 import { addMutation, idInputSchema } from './mutation.ts';
 
-const WebhookState = enumTypeOf('WebhookState', webhookStateSchema, 'The state of a webhook.', {
-  ACTIVE: 'Events are sent to the webhook.',
+const WebhookState = enumTypeOf('WebhookState', webhookStateSchema, 'The state of a webhook, sending or stopped.', {
+  ACTIVE: 'Events are sent to the webhook as they happen.',
   PAUSED:
-    'Events wait for the webhook: a caller paused it, or the gateway did after the last attempt of a delivery failed.',
-  DISABLED: 'Events wait for the webhook, since the receiver answered 410 (Gone).',
+    'Events wait until `updateWebhook` sets ACTIVE: a caller paused the webhook, or the gateway did after a delivery’s last attempt failed.',
+  DISABLED: 'Events wait until `updateWebhook` sets ACTIVE, since the webhook’s receiver answered 410 (Gone).',
 });
 
 enumTypeOf('WebhookReasonCode', webhookReasonCodeSchema, 'The code of the reason why the gateway stopped a webhook.', {
-  ATTEMPTS_EXHAUSTED: 'The last attempt to deliver an event failed, so the webhook is paused.',
-  RECEIVER_GONE: 'The receiver answered 410 (Gone), so the webhook is disabled.',
+  ATTEMPTS_EXHAUSTED: 'The last attempt to deliver an event failed, so the webhook was paused.',
+  RECEIVER_GONE: 'The webhook’s receiver answered 410 (Gone), so the webhook was disabled.',
 });
 
 const types = {
@@ -81,7 +81,7 @@ addMutation(
     errors: ['WEBHOOK_NOT_FOUND', 'VALIDATION_FAILED'],
     input: updateWebhookInput,
     payload: z
-      .object({ webhook: webhookSchema.describe('The webhook as it is now.') })
+      .object({ webhook: webhookSchema.describe('The webhook after the change.') })
       .describe('The result of changing a webhook.'),
     change: async (ctx, input) => ({ webhook: await updateWebhook(ctx, input) }),
   },
@@ -107,7 +107,7 @@ addMutation('rotateWebhookSecret', {
 });
 
 const sent = (description: string) =>
-  z.object({ delivery: deliverySchema.describe('The delivery, which is on its way.') }).describe(description);
+  z.object({ delivery: deliverySchema.describe('The delivery of the event, now on its way.') }).describe(description);
 
 addMutation('testWebhook', {
   description: 'Sends an event of type WEBHOOK_TEST to a webhook, once, regardless of its types and its state.',
@@ -126,15 +126,15 @@ addMutation('redeliver', {
       webhookId: idSchema.describe('The id of the webhook.'),
       deliveryId: idSchema.describe('The id of the delivery.'),
     })
-    .describe('The delivery to send again.'),
+    .describe('The delivery of an event to send again.'),
   payload: sent('The result of sending a delivery again.'),
   change: async (ctx, input) => ({ delivery: await redeliver(ctx, input) }),
 });
 
-const DeliveryState = enumTypeOf('DeliveryState', deliveryStateSchema, 'The state of a delivery.', {
-  PENDING: 'The delivery is still to be sent, or to be sent again.',
-  SUCCEEDED: 'The receiver answered with a status of 200 to 299.',
-  FAILED: 'The delivery failed, and is not tried again by itself.',
+const DeliveryState = enumTypeOf('DeliveryState', deliveryStateSchema, 'The state of an event’s delivery.', {
+  PENDING: 'The event is still to be sent to the webhook, or to be sent again.',
+  SUCCEEDED: 'The webhook’s receiver answered with an HTTP status of 200 to 299.',
+  FAILED: 'The last attempt to deliver the event failed. Only `redeliver` makes another.',
 });
 
 enumTypeOf(
@@ -142,13 +142,13 @@ enumTypeOf(
   deliveryErrorCodeSchema,
   'The code of the reason why an attempt to deliver an event got no answer.',
   {
-    URL_NOT_ALLOWED: 'The gateway does not send to the URL; `error` says why.',
-    HOST_NOT_FOUND: 'The host name cannot be resolved.',
-    HOST_NOT_PUBLIC: 'The host is not on the public internet.',
-    CONNECTION_REFUSED: 'The receiver refused the connection.',
-    CONNECTION_CLOSED: 'The connection was closed before an answer.',
-    TIMEOUT: 'The receiver did not answer within 15 seconds.',
-    REQUEST_FAILED: 'The request failed in another way, such as by a certificate; `error` has the cause.',
+    URL_NOT_ALLOWED: 'The gateway does not send to the webhook’s URL; `error` says why.',
+    HOST_NOT_FOUND: 'The host name of the webhook’s URL cannot be resolved.',
+    HOST_NOT_PUBLIC: 'The host of the webhook’s URL is not on the public internet.',
+    CONNECTION_REFUSED: 'The webhook’s receiver refused the connection.',
+    CONNECTION_CLOSED: 'The webhook’s receiver closed the connection before it answered.',
+    TIMEOUT: 'The webhook’s receiver did not answer within 15 seconds.',
+    REQUEST_FAILED: 'The delivery failed in another way, such as by an invalid certificate; `error` has the cause.',
   },
 );
 
@@ -163,12 +163,12 @@ const DeliveryRef = objectTypeOf('Delivery', deliverySchema, {
 addListField(
   'deliveries',
   connectionType('Delivery', DeliveryRef, 'deliveries'),
-  'The deliveries of the webhook, oldest first, of events that the token may read. Finished ones are kept for 30 days.',
+  'The deliveries of events to the webhook, oldest first, as far as the token may read the events. Finished ones are kept for 30 days.',
   {
     of: WebhookRef,
     args: schemaBuilder.args((t) => ({
       ...pageArgs,
-      state: t.field({ type: DeliveryState, description: 'Only deliveries in this state.' }),
+      state: t.field({ type: DeliveryState, description: 'Only deliveries of the webhook in this state.' }),
     })),
   },
 );

@@ -73,16 +73,16 @@ export const headers = {
   Location: text('The address of the new resource.', '/fleets/019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b'),
   'Preference-Applied': text('The longest time that was waited for an answer (RFC 7240).', 'wait=10'),
   'Content-Disposition': text('The name under which to save the file.', 'attachment; filename="rejected.csv"'),
-  ETag: text('A tag of the answer, which any change of it changes.', 'W/"3q2-7wGZr5ZkQ0uXh8tV1A"'),
+  ETag: text('A tag of the answer’s content, which changes with it.', 'W/"3q2-7wGZr5ZkQ0uXh8tV1A"'),
   Vary: text('The request headers that the answer depends on.', 'Accept'),
   'Idempotent-Replayed': text('`true` for the stored answer to an earlier request with the same key.', 'true'),
   'Retry-After': {
-    description: 'The number of seconds after which to try again.',
+    description: 'The number of seconds after which to send the request again.',
     schema: { type: 'integer', format: 'int32', minimum: 1, maximum: 86_400 },
     example: 2,
   },
   'WWW-Authenticate': text(
-    'The fault of the token (RFC 6750).',
+    'The fault of the bearer token (RFC 6750).',
     'Bearer realm="fleet-gateway", error="invalid_token", error_description="The token has expired."',
   ),
   RateLimit: text(

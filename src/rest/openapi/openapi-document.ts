@@ -71,10 +71,10 @@ const sorted = <Value>(record: Readonly<Record<string, Value>>) =>
 
 const statusJson = z
   .object({
-    status: field(z.string(), 'The status in a word: `ok`, `ready`, `unavailable` or `draining`.', 'ok'),
+    status: field(z.string(), 'The status of the process in a word: `ok`, `ready`, `unavailable` or `draining`.', 'ok'),
     detail: field(z.string().optional(), 'The reason why the process is not ready.', 'The database cannot be reached.'),
   })
-  .meta({ id: 'Status', description: 'The answer of a probe.' });
+  .meta({ id: 'Status', description: 'The answer of a probe of the process.' });
 
 /** Paths for operators and their machines, without a token. */
 function operatorPaths(schemas: Schemas): Record<string, Json> {

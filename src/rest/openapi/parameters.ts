@@ -18,11 +18,11 @@ import { type Json, mapValues } from './json-schema.ts';
 export const tags = {
   Fleets: 'A fleet is a named group of vehicles of one company.',
   Vehicles: 'Vehicles are added to a fleet by their VINs, as a JSON list, a CSV file or an Excel workbook.',
-  Eligibility: 'Eligibility is the manufacturer’s answer about a vehicle: whether its data can be delivered, and how.',
+  Eligibility: 'Eligibility is the manufacturer’s answer on whether it can deliver data of a vehicle, and how.',
   Imports: 'An import is the upload of a file to a fleet, with its progress, its outcome and its rejected rows.',
   Contracts: 'A contract is the agreement that a vehicle has a pack of data services for a period.',
   Search: 'A search finds fleets, vehicles and contracts by a part of their name or VIN.',
-  Manufacturers: 'Manufacturers are told by VINs; providers answer about the eligibility of their vehicles.',
+  Manufacturers: 'Manufacturers are recognized by VINs; providers answer about the eligibility of their vehicles.',
   Company: 'The company of the token has totals, counts of events, and a history for people.',
   Events: 'Events are the log of all changes, with their causes. The log can be read, followed and resumed.',
   Webhooks: 'Webhooks deliver events to addresses of the company.',
@@ -80,10 +80,10 @@ export const queryParameters = {
   ),
   mode: query(
     'mode',
-    'The treatment of valid values when others are rejected: `partial` stores them, `atomic` stores nothing.',
+    'The treatment of valid VINs when others are rejected: `partial` stores the valid ones, `atomic` stores nothing.',
     oneOf(addModeSchema.options, 'partial'),
   ),
-  dryRun: query('dryRun', 'True to report what would happen, without storing anything.', {
+  dryRun: query('dryRun', 'True for a dry run, which reports what would be added and stores nothing.', {
     type: 'boolean',
     default: false,
   }),
@@ -105,7 +105,7 @@ export const queryParameters = {
   fleetName: filter('name', fleetFilterSchema, line),
   fleetVat: filter('vat', fleetFilterSchema, line),
   searchText: query('q', meaningOf(searchInput, 'text'), { type: 'string', minLength: 1, maxLength: 255 }, 'berlin'),
-  searchLimit: query('limit', 'The largest number of results.', {
+  searchLimit: query('limit', 'The largest number of search results.', {
     type: 'integer',
     minimum: 1,
     maximum: MOST_SEARCH_RESULTS,
@@ -145,7 +145,7 @@ export const queryParameters = {
   eventVin: filter('vin', eventFilterSchema),
   since: filter('since', eventFilterSchema, time),
   until: filter('until', eventFilterSchema, time),
-  deliveryState: query('state', 'Only deliveries in this state.', oneOf(deliveryStateSchema.options)),
+  deliveryState: query('state', 'Only deliveries of the webhook in this state.', oneOf(deliveryStateSchema.options)),
 } satisfies Record<string, Json>;
 
 export type QueryParameter = keyof typeof queryParameters;
@@ -156,7 +156,7 @@ const pathParameters = {
   vehicleId: 'The id of the vehicle.',
   id: 'The id of the resource, as in the answer that created it.',
   deliveryId: 'The id of the delivery.',
-  vin: 'The VIN of the vehicle. Case, spaces and dashes do not count.',
+  vin: 'The VIN of the vehicle. Case, spaces and dashes are ignored.',
 };
 
 export type PathParameter = keyof typeof pathParameters;
