@@ -167,6 +167,15 @@ describe('statuses', () => {
     }
   });
 
+  test.each([
+    [{ query: '' }, /^Send a document as `query`, in JSON with the header/],
+    [{ query: '{ __typename }', operationName: 'A' }, /^The document has no operation named "A"\.$/],
+    [{ query: 'query A { __typename } query B { __typename }' }, /^The document has several operations: name one/],
+  ])('%j is refused with what to do', async (body, message) => {
+    const answer = await acme.post('/graphql', body);
+    expect(answer).toMatchObject({ status: 400, body: { errors: [{ message: expect.stringMatching(message) }] } });
+  });
+
   const bodies = (members: Record<string, string>): Record<string, () => Promise<Answer>> => {
     const form = `${new URLSearchParams(members)}`;
     const { query = '', variables = 'null' } = members;

@@ -165,6 +165,23 @@ describe('rows', () => {
     });
   });
 
+  test.each(['before', 'behind'])(
+    'dryRun as a field of the form, %s the file, is 400 and stores nothing',
+    async (place) => {
+      const fleet = await createFleet(acme);
+      const form = new FormData();
+      if (place === 'before') form.append('dryRun', 'true');
+      form.append('fleetId', fleet.id);
+      form.append('vins', new Blob([newVin()], { type: 'text/csv' }), 'vins.csv');
+      if (place === 'behind') form.append('dryRun', 'true');
+      expect(await acme.post('/vehicles/file', form)).toMatchObject({
+        status: 400,
+        body: { errors: [{ path: 'dryRun' }] },
+      });
+      expect(await countOf(fleet)).toBe(0);
+    },
+  );
+
   test('dryRun reports and stores nothing', async () => {
     const fleet = await createFleet(acme);
     const [one, two, there] = newVins(3) as [string, string, string];

@@ -153,6 +153,19 @@ describe('POST /vehicles', () => {
     expect(await acme.post('/vehicles?dryRun=true', { fleetId: unknownId, vins })).toMatchObject({ status: 404 });
   });
 
+  test.each([{ dryRun: true }, { mode: 'atomic' }])(
+    '%j in the body, not in the address, is 400 and stores nothing',
+    async (option) => {
+      const fleet = await createFleet(acme);
+      const [name] = Object.keys(option);
+      expect(await acme.post('/vehicles', { fleetId: fleet.id, vins: [newVin(), 'bad'], ...option })).toMatchObject({
+        status: 400,
+        body: { errors: [{ path: name, message: `belongs in the address, as in ?${name}=…` }] },
+      });
+      expect(await vehiclesOf(fleet)).toEqual([]);
+    },
+  );
+
   test.each(['mode=everything', 'dryRun=yes', 'mode=atomic&mode=partial'])('?%s is 400', async (query) => {
     const { id: fleetId } = await createFleet(acme);
     expect(await acme.post(`/vehicles?${query}`, { fleetId, vins: [newVin()] })).toMatchObject({

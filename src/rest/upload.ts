@@ -15,6 +15,7 @@ import {
 import { mayBeTableFile, notTableMessage } from '../core/imports/csv/head.ts';
 import { spoolUpload } from '../core/imports/import-run.ts';
 import { piecesOf, tornForm } from '../http/multipart.ts';
+import { misplacedOption } from './route.ts';
 
 interface Upload {
   fleetId: string;
@@ -139,6 +140,8 @@ async function readForm(ctx: Context, req: IncomingMessage, fromQuery: string | 
     // An empty fleetId counts as none.
     if (name === 'fleetId' && !valueTruncated && value.trim()) fleetId ??= value;
     if (name === 'vins') reject(noFile('must be a file, not a text field'));
+    const misplaced = misplacedOption(name);
+    if (misplaced) reject(misplaced);
   });
   form.on('file', (name, stream, { mimeType, filename }) => {
     // Its reader gets the error too; it may have none.

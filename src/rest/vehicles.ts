@@ -17,7 +17,16 @@ import {
 } from '../core/vehicles/vin-lists.ts';
 import { expectedBy } from './etag.ts';
 import { vehicleJson, vehiclesAnswer, vehiclesDocs } from './export.ts';
-import { commaList, membersOf, onceEach, operations, type RestRequest, type Route, readAddQuery } from './route.ts';
+import {
+  commaList,
+  membersOf,
+  misplacedOption,
+  onceEach,
+  operations,
+  type RestRequest,
+  type Route,
+  readAddQuery,
+} from './route.ts';
 
 const addedJson = addedVehiclesSchema
   .extend({ vehicles: z.array(vehicleJson).meta(addedVehiclesSchema.shape.vehicles.meta() ?? {}) })
@@ -100,6 +109,8 @@ export const vehicleRoutes = [
     errors: ['FLEET_NOT_FOUND'],
     async answer(ctx, request) {
       const { mode, dryRun } = readAddQuery(request.query);
+      const misplaced = Object.keys(membersOf(request)).flatMap((name) => misplacedOption(name) ?? []);
+      if (misplaced[0]) throw misplaced[0];
       const { summary, vehicles, rejected } = await addVehicles(ctx, { ...membersOf(request), mode, dryRun });
       return { status: dryRun ? 200 : 201, body: { summary, vehicles: vehicles.map(shape), rejected } };
     },

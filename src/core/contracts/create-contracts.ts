@@ -197,7 +197,7 @@ export async function createContracts(ctx: Context, input: unknown): Promise<Cre
       const { code, message } = new ContractOverlap(inTheWay);
       return [{ vin, code, message, conflicts: inTheWay }];
     });
-    refuseAll(named.length, rejected);
+    refuseAll(named.length, rejected, vins ? 'vins' : 'vehicleIds');
     const own = [...good];
     const by = callerOrigin(ctx);
     const made = { ...by, company, fleetId: fleetId.toLowerCase(), ...period, activation: initialActivation(ctx) };
@@ -211,9 +211,9 @@ export async function createContracts(ctx: Context, input: unknown): Promise<Cre
 const { code, message } = new VehicleNotFound('This fleet has no vehicle with this VIN or id.');
 const notInFleet = { code, message };
 
-function refuseAll(received: number, rejected: readonly Rejected[]): void {
+function refuseAll(received: number, rejected: readonly Rejected[], list: string): void {
   if (rejected.length < received) return;
-  const errors = rejected.map(({ code, message }, index) => ({ path: `vins.${index}`, code, message }));
+  const errors = rejected.map(({ code, message }, index) => ({ path: `${list}.${index}`, code, message }));
   throw new ValidationFailed(errors, 'No contract was created: every vehicle was rejected.', {
     rejectedContracts: rejected,
   });

@@ -63,7 +63,7 @@ async function addList(ctx: Context, company: string, read: z.output<typeof addV
 export const otherFleetRejection = {
   code: 'VIN_IN_ANOTHER_FLEET',
   message:
-    'Another fleet of your company has this vehicle. Move it to this one (moveVehicles), or delete it there first.',
+    'Another fleet of your company has this vehicle. Move it (moveVehicles; REST: POST /vehicles/move), or delete it there first.',
 };
 
 function refuse(report: AddedVehicles, mode: AddMode): void {

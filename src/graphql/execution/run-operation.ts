@@ -59,17 +59,25 @@ export async function runOperation(sent: unknown, request: OperationRequest): Pr
 async function begin(sent: unknown, request: OperationRequest): Promise<OperationResult> {
   const params = readInput(operationParams, sent);
   const text = documentText(params, request.ctx);
-  if (!text) throw new ValidationFailed([], 'Must provide query string.');
+  if (!text)
+    throw new ValidationFailed(
+      [],
+      'Send a document as `query`, in JSON with the header Content-Type: application/json.',
+    );
   const document = prepareDocument(text);
   if (document.errors.length > 0) return { errors: document.errors };
   const operationName = params.operationName || null;
   const operation = document.operation(operationName);
   if (!operation) {
     const extensions = { code: 'OPERATION_RESOLUTION_FAILURE', http: { status: 400 } };
-    throw new GraphQLError('Could not determine what operation to execute.', { extensions });
+    const message = operationName
+      ? `The document has no operation named "${operationName}".`
+      : 'The document has several operations: name one as `operationName`.';
+    throw new GraphQLError(message, { extensions });
   }
   const { operation: type } = operation.node;
-  if (type === OperationTypeNode.MUTATION && !request.mayChange) throw new MethodNotAllowed('GET', ['POST']);
+  if (type === OperationTypeNode.MUTATION && !request.mayChange)
+    throw new MethodNotAllowed('GET', ['POST'], ' A mutation needs POST.');
   const { variables, cost } = guard(operation, params.variables ?? {}, request);
   const { LIMIT_GRAPHQL_COST } = request.services.config;
   const budget = new AnswerBudget(LIMIT_GRAPHQL_COST);
