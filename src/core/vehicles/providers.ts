@@ -143,7 +143,7 @@ export const manufacturerSchema = z
     supported: field(z.boolean(), 'True if a provider can be asked about the manufacturer’s vehicles.', true),
     wmis: field(
       z.array(z.string()),
-      'The world manufacturer identifiers (WMI) of the manufacturer: the first characters of its VINs. Several manufacturers may share one.',
+      'The world manufacturer identifiers (WMI) of the manufacturer: the first three characters of its VINs, and for a maker of few vehicles the 12th to 14th as well. Several manufacturers may share one.',
       ['WBA', 'WBS'],
     ),
   })

@@ -168,7 +168,7 @@ schemaBuilder.subscriptionField('contractChanged', (t) =>
   t.field({
     type: ContractChange,
     description:
-      'Sends each change of a contract’s state at the manufacturer, for the vehicles of one fleet or of the whole company. A slow reader gets the latest state of each contract only.',
+      'Sends each change of a contract’s state at the manufacturer, for the vehicles of one fleet or of the whole company. A slow reader gets the latest state of each contract only. It also needs the scope `contracts:read`.',
     extensions: { errors: ['FLEET_NOT_FOUND'] } satisfies OperationExtension,
     args: { fleetId: t.arg.id({ description: 'Only contracts for vehicles in the fleet with this id.' }) },
     subscribe: (_root, { fleetId }, { ctx, closed }) => followContractChanges(ctx, { fleetId }, closed()),
