@@ -67,14 +67,14 @@ export type Import = z.output<typeof importSchema>;
 
 export const rejectedRowSchema = z
   .object({
-    row: field(z.int(), 'The number of the row in the uploaded file: the first is 1.', 4),
+    row: field(z.int(), 'The number of the row in the uploaded file: its first, header or not, is 1.', 4),
     ...refusedValueFields,
   })
   .meta({ id: 'RejectedRow', description: 'A row of an uploaded file that was rejected, with the reason.' });
 
 export const duplicateRowSchema = z
   .object({
-    row: field(z.int(), 'The number of the row in the uploaded file: the first is 1.', 7),
+    row: field(z.int(), 'The number of the row in the uploaded file: its first, header or not, is 1.', 7),
     firstRow: field(z.int(), 'The number of the first row of the file with the same VIN.', 3),
     value: field(z.string(), 'The repeated VIN as it stands in the row of the file.', 'WBA3A5C50CF256985'),
   })

@@ -156,7 +156,11 @@ const since = 'The time since which the provider is asked less (`HELD_BACK`); nu
 export const providerBrandSchema = z
   .object({
     id: field(z.string(), 'The id of the manufacturer, such as `bmw`.', 'bmw'),
-    state: field(providerStateSchema, 'The state of questions to the provider about the manufacturer.', 'OK'),
+    state: field(
+      providerStateSchema,
+      'The availability of the provider for questions about vehicles of the manufacturer.',
+      'OK',
+    ),
     since: timeOrNullField(since, null),
   })
   .meta({
@@ -205,7 +209,9 @@ export const providerSchema = z
     contracts: providerContractsSchema
       .nullable()
       .describe('The contracts that wait for the provider to activate or end them; null if it carries out none.'),
-    brands: z.array(providerBrandSchema).describe('The manufacturers that the provider answers for, with states.'),
+    brands: z
+      .array(providerBrandSchema)
+      .describe('The manufacturers whose vehicles the provider is asked about, each with its availability.'),
   })
   .meta({
     id: 'Provider',
