@@ -1,9 +1,8 @@
 import pg from 'pg';
 import type { Context } from '../context.ts';
 import { ListSqlWriter } from './json-list.ts';
-import type { AnswerMembers, AnswerPart, FieldArguments, ListAnswerPart } from './json-parts.ts';
 import { hidesRows, listSelectionOf, rowSelectionOf, rowsSql } from './list-rows.ts';
-import type { Resource } from './resource.ts';
+import type { AnswerMembers, AnswerPart, FieldArguments, ListAnswerPart, Resource } from './resource.ts';
 import { TextSqlWriter } from './selection.ts';
 
 /** A column with whether the row of a cursor, the argument at `path` of a field, still exists. */

@@ -1,8 +1,7 @@
-import type { FieldArguments, PageFact } from './json-parts.ts';
 import { firstRowsSql, type ListSelection, rowsToCountSql } from './list-rows.ts';
 import { orderBySql } from './order.ts';
 import { MOST_COUNTED_ROWS, type PageArguments, plannedPageSize } from './page.ts';
-import { conditionsSql, type ListField } from './resource.ts';
+import { conditionsSql, type FieldArguments, type ListField, type PageFact } from './resource.ts';
 
 export class ListSqlWriter {
   readonly list: ListSelection;

@@ -6,8 +6,13 @@ import { CostExceeded, Unavailable } from '../../core/errors.ts';
 import { getCompany } from '../../core/reads/company.ts';
 import { NODE_ALIAS, nodeResources } from '../../core/reads/root-fields.ts';
 import { type PlanAnswer, readPlanAnswers, rowlessPartJson } from '../../core/sql/answer.ts';
-import type { AnswerMembers, AnswerPart, FieldArguments } from '../../core/sql/json-parts.ts';
-import { idOrNull, type ResourceField } from '../../core/sql/resource.ts';
+import {
+  type AnswerMembers,
+  type AnswerPart,
+  type FieldArguments,
+  idOrNull,
+  type ResourceField,
+} from '../../core/sql/resource.ts';
 import { PlannedObject, type Reads, shown } from '../schema/graphql-context.ts';
 import type { DocumentPlan, OperationPlans } from './plan.ts';
 import type { GraphqlVariables } from './selected.ts';

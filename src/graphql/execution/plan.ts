@@ -9,8 +9,15 @@ import {
 } from 'graphql';
 import { nodeField, nodeResources as nodeTypes, rootQueryFields } from '../../core/reads/root-fields.ts';
 import type { ReadPlan } from '../../core/sql/answer.ts';
-import type { AnswerMembers, AnswerPart } from '../../core/sql/json-parts.ts';
-import type { ListField, ReadField, Resource, ResourceField, SingleRowField } from '../../core/sql/resource.ts';
+import type {
+  AnswerMembers,
+  AnswerPart,
+  ListField,
+  ReadField,
+  Resource,
+  ResourceField,
+  SingleRowField,
+} from '../../core/sql/resource.ts';
 import { isValueSql, type JsonMembers, type ValueSql } from '../../core/sql/selection.ts';
 import { outOfBoundsError } from './guards.ts';
 import { type GraphqlVariables, type SelectionContext, selectedFields } from './selected.ts';

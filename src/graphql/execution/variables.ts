@@ -12,8 +12,7 @@ import {
 import type { Context } from '../../core/context.ts';
 import { type InputError, MOST_INPUT_ERRORS, PayloadTooLarge, ValidationFailed } from '../../core/errors.ts';
 import { readFieldArguments } from '../../core/sql/answer.ts';
-import type { FieldArguments } from '../../core/sql/json-parts.ts';
-import type { ReadField } from '../../core/sql/resource.ts';
+import type { FieldArguments, ReadField } from '../../core/sql/resource.ts';
 import { documentBounds, outOfBoundsError } from './guards.ts';
 import type { GraphqlVariables } from './selected.ts';
 

@@ -22,11 +22,10 @@ import { followContractChanges } from '../../core/following/follow-changes.ts';
 import { contractSummarySchema } from '../../core/reads/company.ts';
 import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType, listArgs } from './connection.ts';
-import { enumTypeOf, inputTypeOf, objectTypeOf } from './described.ts';
+import { addMutation, enumTypeOf, idInputSchema, inputTypeOf, objectTypeOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { type CostExtension, type OperationExtension, resolvePlannedField } from './graphql-context.ts';
 import { manufacturerOverride } from './manufacturers.ts';
-import { addMutation, idInputSchema } from './mutation.ts';
 import { VehicleRef, vinErrorMeanings } from './vehicles.ts';
 
 enumTypeOf('ContractStatus', contractStatusSchema, 'The status of a contract by its start and end dates alone.', {

@@ -1,7 +1,10 @@
-import type { z } from 'zod';
+import { z } from 'zod';
+import { type Context, renewContext, type Scope } from '../../core/context.ts';
+import type { ErrorCode } from '../../core/errors.ts';
 import { schemaDescription, schemaKind, unwrapSchema } from '../../core/fields.ts';
-import { standardSchemaOf } from '../../core/input.ts';
+import { idSchema, standardSchemaOf } from '../../core/input.ts';
 import { type SchemaTypes, schemaBuilder } from './builder.ts';
+import type { GraphqlContext } from './graphql-context.ts';
 import { nodeInterfaces } from './node.ts';
 
 type Members<Schema extends z.ZodObject> = keyof z.output<Schema> & string;
@@ -41,7 +44,7 @@ type FieldOptions =
       extensions?: object;
       resolve?: object;
     };
-export type Overrides<Schema extends z.ZodObject> = { readonly [Name in Members<Schema>]?: FieldOptions };
+type Overrides<Schema extends z.ZodObject> = { readonly [Name in Members<Schema>]?: FieldOptions };
 
 function optionsOf({ shape }: z.ZodObject, except: Readonly<Record<string, FieldOptions | undefined>>) {
   return Object.entries(shape as Record<string, z.ZodType>).flatMap(([member, schema]) => {
@@ -70,7 +73,7 @@ export function objectTypeOf<Schema extends z.ZodObject>(name: string, schema: S
 }
 
 /** The input from GraphQL, whose optional members may be null. */
-export type GraphqlInput<Schema extends z.ZodObject> = {
+type GraphqlInput<Schema extends z.ZodObject> = {
   [Name in Members<Schema>]: undefined extends z.input<Schema>[Name]
     ? z.input<Schema>[Name] | null
     : z.input<Schema>[Name];
@@ -111,3 +114,40 @@ export function enumTypeOf<Value extends string>(
   known.set(schema.def, ref);
   return ref as PothosSchemaTypes.EnumRef<SchemaTypes, Value>;
 }
+
+interface Mutation<Read extends z.ZodObject, Payload extends z.ZodObject> {
+  description: string;
+  /** By default `fleets:write`. */
+  scope?: Scope;
+  /** The errors beside those of all mutations. */
+  errors: readonly ErrorCode[];
+  input: Read;
+  payload: Payload;
+  change(ctx: Context, input: GraphqlInput<Read>, context: GraphqlContext): Promise<z.output<Payload>>;
+}
+
+/** Adds a mutation, with the types `<Name>Input` and `<Name>Payload`. */
+export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObject>(
+  name: string,
+  { description, input, payload, change, ...extensions }: Mutation<Read, Payload>,
+  except: { input?: Overrides<Read>; payload?: Overrides<Payload> } = {},
+): void {
+  const type = name.replace(/^./, (letter) => letter.toUpperCase());
+  const Payload = objectTypeOf(`${type}Payload`, payload, except.payload);
+  const Input = inputTypeOf(`${type}Input`, input, except.input);
+  schemaBuilder.mutationField(name, (t) =>
+    t.field({
+      description,
+      extensions,
+      type: Payload,
+      nullable: true,
+      args: { input: t.arg({ type: Input, required: true, description: input.description }) },
+      // A context for each field of the request: a failed one must not affect the next.
+      resolve: ((_root: unknown, { input }: { input: GraphqlInput<Read> }, context: GraphqlContext) =>
+        change(renewContext(context.ctx), input, context)) as never,
+    }),
+  );
+}
+
+export const idInputSchema = (noun: string, description: string) =>
+  z.object({ id: idSchema.describe(`The id of the ${noun}.`) }).describe(description);

@@ -11,11 +11,10 @@ import {
 } from '../../core/vehicles/vehicle.ts';
 import { requestVerificationInput } from '../../core/vehicles/vin-lists.ts';
 import { schemaBuilder } from './builder.ts';
-import { enumTypeOf, objectTypeOf } from './described.ts';
+import { addMutation, enumTypeOf, objectTypeOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { type CostExtension, type OperationExtension, resolvePlannedField } from './graphql-context.ts';
 import { manufacturerOverride } from './manufacturers.ts';
-import { addMutation } from './mutation.ts';
 import { VehicleRef } from './vehicles.ts';
 
 export const EligibilityStatusRef = enumTypeOf(

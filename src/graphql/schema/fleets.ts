@@ -9,8 +9,7 @@ import {
 import { createFleet, updateFleet } from '../../core/fleets/fleets.ts';
 import { deleteFleet } from '../../core/operations/delete-fleets.ts';
 import { addByIdField, addListField, connectionType, listArgs } from './connection.ts';
-import { inputTypeOf, objectTypeOf } from './described.ts';
-import { addMutation, idInputSchema } from './mutation.ts';
+import { addMutation, idInputSchema, inputTypeOf, objectTypeOf } from './described.ts';
 
 export const FleetRef = objectTypeOf('Fleet', fleetSchema);
 

@@ -2,7 +2,7 @@ import type { GraphQLField, GraphQLFieldResolver, GraphQLResolveInfo, GraphQLSch
 import { type Context, requireScope, type Scope } from '../../core/context.ts';
 import { CostExceeded, type DomainError, type ErrorCode } from '../../core/errors.ts';
 import type { PlanAnswer } from '../../core/sql/answer.ts';
-import type { AnswerMembers, AnswerPart } from '../../core/sql/json-parts.ts';
+import type { AnswerMembers, AnswerPart } from '../../core/sql/resource.ts';
 import type { AnswerHead, HttpServices } from '../../http/request-context.ts';
 
 export interface ErrorContext {

@@ -21,10 +21,9 @@ import { piecesOf, tornForm } from '../../http/multipart.ts';
 import { type AnswerHead, localsOf } from '../../http/request-context.ts';
 import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType } from './connection.ts';
-import { enumTypeOf, objectTypeOf, unknownIn } from './described.ts';
+import { addMutation, enumTypeOf, objectTypeOf, unknownIn } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { type CostExtension, type OperationExtension, resolvePlannedField } from './graphql-context.ts';
-import { addMutation } from './mutation.ts';
 import { addDefaults, changedFleetOverrides, changedFleetShape, rejectionOverrides } from './vehicles.ts';
 
 enumTypeOf('ImportState', importStateSchema, 'The progress of an import of a file of VINs.', {

@@ -25,7 +25,7 @@ import {
 } from '../../core/vehicles/vin-lists.ts';
 import { schemaBuilder } from './builder.ts';
 import { addListField, connectionType, listArgs } from './connection.ts';
-import { enumTypeOf, inputTypeOf, objectTypeOf, unknownIn } from './described.ts';
+import { addMutation, enumTypeOf, idInputSchema, inputTypeOf, objectTypeOf, unknownIn } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import {
   type CostExtension,
@@ -34,7 +34,6 @@ import {
   resolvePlannedField,
 } from './graphql-context.ts';
 import { manufacturerOverride } from './manufacturers.ts';
-import { addMutation, idInputSchema } from './mutation.ts';
 import { ReasonCodeRef } from './reason.ts';
 
 const VinWarning = enumTypeOf('VinWarning', vinWarningSchema, 'A warning about an odd VIN, which is no error.', {

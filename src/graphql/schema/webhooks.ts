@@ -21,10 +21,9 @@ import {
 import { createWebhook, deleteWebhook, rotateWebhookSecret, updateWebhook } from '../../core/webhooks/webhooks.ts';
 import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType, pageArgs } from './connection.ts';
-import { enumTypeOf, objectTypeOf } from './described.ts';
+import { addMutation, enumTypeOf, idInputSchema, objectTypeOf } from './described.ts';
 import { EventTypeRef, eventTypeOverride } from './events.ts';
 import type { CostExtension } from './graphql-context.ts';
-import { addMutation, idInputSchema } from './mutation.ts';
 
 const WebhookState = enumTypeOf('WebhookState', webhookStateSchema, 'The state of a webhook, sending or stopped.', {
   ACTIVE: 'Events are sent to the webhook as they happen.',
