@@ -9,7 +9,7 @@ import {
 } from '../../core/reads/company.ts';
 import { historyItemSchema } from '../../core/reads/history.ts';
 import { schemaBuilder } from './builder.ts';
-import { addListField, connectionType, pageArgs } from './connection.ts';
+import { addListField, addReadField, connectionType, pageArgs } from './connection.ts';
 import { enumTypeOf, objectTypeOf } from './described.ts';
 import { EventConnectionRef, EventTypeRef, eventTypeOverride } from './events.ts';
 import { FleetRef } from './fleets.ts';
@@ -68,14 +68,8 @@ const HistoryItemRef = objectTypeOf('HistoryItem', historyItemSchema, {
     resolve: resolvePlannedField,
   },
 });
-schemaBuilder.objectField(HistoryItemRef, 'fleet', (t) =>
-  t.field({
-    type: FleetRef,
-    nullable: true,
-    description: 'The fleet that the history item is about; null if it is about none, or the fleet has been deleted.',
-    resolve: resolvePlannedField,
-  }),
-);
+const ofItem = 'The fleet that the history item is about; null if it is about none, or the fleet has been deleted.';
+addReadField('fleet', FleetRef, ofItem, { of: HistoryItemRef, nullable: true });
 addListField('events', EventConnectionRef, 'The events of the history item, oldest first.', { of: HistoryItemRef });
 
 addListField(

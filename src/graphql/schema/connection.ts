@@ -119,26 +119,33 @@ export function connectionType(name: string, node: object, items: string, counti
   );
 }
 
-/** Adds a list to the queries, or to the objects of a type. */
-export function addListField<Parent>(
+interface ReadFieldOptions<Parent> {
+  of?: ObjectRef<Parent>;
+  args?: InputFieldMap;
+  nullable?: boolean;
+  extensions?: OperationExtension & CostExtension;
+}
+
+/** Adds a field that plans read to the queries, or to the objects of a type. */
+export function addReadField<Parent>(
   name: string,
-  type: ReturnType<typeof connectionType>,
+  type: object,
   description: string,
-  options: { of?: ObjectRef<Parent>; args?: InputFieldMap; extensions?: OperationExtension } = {},
+  { of, ...options }: ReadFieldOptions<Parent>,
 ): void {
-  const { of, ...others } = options;
-  const field = { type, description, args: pageArgs, ...others, resolve: resolvePlannedField };
+  const field = { type, description, ...options, resolve: resolvePlannedField } as never;
   if (of) schemaBuilder.objectField(of, name, (t) => t.field(field));
   else schemaBuilder.queryField(name, (t) => t.field(field));
 }
 
-export function addByIdField<Item>(
+export const addListField = <Parent>(
   name: string,
-  type: ObjectRef<Item>,
+  type: ReturnType<typeof connectionType>,
   description: string,
-  options: { extensions: OperationExtension },
-): void {
+  options: ReadFieldOptions<Parent> = {},
+) => addReadField(name, type, description, { args: pageArgs, ...options });
+
+export function addByIdField(name: string, type: object, description: string, extensions: OperationExtension): void {
   const args = schemaBuilder.args((t) => ({ id: t.id({ required: true, description: `The id of the ${name}.` }) }));
-  const field = { type, nullable: true, description, args, ...options, resolve: resolvePlannedField } as const;
-  schemaBuilder.queryField(name, (t) => t.field(field));
+  addReadField(name, type, description, { args, nullable: true, extensions });
 }

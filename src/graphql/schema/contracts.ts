@@ -47,7 +47,7 @@ enumTypeOf('ActivationState', activationStateSchema, 'The state of a contract at
   OFF: 'The manufacturer is not told of the contract, since the operator of the gateway has switched that off.',
 });
 
-const ActivationRef = objectTypeOf('ContractActivation', activationSchema);
+objectTypeOf('ContractActivation', activationSchema);
 objectTypeOf('ContractSummary', contractSummarySchema);
 
 export const ContractRef = objectTypeOf('Contract', contractWithVehicleSchema, {
@@ -69,7 +69,8 @@ addListField('contracts', ContractConnection, 'The contracts of the vehicles in 
 addListField('contracts', ContractConnection, 'The contracts of the vehicle.', { of: VehicleRef, args });
 
 addByIdField('contract', ContractRef, 'Returns a contract by its id.', {
-  extensions: { ...reading.extensions, errors: ['CONTRACT_NOT_FOUND'] },
+  ...reading.extensions,
+  errors: ['CONTRACT_NOT_FOUND'],
 });
 
 const asManyAsNamed = { extensions: { size: 'input' } satisfies CostExtension };
@@ -147,30 +148,23 @@ addMutation('deleteContract', {
   change: async (ctx, input) => ({ contract: await deleteContract(ctx, input) }),
 });
 
-const ContractChange = schemaBuilder.objectRef<Contract>('ContractChange').implement({
-  description:
+const contractChange = z
+  .object({
+    contract: contractWithVehicleSchema.describe('The contract, with its new state.'),
+    activation: activationSchema.describe('The new state of the contract at the manufacturer.'),
+  })
+  .describe(
     'A change of a contract’s state at the manufacturer. With `contract { id activation { … } }`, clients that cache by ids update every view of the contract.',
-  fields: (t) => ({
-    contract: t.field({
-      type: ContractRef,
-      description: 'The contract, with its new state.',
-      resolve: (contract) => contract,
-    }),
-    activation: t.expose('activation', {
-      type: ActivationRef,
-      description: 'The new state of the contract at the manufacturer.',
-    }),
-  }),
-});
+  );
 
 schemaBuilder.subscriptionField('contractChanged', (t) =>
   t.field({
-    type: ContractChange,
+    type: objectTypeOf('ContractChange', contractChange),
     description:
       'Sends each change of a contract’s state at the manufacturer, for the vehicles of one fleet or of the whole company. A slow reader gets the latest state of each contract only. It also needs the scope `contracts:read`.',
     extensions: { errors: ['FLEET_NOT_FOUND'] } satisfies OperationExtension,
     args: { fleetId: t.arg.id({ description: 'Only contracts for vehicles in the fleet with this id.' }) },
     subscribe: (_root, { fleetId }, { ctx, closed }) => followContractChanges(ctx, { fleetId }, closed()),
-    resolve: (contract) => contract,
+    resolve: (contract: Contract) => ({ contract, activation: contract.activation }),
   }),
 );

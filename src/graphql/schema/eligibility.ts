@@ -8,14 +8,16 @@ import {
   eligibilitySchema,
   eligibilityStatusSchema,
   type Vehicle,
+  vehicleSchema,
 } from '../../core/vehicles/vehicle.ts';
 import { requestVerificationInput } from '../../core/vehicles/vin-lists.ts';
 import { schemaBuilder } from './builder.ts';
+import { addReadField } from './connection.ts';
 import { addMutation, enumTypeOf, objectTypeOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
-import { type CostExtension, type OperationExtension, resolvePlannedField } from './graphql-context.ts';
+import type { CostExtension, OperationExtension } from './graphql-context.ts';
 import { manufacturerOverride } from './manufacturers.ts';
-import { VehicleRef } from './vehicles.ts';
+import './vehicles.ts';
 
 export const EligibilityStatusRef = enumTypeOf(
   'EligibilityStatus',
@@ -50,29 +52,16 @@ enumTypeOf(
 const EligibilityRef = objectTypeOf('Eligibility', eligibilitySchema, { manufacturer: manufacturerOverride });
 
 const EligibilitySummary = objectTypeOf('EligibilitySummary', eligibilitySummarySchema);
-schemaBuilder.objectField(FleetRef, 'eligibilitySummary', (t) =>
-  t.field({
-    type: EligibilitySummary,
-    description: 'The number of the fleet’s vehicles in each status of connected-data eligibility.',
-    resolve: resolvePlannedField,
-  }),
-);
+const counts = 'The number of the fleet’s vehicles in each status of connected-data eligibility.';
+addReadField('eligibilitySummary', EligibilitySummary, counts, { of: FleetRef });
 
-schemaBuilder.queryField('eligibility', (t) =>
-  t.field({
-    type: EligibilityRef,
-    nullable: true,
-    description: 'Returns the connected-data eligibility of a vehicle of the company by its VIN.',
-    extensions: { errors: ['VEHICLE_NOT_FOUND'] } satisfies OperationExtension,
-    args: {
-      vin: t.arg.string({
-        required: true,
-        description: 'The VIN of the vehicle. Case, spaces and dashes are ignored.',
-      }),
-    },
-    resolve: resolvePlannedField,
-  }),
-);
+const vin = 'The VIN of the vehicle. Case, spaces and dashes are ignored.';
+const byVin = 'Returns the connected-data eligibility of a vehicle of the company by its VIN.';
+addReadField('eligibility', EligibilityRef, byVin, {
+  nullable: true,
+  extensions: { errors: ['VEHICLE_NOT_FOUND'] },
+  args: schemaBuilder.args((t) => ({ vin: t.string({ required: true, description: vin }) })),
+});
 
 addMutation(
   'verifyEligibility',
@@ -93,27 +82,23 @@ addMutation(
   { payload: { eligibilities: { extensions: { size: 'input' } satisfies CostExtension } } },
 );
 
-const EligibilityChange = schemaBuilder.objectRef<Vehicle>('EligibilityChange').implement({
-  description:
+const eligibilityChange = z
+  .object({
+    vehicle: vehicleSchema.describe('The vehicle with its new eligibility.'),
+    eligibility: eligibilitySchema.describe('The new eligibility of the vehicle.'),
+  })
+  .describe(
     'A new answer of a manufacturer about a vehicle’s eligibility. With `vehicle { id eligibility { … } }`, clients that cache by ids update every view of the vehicle.',
-  fields: (t) => ({
-    vehicle: t.field({
-      type: VehicleRef,
-      description: 'The vehicle with its new eligibility.',
-      resolve: (vehicle) => vehicle,
-    }),
-    eligibility: t.expose('eligibility', { type: EligibilityRef, description: 'The new eligibility of the vehicle.' }),
-  }),
-});
+  );
 
 schemaBuilder.subscriptionField('eligibilityChanged', (t) =>
   t.field({
-    type: EligibilityChange,
+    type: objectTypeOf('EligibilityChange', eligibilityChange),
     description:
       'Sends each new answer about the eligibility of a vehicle, of one fleet or of the whole company. A slow reader gets the latest answer about each vehicle only.',
     extensions: { errors: ['FLEET_NOT_FOUND'] } satisfies OperationExtension,
     args: { fleetId: t.arg.id({ description: 'Only vehicles in the fleet with this id.' }) },
     subscribe: (_root, { fleetId }, { ctx, closed }) => followEligibilityChanges(ctx, { fleetId }, closed()),
-    resolve: (vehicle) => vehicle,
+    resolve: (vehicle: Vehicle) => ({ vehicle, eligibility: vehicle.eligibility }),
   }),
 );

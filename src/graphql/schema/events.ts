@@ -10,12 +10,12 @@ import { MOST_EVENT_VEHICLES } from '../../core/events/record-events.ts';
 import { schemaDescription } from '../../core/fields.ts';
 import { followEvents } from '../../core/following/follow-events.ts';
 import { type ObjectRef, schemaBuilder } from './builder.ts';
-import { addByIdField, addListField, connectionType, listArgs } from './connection.ts';
+import { addByIdField, addListField, addReadField, connectionType, listArgs } from './connection.ts';
 import { ContractRef } from './contracts.ts';
 import { enumTypeOf, inputTypeOf, objectTypeOf, unknownIn } from './described.ts';
 import { EligibilityStatusRef } from './eligibility.ts';
 import { FleetRef } from './fleets.ts';
-import { type CostExtension, type OperationExtension, PlannedObject, resolvePlannedField } from './graphql-context.ts';
+import { type CostExtension, type OperationExtension, PlannedObject } from './graphql-context.ts';
 import { VehicleRef } from './vehicles.ts';
 
 export const EventTypeRef = enumTypeOf(
@@ -86,10 +86,8 @@ const EventRef = objectTypeOf('Event', eventSchema, {
 });
 
 const of = (what: string) => `The ${what} that the event is about; null if it is about none, or the ${what} is gone.`;
-schemaBuilder.objectFields(EventRef, (t) => ({
-  fleet: t.field({ type: FleetRef, nullable: true, description: of('fleet'), resolve: resolvePlannedField }),
-  contract: t.field({ type: ContractRef, nullable: true, description: of('contract'), resolve: resolvePlannedField }),
-}));
+addReadField('fleet', FleetRef, of('fleet'), { of: EventRef, nullable: true });
+addReadField('contract', ContractRef, of('contract'), { of: EventRef, nullable: true });
 
 export const EventConnectionRef = connectionType('Event', EventRef, 'events');
 const EventFilter = inputTypeOf('EventFilter', eventFilterSchema, {
@@ -103,9 +101,7 @@ addListField(
   { args },
 );
 
-addByIdField('event', EventRef, 'Returns an event by its id, as long as it is kept.', {
-  extensions: { errors: ['NOT_FOUND'] },
-});
+addByIdField('event', EventRef, 'Returns an event by its id, as long as it is kept.', { errors: ['NOT_FOUND'] });
 
 function addTimeline<Thing>(of: ObjectRef<Thing>, what: string): void {
   const description = `The events about ${what}, oldest first. \`last\` gives the latest.`;

@@ -18,7 +18,7 @@ addListField('fleets', connectionType('Fleet', FleetRef, 'fleets'), 'Lists the f
   args: fleetArgs,
 });
 
-addByIdField('fleet', FleetRef, 'Returns a fleet by its id.', { extensions: { errors: ['FLEET_NOT_FOUND'] } });
+addByIdField('fleet', FleetRef, 'Returns a fleet by its id.', { errors: ['FLEET_NOT_FOUND'] });
 
 addMutation('createFleet', {
   description: 'Creates a fleet, which belongs to the company of the token.',

@@ -85,9 +85,7 @@ addListField(
 
 objectTypeOf('DuplicateRow', duplicateRowSchema);
 
-addByIdField('import', ImportRef, 'Returns an import by its id, with its progress.', {
-  extensions: { errors: ['IMPORT_NOT_FOUND'] },
-});
+addByIdField('import', ImportRef, 'Returns an import by its id, with its progress.', { errors: ['IMPORT_NOT_FOUND'] });
 
 const file = z
   .custom<Promise<FileUpload>>((value) => value instanceof Promise)

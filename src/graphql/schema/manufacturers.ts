@@ -7,8 +7,9 @@ import {
   providerStateSchema,
 } from '../../core/vehicles/providers.ts';
 import { schemaBuilder } from './builder.ts';
+import { addReadField } from './connection.ts';
 import { enumTypeOf, objectTypeOf } from './described.ts';
-import { type CostExtension, type GraphqlContext, resolvePlannedField } from './graphql-context.ts';
+import type { CostExtension, GraphqlContext } from './graphql-context.ts';
 import { manufacturerOf } from './node.ts';
 
 const ManufacturerRef = objectTypeOf('Manufacturer', manufacturerSchema);
@@ -16,14 +17,8 @@ const ManufacturerRef = objectTypeOf('Manufacturer', manufacturerSchema);
 const MOST_MANUFACTURERS = 50;
 const MOST_PROVIDERS = 10;
 
-schemaBuilder.queryField('manufacturers', (t) =>
-  t.field({
-    type: [ManufacturerRef],
-    extensions: { size: MOST_MANUFACTURERS } satisfies CostExtension,
-    description: 'Lists all manufacturers that the gateway knows, also those whose vehicles it cannot ask about.',
-    resolve: resolvePlannedField,
-  }),
-);
+const all = 'Lists all manufacturers that the gateway knows, also those whose vehicles it cannot ask about.';
+addReadField('manufacturers', [ManufacturerRef], all, { extensions: { size: MOST_MANUFACTURERS } });
 
 /** The manufacturer of an object from core, by its slug; plans have it already. */
 export const manufacturerOverride = {

@@ -24,15 +24,10 @@ import {
   vehiclesNotFoundSchema,
 } from '../../core/vehicles/vin-lists.ts';
 import { schemaBuilder } from './builder.ts';
-import { addListField, connectionType, listArgs } from './connection.ts';
+import { addListField, addReadField, connectionType, listArgs } from './connection.ts';
 import { addMutation, enumTypeOf, idInputSchema, inputTypeOf, objectTypeOf, unknownIn } from './described.ts';
 import { FleetRef } from './fleets.ts';
-import {
-  type CostExtension,
-  type GraphqlContext,
-  type OperationExtension,
-  resolvePlannedField,
-} from './graphql-context.ts';
+import { type CostExtension, type GraphqlContext, resolvePlannedField } from './graphql-context.ts';
 import { manufacturerOverride } from './manufacturers.ts';
 import { ReasonCodeRef } from './reason.ts';
 
@@ -79,16 +74,13 @@ const VehicleBy = schemaBuilder.inputType('VehicleBy', {
   }),
 });
 
-schemaBuilder.queryField('vehicle', (t) =>
-  t.field({
-    type: VehicleRef,
-    nullable: true,
-    description: 'Returns a vehicle by its id or its VIN.',
-    extensions: { errors: ['VEHICLE_NOT_FOUND'] } satisfies OperationExtension,
-    args: { by: t.arg({ type: VehicleBy, required: true, description: 'The vehicle to return, by its id or VIN.' }) },
-    resolve: resolvePlannedField,
-  }),
-);
+addReadField('vehicle', VehicleRef, 'Returns a vehicle by its id or its VIN.', {
+  nullable: true,
+  extensions: { errors: ['VEHICLE_NOT_FOUND'] },
+  args: schemaBuilder.args((t) => ({
+    by: t.field({ type: VehicleBy, required: true, description: 'The vehicle to return, by its id or VIN.' }),
+  })),
+});
 
 enumTypeOf('AddMode', addModeSchema, 'The treatment of valid VINs when others are rejected.', {
   partial: 'Valid VINs are stored even if others are rejected and reported.',

@@ -54,7 +54,7 @@ addListField(
 );
 
 addByIdField('webhook', WebhookRef, 'Returns a webhook by its id, without its secret.', {
-  extensions: { errors: ['WEBHOOK_NOT_FOUND'] },
+  errors: ['WEBHOOK_NOT_FOUND'],
 });
 
 /** Such as for all types. */
