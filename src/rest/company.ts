@@ -1,14 +1,11 @@
 import { z } from 'zod';
-import { readInput } from '../core/input.ts';
 import { activityCountSchema, companySchema, getCompany, getCompanyActivity } from '../core/reads/company.ts';
 import { historyItemSchema, historyResource, listHistory } from '../core/reads/history.ts';
 import { jsonRowWriter } from '../core/sql/read.ts';
 import { readEventTypes } from './events.ts';
-import { commaList, listAnswer, once, onceEach, operations } from './route.ts';
+import { listAnswer, listOf, operations, readQuery } from './route.ts';
 
 const asJson = jsonRowWriter(historyResource.members, historyItemSchema);
-const activityQuery = z.object(onceEach('from', 'to', 'by', 'fleetId'));
-const historyQuery = z.object({ type: commaList, fleetId: once });
 
 const { get } = operations('Company');
 
@@ -26,7 +23,7 @@ export const companyRoutes = [
       'At most 1,000 hours or days. Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.',
     query: ['activityFrom', 'activityTo', 'activityBy', 'eventFleetId'],
     answers: { 200: { description: 'The numbers of events, by hour or day.', schema: z.array(activityCountSchema) } },
-    answer: async (ctx, { query }) => ({ text: await getCompanyActivity(ctx, readInput(activityQuery, query)) }),
+    answer: async (ctx, request) => ({ text: await getCompanyActivity(ctx, readQuery(request)) }),
   }),
   get('/history', 'listHistory', {
     summary: 'List what happened',
@@ -35,14 +32,12 @@ export const companyRoutes = [
       'of one type that the gateway itself caused there within an hour. `GET /events?historyId=…` has the events of one. Where scopes are in use, ' +
       'items of contracts need `contracts:read` beside `fleets:read`.',
     query: ['eventType', 'eventFleetId', 'limit', 'after'],
-    answers: {
-      200: { description: 'The history, or a page of it.', schema: z.array(historyItemSchema), headers: ['Link'] },
-    },
+    answers: listOf('The history, or a page of it.', historyItemSchema),
     errors: ['PAYLOAD_TOO_LARGE'],
     answer(ctx, request) {
-      const { type, ...others } = readInput(historyQuery, request.query);
+      const { type, ...others } = readQuery(request);
       const filter = { ...others, types: readEventTypes(type) };
-      return listAnswer(request, (page) => listHistory(ctx, asJson, { page, filter }), { filter: historyQuery });
+      return listAnswer(request, (page) => listHistory(ctx, asJson, { page, filter }));
     },
   }),
 ];

@@ -1,11 +1,5 @@
 import { z } from 'zod';
-import {
-  type ContractFilter,
-  contractFilterSchema,
-  contractSchema,
-  contractSortOrders,
-  createContractInput,
-} from '../core/contracts/contract.ts';
+import { contractSchema, contractSortOrders, createContractInput } from '../core/contracts/contract.ts';
 import { contractResource, deleteContract, getContract, listContracts } from '../core/contracts/contracts.ts';
 import { createContract } from '../core/contracts/create-contract.ts';
 import { createContracts, createContractsInput, createdContractsSchema } from '../core/contracts/create-contracts.ts';
@@ -14,7 +8,7 @@ import { readInput, storableText } from '../core/input.ts';
 import { jsonRowWriter } from '../core/sql/read.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
 import { expectedBy } from './etag.ts';
-import { commaList, listAnswer, onceEach, operations } from './route.ts';
+import { listAnswer, listOf, operations, type PageReader, readQuery } from './route.ts';
 
 const open =
   'Where contracts are open (`CONTRACTS_AUTH`), no token is needed; one that is sent confines the request to its company.';
@@ -23,23 +17,23 @@ const asJson = jsonRowWriter(contractResource.members, contractSchema);
 const shape = fieldCopier(contractSchema);
 
 const company = storableText(z.string().min(1, 'must not be empty'));
-const conditions = z
-  .string('is required: a JSON object such as {"company":"acme"}')
-  .transform((text, issues) => {
-    try {
-      return JSON.parse(text);
-    } catch {
-      const message = 'is not JSON; write it as {"company":"acme"}, URL-encoded';
-      issues.addIssue({ code: 'invalid_format', format: 'json', message });
-    }
-  })
-  .pipe(z.object({ company }));
+const conditionsQuery = z.object({
+  conditions: z
+    .string('is required: a JSON object such as {"company":"acme"}')
+    .transform((text, issues) => {
+      try {
+        return JSON.parse(text);
+      } catch {
+        const message = 'is not JSON; write it as {"company":"acme"}, URL-encoded';
+        issues.addIssue({ code: 'invalid_format', format: 'json', message });
+      }
+    })
+    .pipe(z.object({ company })),
+});
 const parameters = [
   ...(['conditions', 'contractStatus', 'activationState', 'contractPack', 'contractVin'] as const),
   ...(['contractFleetId', 'contractName', 'sortContracts', 'limit', 'after'] as const),
 ];
-const filterQuery = z.object({ ...onceEach('status', 'pack', 'vin', 'fleetId', 'name'), activation: commaList });
-const contractsQuery = z.object({ conditions, ...filterQuery.shape });
 
 const { get, post, remove } = operations('Contracts', { scopes: 'contracts', token: 'optional' });
 
@@ -73,19 +67,12 @@ export const contractRoutes = [
     summary: 'List the contracts of a company',
     description: `Lists the contracts of the company in \`conditions\` that meet all filters, oldest first unless \`sort\` says otherwise. ${open}`,
     query: parameters,
-    answers: {
-      200: {
-        description: 'The contracts of the list or the page.',
-        schema: z.array(contractSchema),
-        headers: ['Link'],
-      },
-    },
+    answers: listOf('The contracts of the list or the page.', contractSchema),
     answer(ctx, request) {
-      const { conditions, ...given } = readInput(contractsQuery, request.query);
-      const filter = given as ContractFilter;
-      readInput(contractFilterSchema, filter);
-      const list = { filter: contractsQuery, orders: contractSortOrders };
-      return listAnswer(request, (page) => listContracts(ctx, asJson, { ...conditions, page, filter }), list);
+      const { conditions } = readInput(conditionsQuery, request.query);
+      const filter = readQuery(request);
+      const read: PageReader = (page) => listContracts(ctx, asJson, { ...conditions, page, filter });
+      return listAnswer(request, read, contractSortOrders);
     },
   }),
   post('/contracts/:id/activation/refresh', 'refreshActivation', {

@@ -6,21 +6,21 @@ import { field } from '../core/fields.ts';
 import { followEvents } from '../core/following/follow-events.ts';
 import { listSchema, readInput } from '../core/input.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
-import { commaList, inSteps, listAnswer, once, onceEach, operations, type RestRequest } from './route.ts';
+import { inSteps, listAnswer, listOf, once, operations, type RestRequest, readQuery, splitCommas } from './route.ts';
 
 const scope = 'Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.';
 const filters = ['eventType', 'eventFleetId', 'eventHistory', 'eventVin', 'since', 'until'] as const;
 
 const shape = fieldCopier(eventSchema);
 
-const eventQuery = z.object({ type: commaList, ...onceEach('fleetId', 'historyId', 'vin', 'since', 'until') });
-
-const typesQuery = z.object({ type: listSchema(z.enum(eventTypes), MOST_EVENT_TYPES).nullish() });
+const typesQuery = z.object({
+  type: z.preprocess(splitCommas, listSchema(z.enum(eventTypes), MOST_EVENT_TYPES).nullish()),
+});
 /** Reads types of events under the name of REST's parameter: answers name unknown types by themselves. */
 export const readEventTypes = (type: unknown) => readInput(typesQuery, { type }).type;
 
-function readFilter({ query }: RestRequest): EventFilter {
-  const { type, ...rest } = readInput(eventQuery, query);
+function readFilter(request: RestRequest): EventFilter {
+  const { type, ...rest } = readQuery(request);
   return { ...rest, types: readEventTypes(type) };
 }
 
@@ -43,14 +43,12 @@ export const eventRoutes = [
     summary: 'List events',
     description: `Lists the events of the company, oldest first. \`after\` also takes an event’s id: reading on from the last known event misses none. ${scope}`,
     query: [...filters, 'limit', 'after'],
-    answers: {
-      200: { description: 'The events of the list or the page.', schema: z.array(eventSchema), headers: ['Link'] },
-    },
+    answers: listOf('The events of the list or the page.', eventSchema),
     errors: ['PAYLOAD_TOO_LARGE'],
     answer(ctx, request) {
       const filter = readFilter(request);
       const read = inSteps((page) => listEvents(ctx, { page, filter }), shape);
-      return listAnswer(withCursor(request), read, { filter: eventQuery });
+      return listAnswer(withCursor(request), read);
     },
   }),
   get('/events/stream', 'streamEvents', {

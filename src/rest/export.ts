@@ -78,17 +78,15 @@ const asJson = jsonRowWriter(vehicleResource.members, vehicleJson);
 /** A list of vehicles in the media type that the client prefers: JSON, or a file, whole unless it asks for a page. */
 export async function vehiclesAnswer(
   request: RestRequest,
-  filter: z.ZodObject,
   read: (writer: RowWriter, page: PageArguments) => Promise<TextPage>,
 ): Promise<Answer> {
-  const list = { filter, orders: vehicleSortOrders };
   const type = request.accepts(['application/json', 'text/csv', 'application/x-ndjson']);
   if (type === 'application/json') {
-    const answer = await listAnswer(request, (page) => read(asJson, page), list);
+    const answer = await listAnswer(request, (page) => read(asJson, page), vehicleSortOrders);
     return { ...answer, headers: { ...answer.headers, Vary: 'Accept' } };
   }
   const { writer, name, head } = files[type];
-  const { page, paged, linkTo } = readListQuery(request, list);
+  const { page, paged, linkTo } = readListQuery(request, vehicleSortOrders);
   const readPage = (one: PageArguments) => read(writer, one);
   const first = await readPage(page);
   const link = paged && first.hasNext && first.last !== null ? linkTo(first.last) : {};

@@ -1,22 +1,13 @@
-import { z } from 'zod';
-import {
-  createFleetInput,
-  fleetFilterSchema,
-  fleetSchema,
-  fleetSortOrders,
-  updateFleetInput,
-} from '../core/fleets/fleet.ts';
+import { createFleetInput, fleetSchema, fleetSortOrders, updateFleetInput } from '../core/fleets/fleet.ts';
 import { createFleet, fleetResource, getFleet, listFleets, updateFleet } from '../core/fleets/fleets.ts';
-import { readInput } from '../core/input.ts';
 import { deleteFleet } from '../core/operations/delete-fleets.ts';
 import { jsonRowWriter } from '../core/sql/read.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
 import { expectedBy } from './etag.ts';
-import { listAnswer, membersOf, once, operations } from './route.ts';
+import { listAnswer, listOf, membersOf, operations, readQuery } from './route.ts';
 
 const asJson = jsonRowWriter(fleetResource.members, fleetSchema);
 const shape = fieldCopier(fleetSchema);
-const filterQuery = z.object({ name: once, vat: once });
 
 const { get, patch, post, remove } = operations('Fleets');
 
@@ -25,14 +16,10 @@ export const fleetRoutes = [
     summary: 'List fleets',
     description: 'Lists the fleets of the company that meet all conditions, oldest first unless `sort` says otherwise.',
     query: ['fleetName', 'fleetVat', 'sortFleets', 'limit', 'after'],
-    answers: {
-      200: { description: 'The fleets of the list or the page.', schema: z.array(fleetSchema), headers: ['Link'] },
-    },
-    async answer(ctx, request) {
-      const filter = readInput(filterQuery, request.query);
-      readInput(fleetFilterSchema, filter);
-      const list = { filter: filterQuery, orders: fleetSortOrders };
-      return listAnswer(request, (page) => listFleets(ctx, asJson, { page, filter }), list);
+    answers: listOf('The fleets of the list or the page.', fleetSchema),
+    answer(ctx, request) {
+      const filter = readQuery(request);
+      return listAnswer(request, (page) => listFleets(ctx, asJson, { page, filter }), fleetSortOrders);
     },
   }),
   post('/fleets', 'createFleet', {

@@ -7,11 +7,10 @@ import { isImportUnderWay } from '../core/imports/import-run.ts';
 import { importVehicles } from '../core/imports/import-vehicles.ts';
 import { getImport, type Import, importedVehiclesSchema, importSchema } from '../core/imports/imports.ts';
 import { readRejectedCsv } from '../core/imports/rejected-csv.ts';
-import { readInput } from '../core/input.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/body.ts';
 import { eventStream } from './events.ts';
-import { type Answer, once, operations, type RestRequest, readAddQuery } from './route.ts';
+import { type Answer, operations, type RestRequest, readAddQuery, readQuery } from './route.ts';
 import { readUpload } from './upload.ts';
 
 const { import: _, ...report } = importedVehiclesSchema.shape;
@@ -44,11 +43,9 @@ const shape = fieldCopier(importSchema);
 const rejectedUrl = (request: RestRequest, importId: string) =>
   `${request.basePath()}/imports/${importId}/rejected.csv`;
 
-const uploadQuery = z.object({ importId: once });
-
 async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
   const { mode, dryRun } = readAddQuery(request.query);
-  const { importId } = readInput(uploadQuery, request.query);
+  const { importId } = readQuery(request);
   const idempotencyKey = readIdempotencyKey(request.header('Idempotency-Key'));
   const upload = await readUpload(ctx, request.incoming, request.query.fleetId);
   try {

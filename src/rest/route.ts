@@ -13,11 +13,12 @@ import {
   readPageArguments,
 } from '../core/sql/page.ts';
 import type { ItemsPage, TextPage } from '../core/sql/read.ts';
-import type { HeaderName } from './openapi/json-schema.ts';
-import type { PathParameter, QueryParameter, Tag } from './openapi/parameters.ts';
+import type { HeaderName, Json } from './openapi/json-schema.ts';
+import { type PathParameter, type QueryParameter, queryParameters, type Tag } from './openapi/parameters.ts';
 
 /** A request as a handler gets it: parsed, not yet validated. */
 export interface RestRequest {
+  route: Route;
   path: string;
   /** The path below which a proxy shows the service; addresses in bodies begin with it. */
   basePath(): string;
@@ -66,6 +67,8 @@ export interface Route {
   /** Whole sentences: what happens, and what a caller would not guess. */
   description: string;
   query?: readonly QueryParameter[];
+  /** The schema of these parameters, without those of every list. */
+  parameters: z.ZodObject;
   /** The resource has an `ETag`, a hash of `body`, for `If-None-Match` and `If-Match`. */
   etag?: true;
   prefer?: true;
@@ -88,7 +91,9 @@ export interface AnswerDocs {
   headers?: readonly HeaderName[];
 }
 
-type Operation = Omit<Route, 'method' | 'path' | 'operationId' | 'scope' | 'tag' | 'token'> & { tag?: Tag };
+type Operation = Omit<Route, 'method' | 'path' | 'operationId' | 'parameters' | 'scope' | 'tag' | 'token'> & {
+  tag?: Tag;
+};
 
 /** Makes the routes of one group by method: GET needs the scope to read, the others need the scope to write. */
 export function operations(tag: Tag, group: { scopes?: 'contracts'; token?: 'optional' } = {}) {
@@ -96,7 +101,7 @@ export function operations(tag: Tag, group: { scopes?: 'contracts'; token?: 'opt
   const by = (method: Route['method']) => {
     const scope = `${scopes}:${method === 'GET' ? 'read' : 'write'}` as const;
     return (path: string, operationId: string, operation: Operation): Route => ({
-      ...{ method, path, operationId, tag, scope },
+      ...{ method, path, operationId, tag, scope, parameters: parametersOf(operation.query) },
       ...common,
       ...operation,
     });
@@ -106,11 +111,26 @@ export function operations(tag: Tag, group: { scopes?: 'contracts'; token?: 'opt
 
 /** An optional parameter of the query that may not be repeated. */
 export const once = z.string('must stand once').optional();
-/** `once` for each name. */
-export const onceEach = <Name extends string>(...names: Name[]) =>
-  Object.fromEntries(names.map((name) => [name, once])) as Record<Name, typeof once>;
-/** A parameter given once, with values separated by commas. */
-export const commaList = once.transform((list) => list?.split(',').map((one) => one.trim()));
+/** The values of a parameter that are separated by commas. */
+export const splitCommas = (list: unknown) =>
+  typeof list === 'string' ? list.split(',').map((one) => one.trim()) : list;
+const commaList = once.transform(splitCommas);
+
+const LIST_PARAMETERS = ['limit', 'after', 'sort'];
+
+function parametersOf(names: readonly QueryParameter[] = []): z.ZodObject {
+  const own = names
+    .map((name): Json => queryParameters[name])
+    .filter(({ name }) => !LIST_PARAMETERS.includes(`${name}`));
+  return z.object(Object.fromEntries(own.map(({ name, explode }) => [name, explode === false ? commaList : once])));
+}
+
+/** The parameters that the route names, without those of every list: filters, which core validates. */
+export const readQuery = ({ route, query }: RestRequest) => readInput(route.parameters, query);
+
+/** The answers of a list. */
+export const listOf = (description: string, schema: z.ZodType) =>
+  ({ 200: { description, schema: z.array(schema), headers: ['Link'] } }) satisfies Route['answers'];
 
 export const digits = z
   .string('must stand once')
@@ -120,17 +140,11 @@ export const digits = z
 
 const listQuery = z.object({ limit: digits.pipe(pageSizeSchema).optional(), after: once });
 
-type PageReader = (page: PageArguments) => Promise<TextPage>;
-
-/** Parameters of a list beside `limit` and `after`. */
-interface ListQuery {
-  filter?: z.ZodObject;
-  orders?: SortOrders;
-}
+export type PageReader = (page: PageArguments) => Promise<TextPage>;
 
 /** A page, with the next one in `Link`, or the whole list as a stream. */
-export async function listAnswer(request: RestRequest, read: PageReader, list: ListQuery = {}): Promise<Answer> {
-  const { page, paged, linkTo } = readListQuery(request, list);
+export async function listAnswer(request: RestRequest, read: PageReader, orders?: SortOrders): Promise<Answer> {
+  const { page, paged, linkTo } = readListQuery(request, orders);
   const first = await read(page);
   const { text, last, hasNext } = first;
   if (!hasNext || last === null) return { text };
@@ -139,14 +153,14 @@ export async function listAnswer(request: RestRequest, read: PageReader, list: L
 }
 
 /** The page, whether the request wants one or the whole list, and the header that leads to the next one. */
-export function readListQuery({ path, query }: RestRequest, { filter, orders = {} }: ListQuery) {
+export function readListQuery({ route, path, query }: RestRequest, orders: SortOrders = {}) {
   const { limit, after } = readInput(listQuery, query);
   const orderBy = readSort(query, orders);
   const paged = limit !== undefined || after !== undefined;
   const first = paged ? (limit ?? DEFAULT_PAGE_SIZE) : STREAM_PAGE;
   const page = readPageArguments({ first, after, orderBy }, orders);
   const linkTo = (last: ListPosition): Record<string, string> => {
-    const kept = [...Object.keys(filter?.shape ?? {}), ...(orderBy ? ['sort'] : [])];
+    const kept = [...Object.keys(route.parameters.shape), ...(orderBy ? ['sort'] : [])];
     const given = kept.flatMap((name) => (typeof query[name] === 'string' ? [[name, query[name]]] : []));
     const next = [...given, ['limit', String(page.limit)], ['after', cursorOf(last, page.order)]];
     return { Link: `<${path}?${new URLSearchParams(next)}>; rel="next"` };

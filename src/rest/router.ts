@@ -59,6 +59,7 @@ export function restApi(services: HttpServices): RequestHandler {
     // Core checks scopes too, but only after the body is read and stored answers are looked up.
     requireScope(ctx, route.scope);
     const request: RestRequest = {
+      route,
       path: req.path,
       basePath: () => basePathOf(services, req),
       params: req.params as RestRequest['params'],

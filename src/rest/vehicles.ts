@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import type { Context } from '../core/context.ts';
-import { readInput } from '../core/input.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
 import { addVehicles } from '../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../core/vehicles/delete-vehicles.ts';
 import { moveVehicles } from '../core/vehicles/move-vehicles.ts';
-import { type VehicleFilter, vehicleFilterSchema } from '../core/vehicles/vehicle.ts';
+import type { VehicleFilter } from '../core/vehicles/vehicle.ts';
 import { getVehicle, listAllVehicles, listVehicles } from '../core/vehicles/vehicles.ts';
 import {
   addedVehiclesSchema,
@@ -18,14 +17,13 @@ import {
 import { expectedBy } from './etag.ts';
 import { vehicleJson, vehiclesAnswer, vehiclesDocs } from './export.ts';
 import {
-  commaList,
   membersOf,
   misplacedOption,
-  onceEach,
   operations,
   type RestRequest,
   type Route,
   readAddQuery,
+  readQuery,
 } from './route.ts';
 
 const addedJson = addedVehiclesSchema
@@ -51,22 +49,6 @@ const filters = [
 
 const shape = fieldCopier(vehicleJson);
 
-const filterQuery = z.object({
-  eligibility: commaList,
-  ...onceEach('manufacturer', 'vin'),
-  fleetId: commaList,
-  ...onceEach('reasonCode', 'actor', 'verifiedBefore', 'verifiedAfter'),
-});
-
-/** The filter of GraphQL's list, validated under the names of REST. */
-const restFilter = vehicleFilterSchema.omit({ fleetIds: true });
-
-function readFilter({ query }: RestRequest): VehicleFilter {
-  const { fleetId: fleetIds, ...others } = readInput(filterQuery, query);
-  readInput(restFilter, others);
-  return { ...others, fleetIds } as VehicleFilter;
-}
-
 const { get, post, remove } = operations('Vehicles');
 
 export const vehicleRoutes = [
@@ -78,8 +60,8 @@ export const vehicleRoutes = [
     errors: ['FLEET_NOT_FOUND'],
     answer(ctx, request) {
       const { fleetId } = request.params;
-      const { fleetIds: _, ...filter } = readFilter(request);
-      return vehiclesAnswer(request, filterQuery, (write, page) => listVehicles(ctx, write, { fleetId, page, filter }));
+      const filter = readQuery(request);
+      return vehiclesAnswer(request, (write, page) => listVehicles(ctx, write, { fleetId, page, filter }));
     },
   }),
   get('/vehicles', 'listAllVehicles', {
@@ -91,8 +73,9 @@ export const vehicleRoutes = [
     answers: { 200: vehiclesDocs },
     errors: ['PAYLOAD_TOO_LARGE'],
     answer(ctx, request) {
-      const filter = readFilter(request);
-      return vehiclesAnswer(request, filterQuery, (writer, page) => listAllVehicles(ctx, writer, { page, filter }));
+      const { fleetId: fleetIds, ...others } = readQuery(request);
+      const filter = { ...others, fleetIds } as VehicleFilter;
+      return vehiclesAnswer(request, (writer, page) => listAllVehicles(ctx, writer, { page, filter }));
     },
   }),
   post('/vehicles', 'addVehicles', {

@@ -26,7 +26,7 @@ import {
   webhookResource,
 } from '../core/webhooks/webhooks.ts';
 import { expectedBy } from './etag.ts';
-import { inSteps, listAnswer, membersOf, operations } from './route.ts';
+import { inSteps, listAnswer, listOf, membersOf, operations } from './route.ts';
 
 const secretJson = webhookSchema
   .extend({ secret: webhookWithSecretSchema.shape.secret })
@@ -43,9 +43,7 @@ const withSecret = ({ webhook: made, secret }: WebhookWithSecret) => ({ ...shape
 
 const deliveryShape = fieldCopier(deliverySchema);
 
-const deliveryQuery = z.object({
-  state: deliveryStateSchema.optional(),
-});
+const deliveryQuery = z.object({ state: deliveryStateSchema.optional() });
 
 const { get, patch, post, remove } = operations('Webhooks');
 
@@ -65,9 +63,7 @@ export const webhookRoutes = [
     summary: 'List webhooks',
     description: 'Lists the webhooks of the company, oldest first.',
     query: ['limit', 'after'],
-    answers: {
-      200: { description: 'The webhooks of the list or the page.', schema: z.array(webhookSchema), headers: ['Link'] },
-    },
+    answers: listOf('The webhooks of the list or the page.', webhookSchema),
     answer: (ctx, request) => listAnswer(request, (page) => listWebhooks(ctx, asJson, { page })),
   }),
   get('/webhooks/:id', 'getWebhook', {
@@ -120,19 +116,13 @@ export const webhookRoutes = [
       'Lists the deliveries of a webhook, oldest first. Finished ones are kept for 30 days. Where scopes are in use, those of ' +
       'events of contracts need `contracts:read`.',
     query: ['deliveryState', 'limit', 'after'],
-    answers: {
-      200: {
-        description: 'The deliveries of the list or the page.',
-        schema: z.array(deliverySchema),
-        headers: ['Link'],
-      },
-    },
+    answers: listOf('The deliveries of the list or the page.', deliverySchema),
     errors,
     answer(ctx, request) {
       const webhookId = request.params.id;
       const { state } = readInput(deliveryQuery, request.query);
       const read = inSteps((page) => listDeliveries(ctx, { webhookId, page, state }), deliveryShape);
-      return listAnswer(request, read, { filter: deliveryQuery });
+      return listAnswer(request, read);
     },
   }),
   post('/webhooks/:id/deliveries/:deliveryId/redeliver', 'redeliver', {
