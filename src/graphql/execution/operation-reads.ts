@@ -13,7 +13,7 @@ import {
   idOrNull,
   type ResourceField,
 } from '../../core/sql/resource.ts';
-import { PlannedObject, type Reads, shown } from '../schema/graphql-context.ts';
+import { type AnswerBudget, PlannedObject, type Reads, shown } from '../schema/graphql-context.ts';
 import type { DocumentPlan, OperationPlans } from './plan.ts';
 import type { GraphqlVariables } from './selected.ts';
 
@@ -24,9 +24,6 @@ function shownRoot(part: AnswerPart, text: string | null, { reads }: PlanAnswer)
   return value;
 }
 
-/** Counts the texts that an operation holds; throws CostExceeded. */
-type TextBudget = { hold(characters: number): void };
-
 /** The reads of one operation: one statement for a query, and one for each field of objects that core gave. */
 export class OperationReads implements Reads {
   readonly #ctx: Context;
@@ -35,9 +32,9 @@ export class OperationReads implements Reads {
   #query: { plan: DocumentPlan; answer: Promise<PlanAnswer> } | null = null;
   readonly #loaders = new Map<string, DataLoader<object, unknown>>();
   #company: DataLoader<string, unknown> | undefined;
-  readonly #budget: TextBudget;
+  readonly #budget: AnswerBudget;
 
-  constructor(ctx: Context, plans: OperationPlans, variables: GraphqlVariables, budget: TextBudget) {
+  constructor(ctx: Context, plans: OperationPlans, variables: GraphqlVariables, budget: AnswerBudget) {
     this.#budget = budget;
     this.#ctx = ctx;
     this.#plans = plans;

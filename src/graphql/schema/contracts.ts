@@ -22,11 +22,11 @@ import { followContractChanges } from '../../core/following/follow-changes.ts';
 import { contractSummarySchema } from '../../core/reads/company.ts';
 import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType, listArgs } from './connection.ts';
-import { addMutation, enumTypeOf, idInputSchema, inputTypeOf, objectTypeOf } from './described.ts';
+import { addMutation, enumTypeOf, idInputSchema, inputTypeOf, objectTypeOf, resultOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
-import { type CostExtension, type OperationExtension, resolvePlannedField } from './graphql-context.ts';
+import { type OperationExtension, resolvePlannedField } from './graphql-context.ts';
 import { manufacturerOverride } from './manufacturers.ts';
-import { VehicleRef, vinErrorMeanings } from './vehicles.ts';
+import { asManyAsNamed, VehicleRef, vinErrorMeanings } from './vehicles.ts';
 
 enumTypeOf('ContractStatus', contractStatusSchema, 'The status of a contract by its start and end dates alone.', {
   SCHEDULED: 'The period of the contract has not begun yet.',
@@ -73,16 +73,13 @@ addByIdField('contract', ContractRef, 'Returns a contract by its id.', {
   errors: ['CONTRACT_NOT_FOUND'],
 });
 
-const asManyAsNamed = { extensions: { size: 'input' } satisfies CostExtension };
 const scope = 'contracts:write';
 
 addMutation('createContract', {
   description:
     'Creates a contract for a vehicle, a pack and a period. A vehicle outside the fleet is VEHICLE_NOT_FOUND; with CONTRACT_OVERLAP, `extensions.conflicts` has the ids of the overlapping contracts.',
   input: createContractInput,
-  payload: z
-    .object({ contract: contractWithVehicleSchema.describe('The new contract.') })
-    .describe('The result of creating a contract.'),
+  payload: resultOf('creating a contract', { contract: contractWithVehicleSchema.describe('The new contract.') }),
   scope,
   errors: ['FLEET_NOT_FOUND', 'VEHICLE_NOT_FOUND', 'CONTRACT_OVERLAP', 'VALIDATION_FAILED'],
   change: async (ctx, input) => ({ contract: await createContract(ctx, input) }),
@@ -124,12 +121,10 @@ addMutation(
     description:
       'Has the manufacturers asked again to carry out contracts, in the background. Contracts that are active there, over, or not yet begun stay as they are. An unknown id is no error.',
     input: refreshActivationInput,
-    payload: z
-      .object({
-        contracts: z.array(contractWithVehicleSchema).describe('The contracts as they stand, in the order of the ids.'),
-        notFound: z.array(z.string()).describe('The ids that name no contract of the company, as they were sent.'),
-      })
-      .describe('The result of asking the manufacturers about contracts again.'),
+    payload: resultOf('asking the manufacturers about contracts again', {
+      contracts: z.array(contractWithVehicleSchema).describe('The contracts as they stand, in the order of the ids.'),
+      notFound: z.array(z.string()).describe('The ids that name no contract of the company, as they were sent.'),
+    }),
     scope,
     errors: ['VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
     change: refreshActivation,
@@ -140,9 +135,9 @@ addMutation(
 addMutation('deleteContract', {
   description: 'Deletes a contract, in force or not. If it is active at the manufacturer, the gateway ends it there.',
   input: idInputSchema('contract', 'The contract to delete.'),
-  payload: z
-    .object({ contract: contractWithVehicleSchema.describe('The contract as it was before its deletion.') })
-    .describe('The result of deleting a contract.'),
+  payload: resultOf('deleting a contract', {
+    contract: contractWithVehicleSchema.describe('The contract as it was before its deletion.'),
+  }),
   scope,
   errors: ['CONTRACT_NOT_FOUND'],
   change: async (ctx, input) => ({ contract: await deleteContract(ctx, input) }),

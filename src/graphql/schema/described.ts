@@ -151,3 +151,7 @@ export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObjec
 
 export const idInputSchema = (noun: string, description: string) =>
   z.object({ id: idSchema.describe(`The id of the ${noun}.`) }).describe(description);
+
+/** The payload of a mutation: what has resulted from it. */
+export const resultOf = <Shape extends z.ZodRawShape>(change: string, shape: Shape) =>
+  z.object(shape).describe(`The result of ${change}.`);

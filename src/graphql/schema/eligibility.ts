@@ -13,11 +13,11 @@ import {
 import { requestVerificationInput } from '../../core/vehicles/vin-lists.ts';
 import { schemaBuilder } from './builder.ts';
 import { addReadField } from './connection.ts';
-import { addMutation, enumTypeOf, objectTypeOf } from './described.ts';
+import { addMutation, enumTypeOf, objectTypeOf, resultOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
-import type { CostExtension, OperationExtension } from './graphql-context.ts';
+import type { OperationExtension } from './graphql-context.ts';
 import { manufacturerOverride } from './manufacturers.ts';
-import './vehicles.ts';
+import { asManyAsNamed } from './vehicles.ts';
 
 export const EligibilityStatusRef = enumTypeOf(
   'EligibilityStatus',
@@ -70,16 +70,14 @@ addMutation(
       'Has the manufacturers asked again about the eligibility of vehicles, in the background. Present answers stand until new ones arrive. An unknown VIN fails the whole mutation.',
     errors: ['VEHICLE_NOT_FOUND', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
     input: requestVerificationInput,
-    payload: z
-      .object({
-        eligibilities: z
-          .array(eligibilitySchema)
-          .describe('The present eligibilities, in the order of `vins`. `eligibilityChanged` sends the new ones.'),
-      })
-      .describe('The result of asking the manufacturers about vehicles again.'),
+    payload: resultOf('asking the manufacturers about vehicles again', {
+      eligibilities: z
+        .array(eligibilitySchema)
+        .describe('The present eligibilities, in the order of `vins`. `eligibilityChanged` sends the new ones.'),
+    }),
     change: async (ctx, input) => ({ eligibilities: await requestVerification(ctx, input) }),
   },
-  { payload: { eligibilities: { extensions: { size: 'input' } satisfies CostExtension } } },
+  { payload: { eligibilities: asManyAsNamed } },
 );
 
 const eligibilityChange = z

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import {
   createFleetInput,
   fleetFilterSchema,
@@ -9,7 +8,7 @@ import {
 import { createFleet, updateFleet } from '../../core/fleets/fleets.ts';
 import { deleteFleet } from '../../core/operations/delete-fleets.ts';
 import { addByIdField, addListField, connectionType, listArgs } from './connection.ts';
-import { addMutation, idInputSchema, inputTypeOf, objectTypeOf } from './described.ts';
+import { addMutation, idInputSchema, inputTypeOf, objectTypeOf, resultOf } from './described.ts';
 
 export const FleetRef = objectTypeOf('Fleet', fleetSchema);
 
@@ -24,7 +23,7 @@ addMutation('createFleet', {
   description: 'Creates a fleet, which belongs to the company of the token.',
   errors: ['VALIDATION_FAILED'],
   input: createFleetInput,
-  payload: z.object({ fleet: fleetSchema.describe('The new fleet.') }).describe('The result of creating a fleet.'),
+  payload: resultOf('creating a fleet', { fleet: fleetSchema.describe('The new fleet.') }),
   change: async (ctx, input) => ({ fleet: await createFleet(ctx, input) }),
 });
 
@@ -32,9 +31,7 @@ addMutation('updateFleet', {
   description: 'Changes the fields of a fleet that are sent, at least one beside `id`.',
   errors: ['FLEET_NOT_FOUND', 'VALIDATION_FAILED'],
   input: updateFleetInput,
-  payload: z
-    .object({ fleet: fleetSchema.describe('The fleet after the change.') })
-    .describe('The result of changing a fleet.'),
+  payload: resultOf('changing a fleet', { fleet: fleetSchema.describe('The fleet after the change.') }),
   change: async (ctx, input) => ({ fleet: await updateFleet(ctx, input) }),
 });
 
@@ -42,12 +39,10 @@ addMutation('deleteFleet', {
   description: 'Deletes a fleet with its vehicles and contracts, which the gateway also ends at the manufacturer.',
   errors: ['FLEET_NOT_FOUND'],
   input: idInputSchema('fleet', 'The fleet to delete.'),
-  payload: z
-    .object({
-      fleet: fleetSchema.describe(
-        'The fleet as it was before its deletion. Its lists are now empty, except its `timeline`.',
-      ),
-    })
-    .describe('The result of deleting a fleet.'),
+  payload: resultOf('deleting a fleet', {
+    fleet: fleetSchema.describe(
+      'The fleet as it was before its deletion. Its lists are now empty, except its `timeline`.',
+    ),
+  }),
   change: async (ctx, input) => ({ fleet: await deleteFleet(ctx, input) }),
 });

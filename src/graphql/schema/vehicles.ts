@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { fleetAfterChange } from '../../core/fleets/fleets.ts';
 import { addVehicles } from '../../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../../core/vehicles/delete-vehicles.ts';
@@ -25,7 +24,7 @@ import {
 } from '../../core/vehicles/vin-lists.ts';
 import { schemaBuilder } from './builder.ts';
 import { addListField, addReadField, connectionType, listArgs } from './connection.ts';
-import { addMutation, enumTypeOf, idInputSchema, inputTypeOf, objectTypeOf, unknownIn } from './described.ts';
+import { addMutation, enumTypeOf, idInputSchema, inputTypeOf, objectTypeOf, resultOf, unknownIn } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { type CostExtension, type GraphqlContext, resolvePlannedField } from './graphql-context.ts';
 import { manufacturerOverride } from './manufacturers.ts';
@@ -111,7 +110,7 @@ export const rejectionOverrides = {
 };
 objectTypeOf('RejectedVin', rejectedVinSchema, rejectionOverrides);
 
-const asManyAsNamed = { extensions: { size: 'input' } satisfies CostExtension };
+export const asManyAsNamed = { extensions: { size: 'input' } satisfies CostExtension };
 
 /** The id of the changed fleet in a payload, and how it is shown there. */
 export const changedFleetShape = { fleetId: vehicleSchema.shape.fleetId };
@@ -148,9 +147,10 @@ addMutation(
     description: 'Deletes a vehicle with its contracts, which the gateway also ends at the manufacturer.',
     errors: ['VEHICLE_NOT_FOUND'],
     input: idInputSchema('vehicle', 'The vehicle to delete.'),
-    payload: z
-      .object({ ...changedFleetShape, vehicle: vehicleSchema.describe('The vehicle as it was before its deletion.') })
-      .describe('The result of deleting a vehicle.'),
+    payload: resultOf('deleting a vehicle', {
+      ...changedFleetShape,
+      vehicle: vehicleSchema.describe('The vehicle as it was before its deletion.'),
+    }),
     async change(ctx, input) {
       const deleted = await deleteVehicle(ctx, input);
       return { vehicle: deleted, fleetId: deleted.fleetId };

@@ -21,7 +21,7 @@ import {
 import { createWebhook, deleteWebhook, rotateWebhookSecret, updateWebhook } from '../../core/webhooks/webhooks.ts';
 import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType, pageArgs } from './connection.ts';
-import { addMutation, enumTypeOf, idInputSchema, objectTypeOf } from './described.ts';
+import { addMutation, enumTypeOf, idInputSchema, objectTypeOf, resultOf } from './described.ts';
 import { EventTypeRef, eventTypeOverride } from './events.ts';
 import type { CostExtension } from './graphql-context.ts';
 
@@ -79,9 +79,7 @@ addMutation(
     description: `Changes, pauses or activates a webhook. Activating it sends the events that have waited. ${contractEvents}`,
     errors: ['WEBHOOK_NOT_FOUND', 'VALIDATION_FAILED'],
     input: updateWebhookInput,
-    payload: z
-      .object({ webhook: webhookSchema.describe('The webhook after the change.') })
-      .describe('The result of changing a webhook.'),
+    payload: resultOf('changing a webhook', { webhook: webhookSchema.describe('The webhook after the change.') }),
     change: async (ctx, input) => ({ webhook: await updateWebhook(ctx, input) }),
   },
   { input: { ...types, state: { type: WebhookState } } },
@@ -91,9 +89,9 @@ addMutation('deleteWebhook', {
   description: 'Deletes a webhook with its deliveries. One that is under way may still arrive.',
   errors: ['WEBHOOK_NOT_FOUND'],
   input: idInputSchema('webhook', 'The webhook to delete.'),
-  payload: z
-    .object({ webhook: webhookSchema.describe('The webhook as it was before its deletion.') })
-    .describe('The result of deleting a webhook.'),
+  payload: resultOf('deleting a webhook', {
+    webhook: webhookSchema.describe('The webhook as it was before its deletion.'),
+  }),
   change: async (ctx, input) => ({ webhook: await deleteWebhook(ctx, input) }),
 });
 
@@ -105,14 +103,13 @@ addMutation('rotateWebhookSecret', {
   change: rotateWebhookSecret,
 });
 
-const sent = (description: string) =>
-  z.object({ delivery: deliverySchema.describe('The delivery of the event, now on its way.') }).describe(description);
+const sent = { delivery: deliverySchema.describe('The delivery of the event, now on its way.') };
 
 addMutation('testWebhook', {
   description: 'Sends an event of type WEBHOOK_TEST to a webhook, once, regardless of its types and its state.',
   errors: ['WEBHOOK_NOT_FOUND'],
   input: idInputSchema('webhook', 'The webhook to test.'),
-  payload: sent('The result of testing a webhook.'),
+  payload: resultOf('testing a webhook', sent),
   change: async (ctx, input) => ({ delivery: await testWebhook(ctx, input) }),
 });
 
@@ -126,7 +123,7 @@ addMutation('redeliver', {
       deliveryId: idSchema.describe('The id of the delivery.'),
     })
     .describe('The delivery of an event to send again.'),
-  payload: sent('The result of sending a delivery again.'),
+  payload: resultOf('sending a delivery again', sent),
   change: async (ctx, input) => ({ delivery: await redeliver(ctx, input) }),
 });
 
