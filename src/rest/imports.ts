@@ -50,25 +50,12 @@ async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
   const upload = await readUpload(ctx, request.incoming, request.query.fleetId);
   try {
     const input = { fleetId: upload.fleetId, importId, mode, dryRun };
-    const imported = await importVehicles(ctx, input, {
-      file: upload.file,
-      name: upload.name,
-      signal: request.left(),
-      idempotencyKey,
-    });
-    const { import: run, sheet, column, summary, rejected, duplicates, repeated } = imported;
+    const file = { ...upload, signal: request.left(), idempotencyKey };
+    const { import: run, repeated, ...rows } = await importVehicles(ctx, input, file);
     return {
       status: dryRun ? 200 : 201,
       headers: { Location: `/imports/${run.id}`, ...(repeated && { [REPLAYED]: 'true' }) },
-      body: {
-        importId: run.id,
-        sheet,
-        column,
-        summary,
-        rejected,
-        duplicates,
-        rejectedCsv: rejectedUrl(request, run.id),
-      },
+      body: { importId: run.id, ...rows, rejectedCsv: rejectedUrl(request, run.id) },
     };
   } catch (error) {
     // An import that failed for its rows has the same report as one that succeeded.
