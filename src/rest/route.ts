@@ -119,9 +119,8 @@ const commaList = once.transform(splitCommas);
 const LIST_PARAMETERS = ['limit', 'after', 'sort'];
 
 function parametersOf(names: readonly QueryParameter[] = []): z.ZodObject {
-  const own = names
-    .map((name): Json => queryParameters[name])
-    .filter(({ name }) => !LIST_PARAMETERS.includes(`${name}`));
+  const all = names.map((name): Json => queryParameters[name]);
+  const own = all.filter(({ name }) => !LIST_PARAMETERS.includes(`${name}`));
   return z.object(Object.fromEntries(own.map(({ name, explode }) => [name, explode === false ? commaList : once])));
 }
 
