@@ -72,7 +72,7 @@ interface ObjectField {
 /** An object of the same row whose type is the first that fits; one always fits. */
 export type UnionField = { kind: 'union'; types: Readonly<Record<string, UnionFieldMember>> };
 export type UnionFieldMember = { when: string } & Pick<ObjectField, 'members' | 'fields'>;
-export interface NestedRowsField {
+interface NestedRowsField {
   kind: 'rows';
   from: string;
   order: string;
@@ -81,7 +81,7 @@ export interface NestedRowsField {
   members: JsonMembers;
 }
 /** The manufacturer of the row, or all manufacturers, which are not in the database. */
-export type ManufacturerField = { kind: 'manufacturer'; slug?: string };
+type ManufacturerField = { kind: 'manufacturer'; slug?: string };
 /** Another row. It exists, unless the field's arguments, or `by`, name it. */
 export interface SingleRowField {
   kind: 'one';
