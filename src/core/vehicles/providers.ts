@@ -175,13 +175,13 @@ export const providerContractsSchema = z
   .object({
     toActivate: field(
       z.int(),
-      `The number of the manufacturer’s programs that contracts need and that are not active yet, counted up to ${MOST_WAITING_PROGRAMS.toLocaleString('en')}.`,
+      `The number of vehicles’ programs that contracts need and that are not active yet, each program of each vehicle counted, up to ${MOST_WAITING_PROGRAMS.toLocaleString('en')}.`,
       12,
     ),
     activatingSince: timeOrNullField(sinceWhen('activated'), '2027-01-01T00:00:00.000Z'),
     toRevoke: field(
       z.int(),
-      'The number of the manufacturer’s programs that no contract needs any more, and whose end it has not confirmed.',
+      'The number of vehicles’ programs that no contract needs any more and whose end the manufacturer has not confirmed, each program of each vehicle counted.',
       0,
     ),
     revokingSince: timeOrNullField(sinceWhen('revoked'), null),
@@ -189,7 +189,7 @@ export const providerContractsSchema = z
   .meta({
     id: 'ProviderContracts',
     description:
-      'The contracts that wait for a provider to activate or end them, counted in programs of the manufacturer: a contract needs one or several.',
+      'The contracts that wait for a provider to activate or end them, counted in vehicles’ programs at the manufacturer: a contract needs one or several of its vehicle.',
   });
 
 export const providerSchema = z

@@ -63,7 +63,7 @@ const contractEvents = 'If events of contracts go there, or wait to be sent ther
 addMutation(
   'createWebhook',
   {
-    description: `Creates a webhook: from now on, the company’s events are posted to its address. At most 100 webhooks. ${contractEvents}`,
+    description: `Creates a webhook: from now on, the company’s events are posted to its address. At most 100 webhooks. For events of contracts, the token also needs \`contracts:read\`. A request that repeats an \`Idempotency-Key\` fails with \`WEBHOOK_NOT_FOUND\` once the webhook is deleted.`,
     // A repeated request shows the secret of a webhook that may have been deleted since.
     errors: ['VALIDATION_FAILED', 'WEBHOOK_NOT_FOUND'],
     input: createWebhookInput,
