@@ -34,6 +34,7 @@ export default [
               'AddSummary',
               'ContractActivation',
               'ContractChange',
+              'ContractFieldChange',
               'ContractSummary',
               'DeletedVehicle',
               'DeliveryRequest',

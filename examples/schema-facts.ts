@@ -10,7 +10,9 @@ export const embedded = [
   'ContractConnection',
   'ContractData',
   'ContractEdge',
+  'ContractFieldChange',
   'ContractSummary',
+  'ContractUpdatedData',
   'CreateContractPayload',
   'CreateContractsPayload',
   'CreateFleetPayload',
@@ -60,6 +62,7 @@ export const embedded = [
   'RejectedVin',
   'RotateWebhookSecretPayload',
   'TestWebhookPayload',
+  'UpdateContractPayload',
   'UpdateFleetPayload',
   'UpdateWebhookPayload',
   'VehicleAddedData',
@@ -78,6 +81,7 @@ export const embedded = [
 export const possibleTypes = {
   EventData: [
     'ContractData',
+    'ContractUpdatedData',
     'EligibilityChangedData',
     'FleetCreatedData',
     'FleetDeletedData',

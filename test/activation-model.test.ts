@@ -138,6 +138,11 @@ const operations: ((company: string, client: Client) => Promise<unknown>)[] = [
     const contract = oneOf(await contractsOf(company));
     if (contract) await client.post(`/contracts/${contract.id}/activation/refresh`, undefined);
   },
+  async (company, client) => {
+    const contract = oneOf(await contractsOf(company));
+    const to = time(oneOf([MINUTE, 20 * MINUTE, 3 * HOUR, 2 * DAY]));
+    if (contract) await client.patch(`/contracts/${contract.id}`, { to });
+  },
   async (_company, client) => {
     const vehicle = oneOf(await vehiclesOf(client));
     if (vehicle && random() < 0.5) await client.delete(`/vehicles/${vehicle.id}`);

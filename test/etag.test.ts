@@ -30,7 +30,10 @@ const statuses = (answers: Answer[]) => answers.map(({ status }) => status).toSo
 const kinds: Record<string, { make(client: Client): Promise<string>; change?: Json }> = {
   fleet: { make: async (client) => `/fleets/${(await createFleet(client)).id}`, change: { name: 'Renamed' } },
   vehicle: { make: async (client) => `/vehicles/${(await addVehicle(client)).id}` },
-  contract: { make: async (client) => `/contracts/${(await createContract(client)).id}` },
+  contract: {
+    make: async (client) => `/contracts/${(await createContract(client)).id}`,
+    change: { name: 'Renamed' },
+  },
   webhook: {
     make: async (client) => `/webhooks/${(await client.post('/webhooks', { url: 'https://example.com/' })).body.id}`,
     change: { description: 'Renamed' },
@@ -53,6 +56,7 @@ test('`kinds` has every operation on one fleet, vehicle, contract or webhook, as
     'get /fleets/{fleetId}',
     'get /vehicles/{vehicleId}',
     'get /webhooks/{id}',
+    'patch /contracts/{id}',
     'patch /fleets/{fleetId}',
     'patch /webhooks/{id}',
   ]);
@@ -134,6 +138,7 @@ describe.each(Object.entries(kinds))('a %s', (_, { make, change }) => {
       expect([
         [200, 412],
         [404, 200],
+        [404, 204],
       ]).toContainEqual(both.map(({ status }) => status));
     }
   });

@@ -100,6 +100,7 @@ describe('GraphQL: Idempotency-Key', () => {
       return { ...terms, vins: [vin] };
     },
     refreshActivation: async (client) => ({ ids: [(await createContract(client)).id] }),
+    updateContract: async (client) => ({ id: (await createContract(client)).id, name: 'Changed' }),
     deleteContract: async (client) => ({ id: (await createContract(client, await addVehicle(client))).id }),
     createWebhook: async () => hook,
     updateWebhook: async (client) => ({ id: await newHook(client), description: 'Changed' }),

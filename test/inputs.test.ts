@@ -13,10 +13,12 @@ const newHook = async () => (await acme.post('/webhooks', { url: 'https://exampl
 /** The address of an object for each PATCH; a new PATCH needs one here. */
 const patched: Record<string, () => Promise<string>> = {
   '/fleets/{fleetId}': async () => `/fleets/${(await createFleet(acme)).id}`,
+  '/contracts/{id}': async () => `/contracts/${(await createContract(acme, await addVehicle(acme))).id}`,
   '/webhooks/{id}': async () => `/webhooks/${await newHook()}`,
 };
 const mutations: Record<string, string> = {
   '/fleets/{fleetId}': 'mutation ($input: UpdateFleetInput!) { updateFleet(input: $input) { fleet { id } } }',
+  '/contracts/{id}': 'mutation ($input: UpdateContractInput!) { updateContract(input: $input) { contract { id } } }',
   '/webhooks/{id}': 'mutation ($input: UpdateWebhookInput!) { updateWebhook(input: $input) { webhook { id } } }',
 };
 
@@ -85,6 +87,23 @@ describe('A PATCH that changes nothing', () => {
     const { body: changed } = await acme.patch(`/fleets/${fleet.id}`, { ...fleetFields, name: 'Another' });
     expect(changed.updatedAt > fleet.updatedAt).toBe(true);
     expect(await eventsOf('acme')).toBe(before + 1);
+  });
+
+  test('leaves a contract unchanged, and records no event', async () => {
+    const { id, ...contract } = await createContract(acme, await addVehicle(acme));
+    const { name, description, to } = contract;
+    const before = await eventsOf('acme');
+    for (const fields of [
+      { name },
+      { description: ` ${description} ` },
+      { to: '2031-01-01T01:00:00+01:00' },
+      contract,
+    ]) {
+      expect(await acme.patch(`/contracts/${id}`, fields)).toMatchObject({ status: 200, body: { id, ...contract } });
+    }
+    expect(await eventsOf('acme')).toBe(before);
+    await acme.patch(`/contracts/${id}`, { name, description, to: '2032-01-01T00:00:00Z' });
+    expect([to, await eventsOf('acme')]).toEqual(['2031-01-01T00:00:00.000Z', before + 1]);
   });
 
   test('leaves a webhook and its updatedAt unchanged, in any state', async () => {

@@ -44,6 +44,7 @@ const mutations: Record<string, [payload: string, input: (world: World) => Json]
     ({ other, vehicles }) => ({ fleetId: other.id, ids: vehicles.map(({ id }) => id) }),
   ],
   createContract: [`contract ${CONTRACT}`, ({ vehicles }) => contractFields(vehicles[1])],
+  updateContract: [`contract ${CONTRACT}`, ({ contract }) => ({ id: contract.id, name: 'Another' })],
   deleteContract: [`contract ${CONTRACT}`, ({ contract }) => ({ id: contract.id })],
   importVehicles: [`import { id fleet ${FLEET} }`, ({ fleet }) => ({ fleetId: fleet.id, file: null })],
 };

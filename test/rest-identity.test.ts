@@ -118,13 +118,16 @@ describe('AUTH_SCOPES', () => {
 });
 
 describe('CONTRACTS_AUTH', () => {
-  test('open: contracts are created, listed, read and deleted without a token', async () => {
+  test('open: contracts are created, listed, read, changed and deleted without a token', async () => {
     const vehicle = await addVehicle(acme);
     const made = await gateway.anyone.post('/contracts', contractFields(vehicle));
     expect(made).toMatchObject({ status: 201, body: { company: 'acme' } });
     expect((await gateway.anyone.get(contractsOf('acme'))).body).toContainEqual(made.body);
     expect(await gateway.anyone.get(`/contracts/${made.body.id}`)).toMatchObject({ status: 200, body: made.body });
+    const change = await gateway.anyone.patch(`/contracts/${made.body.id}`, { name: 'Another' });
+    expect(change).toMatchObject({ status: 200, body: { ...made.body, name: 'Another' } });
     expect(await gateway.anyone.delete(`/contracts/${made.body.id}`)).toMatchObject({ status: 204 });
+    expect(await gateway.anyone.patch(`/contracts/${made.body.id}`, {})).toMatchObject({ status: 404 });
   });
 
   test('open: a token confines the caller to its company', async () => {
@@ -133,6 +136,7 @@ describe('CONTRACTS_AUTH', () => {
     const globex = await gateway.as('globex');
     expect(await globex.get(`/contracts/${contract.id}`)).toMatchObject({ status: 404 });
     expect(await globex.delete(`/contracts/${contract.id}`)).toMatchObject({ status: 404 });
+    expect(await globex.patch(`/contracts/${contract.id}`, { name: 'Ours' })).toMatchObject({ status: 404 });
     expect(await globex.post('/contracts', contractFields(vehicle, { pack: 'x' }))).toMatchObject({
       status: 404,
       body: { code: 'FLEET_NOT_FOUND' },

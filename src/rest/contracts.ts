@@ -1,14 +1,21 @@
 import { z } from 'zod';
-import { contractSchema, contractSortOrders, createContractInput } from '../core/contracts/contract.ts';
+import {
+  contractSchema,
+  contractSortOrders,
+  createContractInput,
+  updateContractInput,
+  updatingContracts,
+} from '../core/contracts/contract.ts';
 import { contractResource, deleteContract, getContract, listContracts } from '../core/contracts/contracts.ts';
 import { createContract } from '../core/contracts/create-contract.ts';
 import { createContracts, createContractsInput, createdContractsSchema } from '../core/contracts/create-contracts.ts';
 import { refreshOneActivation } from '../core/contracts/refresh-activation.ts';
+import { updateContract } from '../core/contracts/update-contract.ts';
 import { readInput, storableText } from '../core/input.ts';
 import { jsonRowWriter } from '../core/sql/read.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
 import { expectedBy } from './etag.ts';
-import { listAnswer, listOf, operations, type PageReader, readQuery } from './route.ts';
+import { listAnswer, listOf, membersOf, operations, type PageReader, readQuery } from './route.ts';
 
 const open =
   'Where contracts are open (`CONTRACTS_AUTH`), no token is needed; one that is sent confines the request to its company.';
@@ -35,7 +42,7 @@ const parameters = [
   ...(['contractFleetId', 'contractName', 'sortContracts', 'limit', 'after'] as const),
 ];
 
-const { get, post, remove } = operations('Contracts', { scopes: 'contracts', token: 'optional' });
+const { get, patch, post, remove } = operations('Contracts', { scopes: 'contracts', token: 'optional' });
 
 export const contractRoutes = [
   post('/contracts', 'createContract', {
@@ -89,6 +96,18 @@ export const contractRoutes = [
     answers: { 200: { description: 'The contract with this id.', schema: contractSchema } },
     errors: ['CONTRACT_NOT_FOUND'],
     answer: async (ctx, { params }) => ({ body: shape(await getContract(ctx, params)) }),
+  }),
+  patch('/contracts/:id', 'updateContract', {
+    etag: true,
+    summary: 'Change a contract',
+    description: `${updatingContracts} ${open}`,
+    body: updateContractInput.omit({ id: true }),
+    answers: { 200: { description: 'The contract as it is now.', schema: contractSchema } },
+    errors: ['CONTRACT_NOT_FOUND', 'CONTRACT_OVERLAP'],
+    async answer(ctx, request) {
+      const input = { ...membersOf(request), id: request.params.id };
+      return { body: shape(await updateContract(ctx, input, expectedBy(request, shape))) };
+    },
   }),
   remove('/contracts/:id', 'deleteContract', {
     etag: true,

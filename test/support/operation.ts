@@ -110,8 +110,11 @@ const memberOf = (name: string) => name.toLowerCase().replace(/_(\w)/, (_, lette
 
 /** Converts the data of an event to REST's form. */
 function dataAsRest({ __typename, ...data }: Json): Json {
-  if (__typename === 'FleetUpdatedData')
-    return { changes: Object.fromEntries(data.changes.map(({ field, ...change }: Json) => [memberOf(field), change])) };
+  const { changes = data.contractChanges, contractChanges: _, ...others } = data;
+  if (__typename.endsWith('UpdatedData')) {
+    const named = changes.map(({ field, ...change }: Json) => [memberOf(field), change]);
+    return { ...others, changes: Object.fromEntries(named) };
+  }
   if (__typename === 'VehicleRemovedData') return {};
   if (__typename === 'VehicleAddedData') return data.fromImportId ? { importId: data.fromImportId } : {};
   const names = Object.entries(data).map(([key, value]) => [key.replace(/^(from|to)[A-Z]\w*$/, '$1'), value]);

@@ -423,6 +423,31 @@ export const operations: Readonly<Record<string, Operation>> = {
     others: 'CONTRACT_NOT_FOUND',
     cases: one('/contracts/*', 'contractId', 'id', ''),
   },
+  'PATCH /contracts/:id': {
+    ...mutation('updateContract', `contract { ${contract} }`),
+    asRest: ({ contract: changed }) => rest(changed),
+    scope: 'contracts:write',
+    others: 'CONTRACT_NOT_FOUND',
+    cases: Object.fromEntries(
+      Object.entries({
+        'all fields': { name: ' Fuel ', description: 'Ours', to: '2033-01-01T01:00:00+01:00' },
+        'no field': {},
+        'an end before the beginning': { to: '2029-01-01T00:00:00Z' },
+        'empty and long texts': { name: '', description: 'x'.repeat(2001), to: '2033-01-01' },
+        'values of a wrong kind': { name: 5, to: true },
+        'values that are null': { name: null, description: null, to: null },
+      }).flatMap(([what, fields]) =>
+        [(world: World) => world.contractId, () => unknownId].map((idOf, n) => [
+          n === 0 ? what : `${what}, of an unknown contract`,
+          (world: World) => ({
+            path: `/contracts/${idOf(world)}`,
+            body: fields,
+            variables: { input: { id: idOf(world), ...fields } },
+          }),
+        ]),
+      ),
+    ),
+  },
   'DELETE /contracts/:id': {
     ...mutation('deleteContract', 'contract { id }'),
     asRest: () => null,

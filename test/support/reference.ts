@@ -401,9 +401,10 @@ const eventVehicles: Field = ({ vehicleIds, vins }) =>
 const eventTypeOf = (type: string) => (isValueOf('EventType', nameOf(type)) ? nameOf(type) : 'OTHER');
 const eventData: Field = ({ type, data, vehicleIds }) => {
   const { from, to, importId, changes } = data;
-  const dataType = type.startsWith('contract.')
-    ? 'ContractData'
-    : `${type.replaceAll(/(?:^|\.)(\w)/g, (_: string, letter: string) => letter.toUpperCase())}Data`;
+  const dataType =
+    type.startsWith('contract.') && type !== 'contract.updated'
+      ? 'ContractData'
+      : `${type.replaceAll(/(?:^|\.)(\w)/g, (_: string, letter: string) => letter.toUpperCase())}Data`;
   if (!schema.getType(dataType)) return { dataType: 'OtherData', json: data };
   return {
     ...data,
@@ -414,10 +415,12 @@ const eventData: Field = ({ type, data, vehicleIds }) => {
     fromStatus: from,
     toStatus: to,
     ...(dataType === 'VehicleRemovedData' && { vehicleCount: vehicleIds.length }),
-    changes: Object.entries<Row>(changes ?? {}).map(([name, change]) => ({
-      field: name.replace(/[A-Z]/, '_$&').toUpperCase(),
-      ...change,
-    })),
+    [dataType === 'ContractUpdatedData' ? 'contractChanges' : 'changes']: Object.entries<Row>(changes ?? {}).map(
+      ([name, change]) => ({
+        field: name.replace(/[A-Z]/, '_$&').toUpperCase(),
+        ...change,
+      }),
+    ),
   };
 };
 

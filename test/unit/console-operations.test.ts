@@ -31,6 +31,7 @@ const places: Record<string, readonly [file: string, asks: string]> = {
   refreshActivation: ['contract-verbs.js', 'refreshActivation(input:'],
   listContracts: ['contracts.js', 'contracts(filter:'],
   getContract: ['contracts.js', 'contract(id:'],
+  updateContract: ['contract-verbs.js', 'updateContract(input:'],
   deleteContract: ['contract-verbs.js', 'deleteContract(input:'],
   listManufacturers: ['manufacturers.js', 'manufacturers {'],
   listProviders: ['manufacturers.js', 'providers {'],

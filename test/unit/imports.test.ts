@@ -146,7 +146,7 @@ const allowed: Record<string, readonly string[]> = {
     'fairness',
     'manufacturers',
   ],
-  'core/contracts': ['core/companies', 'core', 'core/events', 'core/fleets', 'core/sql', 'manufacturers'],
+  'core/contracts': ['core/companies', 'core', 'core/events', 'core/fleets', 'core/sql', 'entities', 'manufacturers'],
   'core/vehicles': [
     'core/companies',
     'core',

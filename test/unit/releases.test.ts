@@ -115,6 +115,8 @@ const releasedDocument = async (): Promise<Json> => JSON.parse(await released('o
 const widened: Record<string, string> = {
   'schema-constraint-changed: `format` of `email` was removed.':
     'addresses may have any script, which `email` does not admit',
+  'schema-combinator-changed: `anyOf` subschema of `data` was added.':
+    'contract.updated is a new type of event, whose data has changes; clients must expect new types',
 };
 
 test('the OpenAPI document is compatible with the last release', async () => {

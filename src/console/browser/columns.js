@@ -25,7 +25,8 @@ export const AtManufacturer = ({ activation: { state, reason } }) =>
   html`<span class=${`badge ${state.toLowerCase()}`}>${activationStates[state]}</span> <${Why} reason=${reason} />`;
 
 /** The last day of a period: its end is exclusive. */
-const LastDay = ({ to }) => html`<${Day} at=${new Date(Date.parse(to) - 1).toISOString()} />`;
+export const lastOf = ({ to }) => new Date(Date.parse(to) - 1);
+const LastDay = (one) => html`<${Day} at=${lastOf(one).toISOString()} />`;
 export const Period = ({ from, to }) => html`<${Day} at=${from} /> – <${LastDay} to=${to} />`;
 
 export const contractColumns = {

@@ -1,6 +1,7 @@
 import { ask, byFleet, fieldError, partsOf, reported, unless } from './api.js';
 import { explain } from './codes.js';
-import { attempt, openDialog } from './dialog.js';
+import { lastOf } from './columns.js';
+import { attempt, openDialog, openEditor } from './dialog.js';
 import { counted, html, list, t } from './html.js';
 import { localDay } from './parts.js';
 import { carryOut } from './query.js';
@@ -12,6 +13,8 @@ const createContract =
   'mutation CreateContract($input: CreateContractInput!) { createContract(input: $input) { contract { id } } }';
 const createMany =
   'mutation CreateContracts($input: CreateContractsInput!) { createContracts(input: $input) { contracts { id } rejected { vin code message conflicts } } }';
+const updateContract =
+  'mutation UpdateContract($input: UpdateContractInput!) { updateContract(input: $input) { contract { id } } }';
 const refreshActivation = `mutation RefreshActivation($ids: [ID!]!) {
   refreshActivation(input: { ids: $ids }) { contracts { id activation { state changedAt nextAttemptAt reason { code message actor } } } }
 }`;
@@ -20,7 +23,7 @@ const deleteContract =
 const vehicleByVin = 'query VehicleByVin($vin: String!) { vehicle(by: { vin: $vin }) { vin fleet { id } } }';
 const onePack = t('A vehicle can have one contract per pack at a time.');
 
-function contractFields() {
+function contractFields(before = {}) {
   const [from, to] = [new Date(), new Date()];
   from.setDate(from.getDate() + 1);
   to.setFullYear(to.getFullYear() + 1);
@@ -30,18 +33,27 @@ function contractFields() {
     { name: 'description', label: t('Purpose'), type: 'area', rows: 2, maxlength: 2000 },
     { name: 'from', label: t('Start date'), type: 'date', value: localDay(from) },
     { name: 'to', label: t('End date'), type: 'date', value: localDay(to), hint: t('The last day of the contract.') },
-  ].map((field) => ({ required: true, ...field }));
+  ].map((field) => ({ required: true, ...field, value: before[field.name] ?? field.value }));
 }
 
 /** Converts the form's days of local time: a contract ends with its last day. Throws ApiError if one is missing. */
 function inputOf(values) {
   const midnight = (name, days) => {
+    if (values[name] === undefined) return {};
     if (!values[name]) throw fieldError(name, t('Choose a date.'));
     const day = new Date(`${values[name]}T00:00`);
     day.setDate(day.getDate() + days);
-    return day.toISOString();
+    return { [name]: day.toISOString() };
   };
-  return { ...values, from: midnight('from', 0), to: midnight('to', 1) };
+  return { ...values, ...midnight('from', 0), ...midnight('to', 1) };
+}
+
+/** Asks for changes of a contract; the end of one that is over stays. */
+export function editContract(contract) {
+  const before = { ...contract, to: localDay(lastOf(contract)) };
+  const kept = ['pack', 'from', contract.status === 'ENDED' && 'to'];
+  const fields = contractFields(before).filter(({ name }) => !kept.includes(name));
+  openEditor(t('Edit contract'), fields, before, updateContract, inputOf);
 }
 
 /** Asks for the fields of a contract; without a vehicle, also for the VIN. */
@@ -118,13 +130,11 @@ export const askAgain = (contracts, done = () => {}) =>
 
 /** Asks for confirmation and deletes contracts; calls `done` afterwards. */
 export function removeContracts(contracts, done = () => {}) {
-  const [{ name }] = contracts;
+  const things = counted(contracts.length, 'contract');
   const named = contracts.slice(0, 5).map((one) => `${one.name} (${one.vehicle.vin})`);
   openDialog({
     title:
-      contracts.length === 1
-        ? t('Delete the contract “{name}”?', { name })
-        : t('Delete {things}?', { things: counted(contracts.length, 'contract') }),
+      contracts.length === 1 ? t('Delete the contract “{name}”?', contracts[0]) : t('Delete {things}?', { things }),
     about: `${list.format(named)}${contracts.length > 5 ? ' …' : ''}. ${t('This cannot be undone.')}`,
     verb: t('Delete'),
     danger: true,
@@ -135,7 +145,7 @@ export function removeContracts(contracts, done = () => {}) {
         tell(at + 1, contracts.length);
       }
       done();
-      return `${t('{things} deleted', { things: counted(contracts.length, 'contract') })}.`;
+      return `${t('{things} deleted', { things })}.`;
     },
   });
 }

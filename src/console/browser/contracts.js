@@ -1,13 +1,13 @@
 import { EventList } from './activity.js';
 import { pageData } from './api.js';
 import { AtManufacturer, ContractBadge, contractColumns, Period } from './columns.js';
-import { askAgain, mayAsk, newContract, removeContracts } from './contract-verbs.js';
+import { askAgain, editContract, mayAsk, newContract, removeContracts } from './contract-verbs.js';
 import { useFleetOptions } from './fleet-verbs.js';
 import { html, t } from './html.js';
 import { List } from './list.js';
 import { Day, Empty, Fact, Page, Time, Waiting } from './parts.js';
 import { useActivations, useQuery } from './query.js';
-import { go, hrefOf } from './router.js';
+import { filledIn, go, hrefOf } from './router.js';
 import { activationStates, byCreation, contractStates } from './words.js';
 
 const contractsQuery = `query Contracts($filter: ContractFilter, $orderBy: ContractOrder, $first: Int, $after: String, $last: Int, $before: String) {
@@ -25,13 +25,8 @@ const byPeriod = {
 const orders = Object.entries({ ...byCreation, ...byPeriod });
 const { name, vehicle, fleet, pack, from, to, status, told } = contractColumns;
 
-const filterOf = ({ status, activation, fleet, name, vin }) => ({
-  ...(status && { status }),
-  ...(activation && { activation }),
-  ...(fleet && { fleetId: fleet }),
-  ...(name && { name }),
-  ...(vin?.length >= 3 && { vin }),
-});
+const filterOf = ({ status, activation, fleet, name, vin }) =>
+  filledIn({ status, activation, fleetId: fleet, name, vin: vin?.length >= 3 && vin });
 
 const asks = { document: contractsQuery, filterOf, wakes: ({ type }) => /^(CONTRACT|VEHICLE|FLEET)/.test(type) };
 
@@ -88,6 +83,7 @@ export function Contract({ id }) {
 }
 
 const Verbs = ({ contract }) => html`
+  <button type="button" onClick=${() => editContract(contract)}>Edit</button>
   ${mayAsk(contract) && html`<button type="button" onClick=${() => askAgain([contract])}>Check again</button>`}
   <button type="button" onClick=${() => removeContracts([contract], () => go('#/contracts'))}>Delete …</button>`;
 

@@ -17,8 +17,8 @@ export function openDialog(asked) {
   question.value = { ...asked, at: questions };
 }
 
-/** Asks for changes of an object that was `before`, and sends only the changed fields. */
-export const openEditor = (title, fields, before, document) =>
+/** Asks for changes of an object that was `before`, and sends only the changed fields, as `inputOf` converts them. */
+export const openEditor = (title, fields, before, document, inputOf = (changes) => changes) =>
   openDialog({
     title,
     fields,
@@ -26,7 +26,7 @@ export const openEditor = (title, fields, before, document) =>
     send: async (values, run) => {
       const changes = changesOf(values, before);
       if (Object.keys(changes).length === 0) return t('Nothing was changed.');
-      await run(document, { input: { id: before.id, ...changes } });
+      await run(document, { input: { id: before.id, ...inputOf(changes) } });
       return t('Saved.');
     },
   });

@@ -36,10 +36,7 @@ function control(type, own, options, value) {
 /** The values of a form's fields by name: a list for `checks`, a boolean for `check`, else text or a file. */
 export function valuesOf(form, fields) {
   const data = new FormData(form);
-  const read = {
-    checks: (name) => data.getAll(name),
-    check: (name) => data.has(name),
-  };
+  const read = { checks: (name) => data.getAll(name), check: (name) => data.has(name) };
   return Object.fromEntries(fields.map(({ name, type }) => [name, read[type]?.(name) ?? data.get(name) ?? '']));
 }
 

@@ -18,13 +18,7 @@ const fieldsOf = (fleet = {}) =>
   [
     { name: 'name', label: t('Name') },
     { name: 'companyAddress', label: t('Company address'), autocomplete: 'street-address' },
-    {
-      name: 'email',
-      label: t('Contact e-mail'),
-      inputmode: 'email',
-      autocomplete: 'email',
-      maxlength: 254,
-    },
+    { name: 'email', label: t('Contact e-mail'), inputmode: 'email', autocomplete: 'email', maxlength: 254 },
     { name: 'vat', label: t('VAT number') },
   ].map((field) => ({ required: true, maxlength: 255, ...field, value: fleet[field.name] }));
 

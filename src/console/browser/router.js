@@ -24,11 +24,13 @@ function decoded(part) {
   }
 }
 
+/** An object without its empty members. */
+export const filledIn = (all) => Object.fromEntries(Object.entries(all).filter(([, value]) => value));
+
 /** The address of a page of the console; empty query values are left out. */
 export function hrefOf(parts, query = {}) {
-  const given = Object.entries(query).filter(([, value]) => value);
-  const search = given.length > 0 ? `?${new URLSearchParams(given)}` : '';
-  return `#/${parts.map(encodeURIComponent).join('/')}${search}`;
+  const search = `${new URLSearchParams(filledIn(query))}`;
+  return `#/${parts.map(encodeURIComponent).join('/')}${search && `?${search}`}`;
 }
 
 /** Opens an address; `replace` replaces the present history entry, for changes of the query only. */

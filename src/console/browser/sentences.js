@@ -28,6 +28,7 @@ const sentences = {
     detail: data.fileName,
   }),
   CONTRACT_CREATED: (one) => ({ text: t('{things} created', contracts(one)), detail: contractOf(one) }),
+  CONTRACT_UPDATED: (one) => ({ text: t('{things} changed', contracts(one)), detail: contractOf(one) }),
   CONTRACT_DELETED: (one) => ({ text: t('{things} deleted', contracts(one)), detail: contractOf(one) }),
   CONTRACT_STARTED: (one) => ({ text: t('{things} started', contracts(one)), detail: contractOf(one) }),
   CONTRACT_ENDED: (one) => ({ text: t('{things} ended', contracts(one)), detail: contractOf(one) }),

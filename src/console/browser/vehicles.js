@@ -8,7 +8,7 @@ import { html, t } from './html.js';
 import { List } from './list.js';
 import { Badge, Day, Empty, Fact, Failure, Page, Time, Turn, Waiting } from './parts.js';
 import { useActivations, useQuery } from './query.js';
-import { go, hrefOf } from './router.js';
+import { filledIn, go, hrefOf } from './router.js';
 import { Table } from './table.js';
 import { moveToFleet, removeVehicles, saveVehicles, vehicleVerbs, verifyAgain } from './vehicle-verbs.js';
 import { aVin, byCreation, statusNames } from './words.js';
@@ -27,12 +27,10 @@ const orders = {
 const { vin, fleet, manufacturer, status, why, checked } = vehicleColumns;
 
 /** The filter that an address's query describes, for one fleet or for all. */
-const filterOf = (fleetId) => (query) => ({
-  ...(query.status && { eligibility: query.status }),
-  ...(query.vin?.length >= 3 && { vin: query.vin }),
-  ...(query.maker && { manufacturer: query.maker }),
-  ...((fleetId ?? query.fleet) && { fleetIds: [fleetId ?? query.fleet] }),
-});
+const filterOf = (fleetId) => (query) => {
+  const [{ status: eligibility, vin, maker: manufacturer }, fleet] = [query, fleetId ?? query.fleet];
+  return filledIn({ eligibility, vin: vin?.length >= 3 && vin, manufacturer, fleetIds: fleet && [fleet] });
+};
 
 function useVehicleFields(fleetId) {
   const { data } = useQuery(makersQuery, {}, () => false);

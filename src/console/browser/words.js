@@ -58,6 +58,7 @@ export const eventTypes = {
   ELIGIBILITY_CHANGED: t('Eligibility changed'),
   IMPORT_COMPLETED: t('Files imported'),
   CONTRACT_CREATED: t('Contracts created'),
+  CONTRACT_UPDATED: t('Contracts changed'),
   CONTRACT_DELETED: t('Contracts deleted'),
   CONTRACT_STARTED: t('Contracts started'),
   CONTRACT_ENDED: t('Contracts ended'),

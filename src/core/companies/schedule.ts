@@ -31,10 +31,15 @@ const add = prepare((p: { company: string; kind: ScheduleKind; now: Date }) =>
   db.insertInto('schedule').values({ company: p.company, kind: p.kind, due_at: p.now }),
 );
 
-/** Adds an entry for rows that the transaction makes due now, and wakes the job. */
-export async function scheduleNow(ctx: Context, kind: 'vehicle' | 'delivery', company: string): Promise<void> {
+/** Adds an entry for rows that the transaction makes due, now or later, and wakes the job. */
+export async function scheduleNow(
+  ctx: Context,
+  kind: 'vehicle' | 'contract' | 'delivery',
+  company: string,
+): Promise<void> {
   await add(ctx, { company, kind, now: ctx.now() });
-  ctx.services.changes.announce('due', kind);
+  // Periods of contracts are recorded by the job that publishes events.
+  ctx.services.changes.announce('due', kind === 'contract' ? 'event' : kind);
 }
 
 /** The companies with an entry that is due, as a table `c`. */

@@ -60,6 +60,22 @@ export const createContractInput = z
   .refine(...hasOrder)
   .describe('The fields of a new contract. Texts are trimmed and have 1 to 255 characters, its description 2,000.');
 
+/** The description of `updateContract` in both interfaces. */
+export const updatingContracts =
+  'Changes the name, the description or the end of a contract. The end can move to any later time than now, unless another contract is in the way (CONTRACT_OVERLAP); a contract that is over keeps its end. For another vehicle, pack or beginning, create a new contract.';
+
+const { name, description, to } = contractFieldsInput;
+export const updateContractInput = z
+  .object({
+    id: idSchema.describe('The id of the contract to change.'),
+    name: name.optional(),
+    description: description.optional(),
+    to: to.optional(),
+  })
+  .describe(
+    'The fields of a contract to change: at least one beside `id`. Fields that are left out stay as they are; texts follow the rules for a new contract.',
+  );
+
 export const contractFilterSchema = z
   .object({
     fleetId: z.string().nullish().describe('Only contracts for vehicles in the fleet with this id.'),

@@ -43,8 +43,17 @@ export async function deleteContract(ctx: Context, by: { id: string }, expected?
   });
 }
 
-const lockContract = prepare((p: RowKey) =>
-  db.selectFrom('contract').select('id').where('company', '=', p.company).where('id', '=', p.id).forUpdate(),
+/** Locks a contract after its vehicle, whose periods change one at a time: two that overlap would wait for each other. */
+export const lockContract = prepare((p: RowKey) =>
+  db
+    .selectFrom('contract as c')
+    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
+    .select('c.id')
+    .where('c.company', '=', p.company)
+    .where('v.company', '=', p.company)
+    .where('c.id', '=', p.id)
+    .forNoKeyUpdate('v')
+    .forUpdate('c'),
 );
 
 export async function getContract(ctx: Context, input: { id: string }): Promise<Contract> {

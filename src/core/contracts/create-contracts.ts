@@ -95,18 +95,20 @@ const lockVehicles = prepare(
       .forNoKeyUpdate(),
 );
 
-const findOverlaps = prepare((p: { company: string; ids: readonly string[]; pack: string; from: string; to: string }) =>
-  db
-    .selectFrom('contract as c')
-    .select(['c.id', 'c.vehicle_id'])
-    .where('c.company', '=', p.company)
-    .where('c.vehicle_id', '=', anyOfIds(p.ids))
-    .where('c.pack', '=', p.pack)
-    .where(
-      ({ ref }) =>
-        sql<boolean>`tstzrange(${ref('c.starts_at')}, ${ref('c.ends_at')}) && tstzrange(${p.from}::timestamptz, ${p.to}::timestamptz)`,
-    )
-    .orderBy('c.id'),
+/** Contracts of vehicles for a pack that are in force within a period, in any fleet. */
+export const findOverlaps = prepare(
+  (p: { company: string; ids: readonly string[]; pack: string; from: string; to: string }) =>
+    db
+      .selectFrom('contract as c')
+      .select(['c.id', 'c.vehicle_id'])
+      .where('c.company', '=', p.company)
+      .where('c.vehicle_id', '=', anyOfIds(p.ids))
+      .where('c.pack', '=', p.pack)
+      .where(
+        ({ ref }) =>
+          sql<boolean>`tstzrange(${ref('c.starts_at')}, ${ref('c.ends_at')}) && tstzrange(${p.from}::timestamptz, ${p.to}::timestamptz)`,
+      )
+      .orderBy('c.id'),
 );
 
 type NewContracts = EventOrigin &

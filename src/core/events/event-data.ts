@@ -9,8 +9,14 @@ import { jsonSql } from '../sql/selection.ts';
 const fleetName = field(z.string(), 'The name of the fleet.', 'Berlin');
 const importId = uuidField('The id of the import of a file of VINs.', exampleIds.import);
 const status = z.enum(eligibilityStatuses);
-const changedFrom = field(z.string(), 'The text of the fleet’s field before the change.', 'Berlin');
-const changedTo = field(z.string(), 'The text of the fleet’s field after the change.', 'Hamburg');
+const changedTexts = (object: string) => ({
+  from: field(z.string(), `The text of the ${object}’s field before the change.`, 'Berlin'),
+  to: field(z.string(), `The text of the ${object}’s field after the change.`, 'Hamburg'),
+});
+const changesOf = (object: string) =>
+  z
+    .record(z.string(), z.object(changedTexts(object)))
+    .describe('The changed fields by their names, each with its old and its new value.');
 
 const contract = z
   .object({
@@ -38,11 +44,7 @@ export const eventDataSchemas = {
     })
     .describe('The details of an event: the fields of the fleet that was created.'),
   'fleet.updated': z
-    .object({
-      changes: z
-        .record(z.string(), z.object({ from: changedFrom, to: changedTo }))
-        .describe('The changed fields by their names, each with its old and its new value.'),
-    })
+    .object({ changes: changesOf('fleet') })
     .describe('The details of an event: the fields of a fleet that were changed.'),
   'fleet.deleted': z
     .object({ name: fleetName, vehicleCount: field(z.int(), 'The number of vehicles that the deleted fleet had.', 12) })
@@ -80,6 +82,10 @@ export const eventDataSchemas = {
     })
     .describe('The details of an event: the outcome of an import, in numbers of rows.'),
   'contract.created': contract,
+  'contract.updated': contract
+    .omit({ reason: true })
+    .extend({ changes: changesOf('contract') })
+    .describe('The details of an event: the fields of a contract that were changed, and the contract since.'),
   'contract.deleted': contract,
   'contract.started': contract,
   'contract.ended': contract,
@@ -123,6 +129,8 @@ export const eventTypesField = (column: string): ValueField => ({
 
 type Recorded = { data: Readonly<Record<string, unknown>>; vehicleCount: number };
 
+type Names = Readonly<Record<string, string>>;
+
 interface EventDataType extends UnionFieldMember {
   types: readonly EventType[];
   schema: z.ZodObject;
@@ -131,7 +139,7 @@ interface EventDataType extends UnionFieldMember {
 }
 
 /** The type for events of these types; `names` renames members, since a union has one type for fields of one name. */
-function dataOf(types: readonly [EventType, ...EventType[]], names: Record<string, string> = {}): EventDataType {
+function dataOf(types: readonly [EventType, ...EventType[]], names: Names = {}): EventDataType {
   const { shape, description = '' } = eventDataSchemas[types[0]] as z.ZodObject;
   const members = Object.entries(shape as Record<string, z.ZodType>).map(([name, schema]) => ({
     name,
@@ -149,22 +157,48 @@ function dataOf(types: readonly [EventType, ...EventType[]], names: Record<strin
   };
 }
 
-/** Fields of a fleet, as REST names them, by their names in GraphQL. */
+// Fields as REST names them, by their names in GraphQL.
 const fleetFields = { name: 'NAME', companyAddress: 'COMPANY_ADDRESS', email: 'EMAIL', vat: 'VAT' };
+const contractFields = { name: 'NAME', description: 'DESCRIPTION', to: 'TO' };
 export const fleetFieldSchema = z.enum([...Object.values(fleetFields), 'OTHER']);
+export const contractFieldSchema = z.enum([...Object.values(contractFields), 'OTHER']);
 
-export const fleetChangeSchema = z
-  .object({
-    field: field(fleetFieldSchema, 'The field of the fleet that was changed.', 'NAME'),
-    from: changedFrom,
-    to: changedTo,
-  })
-  .describe('The change of one field of a fleet: its text before and after.');
+const changeOf = (object: string, changedField: z.ZodType) =>
+  z
+    .object({ field: field(changedField, `The field of the ${object} that was changed.`, 'NAME') })
+    .extend(changedTexts(object))
+    .describe(`The change of one field of a ${object}: its text before and after.`);
+export const fleetChangeSchema = changeOf('fleet', fleetFieldSchema);
+export const contractChangeSchema = changeOf('contract', contractFieldSchema);
 
-const fleetFieldTexts = Object.fromEntries(
-  Object.entries(fleetFields).map(([name, shown]) => [name, JSON.stringify(shown)]),
-);
 const changed = (name: string) => ({ sql: `coalesce((c.change -> '${name}')::text, 'null')` });
+
+/** The type for changes of an object's fields: a list, `shown` by this name. */
+function changedDataOf(object: 'fleet' | 'contract', shown: string, fields: Names, change: z.ZodType): EventDataType {
+  const data = dataOf([`${object}.updated`], { changes: shown });
+  const texts = Object.fromEntries(Object.entries(fields).map(([name, one]) => [name, JSON.stringify(one)]));
+  return {
+    ...data,
+    schema: data.schema
+      .extend({ [shown]: z.array(change).describe(`The changes to the ${object}, one for each changed field.`) })
+      .describe(data.schema.description ?? ''),
+    fields: {
+      [shown]: {
+        kind: 'rows',
+        from: `jsonb_each(e.data -> 'changes') with ordinality c(field, change, n)`,
+        order: 'c.n',
+        members: { field: jsonSql.oneOf('c.field', texts, '"OTHER"'), from: changed('from'), to: changed('to') },
+      },
+    },
+    show: (event) => ({
+      ...data.show(event),
+      [shown]: Object.entries(event.data.changes ?? {}).map(([name, one]) => ({
+        field: fields[name] ?? 'OTHER',
+        ...one,
+      })),
+    }),
+  };
+}
 
 const reasonOfEvent: ResourceField = {
   kind: 'object',
@@ -175,30 +209,7 @@ const reasonOfEvent: ResourceField = {
 /** Types of GraphQL's union by name; the first that fits an event is used. */
 export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
   FleetCreatedData: dataOf(['fleet.created']),
-  FleetUpdatedData: {
-    ...dataOf(['fleet.updated']),
-    schema: z
-      .object({ changes: z.array(fleetChangeSchema).describe('The changes to the fleet, one for each changed field.') })
-      .describe('The details of an event: the fields of a fleet that were changed.'),
-    fields: {
-      changes: {
-        kind: 'rows',
-        from: `jsonb_each(e.data -> 'changes') with ordinality c(field, change, n)`,
-        order: 'c.n',
-        members: {
-          field: jsonSql.oneOf('c.field', fleetFieldTexts, '"OTHER"'),
-          from: changed('from'),
-          to: changed('to'),
-        },
-      },
-    },
-    show: ({ data }) => ({
-      changes: Object.entries(data.changes ?? {}).map(([name, one]) => ({
-        field: fleetFields[name as keyof typeof fleetFields] ?? 'OTHER',
-        ...one,
-      })),
-    }),
-  },
+  FleetUpdatedData: changedDataOf('fleet', 'changes', fleetFields, fleetChangeSchema),
   FleetDeletedData: dataOf(['fleet.deleted']),
   VehicleAddedData: dataOf(['vehicle.added'], { importId: 'fromImportId' }),
   VehicleMovedData: dataOf(['vehicle.moved'], { from: 'fromFleetId', to: 'toFleetId' }),
@@ -222,6 +233,7 @@ export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
     ]),
     fields: { reason: reasonOfEvent },
   },
+  ContractUpdatedData: changedDataOf('contract', 'contractChanges', contractFields, contractChangeSchema),
   WebhookTestData: dataOf(['webhook.test']),
   OtherData: {
     types: [],

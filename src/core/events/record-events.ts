@@ -14,6 +14,7 @@ interface FactOf<Type extends EventType> {
   data?: z.input<(typeof eventDataSchemas)[Type]>;
   company: string;
   fleetId?: string;
+  contractId?: string;
   vehicles?: readonly { id: string; vin: string }[];
 }
 
@@ -38,12 +39,13 @@ export const systemOrigin = (ctx: Context) => ({ actor: 'system', request_id: nu
 /** Records facts of the open transaction in one statement, and gives the events' ids. */
 export async function recordEvents(ctx: Context, facts: readonly EventFact[], by = callerOrigin(ctx)) {
   if (facts.length === 0) return [];
-  const rows = facts.flatMap(({ type, data = {}, company, fleetId: fleet_id, vehicles = [] }) =>
-    batchesOf(vehicles).map((batch) => ({
-      ...{ type, ...by, company, fleet_id, data },
-      vehicle_ids: batch.map(({ id }) => id),
-      vins: batch.map(({ vin }) => vin),
-    })),
+  const rows = facts.flatMap(
+    ({ type, data = {}, company, fleetId: fleet_id, contractId: contract_id, vehicles = [] }) =>
+      batchesOf(vehicles).map((batch) => ({
+        ...{ type, ...by, company, fleet_id, contract_id, data },
+        vehicle_ids: batch.map(({ id }) => id),
+        vins: batch.map(({ vin }) => vin),
+      })),
   );
   const events = await insertFacts(ctx, { rows: JSON.stringify(rows) });
   announceEvents(ctx);

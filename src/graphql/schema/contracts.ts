@@ -7,6 +7,8 @@ import {
   contractStatusSchema,
   contractWithVehicleSchema,
   createContractInput,
+  updateContractInput,
+  updatingContracts,
 } from '../../core/contracts/contract.ts';
 import { deleteContract } from '../../core/contracts/contracts.ts';
 import { createContract } from '../../core/contracts/create-contract.ts';
@@ -18,6 +20,7 @@ import {
   rejectedContractSchema,
 } from '../../core/contracts/create-contracts.ts';
 import { refreshActivation, refreshActivationInput } from '../../core/contracts/refresh-activation.ts';
+import { updateContract } from '../../core/contracts/update-contract.ts';
 import { followContractChanges } from '../../core/following/follow-changes.ts';
 import { contractSummarySchema } from '../../core/reads/company.ts';
 import { schemaBuilder } from './builder.ts';
@@ -131,6 +134,17 @@ addMutation(
   },
   { payload: { contracts: asManyAsNamed, notFound: { type: ['ID'] as never } } },
 );
+
+addMutation('updateContract', {
+  description: updatingContracts,
+  input: updateContractInput,
+  payload: z
+    .object({ contract: contractWithVehicleSchema.describe('The contract as it is now.') })
+    .describe('The result of changing a contract.'),
+  scope,
+  errors: ['CONTRACT_NOT_FOUND', 'CONTRACT_OVERLAP', 'VALIDATION_FAILED'],
+  change: async (ctx, input) => ({ contract: await updateContract(ctx, input) }),
+});
 
 addMutation('deleteContract', {
   description: 'Deletes a contract, in force or not. If it is active at the manufacturer, the gateway ends it there.',

@@ -1,4 +1,6 @@
 import {
+  contractChangeSchema,
+  contractFieldSchema,
   eventDataTypes,
   eventTypeSchema,
   fleetChangeSchema,
@@ -32,6 +34,7 @@ export const EventTypeRef = enumTypeOf(
     'eligibility.changed': 'The eligibility status of a vehicle changed.',
     'import.completed': 'An import stored the vehicles of an uploaded file.',
     'contract.created': 'A contract was created.',
+    'contract.updated': 'Fields of a contract changed.',
     'contract.deleted': 'A contract was deleted.',
     'contract.started': 'The period of a contract began.',
     'contract.ended': 'The period of a contract ended.',
@@ -55,14 +58,25 @@ enumTypeOf('FleetField', fleetFieldSchema, 'A field of a fleet that an event rep
 });
 objectTypeOf('FleetChange', fleetChangeSchema);
 
+enumTypeOf('ContractField', contractFieldSchema, 'A field of a contract that can be changed.', {
+  NAME: 'The name of the contract.',
+  DESCRIPTION: 'The purpose of the contract.',
+  TO: 'The time at which the contract ends (exclusive).',
+  OTHER: 'A field that only another version of the gateway knows; REST shows its name.',
+});
+objectTypeOf('ContractFieldChange', contractChangeSchema);
+
 const MOST_CHANGES = 4;
+const changes = { extensions: { size: MOST_CHANGES } satisfies CostExtension };
 const except: Readonly<Record<string, object>> = {
-  FleetUpdatedData: { changes: { extensions: { size: MOST_CHANGES } satisfies CostExtension } },
+  FleetUpdatedData: { changes },
+  ContractUpdatedData: { contractChanges: changes },
   EligibilityChangedData: { fromStatus: { type: EligibilityStatusRef }, toStatus: { type: EligibilityStatusRef } },
 };
 
 const EventData = schemaBuilder.unionType('EventData', {
-  description: 'The details of an event, in the type for its kind: all events about contracts have `ContractData`.',
+  description:
+    'The details of an event, in the type for its kind: events about contracts have `ContractData`, or `ContractUpdatedData` if fields changed.',
   types: Object.entries(eventDataTypes).map(([name, { schema }]) => objectTypeOf(name, schema, except[name])),
   resolveType: (data) => (data instanceof PlannedObject ? data.type : (data as { __typename: string }).__typename),
 });

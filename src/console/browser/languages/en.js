@@ -53,6 +53,7 @@ export const codes = {
   INVALID_URL: 'Enter an address that begins with https:// and can be reached from the internet.',
   INVALID_VALUE: '{message}',
   'INVALID_VALUE pack': '{message}',
+  'INVALID_VALUE to': 'The end must be in the future, and cannot change once the contract is over.',
   LICENCE_EXPIRED: 'The licence for this service has expired. The operator can renew it with the manufacturer.',
   MALFORMED_JSON: 'The gateway could not read the request. Reload the page and try again.',
   MANUFACTURER_NOT_SUPPORTED: 'The gateway has no connection to this manufacturer.',
