@@ -132,7 +132,7 @@ describe('405', () => {
     ['POST', `/vehicles/eligibility/${newVin()}`, 'GET, HEAD'],
     ['GET', `/vehicles/eligibility/${newVin()}/refresh`, 'POST'],
     ['PATCH', '/contracts', 'POST, GET, HEAD'],
-    ['PUT', `/contracts/${unknownId}`, 'GET, DELETE, HEAD'],
+    ['PUT', `/contracts/${unknownId}`, 'GET, PATCH, DELETE, HEAD'],
   ])('%s %s is refused with Allow', async (method, path, allow) => {
     const { status, headers, body } = await acme.send(method, path);
     expect({ status, code: body.code }).toEqual({ status: 405, code: 'METHOD_NOT_ALLOWED' });

@@ -468,6 +468,25 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.getByRole('heading', { name: 'Contracts', exact: true }).waitFor();
   });
 
+  test('a contract is edited, its end by its last day, and what is wrong stands at its field', async () => {
+    const period = { from: new Date(2026, 0, 1).toISOString(), to: new Date(2090, 0, 1).toISOString() };
+    const made = await createContract(demo, undefined, { name: 'Before', ...period });
+    const page = await openConsole(`#/contracts/${made.id}`, { mayFail: true });
+    await button(page, 'Edit').click();
+    expect(await page.getByLabel('End date').inputValue()).toBe('2089-12-31');
+    await page.getByLabel('End date').fill('2026-02-01');
+    await answer(page, 'Save');
+    await page.getByText('The end must be in the future').waitFor();
+    expect(await page.evaluate('document.activeElement.name')).toBe('to');
+    await page.getByLabel('End date').fill('2088-02-29');
+    await page.getByLabel('Name', { exact: true }).fill('After');
+    await answer(page, 'Save');
+    await page.getByRole('heading', { name: 'After' }).waitFor();
+    await page.getByText('1 contract changed').waitFor();
+    const { body } = await demo.get(`/contracts/${made.id}`);
+    expect(body).toMatchObject({ ...made, name: 'After', to: new Date(2088, 2, 1).toISOString(), activation: {} });
+  });
+
   test('a vehicle gets a contract on its page, and is deleted there with it', async () => {
     const fleet = await createFleet(demo, { name: 'Of one' });
     const [vehicle] = await addVehicles(demo, [newVin()], fleet);
@@ -662,6 +681,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
         [`#/fleets/${fleet.id}`, 'Delete …'],
         [`#/fleets/${fleet.id}`, 'Add VINs'],
         ['#/contracts', 'New contract'],
+        [`#/contracts/${contract.id}`, 'Edit'],
         [`#/contracts/${contract.id}`, 'Delete …'],
         ['#/webhooks', 'New webhook'],
         ['#/manufacturers', ''],
