@@ -125,7 +125,9 @@ addMutation(
       'Has the manufacturers asked again to carry out contracts, in the background. Contracts that are active there, over, or not yet begun stay as they are. An unknown id is no error.',
     input: refreshActivationInput,
     payload: resultOf('asking the manufacturers about contracts again', {
-      contracts: z.array(contractWithVehicleSchema).describe('The contracts as they stand, in the order of the ids.'),
+      contracts: z
+        .array(contractWithVehicleSchema)
+        .describe('The contracts as they are now, in the order in which the request names their ids.'),
       notFound: z.array(z.string()).describe('The ids that name no contract of the company, as they were sent.'),
     }),
     scope,

@@ -28,7 +28,7 @@ export const manufacturerOverride = {
 };
 
 enumTypeOf('ProviderState', providerStateSchema, 'The state of the gateway’s questions to a provider.', {
-  OK: 'The provider is asked as usual.',
+  OK: 'The gateway asks the provider about vehicles without any restraint.',
   HELD_BACK: 'The provider failed several times in a row, or asked for a pause, so that it is asked less for now.',
 });
 objectTypeOf('ProviderBrand', providerBrandSchema, {
