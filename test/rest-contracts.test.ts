@@ -78,12 +78,20 @@ describe('POST /contracts', () => {
   test('a VIN outside the fleet is 404: of another fleet, unknown or malformed', async () => {
     const { id: fleetId } = await createFleet(acme);
     const elsewhere = await addVehicle(acme);
-    for (const vin of [elsewhere.vin, newVin(), 'nonsense']) {
+    for (const [vin, fault] of [
+      [elsewhere.vin, ''],
+      [newVin(), ''],
+      ['nonsense', ' A VIN has 17 characters; this one has 8.'],
+    ]) {
       expect(await acme.post('/contracts', contractFields({ fleetId, vin }))).toMatchObject({
         status: 404,
-        body: { code: 'VEHICLE_NOT_FOUND' },
+        body: { code: 'VEHICLE_NOT_FOUND', detail: `This fleet has no vehicle with this VIN.${fault}` },
       });
     }
+    expect(await acme.get('/vehicles/eligibility/WBA3A5C50CF25698O')).toMatchObject({
+      status: 404,
+      body: { detail: expect.stringMatching(/^No fleet has a vehicle with this VIN\. .*WBA3A5C50CF256980/) },
+    });
   });
 
   test('every missing field is named', async () => {

@@ -424,6 +424,17 @@ const eventData: Field = ({ type, data, vehicleIds }) => {
   };
 };
 
+/** Beginnings of the reasons for which a receiver gave no answer. */
+const deliveryErrors = [
+  ['The URL', 'URL_NOT_ALLOWED'],
+  ['The host name cannot', 'HOST_NOT_FOUND'],
+  ['The host is not', 'HOST_NOT_PUBLIC'],
+  ['The connection was refused', 'CONNECTION_REFUSED'],
+  ['The connection was closed', 'CONNECTION_CLOSED'],
+  ['No answer within', 'TIMEOUT'],
+  ['The request failed', 'REQUEST_FAILED'],
+] as const;
+
 /** The body of a webhook request: an event in REST's form. */
 const bodyOf = (event: Row, rows: Rows) => {
   const { id, type, at, company, fleetId, contractId, vehicleIds, actor, requestId, data } = event;
@@ -544,6 +555,8 @@ const fields: Record<string, Field> = {
   'Event.vehicleCount': ({ vehicleIds }) => vehicleIds.length,
   'Webhook.types': ({ types }) => types.map(nameOf),
   'Webhook.deliveries': list('delivery', (delivery, webhook) => delivery.webhookId === webhook.id),
+  'Webhook.reasonCode': ({ reason, state }) =>
+    reason === null ? null : state === 'DISABLED' ? 'RECEIVER_GONE' : 'ATTEMPTS_EXHAUSTED',
   'Webhook.oldSecretUntil': ({ oldSecretUntil }, _args, { now }) => (oldSecretUntil > now ? oldSecretUntil : null),
   'Delivery.type': (delivery, _args, rows) => eventTypeOf(eventOf(delivery, rows).type),
   // An inactive webhook sends only deliveries that a client asked for.
@@ -551,6 +564,8 @@ const fields: Record<string, Field> = {
     const { state } = rows.webhook.find(({ id }) => id === webhookId);
     return claimed || !(asked || state === 'ACTIVE') ? null : dueAt;
   },
+  'Delivery.errorCode': ({ error }) =>
+    error === null ? null : (deliveryErrors.find(([begin]) => error.startsWith(begin))?.[1] ?? null),
   'Delivery.request': (delivery) => (delivery.url === null ? null : delivery),
   'DeliveryRequest.body': (delivery, _args, rows) => bodyOf(eventOf(delivery, rows), rows),
 };

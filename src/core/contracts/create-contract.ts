@@ -7,7 +7,7 @@ import { announceEvents, callerOrigin, type EventOrigin, eventsClause } from '..
 import { companyOfFleet, isInFleets, requireFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { db, isId, newId, prepare } from '../sql/sql.ts';
-import { vinOrNull } from '../vin.ts';
+import { vinNotFoundMessage, vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
 import { contractFactsQuery, contractStatusAt } from './contracts.ts';
 
@@ -31,7 +31,7 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
   });
   if (!vehicle) {
     await requireFleet(ctx, company, fleetId);
-    throw new VehicleNotFound('This fleet has no vehicle with this VIN.');
+    throw new VehicleNotFound(vinNotFoundMessage('This fleet has no vehicle with this VIN.', vinAsGiven));
   }
   announceEvents(ctx);
   const now = new Date(by.at);
