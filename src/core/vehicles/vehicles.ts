@@ -19,7 +19,7 @@ import {
 import { jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
 import { anyOfIds, db, isId, prepare } from '../sql/sql.ts';
 import { vinPartEnds, vinPartSql } from '../sql/vin-part.ts';
-import { isWholeVin, vinNotFoundMessage, vinOrNull, vinWarnings } from '../vin.ts';
+import { isWholeVin, vinOrNull, vinWarnings } from '../vin.ts';
 import {
   eligibilitySchema,
   type Vehicle,
@@ -179,10 +179,7 @@ export const vehicleResource: Resource = {
   leading: { fleetIdsAlone: 'v.fleet_id' },
   seek,
   orders: vehicleSortOrders,
-  missing: (by) =>
-    new VehicleNotFound(
-      'vin' in by ? vinNotFoundMessage('No fleet has a vehicle with this VIN.', `${by.vin}`) : undefined,
-    ),
+  missing: (by) => new VehicleNotFound('vin' in by ? 'No fleet has a vehicle with this VIN.' : undefined),
 };
 
 export const eligibilityResource: Resource = {
