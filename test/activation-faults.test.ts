@@ -159,6 +159,23 @@ describe(`Faults while contracts are carried out${unlessMissing}`, () => {
     for (const { vin } of contracts) expect([vin, isOn(vin)]).toEqual([vin, true]);
   });
 
+  test.each([
+    ['High Mobility', 'WBA', 'clearances', 422],
+    ['Mercedes-Benz', 'W1K', 'vehicles', 400],
+  ] as const)(
+    'what others want does not wait while refused vehicles of %s are narrowed down',
+    async (_, wmi, endpoint, status) => {
+      const refused = await contractsOf(200, wmi);
+      const bad = refused.filter((_, at) => at % 2 === 0).map(({ vin }) => vin);
+      upstream.behaves = (asked) =>
+        asked.endpoint === endpoint && bad.some((vin) => asked.body.includes(vin)) ? json(status, nameless) : null;
+      await work();
+      const [good] = await contractsOf(1, wmi);
+      await work();
+      expect(upstream.received.filter(({ body }) => body.includes(good?.vin))).not.toEqual([]);
+    },
+  );
+
   test('High Mobility lists every change of years: clearances are looked at all the same', async () => {
     const contracts = await contractsOf(MANY, 'WBA');
     await work();

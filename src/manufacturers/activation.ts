@@ -64,21 +64,19 @@ interface Sending<T> {
  * Sends items in one request, and again without those that the refusal of it blames. Where it names none, halves are sent until the
  * refused items are alone; those that are not alone by then wait.
  */
-export async function sendApart<T>(items: readonly T[], sending: Sending<T>, isPart = false): Promise<void> {
+export async function sendApart<T>(items: readonly T[], sending: Sending<T>): Promise<void> {
   const { send, blames, note, narrowing } = sending;
   if (items.length === 0) return;
-  const later = { outcome: 'NO_ANSWER', reason: null, asked: false, raw: null } as const;
-  if (!isPart && narrowing.wait > 0) return note(items, { ...later, retryAfter: narrowing.wait });
   const answer = await send(items);
   const isAtFault = answer.outcome === 'REPLY' && answer.status >= 400 ? blames(answer) : null;
   if (answer.outcome === 'NO_ANSWER' || !isAtFault || items.length === 1) return note(items, answer);
   const [named, others] = [items.filter(isAtFault), items.filter((item) => !isAtFault(item))];
   if (named.length > 0) {
     note(named, answer);
-    return sendApart(others, sending, true);
+    return sendApart(others, sending);
   }
   if (!narrowing.halves()) return note(items, { ...unexpected(answer), retryAfter: narrowing.wait });
   const middle = Math.ceil(items.length / 2);
-  await sendApart(items.slice(0, middle), sending, true);
-  await sendApart(items.slice(middle), sending, true);
+  await sendApart(items.slice(0, middle), sending);
+  await sendApart(items.slice(middle), sending);
 }
