@@ -55,10 +55,12 @@ type Release = { dead: readonly string[]; now: Date; end: Date };
 /** A `with` clause that ends claims of dead processes, whatever their companies; `end`: what becomes of a claim. */
 const release = (table: 'vehicle' | 'activation', dead: readonly string[], at: Date, end: string) =>
   sql<Released>`(
-    update ${sql.table(table)} one set ${sql.raw(end)}due_at = ${at}::timestamptz from (
+    with held as materialized (
       select company, id from ${sql.table(table)} where claimed_by = ${anyOfIds(dead)} and claimed_by is not null
         and due_at > ${at}::timestamptz limit ${sql.lit(RELEASED_AT_ONCE)} for update skip locked
-    ) held where one.company = held.company and one.id = held.id returning one.company, one.due_at)`;
+    )
+    update ${sql.table(table)} one set ${sql.raw(end)}due_at = ${at}::timestamptz from held
+    where one.company = held.company and one.id = held.id returning one.company, one.due_at)`;
 
 /** A program stays claimed for one time-out: a call of the dead process that is still carried out must not overtake the next one. */
 const releaseAll = prepare((p: Release) =>
