@@ -117,12 +117,6 @@ export const isPartOfVin = (characters: string): boolean => CLEAN_PART.test(char
 
 export const isWholeVin = ({ length }: string): boolean => length === LENGTH;
 
-/** That a vehicle was not found by this VIN, with what is wrong with the VIN if it is none. */
-export function vinNotFoundMessage(sentence: string, value: string): string {
-  const read = readVin(value);
-  return 'message' in read ? `${sentence} ${read.message}` : sentence;
-}
-
 /** The warnings of a VIN as one text, for a list of many; null for none. */
 export const vinWarningsText = ({ warnings }: Vin): string | null => (warnings.length > 0 ? warnings.join(' ') : null);
 

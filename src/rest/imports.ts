@@ -9,8 +9,9 @@ import { getImport, type Import, importedVehiclesSchema, importSchema } from '..
 import { readRejectedCsv } from '../core/imports/rejected-csv.ts';
 import { fieldCopier } from '../core/sql/selection.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/body.ts';
+import { readAddQuery } from './add-query.ts';
 import { eventStream } from './events.ts';
-import { type Answer, operations, type RestRequest, readAddQuery, readQuery } from './route.ts';
+import { type Answer, operations, type RestRequest, readQuery } from './route.ts';
 import { readUpload } from './upload.ts';
 
 const { import: _, ...report } = importedVehiclesSchema.shape;

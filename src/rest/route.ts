@@ -236,15 +236,3 @@ export const inSteps =
       size = Math.max(1, Math.ceil(STEP_LENGTH / (text.length / limit)));
     }
   };
-
-const flag = z.enum(['true', 'false']).transform((value) => value === 'true');
-const addQuery = z.object({ mode: once, dryRun: flag.optional() });
-
-/** `?mode=…&dryRun=…` of the endpoints that add vehicles. */
-export const readAddQuery = (query: Readonly<Record<string, unknown>>) => readInput(addQuery, query);
-
-/** Why a member of the body is refused that is a parameter of the query, without which vehicles would be stored; null for others. */
-export const misplacedOption = (name: string): ValidationFailed | null =>
-  name in addQuery.shape
-    ? new ValidationFailed([{ path: name, code: 'INVALID_VALUE', message: `belongs in the address, as in ?${name}=…` }])
-    : null;

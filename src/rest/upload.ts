@@ -15,7 +15,7 @@ import {
 import { mayBeTableFile, notTableMessage } from '../core/imports/csv/head.ts';
 import { spoolUpload } from '../core/imports/import-run.ts';
 import { piecesOf, tornForm } from '../http/multipart.ts';
-import { misplacedOption } from './route.ts';
+import { requireNoAddQuery } from './add-query.ts';
 
 interface Upload {
   fleetId: string;
@@ -140,8 +140,11 @@ async function readForm(ctx: Context, req: IncomingMessage, fromQuery: string | 
     // An empty fleetId counts as none.
     if (name === 'fleetId' && !valueTruncated && value.trim()) fleetId ??= value;
     if (name === 'vins') reject(noFile('must be a file, not a text field'));
-    const misplaced = misplacedOption(name);
-    if (misplaced) reject(misplaced);
+    try {
+      requireNoAddQuery([name]);
+    } catch (error) {
+      reject(error);
+    }
   });
   form.on('file', (name, stream, { mimeType, filename }) => {
     // Its reader gets the error too; it may have none.

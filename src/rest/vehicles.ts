@@ -14,17 +14,10 @@ import {
   movedVehiclesSchema,
   moveVehiclesInput,
 } from '../core/vehicles/vin-lists.ts';
+import { readAddQuery, requireNoAddQuery } from './add-query.ts';
 import { expectedBy } from './etag.ts';
 import { vehicleJson, vehiclesAnswer, vehiclesDocs } from './export.ts';
-import {
-  membersOf,
-  misplacedOption,
-  operations,
-  type RestRequest,
-  type Route,
-  readAddQuery,
-  readQuery,
-} from './route.ts';
+import { membersOf, operations, type RestRequest, type Route, readQuery } from './route.ts';
 
 const addedJson = addedVehiclesSchema
   .extend({ vehicles: z.array(vehicleJson).meta(addedVehiclesSchema.shape.vehicles.meta() ?? {}) })
@@ -92,8 +85,7 @@ export const vehicleRoutes = [
     errors: ['FLEET_NOT_FOUND'],
     async answer(ctx, request) {
       const { mode, dryRun } = readAddQuery(request.query);
-      const misplaced = Object.keys(membersOf(request)).flatMap((name) => misplacedOption(name) ?? []);
-      if (misplaced[0]) throw misplaced[0];
+      requireNoAddQuery(Object.keys(membersOf(request)));
       const { summary, vehicles, rejected } = await addVehicles(ctx, { ...membersOf(request), mode, dryRun });
       return { status: dryRun ? 200 : 201, body: { summary, vehicles: vehicles.map(shape), rejected } };
     },

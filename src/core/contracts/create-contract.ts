@@ -7,7 +7,7 @@ import { announceEvents, callerOrigin, type EventOrigin, eventsClause } from '..
 import { companyOfFleet, isInFleets, requireFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { db, isId, newId, prepare } from '../sql/sql.ts';
-import { vinNotFoundMessage, vinOrNull } from '../vin.ts';
+import { readVin, vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
 import { contractFactsQuery, contractStatusAt } from './contracts.ts';
 
@@ -31,7 +31,9 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
   });
   if (!vehicle) {
     await requireFleet(ctx, company, fleetId);
-    throw new VehicleNotFound(vinNotFoundMessage('This fleet has no vehicle with this VIN.', vinAsGiven));
+    const read = readVin(vinAsGiven);
+    const fault = 'message' in read ? ` ${read.message}` : '';
+    throw new VehicleNotFound(`This fleet has no vehicle with this VIN.${fault}`);
   }
   announceEvents(ctx);
   const now = new Date(by.at);
@@ -123,6 +125,10 @@ export const contractColumns = [
   ...(['starts_at', 'ends_at', 'created_at', 'due_at', 'activation'] as const),
 ] as const;
 
+/** Whether a contract `c` is in force at a time of this period. */
+export const isInForceWithin = (p: { from: string; to: string }) =>
+  sql<boolean>`tstzrange(c.starts_at, c.ends_at) && tstzrange(${p.from}::timestamptz, ${p.to}::timestamptz)`;
+
 /** Contracts of a vehicle for a pack that are in force within a period, in any fleet. */
 const findOverlapping = prepare((p: NewContract) =>
   db
@@ -131,10 +137,7 @@ const findOverlapping = prepare((p: NewContract) =>
     .select('c.id')
     .where('v.vin', '=', p.vin)
     .where('c.pack', '=', p.pack)
-    .where(
-      ({ ref }) =>
-        sql<boolean>`tstzrange(${ref('c.starts_at')}, ${ref('c.ends_at')}) && tstzrange(${p.from}::timestamptz, ${p.to}::timestamptz)`,
-    )
+    .where(isInForceWithin(p))
     .where('c.company', '=', p.company)
     .where('v.company', '=', p.company)
     .orderBy('c.id'),

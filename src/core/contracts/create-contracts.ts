@@ -12,7 +12,7 @@ import { anyOfIds, anyOfTexts, asTimestamptz, db, isId, newId, prepare, unnestLi
 import { readVin, vinErrorCodes } from '../vin.ts';
 import { type Contract, contractFieldsInput, contractSchema, hasOrder } from './contract.ts';
 import { contractFactsQuery, contractJsonExpression, vehicleNamesOf } from './contracts.ts';
-import { contractColumns, initialActivation, requirePack } from './create-contract.ts';
+import { contractColumns, initialActivation, isInForceWithin, requirePack } from './create-contract.ts';
 
 const MOST_CONTRACTS = 1000;
 
@@ -104,10 +104,7 @@ export const findOverlaps = prepare(
       .where('c.company', '=', p.company)
       .where('c.vehicle_id', '=', anyOfIds(p.ids))
       .where('c.pack', '=', p.pack)
-      .where(
-        ({ ref }) =>
-          sql<boolean>`tstzrange(${ref('c.starts_at')}, ${ref('c.ends_at')}) && tstzrange(${p.from}::timestamptz, ${p.to}::timestamptz)`,
-      )
+      .where(isInForceWithin(p))
       .orderBy('c.id'),
 );
 

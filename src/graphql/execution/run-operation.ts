@@ -1,5 +1,6 @@
 import { type ExecutionResult, execute, GraphQLError, OperationTypeNode, subscribe } from 'graphql';
 import { z } from 'zod';
+import { cutText } from '../../core/cut-text.ts';
 import { runAnswerInTurn, runChangeInTurn } from '../../core/database.ts';
 import { CostExceeded, MethodNotAllowed, Unauthenticated, Unavailable, ValidationFailed } from '../../core/errors.ts';
 import { countInputItems, readInput } from '../../core/input.ts';
@@ -71,7 +72,7 @@ async function begin(sent: unknown, request: OperationRequest): Promise<Operatio
   if (!operation) {
     const extensions = { code: 'OPERATION_RESOLUTION_FAILURE', http: { status: 400 } };
     const message = operationName
-      ? `The document has no operation named "${operationName}".`
+      ? `The document has no operation named "${cutText(operationName, 40)}".`
       : 'The document has several operations: name one as `operationName`.';
     throw new GraphQLError(message, { extensions });
   }

@@ -140,9 +140,9 @@ addMutation(
 addMutation('updateContract', {
   description: updatingContracts,
   input: updateContractInput,
-  payload: z
-    .object({ contract: contractWithVehicleSchema.describe('The contract as it is now.') })
-    .describe('The result of changing a contract.'),
+  payload: resultOf('changing a contract', {
+    contract: contractWithVehicleSchema.describe('The contract as it is now.'),
+  }),
   scope,
   errors: ['CONTRACT_NOT_FOUND', 'CONTRACT_OVERLAP', 'VALIDATION_FAILED'],
   change: async (ctx, input) => ({ contract: await updateContract(ctx, input) }),
