@@ -3,7 +3,8 @@ import { activityCountSchema, companySchema, getCompany, getCompanyActivity } fr
 import { historyItemSchema, historyResource, listHistory } from '../core/reads/history.ts';
 import { jsonRowWriter } from '../core/sql/read.ts';
 import { readEventTypes } from './events.ts';
-import { listAnswer, listOf, operations, readQuery } from './route.ts';
+import { listAnswer, listOf } from './list.ts';
+import { operations, readQuery } from './route.ts';
 
 const asJson = jsonRowWriter(historyResource.members, historyItemSchema);
 
@@ -14,7 +15,7 @@ export const companyRoutes = [
     summary: 'Get your company',
     description: 'Returns the company of the token with its totals.',
     answers: { 200: { description: 'The company of the token.', schema: companySchema } },
-    answer: async (ctx) => ({ body: await getCompany(ctx) }),
+    result: (ctx) => getCompany(ctx),
   }),
   get('/company/activity', 'getActivity', {
     summary: 'Count events by hour or day',

@@ -13,15 +13,13 @@ import { refreshOneActivation } from '../core/contracts/refresh-activation.ts';
 import { updateContract } from '../core/contracts/update-contract.ts';
 import { readInput, storableText } from '../core/input.ts';
 import { jsonRowWriter } from '../core/sql/read.ts';
-import { fieldCopier } from '../core/sql/selection.ts';
-import { expectedBy } from './etag.ts';
-import { listAnswer, listOf, membersOf, operations, type PageReader, readQuery } from './route.ts';
+import { listAnswer, listOf, type PageReader } from './list.ts';
+import { membersOf, operations, readQuery } from './route.ts';
 
 const open =
   'Where contracts are open (`CONTRACTS_AUTH`), no token is needed; one that is sent confines the request to its company.';
 
 const asJson = jsonRowWriter(contractResource.members, contractSchema);
-const shape = fieldCopier(contractSchema);
 
 const company = storableText(z.string().min(1, 'must not be empty'));
 const conditionsQuery = z.object({
@@ -42,7 +40,12 @@ const parameters = [
   ...(['contractFleetId', 'contractName', 'sortContracts', 'limit', 'after'] as const),
 ];
 
-const { get, patch, post, remove } = operations('Contracts', { scopes: 'contracts', token: 'optional' });
+const { get, patch, post, remove } = operations('Contracts', {
+  scopes: 'contracts',
+  token: 'optional',
+  resource: contractSchema,
+  missing: 'CONTRACT_NOT_FOUND',
+});
 
 export const contractRoutes = [
   post('/contracts', 'createContract', {
@@ -52,10 +55,7 @@ export const contractRoutes = [
     body: createContractInput,
     answers: { 201: { description: 'The new contract.', schema: contractSchema, headers: ['Location'] } },
     errors: ['FLEET_NOT_FOUND', 'VEHICLE_NOT_FOUND', 'CONTRACT_OVERLAP'],
-    async answer(ctx, { body }) {
-      const made = await createContract(ctx, body);
-      return { headers: { Location: `/contracts/${made.id}` }, body: shape(made) };
-    },
+    result: (ctx, { body }) => createContract(ctx, body),
   }),
   post('/contracts/bulk', 'createContracts', {
     summary: 'Create contracts for several vehicles',
@@ -65,10 +65,7 @@ export const contractRoutes = [
       201: { description: 'The new contracts, and the vehicles that were rejected.', schema: createdContractsSchema },
     },
     errors: ['FLEET_NOT_FOUND'],
-    async answer(ctx, { body }) {
-      const { contracts, rejected } = await createContracts(ctx, body);
-      return { body: { contracts: contracts.map(shape), rejected } };
-    },
+    result: (ctx, { body }) => createContracts(ctx, body),
   }),
   get('/contracts', 'listContracts', {
     summary: 'List the contracts of a company',
@@ -85,39 +82,30 @@ export const contractRoutes = [
   post('/contracts/:id/activation/refresh', 'refreshActivation', {
     summary: 'Ask the manufacturer about a contract again',
     description: `Has the manufacturer asked again about a contract, in the background, unless the contract is active there, over, or not yet begun. ${open}`,
-    answers: { 202: { description: 'The contract as it stands.', schema: contractSchema } },
-    errors: ['CONTRACT_NOT_FOUND'],
-    answer: async (ctx, { params }) => ({ body: shape(await refreshOneActivation(ctx, params)) }),
+    answers: { 202: 'The contract as it stands.' },
+    result: (ctx, { params }) => refreshOneActivation(ctx, params),
   }),
   get('/contracts/:id', 'getContract', {
     etag: true,
     summary: 'Get a contract',
     description: `Returns a contract. ${open}`,
-    answers: { 200: { description: 'The contract with this id.', schema: contractSchema } },
-    errors: ['CONTRACT_NOT_FOUND'],
-    answer: async (ctx, { params }) => ({ body: shape(await getContract(ctx, params)) }),
+    answers: { 200: 'The contract with this id.' },
+    result: (ctx, { params }) => getContract(ctx, params),
   }),
   patch('/contracts/:id', 'updateContract', {
     etag: true,
     summary: 'Change a contract',
     description: `${updatingContracts} ${open}`,
     body: updateContractInput.omit({ id: true }),
-    answers: { 200: { description: 'The contract as it is now.', schema: contractSchema } },
-    errors: ['CONTRACT_NOT_FOUND', 'CONTRACT_OVERLAP'],
-    async answer(ctx, request) {
-      const input = { ...membersOf(request), id: request.params.id };
-      return { body: shape(await updateContract(ctx, input, expectedBy(request, shape))) };
-    },
+    answers: { 200: 'The contract as it is now.' },
+    errors: ['CONTRACT_OVERLAP'],
+    result: (ctx, request) => updateContract(ctx, { ...membersOf(request), id: request.params.id }, request.expected),
   }),
   remove('/contracts/:id', 'deleteContract', {
     etag: true,
     summary: 'Delete a contract',
     description: `Deletes a contract, in force or not. If it is active at the manufacturer, the gateway ends it there. ${open}`,
     answers: { 204: { description: 'The contract is deleted.' } },
-    errors: ['CONTRACT_NOT_FOUND'],
-    async answer(ctx, request) {
-      await deleteContract(ctx, request.params, expectedBy(request, shape));
-      return {};
-    },
+    result: (ctx, { params, expected }) => deleteContract(ctx, params, expected),
   }),
 ];

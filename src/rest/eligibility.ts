@@ -1,12 +1,10 @@
 import { jsonRowWriter } from '../core/sql/read.ts';
-import { fieldCopier } from '../core/sql/selection.ts';
 import { getEligibilityText, requestVerification, waitForEligibility } from '../core/vehicles/eligibility.ts';
 import { eligibilitySchema } from '../core/vehicles/vehicle.ts';
 import { eligibilityResource } from '../core/vehicles/vehicles.ts';
-import { type Answer, operations } from './route.ts';
+import { operations } from './route.ts';
 
 const asJson = jsonRowWriter(eligibilityResource.members, eligibilitySchema);
-const shape = fieldCopier(eligibilitySchema);
 
 const LONGEST_WAIT = 30;
 
@@ -16,7 +14,7 @@ function preferredWait(prefer: string | undefined): number | undefined {
   return seconds === undefined ? undefined : Math.min(Number(seconds), LONGEST_WAIT);
 }
 
-const { get, post } = operations('Eligibility');
+const { get, post } = operations('Eligibility', { resource: eligibilitySchema, missing: 'VEHICLE_NOT_FOUND' });
 
 export const eligibilityRoutes = [
   get('/vehicles/eligibility/:vin', 'getEligibility', {
@@ -33,24 +31,19 @@ export const eligibilityRoutes = [
         headers: ['Preference-Applied'],
       },
     },
-    errors: ['MANUFACTURER_NOT_SUPPORTED', 'VEHICLE_NOT_FOUND', 'ELIGIBILITY_IN_PROGRESS'],
-    async answer(ctx, { params, header, closed }) {
-      const { vin } = params;
+    errors: ['MANUFACTURER_NOT_SUPPORTED', 'ELIGIBILITY_IN_PROGRESS'],
+    async answer(ctx, { route, params: { vin }, header, closed }) {
       const wait = preferredWait(header('Prefer'));
-      const headers: Answer['headers'] = wait === undefined ? {} : { 'Preference-Applied': `wait=${wait}` };
+      const headers: Record<string, string> = wait === undefined ? {} : { 'Preference-Applied': `wait=${wait}` };
       if (!wait) return { headers, text: await getEligibilityText(ctx, asJson, { vin }) };
-      return { headers, body: shape(await waitForEligibility(ctx, { vin, wait, signal: closed() })) };
+      return { headers, body: route.copy(await waitForEligibility(ctx, { vin, wait, signal: closed() })) };
     },
   }),
   post('/vehicles/eligibility/:vin/refresh', 'refreshEligibility', {
     summary: 'Ask the manufacturer again',
     description:
       'Has the manufacturer asked again about the eligibility of a vehicle, in the background. The present answer stands until the new one arrives.',
-    answers: { 202: { description: 'The present answer of the vehicle’s manufacturer.', schema: eligibilitySchema } },
-    errors: ['VEHICLE_NOT_FOUND'],
-    async answer(ctx, { params }) {
-      const [known] = await requestVerification(ctx, { vins: [params.vin] });
-      return { body: known && shape(known) };
-    },
+    answers: { 202: 'The present answer of the vehicle’s manufacturer.' },
+    result: async (ctx, { params }) => (await requestVerification(ctx, { vins: [params.vin] }))[0],
   }),
 ];

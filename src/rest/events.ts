@@ -5,13 +5,14 @@ import { MOST_EVENT_TYPES } from '../core/events/record-events.ts';
 import { field } from '../core/fields.ts';
 import { followEvents } from '../core/following/follow-events.ts';
 import { listSchema, readInput } from '../core/input.ts';
-import { fieldCopier } from '../core/sql/selection.ts';
-import { inSteps, listAnswer, listOf, once, operations, type RestRequest, readQuery, splitCommas } from './route.ts';
+import { copierOf } from '../core/sql/selection.ts';
+import { inSteps, listAnswer, listOf } from './list.ts';
+import { once, operations, type RestRequest, readQuery, splitCommas } from './route.ts';
 
 const scope = 'Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.';
 const filters = ['eventType', 'eventFleetId', 'eventHistory', 'eventVin', 'since', 'until'] as const;
 
-const shape = fieldCopier(eventSchema);
+const shape = copierOf(eventSchema);
 
 const typesQuery = z.object({
   type: z.preprocess(splitCommas, listSchema(z.enum(eventTypes), MOST_EVENT_TYPES).nullish()),
@@ -36,7 +37,7 @@ const LONGEST_MS = 15 * 60_000;
 /** Browsers send `id` back as Last-Event-ID. */
 const frame = (one: Event) => `id: ${one.id}\nevent: ${one.type}\ndata: ${JSON.stringify(shape(one))}\n\n`;
 
-const { get } = operations('Events');
+const { get } = operations('Events', { resource: eventSchema, missing: 'NOT_FOUND' });
 
 export const eventRoutes = [
   get('/events', 'listEvents', {
@@ -78,9 +79,8 @@ export const eventRoutes = [
   get('/events/:id', 'getEvent', {
     summary: 'Get an event',
     description: `Returns an event, as long as it is kept. ${scope}`,
-    answers: { 200: { description: 'The event with this id.', schema: eventSchema } },
-    errors: ['NOT_FOUND'],
-    answer: async (ctx, { params }) => ({ body: shape(await getEvent(ctx, params)) }),
+    answers: { 200: 'The event with this id.' },
+    result: (ctx, { params }) => getEvent(ctx, params),
   }),
 ];
 

@@ -6,8 +6,9 @@ import { jsonRowWriter, type RowWriter, type TextPage } from '../core/sql/read.t
 import { eligibilitySchema, vehicleSchema, vehicleSortOrders } from '../core/vehicles/vehicle.ts';
 import { vehicleCsvHeader, vehicleCsvWriter } from '../core/vehicles/vehicle-csv.ts';
 import { vehicleResource } from '../core/vehicles/vehicles.ts';
+import { listAnswer, pagesFrom, readListQuery } from './list.ts';
 import { mapValues } from './openapi/json-schema.ts';
-import { type Answer, type AnswerDocs, listAnswer, pagesFrom, type RestRequest, readListQuery } from './route.ts';
+import type { Answer, AnswerDocs, RestRequest } from './route.ts';
 
 export const vehicleJson = vehicleSchema
   .extend({

@@ -2,14 +2,12 @@ import { createFleetInput, fleetSchema, fleetSortOrders, updateFleetInput } from
 import { createFleet, fleetResource, getFleet, listFleets, updateFleet } from '../core/fleets/fleets.ts';
 import { deleteFleet } from '../core/operations/delete-fleets.ts';
 import { jsonRowWriter } from '../core/sql/read.ts';
-import { fieldCopier } from '../core/sql/selection.ts';
-import { expectedBy } from './etag.ts';
-import { listAnswer, listOf, membersOf, operations, readQuery } from './route.ts';
+import { listAnswer, listOf } from './list.ts';
+import { membersOf, operations, readQuery } from './route.ts';
 
 const asJson = jsonRowWriter(fleetResource.members, fleetSchema);
-const shape = fieldCopier(fleetSchema);
 
-const { get, patch, post, remove } = operations('Fleets');
+const { get, patch, post, remove } = operations('Fleets', { resource: fleetSchema, missing: 'FLEET_NOT_FOUND' });
 
 export const fleetRoutes = [
   get('/fleets', 'listFleets', {
@@ -28,39 +26,28 @@ export const fleetRoutes = [
     description: 'Creates a fleet, which belongs to the company of the token.',
     body: createFleetInput,
     answers: { 201: { description: 'The new fleet.', schema: fleetSchema, headers: ['Location'] } },
-    async answer(ctx, { body }) {
-      const made = await createFleet(ctx, body);
-      return { headers: { Location: `/fleets/${made.id}` }, body: shape(made) };
-    },
+    result: (ctx, { body }) => createFleet(ctx, body),
   }),
   get('/fleets/:fleetId', 'getFleet', {
     etag: true,
     summary: 'Get a fleet',
     description: 'Returns a fleet of the company.',
-    answers: { 200: { description: 'The fleet with this id.', schema: fleetSchema } },
-    errors: ['FLEET_NOT_FOUND'],
-    answer: async (ctx, { params }) => ({ body: shape(await getFleet(ctx, { id: params.fleetId })) }),
+    answers: { 200: 'The fleet with this id.' },
+    result: (ctx, { params }) => getFleet(ctx, { id: params.fleetId }),
   }),
   patch('/fleets/:fleetId', 'updateFleet', {
     etag: true,
     summary: 'Change a fleet',
     description: 'Changes the fields of a fleet that are sent, at least one. The others stay as they are.',
     body: updateFleetInput.omit({ id: true }),
-    answers: { 200: { description: 'The fleet after the change.', schema: fleetSchema } },
-    errors: ['FLEET_NOT_FOUND'],
-    async answer(ctx, request) {
-      const input = { ...membersOf(request), id: request.params.fleetId };
-      return { body: shape(await updateFleet(ctx, input, expectedBy(request, shape))) };
-    },
+    answers: { 200: 'The fleet after the change.' },
+    result: (ctx, request) => updateFleet(ctx, { ...membersOf(request), id: request.params.fleetId }, request.expected),
   }),
   remove('/fleets/:fleetId', 'deleteFleet', {
     etag: true,
     summary: 'Delete a fleet',
     description: 'Deletes a fleet with its vehicles and contracts, which the gateway also ends at the manufacturer.',
-    answers: { 200: { description: 'The fleet as it was before its deletion.', schema: fleetSchema } },
-    errors: ['FLEET_NOT_FOUND'],
-    answer: async (ctx, request) => ({
-      body: shape(await deleteFleet(ctx, { id: request.params.fleetId }, expectedBy(request, shape))),
-    }),
+    answers: { 200: 'The fleet as it was before its deletion.' },
+    result: (ctx, { params, expected }) => deleteFleet(ctx, { id: params.fleetId }, expected),
   }),
 ];

@@ -7,7 +7,7 @@ import { isImportUnderWay } from '../core/imports/import-run.ts';
 import { importVehicles } from '../core/imports/import-vehicles.ts';
 import { getImport, type Import, importedVehiclesSchema, importSchema } from '../core/imports/imports.ts';
 import { readRejectedCsv } from '../core/imports/rejected-csv.ts';
-import { fieldCopier } from '../core/sql/selection.ts';
+import { copierOf } from '../core/sql/selection.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/body.ts';
 import { readAddQuery } from './add-query.ts';
 import { eventStream } from './events.ts';
@@ -39,7 +39,7 @@ const form = z.object({
   }),
 });
 
-const shape = fieldCopier(importSchema);
+const shape = copierOf(importSchema);
 
 const rejectedUrl = (request: RestRequest, importId: string) =>
   `${request.basePath()}/imports/${importId}/rejected.csv`;
@@ -81,7 +81,7 @@ async function followImport(ctx: Context, request: RestRequest): Promise<Answer>
   return { status: 204 };
 }
 
-const { get, post } = operations('Imports');
+const { get, post } = operations('Imports', { resource: importSchema, missing: 'IMPORT_NOT_FOUND' });
 
 export const importRoutes = [
   post('/vehicles/file', 'importVehicles', {
@@ -112,9 +112,8 @@ export const importRoutes = [
     summary: 'Get an import',
     description:
       'Returns an import with its progress or its outcome. Imports are kept for 90 days, unless the operator set another time.',
-    answers: { 200: { description: 'The import with this id.', schema: importSchema } },
-    errors: ['IMPORT_NOT_FOUND'],
-    answer: async (ctx, { params }) => ({ body: shape(await getImport(ctx, params)) }),
+    answers: { 200: 'The import with this id.' },
+    result: (ctx, { params }) => getImport(ctx, params),
   }),
   get('/imports/:id/events', 'followImport', {
     summary: 'Follow an import',
@@ -136,7 +135,6 @@ export const importRoutes = [
           'The import has ended, and the client has seen its end (`Last-Event-ID`). Browsers do not open it again then.',
       },
     },
-    errors: ['IMPORT_NOT_FOUND'],
     answer: followImport,
   }),
   get('/imports/:id/rejected.csv', 'getRejectedRows', {
@@ -152,7 +150,6 @@ export const importRoutes = [
         headers: ['Content-Disposition'],
       },
     },
-    errors: ['IMPORT_NOT_FOUND'],
     async answer(ctx, { params }) {
       const headers = { 'Content-Disposition': `attachment; filename="rejected.csv"` };
       const csv = await readRejectedCsv(ctx, { importId: params.id });

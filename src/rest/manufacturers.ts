@@ -1,11 +1,7 @@
 import { z } from 'zod';
 import { authorize } from '../core/context.ts';
-import { fieldCopier } from '../core/sql/selection.ts';
 import { listProviders, manufacturerSchema, providerSchema } from '../core/vehicles/providers.ts';
 import { operations } from './route.ts';
-
-const shape = fieldCopier(manufacturerSchema);
-const providerShape = fieldCopier(providerSchema);
 
 const { get } = operations('Manufacturers');
 
@@ -14,9 +10,9 @@ export const manufacturerRoutes = [
     summary: 'List manufacturers',
     description: 'Lists all manufacturers that the gateway knows, also those whose vehicles it cannot ask about.',
     answers: { 200: { description: 'All manufacturers that the gateway knows.', schema: z.array(manufacturerSchema) } },
-    async answer(ctx) {
+    async result(ctx) {
       authorize(ctx, 'fleets:read');
-      return { body: ctx.services.manufacturers.list().map(shape) };
+      return ctx.services.manufacturers.list();
     },
   }),
   get('/providers', 'listProviders', {
@@ -24,6 +20,6 @@ export const manufacturerRoutes = [
     description:
       'Lists the providers, the services that answer about vehicles for manufacturers. Their states show why answers are missing.',
     answers: { 200: { description: 'All providers that are configured.', schema: z.array(providerSchema) } },
-    answer: async (ctx) => ({ body: (await listProviders(ctx)).map(providerShape) }),
+    result: listProviders,
   }),
 ];

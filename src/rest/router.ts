@@ -65,6 +65,7 @@ export function restApi(services: HttpServices): RequestHandler {
       params: req.params as RestRequest['params'],
       query: req.query,
       body: route.body && !route.files ? await readJson(req, res) : undefined,
+      expected: expectedBy(req.get('If-Match'), route),
       left: () => leftOf(res),
       closed: (longestMs) => closedOf(res, services.ending, ctx.caller, longestMs),
       incoming: req,
@@ -90,6 +91,9 @@ export function restApi(services: HttpServices): RequestHandler {
   }
   return router;
 }
+
+const expectedBy = (header: string | undefined, { copy }: Route): RestRequest['expected'] =>
+  header === undefined ? undefined : (current) => hasTag(header, tagOf(JSON.stringify(copy(current))));
 
 interface SentAnswer extends Omit<Answer, 'body'> {
   status: number;

@@ -3,30 +3,25 @@ import { contractSchema } from '../core/contracts/contract.ts';
 import { field } from '../core/fields.ts';
 import { fleetSchema } from '../core/fleets/fleet.ts';
 import { readInput } from '../core/input.ts';
-import { type SearchResult, searchInput, searchResources } from '../core/reads/search.ts';
-import { fieldCopier } from '../core/sql/selection.ts';
+import { searchInput, searchResources } from '../core/reads/search.ts';
+import { copierOf } from '../core/sql/selection.ts';
 import { vehicleJson } from './export.ts';
-import { digits, once, operations } from './route.ts';
-
-const shapes = {
-  Fleet: fieldCopier(fleetSchema),
-  Vehicle: fieldCopier(vehicleJson),
-  Contract: fieldCopier(contractSchema),
-};
-const shape = ({ type, ...found }: SearchResult) => ({ type, ...shapes[type](found as never) });
+import { digits } from './list.ts';
+import { mapValues } from './openapi/json-schema.ts';
+import { once, operations } from './route.ts';
 
 const typeOf = <Name extends string>(name: Name) => field(z.literal(name), 'The type of the search result.', name);
 
-const searchResult = z
-  .union([
-    z.object({ type: typeOf('Fleet'), ...fleetSchema.shape }),
-    z.object({ type: typeOf('Vehicle'), ...vehicleJson.shape }),
-    z.object({ type: typeOf('Contract'), ...contractSchema.shape }),
-  ])
-  .meta({
-    id: 'SearchHit',
-    description: 'A result of a search: a fleet, a vehicle or a contract, with its `type`.',
-  });
+const hits = {
+  Fleet: z.object({ type: typeOf('Fleet'), ...fleetSchema.shape }),
+  Vehicle: z.object({ type: typeOf('Vehicle'), ...vehicleJson.shape }),
+  Contract: z.object({ type: typeOf('Contract'), ...contractSchema.shape }),
+};
+const copies = mapValues<z.ZodType, (hit: object) => unknown>(hits, copierOf);
+const searchResult = z.union([hits.Fleet, hits.Vehicle, hits.Contract]).meta({
+  id: 'SearchHit',
+  description: 'A result of a search: a fleet, a vehicle or a contract, with its `type`.',
+});
 
 const { text, first } = searchInput.shape;
 /** The input of core under the names of REST. */
@@ -45,7 +40,7 @@ export const searchRoutes = [
     answers: { 200: { description: 'The results, the best first.', schema: z.array(searchResult) } },
     async answer(ctx, { query }) {
       const { q: text, limit: first } = readInput(searchQuery, query);
-      return { body: (await searchResources(ctx, { text, first })).map(shape) };
+      return { body: (await searchResources(ctx, { text, first })).map((hit) => copies[hit.type]?.(hit)) };
     },
   }),
 ];

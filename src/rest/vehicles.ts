@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { Context } from '../core/context.ts';
-import { fieldCopier } from '../core/sql/selection.ts';
+import { copierOf } from '../core/sql/selection.ts';
 import { addVehicles } from '../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../core/vehicles/delete-vehicles.ts';
 import { moveVehicles } from '../core/vehicles/move-vehicles.ts';
@@ -15,9 +14,8 @@ import {
   moveVehiclesInput,
 } from '../core/vehicles/vin-lists.ts';
 import { readAddQuery, requireNoAddQuery } from './add-query.ts';
-import { expectedBy } from './etag.ts';
 import { vehicleJson, vehiclesAnswer, vehiclesDocs } from './export.ts';
-import { membersOf, operations, type RestRequest, type Route, readQuery } from './route.ts';
+import { membersOf, type Operation, operations, readQuery } from './route.ts';
 
 const addedJson = addedVehiclesSchema
   .extend({ vehicles: z.array(vehicleJson).meta(addedVehiclesSchema.shape.vehicles.meta() ?? {}) })
@@ -32,25 +30,25 @@ const deletion = {
     },
   },
   errors: ['NOTHING_TO_DELETE', 'FLEET_NOT_FOUND'],
-  answer: async (ctx: Context, { body }: RestRequest) => ({ body: await deleteVehicles(ctx, body) }),
-} satisfies Partial<Route>;
+  result: (ctx, { body }) => deleteVehicles(ctx, body),
+} satisfies Partial<Operation>;
 
 const filters = [
   ...(['vehicleEligibility', 'vehicleManufacturer', 'vehicleVin'] as const),
   ...(['reasonCode', 'reasonActor', 'verifiedBefore', 'verifiedAfter'] as const),
 ];
 
-const shape = fieldCopier(vehicleJson);
+const copyAdded = copierOf(addedJson);
 
-const { get, post, remove } = operations('Vehicles');
+const { get: getOfFleet } = operations('Vehicles', { missing: 'FLEET_NOT_FOUND' });
+const { get, post, remove } = operations('Vehicles', { resource: vehicleJson, missing: 'VEHICLE_NOT_FOUND' });
 
 export const vehicleRoutes = [
-  get('/fleets/:fleetId/vehicles', 'listVehicles', {
+  getOfFleet('/fleets/:fleetId/vehicles', 'listVehicles', {
     summary: 'List the vehicles of a fleet',
     description: 'Lists the vehicles in a fleet that meet all conditions, oldest first unless `sort` says otherwise.',
     query: [...filters, 'sortVehicles', 'limit', 'after'],
     answers: { 200: vehiclesDocs },
-    errors: ['FLEET_NOT_FOUND'],
     answer(ctx, request) {
       const { fleetId } = request.params;
       const filter = readQuery(request);
@@ -86,8 +84,8 @@ export const vehicleRoutes = [
     async answer(ctx, request) {
       const { mode, dryRun } = readAddQuery(request.query);
       requireNoAddQuery(Object.keys(membersOf(request)));
-      const { summary, vehicles, rejected } = await addVehicles(ctx, { ...membersOf(request), mode, dryRun });
-      return { status: dryRun ? 200 : 201, body: { summary, vehicles: vehicles.map(shape), rejected } };
+      const added = await addVehicles(ctx, { ...membersOf(request), mode, dryRun });
+      return { status: dryRun ? 200 : 201, body: copyAdded(added) };
     },
   }),
   remove('/vehicles', 'deleteVehicles', {
@@ -115,24 +113,20 @@ export const vehicleRoutes = [
       },
     },
     errors: ['NOTHING_TO_MOVE', 'FLEET_NOT_FOUND'],
-    answer: async (ctx, { body }) => ({ body: await moveVehicles(ctx, body) }),
+    result: (ctx, { body }) => moveVehicles(ctx, body),
   }),
   get('/vehicles/:vehicleId', 'getVehicle', {
     etag: true,
     summary: 'Get a vehicle',
     description: 'Returns a vehicle of the company.',
-    answers: { 200: { description: 'The vehicle with this id.', schema: vehicleJson } },
-    errors: ['VEHICLE_NOT_FOUND'],
-    answer: async (ctx, { params }) => ({ body: shape(await getVehicle(ctx, { id: params.vehicleId })) }),
+    answers: { 200: 'The vehicle with this id.' },
+    result: (ctx, { params }) => getVehicle(ctx, { id: params.vehicleId }),
   }),
   remove('/vehicles/:vehicleId', 'deleteVehicle', {
     etag: true,
     summary: 'Delete a vehicle',
     description: 'Deletes a vehicle with its contracts, which the gateway also ends at the manufacturer.',
-    answers: { 200: { description: 'The vehicle as it was before its deletion.', schema: vehicleJson } },
-    errors: ['VEHICLE_NOT_FOUND'],
-    answer: async (ctx, request) => ({
-      body: shape(await deleteVehicle(ctx, { id: request.params.vehicleId }, expectedBy(request, shape))),
-    }),
+    answers: { 200: 'The vehicle as it was before its deletion.' },
+    result: (ctx, { params, expected }) => deleteVehicle(ctx, { id: params.vehicleId }, expected),
   }),
 ];

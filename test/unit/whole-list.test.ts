@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { TextPage } from '../../src/core/sql/read.ts';
-import { listAnswer, type RestRequest } from '../../src/rest/route.ts';
+import { listAnswer } from '../../src/rest/list.ts';
+import type { RestRequest } from '../../src/rest/route.ts';
 
 test('a whole list is JSON, whatever is left on later pages when they are read', async () => {
   await fc.assert(

@@ -29,10 +29,7 @@ export const searchInput = z.object({
     .default(10),
 });
 
-export type SearchResult =
-  | ({ type: 'Fleet' } & Fleet)
-  | ({ type: 'Vehicle' } & Vehicle)
-  | ({ type: 'Contract' } & Contract);
+type SearchResult = ({ type: 'Fleet' } & Fleet) | ({ type: 'Vehicle' } & Vehicle) | ({ type: 'Contract' } & Contract);
 
 /** Ranks of results, the best first. */
 const [WHOLE, BEGINNING, ELSEWHERE] = [0, 1, 2];

@@ -177,11 +177,13 @@ export function jsonMembersOf<Name extends keyof Tables & string, Schema extends
   return { ...Object.fromEntries(members), ...made };
 }
 
-/** Makes a function that copies the schema's fields of a value; nullable objects are copied whole. */
-export function fieldCopier<Schema extends z.ZodObject>({ shape }: Schema): (value: z.output<Schema>) => object {
-  const copies = Object.entries(shape).map(([name, schema]): [string, (member: never) => unknown] => [
-    name,
-    schema instanceof z.ZodObject ? fieldCopier(schema) : (member) => member,
-  ]);
-  return (value) => Object.fromEntries(copies.map(([name, copy]) => [name, copy(value[name] as never)]));
+/** Makes a function that copies what the schema says of a value, also of the items of lists; nullable objects are copied whole. */
+export function copierOf(schema: z.ZodType | undefined): (value: object) => unknown {
+  if (schema instanceof z.ZodArray) {
+    const copyItem = copierOf(schema.element as z.ZodType);
+    return (items) => (items as object[]).map(copyItem);
+  }
+  if (!(schema instanceof z.ZodObject)) return (value) => value;
+  const copies = Object.entries(schema.shape).map(([name, member]) => [name, copierOf(member as z.ZodType)] as const);
+  return (value) => Object.fromEntries(copies.map(([name, copy]) => [name, copy(value[name as never])]));
 }
