@@ -7,7 +7,7 @@ import { startGateway } from '../support/gateway.ts';
 const languages: Record<string, { tag: string; title: string; fleets: string; vehicle: string; day: RegExp }> = {
   en: { tag: 'en-GB', title: 'Overview', fleets: 'Fleets', vehicle: '1 vehicle', day: /^\d+ \w+ 20\d\d$/ },
   de: { tag: 'de-DE', title: 'Übersicht', fleets: 'Flotten', vehicle: '1 Fahrzeug', day: /^\d\d\.\d\d\.20\d\d$/ },
-  fr: { tag: 'fr-FR', title: 'Aperçu', fleets: 'Flottes', vehicle: '1 véhicule', day: /^\d+ \S+ 20\d\d$/ },
+  fr: { tag: 'fr-FR', title: 'Vue d’ensemble', fleets: 'Flottes', vehicle: '1 véhicule', day: /^\d+ \S+ 20\d\d$/ },
   it: { tag: 'it-IT', title: 'Panoramica', fleets: 'Flotte', vehicle: '1 veicolo', day: /^\d+ \w+ 20\d\d$/ },
   es: { tag: 'es-ES', title: 'Resumen', fleets: 'Flotas', vehicle: '1 vehículo', day: /^\d+ \w+ 20\d\d$/ },
   nl: { tag: 'nl-NL', title: 'Overzicht', fleets: 'Vloten', vehicle: '1 voertuig', day: /^\d+ \w+\.? 20\d\d$/ },

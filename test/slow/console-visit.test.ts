@@ -46,15 +46,15 @@ describe.skipIf(!inBrowser)('a fleet manager at the console', async () => {
     await addVehicles(demo, [newVin(7)], here);
     const page = await openConsole(`#/fleets/${here.id}`, { locale: 'de-DE', mayFail: true });
     await page.getByText('ohne Angabe von Gründen').first().waitFor();
-    await button(page, 'VINs hinzufügen').click();
+    await button(page, 'FINs hinzufügen').click();
     await page.keyboard.insertText(`WBA1\n${vin}`);
     await button(page, 'Fahrzeuge hinzufügen').click();
     const refused = page.getByRole('dialog').locator('tbody tr');
-    await refused.filter({ hasText: 'Eine VIN hat 17 Zeichen; diese hat 4.' }).waitFor();
+    await refused.filter({ hasText: 'Eine FIN hat 17 Zeichen; diese hat 4.' }).waitFor();
     await refused.getByRole('link', { name: 'Dort' }).waitFor();
     expect(await page.getByRole('dialog').locator('[lang=en]').count()).toBe(0);
     expect(await axeFindings(page)).toEqual([]);
-    await refused.getByRole('link', { name: 'Fahrzeug zeigen' }).click();
+    await refused.getByRole('link', { name: 'Fahrzeug anzeigen' }).click();
     await page.getByRole('heading', { name: vin }).waitFor();
     await page.goto(`${gateway.url}/console#/fleets`);
     await button(page, 'Neue Flotte').click();

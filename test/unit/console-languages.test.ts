@@ -46,6 +46,25 @@ test.each(['en', ...codes])('%s has all counted things in all plural forms', asy
   }
 });
 
+/** Punctuation that each language does not have, and familiar forms of address. */
+const wrongIn: Record<string, [marks: RegExp, words: RegExp]> = {
+  de: [/[”«»]|\s[:;!?]|(?<!^|\u00a0)…/u, /^(?:[Dd]u|[Dd]ein\p{L}*|VINs?)$/u],
+  fr: [/[“”„]|(?<!\u202f)(?:[;!?»]|:(?!\/\/))|«(?!\u202f)|\s…/u, /^(?:tu|te|ton|ta|tes)$/iu],
+  it: [/[«»„]|\s[:;!?]|\s…/u, /^(?:voi|vi|vostr[aeio])$/iu],
+  es: [/[“”„]|\s[:;!?]|\s…|^[^¿]*\?|^[^¡]*!/u, /^(?:tú|tu|tus|vuestr[ao]s?)$/iu],
+  nl: [/[“”„«»]|\s[:;!?]|(?<!^|\u00a0)…/u, /^(?:je|jij|jouw)$/iu],
+};
+
+test.each(Object.entries(wrongIn))('%s keeps its punctuation and its form of address', async (code, [marks, words]) => {
+  const { sentences, numbers, codes: ofCodes } = await dictionaryOf(code);
+  const all = [sentences, ofCodes, ...Object.values<object>(numbers)].flatMap((one) => Object.values<string>(one));
+  // The examples of JSON are those of programs.
+  const texts = all.map((text) => text.replaceAll(/\[.*\]/g, ''));
+  expect(texts.length).toBeGreaterThan(500);
+  expect(texts.filter((text) => /["'`]/.test(text) || marks.test(text))).toEqual([]);
+  expect(texts.filter((text) => text.split(/[^\p{L}]+/u).some((word) => words.test(word)))).toEqual([]);
+});
+
 /** Codes inside `errors`, as the reference lists them. */
 const ofFields = /Codes inside `errors`[^:]*: ([^.]*)/.exec(readFileSync('docs/reference.md', 'utf8'))?.[1] ?? '';
 const closed = [
@@ -71,7 +90,7 @@ test('sentences come from codes and values; the gateway’s English stands where
   const { said } = await import(join(folder, 'codes.js'));
   const message = 'The gateway says so. Did you mean WBA3A5C50CF256985?';
   const wrong = said({ code: 'VIN_INVALID_CHARACTER', message, value: 'wba 3A5C-50CF25698O' });
-  expect(wrong).toMatch(/^Eine VIN hat Ziffern .*erlaubt: O. Meinten Sie WBA3A5C50CF256985\?/);
+  expect(wrong).toMatch(/^Eine FIN hat Ziffern .*erlaubt: O. Meinten Sie WBA3A5C50CF256985\?/);
   expect(said({ code: 'VIN_INVALID_LENGTH', message: 'No.', value: 'WBA 123' })).toMatch(/diese hat 6\.$/);
   expect(said({ code: 'TOO_SMALL', message: 'must not be empty' }, 'name')).toBe('Füllen Sie dieses Feld aus.');
   const rejected = said({ code: 'ACTIVATION_REJECTED', message: 'The fleet has no licence.' });

@@ -105,11 +105,11 @@ export function createContracts(vehicles, done) {
         tell(asked, vehicles.length);
       }
       done();
-      const made = t('{contracts} created', { contracts: counted(vehicles.length - refused.length, 'contract') });
-      if (refused.length === 0) return `${made}.`;
-      const without = t('none for {vehicles}', { vehicles: counted(refused.length, 'vehicle') });
+      const first = t('{contracts} created', { contracts: counted(vehicles.length - refused.length, 'contract') });
+      if (refused.length === 0) return `${first}.`;
+      const second = t('none for {vehicles}', { vehicles: counted(refused.length, 'vehicle') });
       const rows = refused.map(({ vin, ...one }) => ({ id: vin, value: vin, ...one }));
-      return { title: `${made}; ${without}`, body: html`<${RefusedTable} rows=${rows} />` };
+      return { title: t('{first}; {second}', { first, second }), body: html`<${RefusedTable} rows=${rows} />` };
     },
   });
 }

@@ -112,6 +112,7 @@ const added = (number, dryRun) =>
   t(dryRun ? '{vehicles} would be added' : '{vehicles} added', { vehicles: counted(number, 'vehicle') });
 
 const refusal = ({ created, rejected }, dryRun) => {
-  const refused = t('{values} rejected', { values: counted(rejected, 'VIN') });
-  return `${refused}; ${created > 0 ? added(created, dryRun) : t('nothing was added')}.`;
+  const first = t('{values} rejected', { values: counted(rejected, 'VIN') });
+  const second = created > 0 ? added(created, dryRun) : t('nothing was added');
+  return `${t('{first}; {second}', { first, second })}.`;
 };

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { said } from './codes.js';
-import { count, counted, html, t } from './html.js';
+import { counted, html, t } from './html.js';
 import { Earlier, Empty, Failure, Time, Waiting } from './parts.js';
 import { useQuery } from './query.js';
 import { RefusedRows, SaveRefused } from './refused.js';
@@ -41,7 +41,7 @@ function Import({ id, fileName, state, received, created, existing, rejected, dr
   const [open, setOpen] = useState(false);
   const parts = [
     counted(received, 'row'),
-    dryRun ? `${t('Would be added')}: ${count(created)}` : t('{count} added', { count: created }),
+    dryRun ? t('Would be added: {count}', { count: created }) : t('{count} added', { count: created }),
     existing > 0 && t('{count} already in the fleet', { count: existing }),
     rejected > 0 && t('{count} rejected', { count: rejected }),
   ];

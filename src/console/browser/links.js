@@ -14,7 +14,7 @@ const never = () => false;
 export function FleetLink({ id }) {
   const { node, events } = useQuery(nameQuery, { id }, never).data ?? {};
   const name = node?.name ?? events?.nodes[0]?.data.name;
-  return html`<a href=${hrefOf(['fleets', id])}>${name ? `“${name}”` : t('another fleet')}</a>`;
+  return html`<a href=${hrefOf(['fleets', id])}>${name ? t('“{name}”', { name }) : t('another fleet')}</a>`;
 }
 
 /** The contracts of these ids by name, each with a link. */

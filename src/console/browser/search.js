@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { html } from './html.js';
+import { html, t } from './html.js';
 import { go, hrefOf, route } from './router.js';
 
 /** The gateway is asked after this pause in typing. */
@@ -35,7 +35,7 @@ function Typed({ label, value, set, ...rest }) {
     clearTimeout(timer.current);
     timer.current = setTimeout(() => set(currentTarget.value.trim()), TYPED_MS);
   };
-  return html`<input ref=${field} type="search" placeholder=${`${label} …`} aria-label=${label} spellcheck=${false}
+  return html`<input ref=${field} type="search" placeholder=${t('{label} …', { label })} aria-label=${label} spellcheck=${false}
     autocomplete="off" onInput=${type} ...${rest} />`;
 }
 
