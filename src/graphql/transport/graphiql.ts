@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Request, Response } from 'express';
 import { MethodNotAllowed } from '../../core/errors.ts';
 import { type Assets, assetsOf, loadedOnce, sendAsset } from '../../http/assets.ts';
 import { html } from '../../http/pages/html.ts';
 import { basePathOf, type HttpServices, localsOf, ownToken } from '../../http/request-context.ts';
-import { graphiqlTabs } from './graphiql-tabs.ts';
 
 /** The page connects to this server alone. Its editor needs inline styles. */
 const POLICY =
@@ -20,7 +21,7 @@ export async function sendGraphiql(services: HttpServices, req: Request, res: Re
 }
 
 function pageOf(
-  { version }: Assets,
+  { version, tabs }: GraphiqlAssets,
   { origin, basePath }: { origin: string; basePath: string },
   token: string | undefined,
 ): string {
@@ -28,10 +29,9 @@ function pageOf(
   const development = token !== undefined;
   // A placeholder for the token would be a wrong token, with which not even the schema can be read.
   const headers = JSON.stringify(development ? { Authorization: `Bearer ${token}` } : {}, null, 2);
-  const tabs = graphiqlTabs({ origin: origin + basePath, importId: randomUUID(), development });
   const options = {
     title: 'Fleet Gateway',
-    defaultTabs: tabs.map((tab) => ({ ...tab, headers })),
+    defaultTabs: tabsOf(tabs, origin + basePath, development).map((tab) => ({ ...tab, headers })),
     headers,
     // A browser must not keep tokens.
     shouldPersistHeaders: false,
@@ -65,41 +65,46 @@ function originOf(req: Request): string {
   return `${req.protocol}://${/^[\w.:[\]-]+$/.test(host) ? host : 'localhost'}`;
 }
 
+/** The first tabs: three things to try. Lines of their texts fit half a window. */
+function tabsOf(texts: readonly string[], origin: string, development: boolean) {
+  const importId = randomUUID();
+  const values: Readonly<Record<string, string>> = {
+    origin,
+    importId,
+    token: development ? '$(npm run -s token -- --company demo)' : '…',
+    hint: development
+      ? 'The token under Headers is for company "demo".'
+      : 'Your token goes under Headers, below:\n#   { "Authorization": "Bearer …" }',
+  };
+  const variables = [undefined, { fleetId: '' }, { importId }];
+  return texts.map((text, at) => ({
+    query: text.replaceAll(/{{(\w+)}}/g, (_, name) => values[name] ?? ''),
+    variables: JSON.stringify(variables[at], null, 2),
+  }));
+}
+
 export const GRAPHIQL_ASSETS_PATH = '/graphiql/';
 
-/** The page has only data: a script in it would need a weaker policy. */
-const start = `const { options, workers } = JSON.parse(document.getElementById('root').dataset.start);
-self.MonacoEnvironment = { globalAPI: false, getWorkerUrl: (_module, label) => workers[label] };
-YogaGraphiQL.renderYogaGraphiQL(document.getElementById('root'), options);
-`;
+type GraphiqlAssets = Assets & { tabs: readonly string[] };
 
-/** The library would move a pressed tab away from the pointer. */
-const steadyTabs = '.graphiql-tab { transform: none !important }\n';
-
-/** On narrow screens the result is below the query, and the documentation covers the page. */
-const narrow = `@media (max-width: 700px) {
-  .graphiql-main { overflow-x: auto }
-  .graphiql-plugin, .graphiql-sessions { min-width: 100% !important }
-  #graphiql-session { flex-direction: column !important }
-  .graphiql-horizontal-drag-bar, .graphiql-logo { display: none }
-}
-`;
+const readOwn = (name: string) => readFile(join(import.meta.dirname, 'graphiql', name), 'utf8');
 
 /** The files of GraphiQL, loaded at first use: 9 MB, more than all other modules together. */
-const graphiqlAssets = loadedOnce(async () => {
+const graphiqlAssets = loadedOnce(async (): Promise<GraphiqlAssets> => {
   const { css, editorWorkerService, favicon, graphqlWorker, js, jsonWorker } = await import(
     '@graphql-yoga/render-graphiql/graphiql'
   );
   const texts = {
     'graphiql.js': js,
-    'start.js': start,
-    'graphiql.css': css + steadyTabs + narrow,
+    'start.js': await readOwn('start.js'),
+    'graphiql.css': css + (await readOwn('graphiql.css')),
     'editor.worker.js': editorWorkerService,
     'json.worker.js': jsonWorker,
     'graphql.worker.js': graphqlWorker,
     'favicon.ico': Buffer.from(favicon.slice(favicon.indexOf(',') + 1), 'base64'),
   };
-  return assetsOf(Object.entries(texts).map(([name, text]) => [name, Buffer.from(text)] as const));
+  const assets = assetsOf(Object.entries(texts).map(([name, text]) => [name, Buffer.from(text)] as const));
+  return { ...assets, tabs: await Promise.all(['explore.graphql', 'verify.graphql', 'upload.graphql'].map(readOwn)) };
 });
 
 export async function sendGraphiqlAsset(req: Request, res: Response): Promise<void> {

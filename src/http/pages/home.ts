@@ -1,54 +1,12 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import packageJson from '../../../package.json' with { type: 'json' };
 import type { HttpServices } from '../request-context.ts';
 import { Html, hashOf, html } from './html.ts';
 
-const style = `
-:root { color-scheme: light dark; --soft: light-dark(#f4f5f7, #1d2126); --line: light-dark(#d7dbe0, #3a4047);
-  --dim: light-dark(#565e68, #a7b0ba); --link: light-dark(#0b57d0, #8ab4f8) }
-* { box-sizing: border-box }
-body { font: 1rem/1.55 system-ui, sans-serif; max-width: 46rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem;
-  background: light-dark(#fff, #14171a); color: light-dark(#16191d, #e8eaed) }
-h1 { font-size: 1.75rem; margin: 0 }
-h2 { font-size: 1.1rem; margin: 2.25rem 0 .5rem }
-p { margin: .25rem 0 .75rem }
-header p, dt, small { color: var(--dim) }
-small { display: block; line-height: 1.4 }
-a { color: var(--link) }
-a:focus-visible, button:focus-visible, textarea:focus-visible { outline: 2px solid var(--link); outline-offset: 2px }
-ul { list-style: none; margin: 0; padding: 0; display: grid; gap: .6rem;
-  grid-template-columns: repeat(auto-fit, minmax(min(15rem, 100%), 1fr)) }
-li { border: 1px solid var(--line); border-radius: .5rem; padding: .7rem .9rem }
-li a { font-weight: 600; display: block }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1.25rem; margin: 0 }
-dd { margin: 0 }
-label { display: block; margin-top: .9rem }
-textarea { background: var(--soft); color: inherit; border: 1px solid var(--line); border-radius: .5rem; display: block;
-  field-sizing: content; font: .8125rem/1.5 ui-monospace, monospace; margin-top: .3rem; overflow-wrap: anywhere;
-  padding: .75rem .9rem; resize: vertical; width: 100% }
-button { background: none; border: 1px solid var(--line); border-radius: .5rem; color: var(--link); cursor: pointer;
-  font: inherit; font-size: .875rem; margin-top: .3rem; padding: .2rem .9rem }
-`;
-
-/** Without scripts there are no buttons, and the fields can still be selected. */
-const script = `
-for (const field of document.querySelectorAll('textarea')) {
-  const button = document.createElement('button');
-  button.type = 'button';
-  button.textContent = 'Copy';
-  button.setAttribute('aria-label', 'Copy: ' + field.labels[0].textContent);
-  button.onclick = async () => {
-    field.select();
-    try {
-      await navigator.clipboard.writeText(field.value);
-    } catch {
-      document.execCommand('copy');
-    }
-    button.textContent = 'Copied';
-    setTimeout(() => { button.textContent = 'Copy'; }, 2000);
-  };
-  field.after(button);
-}
-`;
+const readOwn = (name: string) => readFileSync(join(import.meta.dirname, name), 'utf8');
+const style = readOwn('home.css');
+const script = readOwn('home.js');
 
 export const homePolicy =
   `default-src 'none'; style-src ${hashOf(style)}; script-src ${hashOf(script)}; img-src data:; base-uri 'none'; ` +
