@@ -1,4 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express';
+import type { ExecutionResult } from 'graphql';
 import { MethodNotAllowed, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
 import {
   isJson,
@@ -7,16 +8,17 @@ import {
   passAtOnce,
   preferredOf,
   readIdempotencyKey,
+  sendText,
   textReader,
 } from '../http/body.ts';
 import { closedOf } from '../http/connections/closed.ts';
 import { type HttpServices, localsOf, openContext, payerOf } from '../http/request-context.ts';
-import { errorResult } from './execution/result-errors.ts';
+import { errorResult, httpStatusAndHeaders, resultWithoutHttp } from './execution/result-errors.ts';
+import { isResultStream, runOperation } from './execution/run-operation.ts';
 import type { OperationRequest } from './schema/graphql-context.ts';
 import { GRAPHIQL_ASSETS_PATH, sendGraphiql, sendGraphiqlAsset } from './transport/graphiql.ts';
-import { answerPlainJson, JSON_TYPES, sendGraphqlResult } from './transport/plain-json.ts';
 import { readUpload } from './transport/upload.ts';
-import { ANSWER_TYPES, RESULT_TYPES, yogaHandler } from './transport/yoga.ts';
+import { ANSWER_TYPES, JSON_TYPES, RESULT_TYPES, requireUrl, yogaHandler } from './transport/yoga.ts';
 
 const PATH = '/graphql';
 
@@ -39,18 +41,22 @@ export function graphqlApi(services: HttpServices): RequestHandler {
       requirePreflight(req);
       const request = await openRequest(services, req, res);
       requireMethod(req);
-      const exchange = { request, sent: await readOperation(req, res) };
-      // Before the operation: Yoga would execute it and only then find no form for the answer.
+      const sent = await readOperation(req, res);
+      // Before the operation: Yoga finds only afterwards that it has no form for the answer.
       const type = preferredOf(req, RESULT_TYPES);
       if (!type && !preferredOf(req, ANSWER_TYPES))
         return void res.status(406).set('Accept', ANSWER_TYPES.join(', ')).end();
-      if (type?.endsWith('json') && (await answerPlainJson(res, type, exchange))) return;
+      const json = JSON_TYPES.find((one) => one === type);
+      if (!json) requireUrl(req);
+      const outcome = await runOperation(sent, request);
+      // Yoga costs several times as much as a small query.
+      if (json && !isResultStream(outcome)) return sendJson(res, json, outcome);
       passAtOnce(res);
-      await answerByYoga(req, res, exchange);
+      await answerByYoga(req, res, outcome);
     } catch (error) {
       if (res.headersSent) return void res.destroy();
       const type = preferredOf(req, JSON_TYPES) ?? JSON_TYPES[0];
-      sendGraphqlResult(res, type, errorResult(error as Error, { services, res }));
+      sendJson(res, type, errorResult(error as Error, { services, res }));
     }
   }
 
@@ -67,6 +73,15 @@ export function graphqlApi(services: HttpServices): RequestHandler {
     if (req.path === PATH || req.path === `${PATH}/`) return handle(req, res);
     return config.GRAPHIQL && req.path.startsWith(GRAPHIQL_ASSETS_PATH) ? sendGraphiqlAsset(req, res) : next();
   };
+}
+
+function sendJson(res: Response, type: string, outcome: string | ExecutionResult): void {
+  if (typeof outcome !== 'string') {
+    const { status, headers = {} } = httpStatusAndHeaders(outcome.errors, type);
+    res.status(status).set(headers);
+  }
+  res.setHeader('Content-Type', `${type}; charset=utf-8`);
+  sendText(res, typeof outcome === 'string' ? outcome : JSON.stringify(resultWithoutHttp(outcome)));
 }
 
 const isBrowser = (req: Request) => req.method === 'GET' && req.get('Accept')?.includes('text/html');

@@ -3,32 +3,37 @@ import { type ExecutionResult, parse } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import { ValidationFailed } from '../../core/errors.ts';
 import { loadedOnce } from '../../http/assets.ts';
-import { publicResult } from '../execution/result-errors.ts';
-import { isResultStream, type ResultStream, runOperation } from '../execution/run-operation.ts';
-import { type GraphqlExchange, JSON_TYPES } from './plain-json.ts';
+import { isResultStream, type OperationResult, type ResultStream } from '../execution/run-operation.ts';
 
-type YogaPlugin = Plugin<{ exchange: GraphqlExchange }, { exchange: GraphqlExchange }>;
+/** Clients that take any get the first. */
+export const JSON_TYPES = ['application/json', 'application/graphql-response+json'] as const;
+/** The media types of a single result. */
+export const RESULT_TYPES = [...JSON_TYPES, 'text/event-stream'] as const;
+export const ANSWER_TYPES = [...RESULT_TYPES, 'multipart/mixed'] as const;
 
-/** Answers by Yoga, which writes SSE and multipart answers. */
+type Answered = { outcome: OperationResult };
+
+/** Writes outcomes of operations by Yoga, as SSE and multipart answers. */
 export function yogaHandler() {
   const load = loadedOnce(openYoga);
-  return async (req: Request, res: Response, exchange: GraphqlExchange): Promise<void> => {
-    // Yoga would answer an invalid URL with its stack.
-    if (!URL.canParse(`${req.protocol}://${req.headers.host || 'localhost'}${req.originalUrl}`)) {
-      throw new ValidationFailed([], 'The Host header and the address must make a URL.');
-    }
-    // The body has been read, and Yoga would wait for it.
-    if (req.method === 'POST') req.body = { query: '' };
-    await (await load())(req, res, { exchange });
+  return async (req: Request, res: Response, outcome: OperationResult): Promise<void> => {
+    requireUrl(req);
+    await (await load())(req, res, { outcome });
   };
+}
+
+/** Throws ValidationFailed for an invalid URL, which Yoga would answer with its stack. */
+export function requireUrl({ protocol, headers, originalUrl }: Request): void {
+  if (URL.canParse(`${protocol}://${headers.host || 'localhost'}${originalUrl}`)) return;
+  throw new ValidationFailed([], 'The Host header and the address must make a URL.');
 }
 
 async function openYoga() {
   // Loaded at first use: it is a fifth of all modules, and few requests need it.
   const { createYoga } = await import('graphql-yoga');
-  return createYoga<{ exchange: GraphqlExchange }>({
+  return createYoga<Answered>({
     graphqlEndpoint: '/graphql',
-    plugins: [running],
+    plugins: [writing],
     maxRequestBodySize: false,
     parserAndValidationCache: false,
     maskedErrors: false,
@@ -44,29 +49,18 @@ async function openYoga() {
 /** Yoga parses this in place of a document that has been run. */
 const NOTHING = parse('subscription { nothing }');
 
-/** The media types of a single result. */
-export const RESULT_TYPES = [...JSON_TYPES, 'text/event-stream'] as const;
-export const ANSWER_TYPES = [...RESULT_TYPES, 'multipart/mixed'] as const;
-
-/** `runOperation` gives the result in place of Yoga's own steps, which a subscription passes to be written as events. */
-const running: YogaPlugin = {
-  onParams({ params, setParams, paramsHandler, setParamsHandler, context: { exchange } }) {
-    // Yoga demands a text, which a hash may replace.
-    setParams({ ...params, query: params.query ?? '' });
-    setParamsHandler(async (payload) => {
-      const outcome = exchange.outcome ?? (await runOperation(exchange.sent, exchange.request));
-      exchange.outcome = outcome;
-      if (isResultStream(outcome)) return paramsHandler({ ...payload, params: { query: '' } });
-      return typeof outcome === 'string' ? ({ stringify: () => outcome } as ExecutionResult) : outcome;
-    });
+/** Gives Yoga the outcome in place of its own steps, which a subscription passes to be written as events. */
+const writing: Plugin<Answered, Answered> = {
+  onRequestParse: ({ setRequestParser }) => setRequestParser(() => ({ query: '' })),
+  onParams({ setParamsHandler, context: { outcome } }) {
+    if (isResultStream(outcome)) return;
+    const result = typeof outcome === 'string' ? ({ stringify: () => outcome } as ExecutionResult) : outcome;
+    setParamsHandler(() => result);
   },
   onParse: ({ setParsedDocument }) => setParsedDocument(NOTHING),
   onValidate: ({ setResult }) => setResult([]),
-  onSubscribe: ({ args, setSubscribeFn }) => setSubscribeFn(() => args.contextValue.exchange.outcome as ResultStream),
-  // Errors that Yoga makes have our codes, and its 406 names each form of answer once.
-  onResultProcess({ result, setResult, serverContext: { exchange } }) {
-    if (exchange.outcome === undefined) setResult(publicResult(result as ExecutionResult, exchange.request));
-  },
+  onSubscribe: ({ args, setSubscribeFn }) => setSubscribeFn(() => args.contextValue.outcome as ResultStream),
+  // Yoga's 406 would name some forms of answers twice.
   onResponse({ response }) {
     if (response.status === 406) response.headers.set('Accept', ANSWER_TYPES.join(', '));
   },
