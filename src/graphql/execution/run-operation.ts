@@ -39,7 +39,6 @@ const operationParams = z.object(
 
 /** A result as JSON or as an object with public errors; or the results of a subscription. */
 export type OperationResult = string | ExecutionResult | ResultStream;
-/** A stream of results whose `return` ends the source at once, even while a result is awaited. */
 export type ResultStream = AsyncIterableIterator<ExecutionResult, void>;
 
 export const isResultStream = (outcome: OperationResult): outcome is ResultStream =>
@@ -169,32 +168,12 @@ function traceOperation<T>({ node: { operation: type, name }, label }: PreparedO
 }
 
 /** The results of a subscription; an error of the source is the last one. */
-function streamOf(source: ResultStream, request: OperationRequest): ResultStream {
-  let isOver = false;
-  const done = { done: true as const, value: undefined };
-  const end = () => {
-    isOver = true;
+async function* streamOf(source: ResultStream, request: OperationRequest): ResultStream {
+  try {
+    for await (const result of source) yield publicResult(result, request);
+  } catch (error) {
+    yield errorResult(error as Error, request);
+  } finally {
     request.onEnd?.();
-    return done;
-  };
-  return {
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-    async next() {
-      if (isOver) return done;
-      try {
-        const next = await source.next();
-        return next.done ? end() : { done: false, value: publicResult(next.value, request) };
-      } catch (error) {
-        end();
-        return { done: false, value: errorResult(error as Error, request) };
-      }
-    },
-    async return() {
-      end();
-      await source.return?.().catch(() => {});
-      return done;
-    },
-  };
+  }
 }

@@ -141,7 +141,9 @@ function operations(services: HttpServices) {
       onEnd: () => ended.abort(ENDED),
     };
     const outcome = await admitted().catch((error: Error) => errorResult(error, request));
-    if (!isResultStream(outcome)) ended.abort(ENDED);
+    // A stream that is completed before its first result does not end by itself.
+    if (isResultStream(outcome)) addAbortListener(completed, () => ended.abort(ENDED));
+    else ended.abort(ENDED);
     const { operation, code } = localsOf(res);
     const ms = Math.round((performance.now() - began) * 10) / 10;
     services.log.info({ requestId, company: caller.company, operation, code, ms }, 'operation');
