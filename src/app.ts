@@ -2,11 +2,12 @@ import cors from 'cors';
 import express, { type Express } from 'express';
 import { consoleRouter } from './console/router.ts';
 import { NotFound } from './core/errors.ts';
-import { graphqlApi } from './graphql/graphql-api.ts';
+import { graphiqlRouter, graphqlApi } from './graphql/graphql-api.ts';
+import { onlyGet } from './http/assets.ts';
 import { sendText } from './http/body.ts';
 import { entrance, forPages } from './http/observability/entrance.ts';
 import { openMetrics } from './http/observability/metrics.ts';
-import { onlyGet, probes } from './http/observability/probes.ts';
+import { probes } from './http/observability/probes.ts';
 import { traces } from './http/observability/traces.ts';
 import { pagesRouter } from './http/pages/pages-router.ts';
 import { basePathOf, type HttpServices } from './http/request-context.ts';
@@ -50,6 +51,7 @@ export function createApp(services: HttpServices): Express {
     sendText(res.type('json'), openApi.text);
   });
   app.use(pagesRouter(services));
+  if (services.config.GRAPHIQL) app.use(graphiqlRouter());
   app.use(consoleRouter(services));
   app.use(() => {
     throw new NotFound('There is nothing at this address.');

@@ -1,6 +1,5 @@
 import { Router } from 'express';
-import { loadedOnce, sendAsset } from '../http/assets.ts';
-import { onlyGet } from '../http/observability/probes.ts';
+import { loadedOnce, onlyGet, sendAsset } from '../http/assets.ts';
 import { basePathOf, type HttpServices, ownToken } from '../http/request-context.ts';
 import { loadAssets } from './assets.ts';
 import { consolePage } from './page.ts';

@@ -16,9 +16,11 @@ import { type HttpServices, localsOf, openContext, payerOf } from '../http/reque
 import { errorResult, httpStatusAndHeaders, resultWithoutHttp } from './execution/result-errors.ts';
 import { isResultStream, runOperation } from './execution/run-operation.ts';
 import type { OperationRequest } from './schema/graphql-context.ts';
-import { GRAPHIQL_ASSETS_PATH, sendGraphiql, sendGraphiqlAsset } from './transport/graphiql.ts';
+import { sendGraphiql } from './transport/graphiql.ts';
 import { readUpload } from './transport/upload.ts';
 import { ANSWER_TYPES, JSON_TYPES, RESULT_TYPES, requireUrl, yogaHandler } from './transport/yoga.ts';
+
+export { graphiqlRouter } from './transport/graphiql.ts';
 
 const PATH = '/graphql';
 
@@ -69,10 +71,7 @@ export function graphqlApi(services: HttpServices): RequestHandler {
     return req.is('application/graphql') ? { query: text } : operationInForm(text);
   }
 
-  return (req, res, next) => {
-    if (req.path === PATH || req.path === `${PATH}/`) return handle(req, res);
-    return config.GRAPHIQL && req.path.startsWith(GRAPHIQL_ASSETS_PATH) ? sendGraphiqlAsset(req, res) : next();
-  };
+  return (req, res, next) => (req.path === PATH || req.path === `${PATH}/` ? handle(req, res) : next());
 }
 
 function sendJson(res: Response, type: string, outcome: string | ExecutionResult): void {

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { extname } from 'node:path';
-import type { Response } from 'express';
-import { NotFound } from '../core/errors.ts';
+import type { RequestHandler, Response, Router } from 'express';
+import { MethodNotAllowed, NotFound } from '../core/errors.ts';
 import { sendText } from './body.ts';
+import { localsOf } from './request-context.ts';
 
 /** The files of a page. `version`, a hash of all, is in each address. */
 export type Assets = ReturnType<typeof assetsOf>;
@@ -32,4 +33,13 @@ export function sendAsset(res: Response, { version, files }: Assets, wanted: str
   // During an update a page may ask a process of another version: no cache may keep that answer.
   if (wanted === version) res.set('Cache-Control', 'public, max-age=31536000, immutable');
   sendText(res.type(extname(path)), content);
+}
+
+/** Answers GET (and HEAD) at an address outside the interfaces, and rejects its other methods. */
+export function onlyGet(router: Router, path: string, handler: RequestHandler): void {
+  router.all(path, (req, res, next) => {
+    localsOf(res).route = path;
+    if (req.method === 'GET' || req.method === 'HEAD') return handler(req, res, next);
+    throw new MethodNotAllowed(req.method, ['GET', 'HEAD']);
+  });
 }

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { runOncePerKey } from '../core/companies/idempotency.ts';
-import { type Context, requireScope } from '../core/context.ts';
+import { type Context, requireCaller, requireScope } from '../core/context.ts';
 import { runChangeInTurn } from '../core/database.ts';
 import { domainErrorOf } from '../core/database-errors.ts';
-import { DomainError, type ErrorCode, MethodNotAllowed, NotFound, statusOf, Unauthenticated } from '../core/errors.ts';
+import { DomainError, type ErrorCode, MethodNotAllowed, NotFound, statusOf } from '../core/errors.ts';
 import { countInputItems } from '../core/input.ts';
 import {
   headersOf,
@@ -54,8 +54,7 @@ export function restApi(services: HttpServices): RequestHandler {
   async function answer(route: Route, req: Request, res: Response): Promise<void> {
     localsOf(res).route = route.path;
     const ctx = await openContext(services, req, res);
-    if (!ctx.caller && needsToken(route))
-      throw new Unauthenticated('This needs a bearer token. Send it as "Authorization: Bearer <token>".', null);
+    if (needsToken(route)) requireCaller(ctx);
     // Core checks scopes too, but only after the body is read and stored answers are looked up.
     requireScope(ctx, route.scope);
     const request: RestRequest = {

@@ -55,7 +55,7 @@ const allowed: Record<string, readonly string[]> = {
     'rest/openapi',
   ],
   app: ['console', 'core', 'graphql', 'http', 'http/observability', 'http/pages', 'rest', 'rest/openapi'],
-  console: ['http', 'http/observability', 'http/pages'],
+  console: ['http', 'http/pages'],
   rest: [
     'core/companies',
     ...['rest/openapi', 'http', 'http/connections', 'core', 'core/contracts', 'core/events', 'core/fleets'],
@@ -102,7 +102,7 @@ const allowed: Record<string, readonly string[]> = {
   'http/connections': ['core'],
   'http/identity': ['core', 'database'],
   'http/observability': ['http', 'core', 'core/operations'],
-  'http/pages': ['http', 'http/observability'],
+  'http/pages': ['http'],
   core: ['database', 'entities', 'fairness', 'manufacturers'],
   'core/operations': [
     'core/companies',

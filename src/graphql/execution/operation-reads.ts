@@ -14,7 +14,8 @@ import {
   type ResourceField,
 } from '../../core/sql/resource.ts';
 import { type AnswerBudget, PlannedObject, type Reads, shown } from '../schema/graphql-context.ts';
-import type { DocumentPlan, OperationPlans } from './plan.ts';
+import type { DocumentPlan } from './plan.ts';
+import type { PreparedOperation } from './prepare-document.ts';
 import type { GraphqlVariables } from './selected.ts';
 
 /** The value of a root part; throws the error of a missing row. */
@@ -27,14 +28,14 @@ function shownRoot(part: AnswerPart, text: string | null, { reads }: PlanAnswer)
 /** The reads of one operation: one statement for a query, and one for each field of objects that core gave. */
 export class OperationReads implements Reads {
   readonly #ctx: Context;
-  readonly #plans: OperationPlans;
+  readonly #plans: PreparedOperation;
   readonly #variables: GraphqlVariables;
   #query: { plan: DocumentPlan; answer: Promise<PlanAnswer> } | null = null;
   readonly #loaders = new Map<string, DataLoader<object, unknown>>();
   #company: DataLoader<string, unknown> | undefined;
   readonly #budget: AnswerBudget;
 
-  constructor(ctx: Context, plans: OperationPlans, variables: GraphqlVariables, budget: AnswerBudget) {
+  constructor(ctx: Context, plans: PreparedOperation, variables: GraphqlVariables, budget: AnswerBudget) {
     this.#budget = budget;
     this.#ctx = ctx;
     this.#plans = plans;

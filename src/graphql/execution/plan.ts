@@ -20,7 +20,7 @@ import type {
 } from '../../core/sql/resource.ts';
 import { isValueSql, type JsonMembers, type ValueSql } from '../../core/sql/selection.ts';
 import { outOfBoundsError } from './guards.ts';
-import { type GraphqlVariables, type SelectionContext, selectedFields } from './selected.ts';
+import { type SelectionContext, selectedFields } from './selected.ts';
 import { type ArgumentReader, argumentReaderOf } from './variables.ts';
 
 type GraphqlField = GraphQLField<unknown, unknown>;
@@ -35,12 +35,6 @@ export interface DocumentPlan extends ReadPlan {
 }
 
 export type PlanFactory = (planner: DocumentPlanner) => DocumentPlan;
-
-/** The plans of one operation, each made once for all variables with the same effect on `@skip` and `@include`. */
-export interface OperationPlans {
-  queryPlan(variables: GraphqlVariables): DocumentPlan;
-  planAt(place: string, variables: GraphqlVariables, make: PlanFactory): DocumentPlan;
-}
 
 const MOST_RELATIONS = 100;
 const MOST_FIELDS = 2000;

@@ -15,7 +15,7 @@ import { getOrCreate } from '../../core/sql/sql.ts';
 import { graphqlSchema } from '../schema/schema.ts';
 import { operationCost } from './cost.ts';
 import { findFragment, type ParsedDocument, parseGraphqlDocument } from './guards.ts';
-import { type DocumentPlan, DocumentPlanner, type OperationPlans, type PlanFactory } from './plan.ts';
+import { type DocumentPlan, DocumentPlanner, type PlanFactory } from './plan.ts';
 import { MOST_ANSWER_ERRORS, withErrorCode } from './result-errors.ts';
 import { type GraphqlVariables, type SelectionContext, selectedFields } from './selected.ts';
 
@@ -52,7 +52,7 @@ const plans = new LRUCache<string, DocumentPlan>({
   sizeCalculation: ({ size }) => size * BYTES_PER_FIELD + 1,
 });
 
-export class PreparedOperation implements OperationPlans {
+export class PreparedOperation {
   readonly node: OperationDefinitionNode;
   readonly document: ParsedDocument;
   /** The label in log and metrics: type and first field, since clients choose the operation's name freely. */
@@ -92,6 +92,7 @@ export class PreparedOperation implements OperationPlans {
     return this.planAt('', variables, this.#query);
   }
 
+  /** The plan of a part of the operation, made once for all variables with the same effect on `@skip` and `@include`. */
   planAt(place: string, variables: GraphqlVariables, make: PlanFactory): DocumentPlan {
     return getOrCreate<string, DocumentPlan>(plans, this.#keyOf(place, variables), () =>
       make(this.#planner(variables)),

@@ -95,11 +95,6 @@ function originOf(error: GraphQLError): Error {
   return origin;
 }
 
-const codeByStatus: Readonly<Record<number, string>> = {
-  400: 'VALIDATION_FAILED',
-  405: 'METHOD_NOT_ALLOWED',
-  413: 'PAYLOAD_TOO_LARGE',
-};
 const keptCodes = new Set<unknown>([
   'GRAPHQL_PARSE_FAILED',
   'GRAPHQL_VALIDATION_FAILED',
@@ -108,13 +103,13 @@ const keptCodes = new Set<unknown>([
   'PERSISTED_QUERY_NOT_SUPPORTED',
 ]);
 
-/** The error of a document, variables or a form; `hints` suggest names, which would reveal a hidden schema. */
+/** The error of a document or of variables; `hints` suggest names, which would reveal a hidden schema. */
 function rejectedByGraphql(error: GraphQLError, early: boolean, hints: boolean, requestId: string): GraphQLError {
   const { code, http: own } = error.extensions as { code?: string; http?: Http };
   // An execution may have made a change, so the status is that of an answer.
   const http = early ? (own ?? { status: 400, spec: true }) : undefined;
   const message = hints ? error.message : error.message.replaceAll(/ Did you mean [^?]*(?:\?|$)/g, '');
-  const known = keptCodes.has(code) ? code : codeByStatus[own?.status ?? 400];
+  const known = keptCodes.has(code) ? code : 'VALIDATION_FAILED';
   return rewritten(error, message, { code: known, requestId, http });
 }
 

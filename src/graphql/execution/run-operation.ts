@@ -1,8 +1,9 @@
 import { type ExecutionResult, execute, GraphQLError, OperationTypeNode, subscribe } from 'graphql';
 import { z } from 'zod';
+import { requireCaller } from '../../core/context.ts';
 import { cutText } from '../../core/cut-text.ts';
 import { runAnswerInTurn, runChangeInTurn } from '../../core/database.ts';
-import { CostExceeded, MethodNotAllowed, Unauthenticated, Unavailable, ValidationFailed } from '../../core/errors.ts';
+import { CostExceeded, MethodNotAllowed, Unavailable, ValidationFailed } from '../../core/errors.ts';
 import { countInputItems, readInput } from '../../core/input.ts';
 import { MAX_PAGE_SIZE } from '../../core/sql/page.ts';
 import { limitRate, localsOf } from '../../http/request-context.ts';
@@ -110,8 +111,7 @@ function guard(operation: PreparedOperation, given: GraphqlVariables, request: O
   locals.operation = operation.label;
   locals.anonymous = !operation.node.name;
   // GraphQL needs a token even where contracts are open without one.
-  if (!ctx.caller && !operation.asksOnlyForSchema)
-    throw new Unauthenticated('This needs a bearer token. Send it as "Authorization: Bearer <token>".', null);
+  if (!operation.asksOnlyForSchema) requireCaller(ctx);
   const { INTROSPECTION, LIMIT_GRAPHQL_COST } = services.config;
   if (!INTROSPECTION && operation.document.asksForSchema)
     throw rejectedDocumentError('The schema cannot be asked for here.');

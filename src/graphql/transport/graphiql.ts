@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Request, Response } from 'express';
-import { MethodNotAllowed } from '../../core/errors.ts';
-import { type Assets, assetsOf, loadedOnce, sendAsset } from '../../http/assets.ts';
+import { type Request, type Response, Router } from 'express';
+import { type Assets, assetsOf, loadedOnce, onlyGet, sendAsset } from '../../http/assets.ts';
 import { html } from '../../http/pages/html.ts';
-import { basePathOf, type HttpServices, localsOf, ownToken } from '../../http/request-context.ts';
+import { basePathOf, type HttpServices, ownToken } from '../../http/request-context.ts';
 
 /** The page connects to this server alone. Its editor needs inline styles. */
 const POLICY =
@@ -25,7 +24,7 @@ function pageOf(
   { origin, basePath }: { origin: string; basePath: string },
   token: string | undefined,
 ): string {
-  const addressOf = (name: string) => `${basePath}${GRAPHIQL_ASSETS_PATH}${version}/${name}`;
+  const addressOf = (name: string) => `${basePath}/graphiql/${version}/${name}`;
   const development = token !== undefined;
   // A placeholder for the token would be a wrong token, with which not even the schema can be read.
   const headers = JSON.stringify(development ? { Authorization: `Bearer ${token}` } : {}, null, 2);
@@ -83,8 +82,6 @@ function tabsOf(texts: readonly string[], origin: string, development: boolean) 
   }));
 }
 
-export const GRAPHIQL_ASSETS_PATH = '/graphiql/';
-
 type GraphiqlAssets = Assets & { tabs: readonly string[] };
 
 const readOwn = (name: string) => readFile(join(import.meta.dirname, 'graphiql', name), 'utf8');
@@ -107,9 +104,11 @@ const graphiqlAssets = loadedOnce(async (): Promise<GraphiqlAssets> => {
   return { ...assets, tabs: await Promise.all(['explore.graphql', 'verify.graphql', 'upload.graphql'].map(readOwn)) };
 });
 
-export async function sendGraphiqlAsset(req: Request, res: Response): Promise<void> {
-  localsOf(res).route = `${GRAPHIQL_ASSETS_PATH}:version/:file`;
-  if (req.method !== 'GET' && req.method !== 'HEAD') throw new MethodNotAllowed(req.method, ['GET', 'HEAD']);
-  const [version, name = ''] = req.path.slice(GRAPHIQL_ASSETS_PATH.length).split('/');
-  sendAsset(res, await graphiqlAssets(), version, name);
+/** Serves the files of GraphiQL. */
+export function graphiqlRouter(): Router {
+  const router = Router({ caseSensitive: true, strict: true });
+  onlyGet(router, '/graphiql/:version/:file', async (req, res) => {
+    sendAsset(res, await graphiqlAssets(), String(req.params.version), String(req.params.file));
+  });
+  return router;
 }

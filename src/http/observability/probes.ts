@@ -1,6 +1,6 @@
-import { type RequestHandler, Router } from 'express';
-import { MethodNotAllowed } from '../../core/errors.ts';
-import { type HttpServices, localsOf } from '../request-context.ts';
+import { Router } from 'express';
+import { onlyGet } from '../assets.ts';
+import type { HttpServices } from '../request-context.ts';
 
 const LOOK_MS = 1_000;
 
@@ -31,13 +31,4 @@ export function lookedAt<T>(look: () => Promise<T>, ms: number): () => Promise<T
     });
     return last;
   };
-}
-
-/** Answers GET (and HEAD) at an address outside the interfaces, and rejects its other methods. */
-export function onlyGet(router: Router, path: string, handler: RequestHandler): void {
-  router.all(path, (req, res, next) => {
-    localsOf(res).route = path;
-    if (req.method === 'GET' || req.method === 'HEAD') return handler(req, res, next);
-    throw new MethodNotAllowed(req.method, ['GET', 'HEAD']);
-  });
 }
