@@ -12,25 +12,6 @@ export const homePolicy =
   `default-src 'none'; style-src ${hashOf(style)}; script-src ${hashOf(script)}; img-src data:; base-uri 'none'; ` +
   `form-action 'none'; frame-ancestors 'none'`;
 
-type Address = readonly [href: string, name: string, about: string];
-
-const forDevelopers = ({ GRAPHIQL, INTROSPECTION }: HttpServices['config']): Address[] => [
-  ...(GRAPHIQL ? [graphiql] : []),
-  ['/docs', 'REST reference', 'Every operation, with examples, to try out'],
-  ...(INTROSPECTION ? [schemaFile] : []),
-  ['/openapi.json', 'OpenAPI document', 'For generators of clients'],
-];
-const forManagers: Address[] = [
-  ['/console', 'Console', 'Manage fleets, vehicles and contracts, upload files, see eligibility'],
-];
-const graphiql: Address = ['/graphql', 'GraphiQL', 'Write and run queries, mutations and subscriptions'];
-const schemaFile: Address = ['/schema.graphql', 'GraphQL schema', 'The whole schema as a file'];
-const forOperators: Address[] = [
-  ['/livez', 'Liveness', 'Says whether the process runs'],
-  ['/readyz', 'Readiness', 'Says whether it can do its work'],
-  ['/metrics', 'Metrics', 'For Prometheus'],
-];
-
 const providersOf = (manufacturers: HttpServices['manufacturers']): string =>
   [...new Set(manufacturers.list().flatMap(({ provider }) => provider ?? []))].join(', ') || 'none';
 
@@ -40,6 +21,7 @@ export function home(
   { origin, basePath }: { origin: string; basePath: string },
   token: string | undefined,
 ): string {
+  const { CONSOLE, GRAPHIQL, INTROSPECTION } = services.config;
   const manufacturers = services.manufacturers.list();
   const supported = manufacturers.filter((one) => one.supported);
   const database = services.database.kind === 'embedded' ? 'embedded in this process' : 'PostgreSQL';
@@ -56,16 +38,25 @@ ${new Html(`<style>${style}</style>`)}
 </header>
 <main>
   ${
-    services.config.CONSOLE
+    CONSOLE
       ? html`<h2>For fleet managers</h2>
-  ${list(basePath, forManagers)}`
+  ${list(basePath, [['/console', 'Console', 'Manage fleets, vehicles and contracts, upload files, see eligibility']])}`
       : ''
   }
   <h2>For developers</h2>
-  ${list(basePath, forDevelopers(services.config))}
+  ${list(basePath, [
+    GRAPHIQL && ['/graphql', 'GraphiQL', 'Write and run queries, mutations and subscriptions'],
+    ['/docs', 'REST reference', 'Every operation, with examples, to try out'],
+    INTROSPECTION && ['/schema.graphql', 'GraphQL schema', 'The whole schema as a file'],
+    ['/openapi.json', 'OpenAPI document', 'For generators of clients'],
+  ])}
   ${token ? commands(origin + basePath, token) : ''}
   <h2>For operators</h2>
-  ${list(basePath, forOperators)}
+  ${list(basePath, [
+    ['/livez', 'Liveness', 'Says whether the process runs'],
+    ['/readyz', 'Readiness', 'Says whether it can do its work'],
+    ['/metrics', 'Metrics', 'For Prometheus'],
+  ])}
   <h2>What is running</h2>
   <dl>
     <dt>Version<dd>${packageJson.version}
@@ -80,11 +71,16 @@ ${token ? new Html(`<script>${script}</script>`) : ''}
 `.text;
 }
 
-const list = (basePath: string, addresses: readonly Address[]): Html => html`<ul>
-${addresses.map(
-  ([href, name, about]) => html`    <li><a href="${basePath}${href}">${name}</a><small>${about}</small>
+type Address = readonly [href: string, name: string, about: string];
+
+/** A list of the addresses that this gateway has. */
+const list = (basePath: string, addresses: readonly (Address | false)[]): Html => html`<ul>
+${addresses
+  .filter((one) => one !== false)
+  .map(
+    ([href, name, about]) => html`    <li><a href="${basePath}${href}">${name}</a><small>${about}</small>
 `,
-)}  </ul>`;
+  )}  </ul>`;
 
 const fleet =
   '{"name":"Demo fleet","companyAddress":"1 Main Street, Berlin","email":"fleet@example.com","vat":"DE123456789"}';
