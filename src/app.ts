@@ -8,14 +8,12 @@ import { sendText } from './http/body.ts';
 import { entrance, forPages } from './http/observability/entrance.ts';
 import { openMetrics } from './http/observability/metrics.ts';
 import { probes } from './http/observability/probes.ts';
-import { traces } from './http/observability/traces.ts';
 import { pagesRouter } from './http/pages/pages-router.ts';
 import { basePathOf, type HttpServices } from './http/request-context.ts';
 import { headers } from './rest/openapi/json-schema.ts';
 import { openApiDocument } from './rest/openapi/openapi-document.ts';
 import { providerEvents } from './rest/provider-events.ts';
 import { problems, restApi } from './rest/router.ts';
-import { telemetry } from './telemetry/telemetry.ts';
 
 /** The headers that pages of other origins may read. */
 const exposedHeaders = Object.keys(headers)
@@ -34,7 +32,6 @@ export function createApp(services: HttpServices): Express {
   app.set('trust proxy', services.config.TRUST_PROXY);
   // Each step here is paid by every small request: what does nothing is left out.
   app.use(entrance(services, metrics.observe));
-  if (telemetry) app.use(traces(telemetry));
   const { origins: origin, CORS_ORIGINS } = services.config;
   const shared = cors({ origin, maxAge: 3600, exposedHeaders });
   if (origin.length > 0) app.use(CORS_ORIGINS.length > 0 ? shared : forPages(shared));

@@ -2,7 +2,7 @@ import type { Attributes } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import type { Signal, Step, Telemetry } from './opentelemetry.ts';
 
-export type { Step, Telemetry };
+export type { Step };
 
 /** null without a collector: then nothing of OpenTelemetry is loaded, and reading this variable is all it costs. */
 export let telemetry: Telemetry | null = null;

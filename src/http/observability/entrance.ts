@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
+import { telemetry } from '../../telemetry/telemetry.ts';
 import { type HttpServices, localsOf, loggedStatus, operationOf } from '../request-context.ts';
 
 /** Observes every request at its end, also one whose client left before. */
 export type RequestObserver = (req: Request, res: Response, milliseconds: number) => void;
 
-/** The first step of every request: gives it an id and protective headers; counts and logs it at its end. */
+/** The first step of every request: gives it an id and protective headers; counts, logs and traces it until its end. */
 export function entrance(services: HttpServices, observe: RequestObserver): RequestHandler {
   const { log } = services;
   const watchOrigin = originWatch(services);
@@ -22,7 +23,12 @@ export function entrance(services: HttpServices, observe: RequestObserver): Requ
       logRequest(log, req, res, milliseconds);
     });
     if (req.headers.origin) watchOrigin(req, req.headers.origin);
-    next();
+    if (telemetry && !PROBES.has(req.path)) {
+      telemetry.serve(req.headers, (end) => {
+        res.once('close', () => end(tracedFacts(req, res)));
+        next();
+      });
+    } else next();
   };
 }
 
@@ -40,6 +46,33 @@ function logRequest(log: Logger, req: Request, res: Response, milliseconds: numb
     { requestId, company, operation: operationOf(req, res), status: loggedStatus(res), code, ms, ...(cut && { cut }) },
     'request',
   );
+}
+
+/** Requests of machines every few seconds, which would fill the traces. */
+const PROBES = new Set(['/livez', '/readyz', '/metrics']);
+const OUR_ERRORS = new Set(['INTERNAL', 'UNAVAILABLE']);
+
+/** A request as a span of its caller's trace (`traceparent`), without its address, which may hold a VIN. */
+function tracedFacts(req: Request, res: Response) {
+  const { route, requestId, company, code } = localsOf(res);
+  const status = loggedStatus(res);
+  const failed = status >= 500 || OUR_ERRORS.has(code ?? '');
+  return {
+    name: route ? `${req.method} ${route}` : req.method,
+    attributes: {
+      'fleet_gateway.request_id': requestId,
+      ...(company && { 'fleet_gateway.company': company }),
+      ...(code && { 'fleet_gateway.code': code }),
+    },
+    labels: {
+      'http.request.method': req.method,
+      'http.response.status_code': status,
+      'network.protocol.version': req.httpVersion,
+      'url.scheme': req.protocol,
+      ...(route && { 'http.route': route }),
+      ...(failed && { 'error.type': code ?? String(status) }),
+    },
+  };
 }
 
 /** A step for requests of pages alone: other clients send OPTIONS for other reasons. */
