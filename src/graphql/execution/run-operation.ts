@@ -89,7 +89,7 @@ async function begin(sent: unknown, request: OperationRequest): Promise<Operatio
   if (type === OperationTypeNode.SUBSCRIPTION) return traceOperation(operation, () => subscribe(args));
   const byGraphql = () => execute(args);
   // graphql-js answers where the database's text is not the whole.
-  const query = async () => (await context.reads.text()) ?? byGraphql();
+  const query = async () => (await reads.text()) ?? byGraphql();
   const change = () => executeOnce(context, operation.node, { ...params, query: text }, byGraphql);
   // The time of an operation does not include the wait for its turn.
   const result = await traceOperation(operation, () => {

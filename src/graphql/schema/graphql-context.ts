@@ -126,7 +126,6 @@ export interface Reads {
   of(source: object, info: GraphQLResolveInfo): Promise<unknown>;
   nodes(ids: readonly string[], info: GraphQLResolveInfo): Promise<(PlannedObject | null)[]>;
   companyMember(name: string): Promise<unknown>;
-  text(): Promise<string | null>;
 }
 
 /** An object read by a plan, with its members under their names in the answer. */
