@@ -32,19 +32,25 @@ export const stillRunningCondition = (p: ImportRunKey) =>
     underWay,
   ]);
 
-/** A statement that changes an import; it gives no row if the import has ended or was started anew. */
-export const prepareImportUpdate = <P extends object>(changes: (p: P) => Updateable<Tables['import']>) =>
-  prepare((p: ImportRunKey & P) =>
-    db.updateTable('import').set(changes(p)).where(stillRunningCondition(p)).returning('import.id'),
+type Columns = Required<Updateable<Tables['import']>>;
+
+/** A statement that sets these columns of an import; it gives no row if the import has ended or was started anew. */
+export const prepareImportUpdate = <Name extends keyof Columns>(...names: readonly Name[]) =>
+  prepare((p: ImportRunKey & Pick<Columns, Name>) =>
+    db
+      .updateTable('import')
+      .set(Object.fromEntries(names.map((name) => [name, p[name]])))
+      .where(stillRunningCondition(p))
+      .returning('import.id'),
   );
 
-const renewLease = prepareImportUpdate((p: { until: Date }) => ({ due_at: p.until }));
+const renewLease = prepareImportUpdate('due_at');
 
 /** Renews the import's lease until the returned function is called. Where that fails, the lease runs out. */
 export function keepImportAlive(ctx: Context, run: ImportRunKey): () => void {
   const renew = () => {
-    const until = new Date(ctx.now().getTime() + IMPORT_LEASE_SECONDS * 1000);
-    renewLease(ctx, { ...run, until }).catch(() => {});
+    const due_at = new Date(ctx.now().getTime() + IMPORT_LEASE_SECONDS * 1000);
+    renewLease(ctx, { ...run, due_at }).catch(() => {});
   };
   const timer = setInterval(renew, RENEWED_EVERY_MS);
   return () => clearInterval(timer);
@@ -80,20 +86,15 @@ export async function limitUploads(ctx: Context, company: string, waiting = 0): 
   );
 }
 
-export type Failure = { failure: string; failureCode: ImportFailureCode };
+export type Failure = { failure: string; failure_code: ImportFailureCode };
 
-const fail = prepareImportUpdate((p: Failure & { now: Date }) => ({
-  state: 'FAILED',
-  failure: p.failure,
-  failure_code: p.failureCode,
-  finished_at: p.now,
-  due_at: null,
-}));
+const endAsFailed = prepareImportUpdate('state', 'failure', 'failure_code', 'finished_at', 'due_at');
 
 /** Ends an import without effect on its fleet, unless it has ended or was started anew. */
 export async function failImport(ctx: Context, run: ImportRunKey, failure: Failure): Promise<void> {
   await transaction(ctx, async () => {
-    const [failed] = await fail(ctx, { ...run, ...failure, now: ctx.now() });
+    const end = { state: 'FAILED', finished_at: ctx.now(), due_at: null } as const;
+    const [failed] = await endAsFailed(ctx, { ...run, ...failure, ...end });
     if (failed) ctx.services.changes.emit('outcome', 'import', 'FAILED', 1);
     await forgetUnowned(ctx, {});
     ctx.services.changes.announce('import', run.id);
@@ -112,7 +113,7 @@ const findAbandoned = prepare((p: { now: Date }) =>
 /** Fails imports whose lease has run out, and removes batches that deleted imports have left. */
 export async function failAbandonedImports(ctx: Context): Promise<void> {
   const abandoned = await findAbandoned(ctx, { now: ctx.now() });
-  const gone: Failure = { failure: 'The process that read the upload has gone.', failureCode: 'PROCESS_ENDED' };
+  const gone: Failure = { failure: 'The process that read the upload has gone.', failure_code: 'PROCESS_ENDED' };
   for (const run of abandoned) await failImport(ctx, run, gone);
   await forgetUnowned(ctx, {});
 }
@@ -138,10 +139,6 @@ export const deleteStagedBatches = prepare((p: RowKey) =>
 );
 const forgetImports = prepare((p: { company: string; ids: readonly string[] }) =>
   db.deleteFrom('import').where('company', '=', p.company).where('id', '=', anyOfIds(p.ids)),
-);
-
-export const deleteRejectedRows = prepare((p: RowKey) =>
-  db.deleteFrom('import_rejection').where('company', '=', p.company).where('import_id', '=', p.id),
 );
 
 /** The error of an import that cannot go on: FleetNotFound where it was deleted with its fleet, else Unavailable. */

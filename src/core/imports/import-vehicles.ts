@@ -21,7 +21,6 @@ import { readInput } from '../input.ts';
 import { holdAdvisoryLock, newId } from '../sql/sql.ts';
 import { limitPieces } from './csv/limits.ts';
 import {
-  deleteRejectedRows,
   deleteStagedBatches,
   type Failure,
   failImport,
@@ -41,7 +40,6 @@ import {
 } from './imports.ts';
 import { ImportStaging } from './staging.ts';
 import { storeImport } from './store.ts';
-import type { TableLayout } from './table.ts';
 
 export interface UploadedFile {
   file: AsyncIterable<Buffer>;
@@ -86,7 +84,7 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
     await ctx.services.files.read(bytes, {
       company,
       signal: upload.signal,
-      onLayout: (layout) => keepLayout(ctx, { ...run, ...layout }),
+      onLayout: (layout) => keepLayout(ctx, { ...run, ...layout, vin_column: layout.column }),
       onBatch: (batch) => staging.add(batch),
     });
     await staging.end();
@@ -104,10 +102,10 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
   }
 }
 
-const CUT_OFF: Failure = { failure: 'The upload was cut off.', failureCode: 'UPLOAD_CUT_OFF' };
+const CUT_OFF: Failure = { failure: 'The upload was cut off.', failure_code: 'UPLOAD_CUT_OFF' };
 const OURS: Failure = {
   failure: 'Something went wrong on our side. Nothing was stored; send it again.',
-  failureCode: 'INTERNAL',
+  failure_code: 'INTERNAL',
 };
 
 const failureCodeSchema = z.enum(importFailureCodes);
@@ -116,12 +114,10 @@ function failureOf(error: unknown): Failure {
   if (!(error instanceof DomainError)) return OURS;
   const { message, code, errors: [first] = [] } = error;
   // A form or a packed file that is torn has no code of its own.
-  return { failure: message, failureCode: failureCodeSchema.catch('UPLOAD_CUT_OFF').parse(first?.code ?? code) };
+  return { failure: message, failure_code: failureCodeSchema.catch('UPLOAD_CUT_OFF').parse(first?.code ?? code) };
 }
 
-const keepLayout = prepareImportUpdate(({ columns, column, delimiter, sheet }: TableLayout) => ({
-  ...{ columns, delimiter, sheet, vin_column: column },
-}));
+const keepLayout = prepareImportUpdate('columns', 'delimiter', 'sheet', 'vin_column');
 
 const LONGEST_NAME = 255;
 
@@ -179,16 +175,13 @@ export async function beginImport(ctx: Context, company: string, options: Import
       await limitUploads(ctx, company);
       if (before) {
         await deleteStagedBatches(ctx, before);
-        await deleteRejectedRows(ctx, before);
+        // With its rejected rows, and before the new one takes its id.
+        await em.remove(before).flush();
       }
+      const fleet = em.getReference(Fleet, [company, fleetId]);
+      const idempotencyKey = before ? before.idempotencyKey : key || null;
       const dueAt = new Date(startedAt.getTime() + IMPORT_LEASE_SECONDS * 1000);
-      const begun = { ...unread, fileName, startedAt, dueAt };
-      if (before) Object.assign(before, begun);
-      else {
-        const fleet = em.getReference(Fleet, [company, fleetId]);
-        const idempotencyKey = key || null;
-        em.create(Import, { company, id, fleet, mode, dryRun, idempotencyKey, ...begun });
-      }
+      em.create(Import, { company, id, fleet, mode, dryRun, idempotencyKey, fileName, startedAt, dueAt });
       await em.flush();
     }
     const [run] = await readImport(ctx, { company, id });
@@ -199,22 +192,6 @@ export async function beginImport(ctx: Context, company: string, options: Import
 }
 
 type Found = InferEntity<typeof Import>;
-
-/** An import that has not read anything. */
-const unread = {
-  ...({ state: 'RUNNING', received: 0, created: 0, existing: 0, rejected: 0, delimiter: ',' } as const),
-  duplicates: [] as Found['duplicates'],
-  ...{
-    columns: null,
-    sheet: null,
-    vinColumn: null,
-    digest: null,
-    failure: null,
-    failureCode: null,
-    storingSince: null,
-    finishedAt: null,
-  },
-};
 
 interface Names {
   company: string;

@@ -64,24 +64,10 @@ const takeTime = prepare(() =>
   ),
 );
 
-type Result = Pick<
-  ImportRow,
-  'state' | 'digest' | 'received' | 'created' | 'existing' | 'rejected' | 'failure' | 'failureCode'
->;
-
-const endImport = prepareImportUpdate((p: Result & { duplicates: string; now: Date }) => ({
-  state: p.state,
-  digest: p.digest,
-  due_at: null,
-  received: p.received,
-  created: p.created,
-  existing: p.existing,
-  rejected: p.rejected,
-  duplicates: p.duplicates,
-  failure: p.failure,
-  failure_code: p.failureCode,
-  finished_at: p.now,
-}));
+const endImport = prepareImportUpdate(
+  ...(['state', 'digest', 'received', 'created', 'existing', 'rejected', 'duplicates'] as const),
+  ...(['failure', 'failure_code', 'finished_at', 'due_at'] as const),
+);
 
 async function store(ctx: Context, run: ImportRow, staging: ImportStaging, mode: StoreMode): Promise<ImportRow> {
   return transaction(ctx, async () => {
@@ -110,8 +96,8 @@ async function store(ctx: Context, run: ImportRow, staging: ImportStaging, mode:
     // What another fleet had, it has no longer.
     if (mode === 'refuse' && rejected === 0) throw new ChangedMeanwhile();
     await deleteStagedBatches(ctx, run);
-    const failure = mode === 'count' ? null : failureOf(mode, staging.received, rejected);
-    const succeeds = failure === null;
+    const failed = mode === 'count' ? null : failureOf(mode, staging.received, rejected);
+    const succeeds = failed === null;
     const [ended] = await endImport(ctx, {
       ...run,
       state: succeeds ? 'COMPLETED' : 'FAILED',
@@ -120,9 +106,9 @@ async function store(ctx: Context, run: ImportRow, staging: ImportStaging, mode:
       existing: succeeds ? existing : 0,
       rejected,
       duplicates: JSON.stringify(duplicates),
-      failure: failure?.failure ?? null,
-      failureCode: failure?.failureCode ?? null,
-      now: ctx.now(),
+      ...(failed ?? { failure: null, failure_code: null }),
+      finished_at: ctx.now(),
+      due_at: null,
     });
     const [done] = ended ? await readImport(ctx, run) : [];
     if (!done) throw await importEndedError(ctx, run);
@@ -134,10 +120,10 @@ async function store(ctx: Context, run: ImportRow, staging: ImportStaging, mode:
 /** Why nothing was stored: every row was rejected, or mode atomic refused the file. null where the import succeeds. */
 function failureOf(mode: StoreMode, received: number, rejected: number): Failure | null {
   if (rejected > 0 && rejected === received)
-    return { failure: `Every row was rejected (${rejected}).`, failureCode: 'EVERY_ROW_REJECTED' };
+    return { failure: `Every row was rejected (${rejected}).`, failure_code: 'EVERY_ROW_REJECTED' };
   if (mode !== 'refuse') return null;
   const failure = `${rejected} of ${received} rows were rejected, so nothing was stored (mode atomic).`;
-  return { failure, failureCode: 'ROWS_REJECTED' };
+  return { failure, failure_code: 'ROWS_REJECTED' };
 }
 
 const LOST = 'The database lost part of the file while it arrived. Nothing was stored; send it again.';
