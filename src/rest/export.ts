@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { BYTE_ORDER_MARK } from '../core/csv-line.ts';
 import { field } from '../core/fields.ts';
+import { reasonSchema } from '../core/reason.ts';
 import type { PageArguments } from '../core/sql/page.ts';
 import { jsonRowWriter, type RowWriter, type TextPage } from '../core/sql/read.ts';
 import { eligibilitySchema, vehicleSchema, vehicleSortOrders } from '../core/vehicles/vehicle.ts';
 import { vehicleCsvHeader, vehicleCsvWriter } from '../core/vehicles/vehicle-csv.ts';
 import { vehicleResource } from '../core/vehicles/vehicles.ts';
 import { listAnswer, pagesFrom, readListQuery } from './list.ts';
-import { mapValues } from './openapi/json-schema.ts';
+import { type Json, mapValues, Schemas } from './openapi/json-schema.ts';
 import type { Answer, AnswerDocs, RestRequest } from './route.ts';
 
 export const vehicleJson = vehicleSchema
@@ -23,25 +24,13 @@ const exportedVehicle = vehicleSchema.extend({
   eligibility: eligibilitySchema.pick({ status: true, eligible: true, verifiedAt: true, reason: true }),
 });
 
-const exportedExample = {
-  id: '019aa1b2-6d4e-7f50-8b7c-1d2e3f4a5b6c',
-  fleetId: '019aa1b2-5c3d-7e4f-8a6b-0c1d2e3f4a5b',
-  vin: 'WBA3A5C50CF256985',
-  manufacturer: 'bmw',
-  eligibility: {
-    status: 'INELIGIBLE',
-    eligible: false,
-    verifiedAt: '2026-11-20T08:00:02.000Z',
-    reason: {
-      code: 'NOT_ELIGIBLE',
-      message: 'The manufacturer does not admit this vehicle.',
-      actor: 'MANUFACTURER',
-      retryable: false,
-    },
-  },
-  warnings: [],
-  createdAt: '2026-11-20T08:00:00.000Z',
-} satisfies z.output<typeof exportedVehicle>;
+const exampleOf = (schema: z.ZodType) => {
+  const schemas = new Schemas();
+  return schemas.exampleOf(schemas.of(schema, 'output')) as Json;
+};
+const reason = exampleOf(reasonSchema);
+const ineligible = { status: 'INELIGIBLE', eligible: false, verifiedAt: '2026-11-20T08:00:02.000Z', reason };
+const exportedExample = { ...exampleOf(exportedVehicle), eligibility: ineligible };
 
 /** The media types of files, with the writer of their lines and the text before all lines. */
 const files = {
