@@ -101,79 +101,67 @@ const BLANK_ROW = /^[\s,;|"]*$/;
 /** Excel names the delimiter in a line before all others, which is no row. */
 const SEPARATOR_LINE = /^"?sep=([,;\t|])"?\n$/i;
 
-/** The first rows of a file one by one, from the first that is not blank; their text is kept. */
-export class CsvHead {
-  readonly #pieces: AsyncIterator<string, void>;
-  readonly #limits: CsvLimits;
-  readonly #known: CsvDelimiter | undefined;
-  #delimiters: readonly CsvDelimiter[];
-  #text = '';
-  /** Index in the text of the next row, whose number is `#row`. */
-  #next = 0;
-  #row = 1;
-  #ended = false;
+export type CsvHead = ReturnType<typeof openCsvHead>;
 
-  /** With a `delimiter`, a separator line of the file does not count. */
-  constructor(pieces: AsyncIterator<string, void>, limits: CsvLimits, delimiter?: CsvDelimiter) {
-    this.#pieces = pieces;
-    this.#limits = limits;
-    this.#known = delimiter;
-    this.#delimiters = delimiter ? [delimiter] : DELIMITERS;
+/**
+ * The first rows of a file one by one, from the first that is not blank; their text is kept. With `known`, a separator line of
+ * the file does not count.
+ */
+export function openCsvHead(pieces: AsyncIterator<string, void>, { rowLength }: CsvLimits, known?: CsvDelimiter) {
+  let delimiters: readonly CsvDelimiter[] = known ? [known] : DELIMITERS;
+  let text = '';
+  /** Index in the text of the next row, and its number. */
+  let next = 0;
+  let row = 1;
+  let ended = false;
+
+  function skipBlankLines(): void {
+    const [blank = ''] = BLANK_LINES.exec(text) ?? [];
+    row += blank.split('\n').length - 1;
+    text = text.slice(blank.length);
   }
 
-  /** The next row; undefined at the end of the file. Throws ValidationFailed for one that cannot be read. */
-  async next(): Promise<CsvHeadLine | undefined> {
-    for (;;) {
-      if (this.#next === 0) this.#skipBlankLines();
-      const delimiters = this.#known ?? ANY_DELIMITER;
-      const { end, fault } = scanCsvRecords(this.#text.slice(this.#next), delimiters, this.#limits.rowLength, 1);
-      if (fault) throw unreadableRowError(this.#row, fault, this.#limits.rowLength);
-      if (end === 0) {
-        if (!this.#ended) await this.#readOn();
-        else if (this.#next === this.#text.length) return undefined;
-        else throw unreadableRowError(this.#row, 'QUOTE_NOT_CLOSED');
-        continue;
-      }
-      const line = await this.#take(end);
-      if (line) return line;
-    }
-  }
-
-  /** The text from this row on, and after it. */
-  from = ({ from, row }: CsvHeadLine) => ({ text: this.#text.slice(from), row });
-  after = ({ to, row }: CsvHeadLine) => ({ text: this.#text.slice(to), row: row + 1 });
-
-  #skipBlankLines(): void {
-    const [blank = ''] = BLANK_LINES.exec(this.#text) ?? [];
-    this.#row += blank.split('\n').length - 1;
-    this.#text = this.#text.slice(blank.length);
-  }
-
-  async #readOn(): Promise<void> {
-    const { done, value } = await this.#pieces.next();
-    this.#ended = done === true;
+  async function readOn(): Promise<void> {
+    const { done, value } = await pieces.next();
+    ended = done === true;
     // A last line may have no line break.
-    this.#text += value ?? '\n';
+    text += value ?? '\n';
   }
 
   /** Undefined for what is dropped: a separator line, and what is blank before all other rows. */
-  async #take(length: number): Promise<CsvHeadLine | undefined> {
-    const from = this.#next;
-    const to = from + length;
-    const record = this.#text.slice(from, to);
-    const row = this.#row++;
-    const separator = row === 1 && !this.#known ? SEPARATOR_LINE.exec(record)?.[1] : undefined;
-    if (separator) {
-      this.#delimiters = DELIMITERS.filter((delimiter) => delimiter === separator);
-      this.#row = row;
-    }
-    if (separator || (from === 0 && BLANK_ROW.test(record))) {
-      this.#text = this.#text.slice(to);
+  async function take(length: number): Promise<CsvHeadLine | undefined> {
+    const line = { row, from: next, to: next + length };
+    const record = text.slice(line.from, line.to);
+    const separator = row === 1 && !known ? SEPARATOR_LINE.exec(record)?.[1] : undefined;
+    if (separator) delimiters = DELIMITERS.filter((delimiter) => delimiter === separator);
+    else row++;
+    if (separator || (next === 0 && BLANK_ROW.test(record))) {
+      text = text.slice(line.to);
       return undefined;
     }
-    this.#next = to;
-    return { row, from, to, readings: await readingsOf(record, this.#delimiters, row) };
+    next = line.to;
+    return { ...line, readings: await readingsOf(record, delimiters, line.row) };
   }
+
+  return {
+    /** The next row; undefined at the end of the file. Throws ValidationFailed for one that cannot be read. */
+    async next(): Promise<CsvHeadLine | undefined> {
+      for (;;) {
+        if (next === 0) skipBlankLines();
+        const { end, fault } = scanCsvRecords(text.slice(next), known ?? ANY_DELIMITER, rowLength, 1);
+        if (fault) throw unreadableRowError(row, fault, rowLength);
+        if (end > 0) {
+          const line = await take(end);
+          if (line) return line;
+        } else if (!ended) await readOn();
+        else if (next === text.length) return undefined;
+        else throw unreadableRowError(row, 'QUOTE_NOT_CLOSED');
+      }
+    },
+    /** The text from this row on, and after it. */
+    from: (line: CsvHeadLine) => ({ text: text.slice(line.from), row: line.row }),
+    after: (line: CsvHeadLine) => ({ text: text.slice(line.to), row: line.row + 1 }),
+  };
 }
 
 async function readingsOf(record: string, delimiters: readonly CsvDelimiter[], row: number): Promise<CsvLineReading[]> {

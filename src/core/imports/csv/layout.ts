@@ -1,5 +1,5 @@
 import { cutText } from '../../cut-text.ts';
-import { type CsvDelimiter, CsvHead, type CsvHeadLine, type CsvLineReading } from './head.ts';
+import { type CsvDelimiter, type CsvHead, type CsvHeadLine, type CsvLineReading, openCsvHead } from './head.ts';
 import { UNCERTAIN_PREFERENCE, VIN_WORD_PREFERENCE, vinNamePreferences } from './header-names.ts';
 import {
   type CsvLimits,
@@ -48,7 +48,7 @@ export async function readCsvStart(
   limits: CsvLimits,
   delimiter?: CsvDelimiter,
 ): Promise<CsvStart> {
-  const head = new CsvHead(pieces, limits, delimiter);
+  const head = openCsvHead(pieces, limits, delimiter);
   const above: CsvHeadLine[] = [];
   let header: Header | undefined;
   for (let read = 0; read < HEADER_WITHIN; read++) {
