@@ -3,8 +3,8 @@ import { activityCountSchema, companySchema, getCompany, getCompanyActivity } fr
 import { historyItemSchema, historyResource, listHistory } from '../core/reads/history.ts';
 import { jsonRowWriter } from '../core/sql/read.ts';
 import { readEventTypes } from './events.ts';
-import { listAnswer, listOf } from './list.ts';
-import { operations, readQuery } from './route.ts';
+import { listAnswer, listOf, readQuery } from './list.ts';
+import { operations } from './route.ts';
 
 const asJson = jsonRowWriter(historyResource.members, historyItemSchema);
 

@@ -13,8 +13,8 @@ import { refreshOneActivation } from '../core/contracts/refresh-activation.ts';
 import { updateContract } from '../core/contracts/update-contract.ts';
 import { readInput, storableText } from '../core/input.ts';
 import { jsonRowWriter } from '../core/sql/read.ts';
-import { listAnswer, listOf, type PageReader } from './list.ts';
-import { membersOf, operations, readQuery } from './route.ts';
+import { listAnswer, listOf, type PageReader, readQuery } from './list.ts';
+import { membersOf, operations } from './route.ts';
 
 const open =
   'Where contracts are open (`CONTRACTS_AUTH`), no token is needed; one that is sent confines the request to its company.';

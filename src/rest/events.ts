@@ -6,8 +6,8 @@ import { field } from '../core/fields.ts';
 import { followEvents } from '../core/following/follow-events.ts';
 import { listSchema, readInput } from '../core/input.ts';
 import { copierOf } from '../core/sql/selection.ts';
-import { inSteps, listAnswer, listOf } from './list.ts';
-import { once, operations, type RestRequest, readQuery, splitCommas } from './route.ts';
+import { inSteps, listAnswer, listOf, readQuery } from './list.ts';
+import { once, operations, type RestRequest, splitCommas } from './route.ts';
 
 const scope = 'Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.';
 const filters = ['eventType', 'eventFleetId', 'eventHistory', 'eventVin', 'since', 'until'] as const;

@@ -2,8 +2,8 @@ import { createFleetInput, fleetSchema, fleetSortOrders, updateFleetInput } from
 import { createFleet, fleetResource, getFleet, listFleets, updateFleet } from '../core/fleets/fleets.ts';
 import { deleteFleet } from '../core/operations/delete-fleets.ts';
 import { jsonRowWriter } from '../core/sql/read.ts';
-import { listAnswer, listOf } from './list.ts';
-import { membersOf, operations, readQuery } from './route.ts';
+import { listAnswer, listOf, readQuery } from './list.ts';
+import { membersOf, operations } from './route.ts';
 
 const asJson = jsonRowWriter(fleetResource.members, fleetSchema);
 

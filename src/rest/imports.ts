@@ -11,7 +11,8 @@ import { copierOf } from '../core/sql/selection.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/body.ts';
 import { readAddQuery } from './add-query.ts';
 import { eventStream } from './events.ts';
-import { type Answer, operations, type RestRequest, readQuery } from './route.ts';
+import { readQuery } from './list.ts';
+import { type Answer, operations, type RestRequest } from './route.ts';
 import { readUpload } from './upload.ts';
 
 const { import: _, ...report } = importedVehiclesSchema.shape;

@@ -13,6 +13,9 @@ import {
 import type { ItemsPage, TextPage } from '../core/sql/read.ts';
 import { type Answer, once, type RestRequest, type Route } from './route.ts';
 
+/** The parameters that the route names, without those of every list: filters, which core validates. */
+export const readQuery = ({ route, query }: RestRequest) => readInput(route.parameters, query);
+
 /** The answers of a list. */
 export const listOf = (description: string, schema: z.ZodType) =>
   ({ 200: { description, schema: z.array(schema), headers: ['Link'] } }) satisfies Route['answers'];

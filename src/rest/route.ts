@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { Context, Scope } from '../core/context.ts';
 import type { ErrorCode, Precondition } from '../core/errors.ts';
-import { readInput } from '../core/input.ts';
 import { copierOf } from '../core/sql/selection.ts';
 import { type HeaderName, type Json, mapValues } from './openapi/json-schema.ts';
 import { type PathParameter, type QueryParameter, queryParameters, type Tag } from './openapi/parameters.ts';
@@ -152,6 +151,3 @@ function parametersOf(names: readonly QueryParameter[] = []): z.ZodObject {
   const own = all.filter(({ name }) => !LIST_PARAMETERS.includes(`${name}`));
   return z.object(Object.fromEntries(own.map(({ name, explode }) => [name, explode === false ? commaList : once])));
 }
-
-/** The parameters that the route names, without those of every list: filters, which core validates. */
-export const readQuery = ({ route, query }: RestRequest) => readInput(route.parameters, query);

@@ -15,7 +15,8 @@ import {
 } from '../core/vehicles/vin-lists.ts';
 import { readAddQuery, requireNoAddQuery } from './add-query.ts';
 import { vehicleJson, vehiclesAnswer, vehiclesDocs } from './export.ts';
-import { membersOf, type Operation, operations, readQuery } from './route.ts';
+import { readQuery } from './list.ts';
+import { membersOf, type Operation, operations } from './route.ts';
 
 const addedJson = addedVehiclesSchema
   .extend({ vehicles: z.array(vehicleJson).meta(addedVehiclesSchema.shape.vehicles.meta() ?? {}) })
