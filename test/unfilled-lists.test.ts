@@ -236,25 +236,52 @@ describe.each(Object.entries(contractFilters))('contracts with %s', (_, filter) 
   });
 });
 
-test('contracts of vehicles of which very many match, and few have a contract, are no further looked for', async () => {
-  const [company, digit] = ['q-unsold', 4] as const;
+const BUSY_AT_ONCE = 3_000;
+
+/** Vehicles and contracts of a company: so many of one maker without contracts, and of another with one each. */
+async function unsold(company: string, digit: number, { idle, busy }: { idle: number; busy: number }): Promise<Client> {
   for (const one of rowsOf(company, digit, FEW)) await gateway.execute(one);
-  await gateway.execute(
-    `insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, status)
-       select ${uuid(digit, '9', 'n')}, '${company}', ${uuid(digit, 'a', '9')}, 'WBA1' || lpad(n::text, 13, '0'), 'bmw', now(), 'PENDING'
-       from generate_series(1, ${4 * MANY}) n`,
-  );
+  const add = (kind: string, beginning: string, many: number) => `
+    insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, status)
+      select ${uuid(digit, kind, 'n')}, '${company}', ${uuid(digit, 'a', '9')}, '${beginning}' || lpad(n::text, 13, '0'), 'bmw', now(),
+        'PENDING' from generate_series(1, ${many}) n`;
+  await gateway.execute(add('9', 'WBA1', idle));
+  await gateway.execute(add('8', 'WVW1', busy));
+  // A statement has half a minute.
+  for (let from = 0; from < busy; from += BUSY_AT_ONCE)
+    await gateway.execute(
+      `insert into contract (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at)
+         select ${uuid(digit, '7', 'n')}, '${company}', ${uuid(digit, 'a', '9')}, ${uuid(digit, '8', 'n')}, 'Log', 'Log', 'log',
+           now(), now() + interval '1 year', now() from generate_series(${from + 1}, ${from + BUSY_AT_ONCE}) n`,
+    );
   for (const table of ['vehicle', 'contract']) await gateway.execute(`vacuum analyze ${table}`);
-  const client = await gateway.as(company, { scope: 'fleets:read contracts:read' });
+  return gateway.as(company, { scope: 'fleets:read contracts:read' });
+}
+
+async function countBlocks(client: Client, vin: string, expected: number): Promise<number> {
+  seen.length = 0;
+  const { body } = await client.post('/graphql', { query: `{ contracts(filter: { vin: "${vin}" }) { totalCount } }` });
+  expect(body.data.contracts.totalCount).toBe(expected);
+  return total(seen);
+}
+
+test('contracts of vehicles of which very many match, and few have a contract, are no further looked for', async () => {
+  const client = await unsold('q-unsold', 4, { idle: 4 * MANY, busy: 0 });
   for (const vin of ['WBA', 'WBA10']) {
     const list: List = { field: 'contracts', filter: () => `{ vin: "${vin}" }`, orders: contractSortOrders };
     expect(await excesses(client, list, 'small', SOUGHT_VEHICLES), vin).toEqual({});
-    seen.length = 0;
-    const query = `{ contracts(filter: { vin: "${vin}" }) { totalCount } }`;
-    const { body } = await client.post('/graphql', { query });
-    expect(body.data.contracts.totalCount).toBe(vin === 'WBA' ? FEW : 0);
-    // A count reads all contracts, and may read all vehicles in the order of the table.
-    expect(total(seen)).toBeLessThan(4 * SOUGHT_VEHICLES);
+    expect(await countBlocks(client, vin, vin === 'WBA' ? FEW : 0)).toBeLessThan(SOUGHT_VEHICLES);
+  }
+});
+
+test('contracts of more vehicles than are looked up, beside very many contracts, are looked for by the vehicles', async () => {
+  const idle = 6_000;
+  const client = await unsold('r-unsold', 5, { idle, busy: 3 * MANY });
+  for (const vin of ['WBA', 'WBA10']) {
+    const list: List = { field: 'contracts', filter: () => `{ vin: "${vin}" }`, orders: contractSortOrders };
+    // Each vehicle is counted and looked up for the page and for both of its ends; neither side of that reads a contract.
+    expect(await excesses(client, list, 'small', 3 * 5 * idle), vin).toEqual({});
+    expect(await countBlocks(client, vin, vin === 'WBA' ? FEW : 0)).toBeLessThan(5 * idle);
   }
 });
 

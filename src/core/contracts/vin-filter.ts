@@ -8,23 +8,28 @@ export function readVinFilter<F extends { vin?: string | null | undefined }>({ v
   return { ...others, ...(vin != null && (isPartOfVin(part) && !isWholeVin(part) ? { vinPart: part } : { vin })) };
 }
 
-const shown = vinPartSql('cv.vin');
+const vehicle = vinPartSql('sv.vin');
+/** PostgreSQL looks the vehicle of each contract up; of a join, it might read all vehicles that match. */
+const ofVehicle = (condition: string) =>
+  `(select ${condition} from vehicle sv where sv.company = $company and sv.id = c.vehicle_id offset 0)`;
+
 export const vinConditions: FilterConditions = {
-  vin: ['cv.vin = ?', vinOrNull],
-  vinPart: [`(${shown.begins} or ${shown.ends})`],
+  vin: [ofVehicle('sv.vin = ?'), vinOrNull],
+  vinPart: [ofVehicle(`(${vehicle.begins} or ${vehicle.ends})`)],
 };
 
-const sought = vinPartSql('sv.vin');
 const vehiclesWith = (condition: string) => `select sv.id from vehicle sv where sv.company = $company and ${condition}`;
-const withPart = `${vehiclesWith(sought.begins)} union all ${vehiclesWith(`${sought.ends} and not (${sought.begins})`)}`;
+const withPart = `${vehiclesWith(vehicle.begins)} union all ${vehiclesWith(`${vehicle.ends} and not (${vehicle.begins})`)}`;
 const ofVehicles = { column: 'c.vehicle_id', ofCompany: true } as const;
+// `offset` keeps PostgreSQL from reading all contracts into a hash.
+const rows = 'select from contract sc where sc.company = $company and sc.vehicle_id = one.of offset 0';
 
 /** Contracts have no index by VIN: the vehicles are looked up first. */
 export const vinSeek: IndexSeek = {
   column: 'c.fleet_id',
   parents: { from: 'fleet sf', id: 'sf.id', where: 'sf.company = $company and sf.deletion is null' },
   keys: [
-    [{ ...ofVehicles, from: ['vin', vehiclesWith('sv.vin = ?')] }],
-    [{ ...ofVehicles, from: ['vinPart', withPart] }],
+    [{ ...ofVehicles, from: { name: 'vin', sql: vehiclesWith('sv.vin = ?'), rows } }],
+    [{ ...ofVehicles, from: { name: 'vinPart', sql: withPart, rows } }],
   ],
 };

@@ -11,6 +11,7 @@ import {
   sortSqlOf,
   unindexed,
 } from './order.ts';
+import { MOST_COUNTED_ROWS } from './page.ts';
 import {
   conditionsSql,
   fromClause,
@@ -124,18 +125,32 @@ export function rowsToCountSql(list: ListSelection, most: number): string {
 
 /** The statement that gives the values of a key, many of which may have no row. */
 const statementOf = ({ names, sort }: ListSelection, [first]: IndexKey) =>
-  first?.from && names.includes(first.from[0]) && !sort.unindexed ? first.from : undefined;
+  first?.from && names.includes(first.from.name) && !sort.unindexed ? first.from : undefined;
 
-/** A `with` clause of these values: up to one more than are looked up. */
+const countedTo = (most: number | string, rows: string): string => `(select count(*) from (${rows} limit ${most}) n)`;
+
+/**
+ * `with` clauses of these values: up to one more than are looked up. Of very many values those with a row are found, unless the list
+ * has fewer rows, which are walked then.
+ */
 function statementSql(list: ListSelection, key: IndexKey): string {
   const from = statementOf(list, key);
   if (!from) return '';
-  const values = from[1].replaceAll('?', list.param(from[0]));
-  return `sought(of) as materialized (select * from (${values}) one limit ${SOUGHT_MOST + 1}), `;
+  const values = `select of from (${from.sql.replaceAll('?', list.param(from.name))}) one(of)`;
+  const rows = `select from ${list.of.table} where ${allOf(prefixSql(list.prefix))}`;
+  const isFew = `${countedTo(SOUGHT_MOST + 1, values)} <= ${SOUGHT_MOST}`;
+  const isWalked = `(select listed.n < ${MOST_COUNTED_ROWS} and ${countedTo('listed.n + 1', values)} > listed.n
+    from (select ${countedTo(MOST_COUNTED_ROWS, rows)} as n offset 0) listed)`;
+  return `side(is_few, is_walked) as materialized (select is_few, case when is_few then false else ${isWalked} end
+      from (select ${isFew} as is_few offset 0) given),
+    sought(of) as materialized (${values} where not (select is_walked from side)
+      and ((select is_few from side) or exists (${from.rows})) limit ${SOUGHT_MOST + 1}), `;
 }
 
 const isLookedUp = (list: ListSelection, key: IndexKey): string =>
-  statementOf(list, key) ? `(select count(*) from sought) <= ${SOUGHT_MOST}` : 'true';
+  statementOf(list, key)
+    ? `(not (select is_walked from side) and (select count(*) from sought) <= ${SOUGHT_MOST})`
+    : 'true';
 
 /** The order, narrowed to the filter's bounds on the same column. */
 function narrowed(list: ListSelection): SortSql {
@@ -154,7 +169,7 @@ const keyOf = (list: ListSelection): IndexKey | undefined =>
   list.of.seek?.keys.find((key) => key.some((column) => namesOf(column).some((name) => list.names.includes(name))));
 
 const namesOf = ({ is, isOneOf, from, least, below }: IndexColumn) =>
-  [is, isOneOf, from?.[0], least?.[0], below?.[0]].filter((name) => name !== undefined);
+  [is, isOneOf, from?.name, least?.[0], below?.[0]].filter((name) => name !== undefined);
 
 /** The range of a key's values that a filter allows; `each` lists single values. */
 type Ends = { least?: string; most?: string; each?: string };
@@ -167,7 +182,7 @@ function endsOf(column: IndexColumn, { names, param }: ListSelection, alias = ''
   if (set) return { least: one, most: one, each: `(select distinct unnest(${set}::text[])) ${alias}(of)` };
   const given = ([name, sql]: readonly string[] = []) =>
     name && names.includes(name) ? sql?.replaceAll('?', param(name)) : undefined;
-  if (column.from && names.includes(column.from[0])) return { least: one, most: one, each: `sought ${alias}(of)` };
+  if (column.from && names.includes(column.from.name)) return { least: one, most: one, each: `sought ${alias}(of)` };
   const least = given(column.least);
   const most = given(column.below) ?? (least && column.most);
   return { ...(least && { least }), ...(most && { most }) };
@@ -196,7 +211,7 @@ function rowsOfKey(list: ListSelection, key: IndexKey, limit: number): string {
     descending: false,
     part: partOf(ends[used.length - 1]),
   };
-  const said = used.flatMap(({ is, isOneOf, from }) => [is ?? '', isOneOf ?? '', from?.[0] ?? '']);
+  const said = used.flatMap(({ is, isOneOf, from }) => [is ?? '', isOneOf ?? '', from?.name ?? '']);
   const ofIndex = used.flatMap(({ where = [], least: [name = ''] = [] }) =>
     [where].flat().map((one) => one.replaceAll('?', list.param(name))),
   );

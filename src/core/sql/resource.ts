@@ -105,8 +105,8 @@ export interface IndexColumn {
   /** Names of the conditions for one value and for a list of values. */
   is?: string;
   isOneOf?: string;
-  /** A statement for the values that a condition, its `?`, allows. */
-  from?: readonly [name: string, sql: string];
+  /** A statement for the values that a condition, its `?`, allows, and one for the rows of a value `one.of`. */
+  from?: { readonly name: string; readonly sql: string; readonly rows: string };
   /** All possible values, used when no condition names one. */
   among?: readonly string[];
   /** The lower bound (inclusive) and the upper bound (exclusive), each with SQL that has `?` for its value. */
