@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import type { Reply, UpstreamRequest } from './exchange.ts';
 import { type Asker, type NoAnswer, type ProgramAnswer, ProviderError, type Reason } from './provider.ts';
 
@@ -20,7 +21,12 @@ export const stands = (state: ProgramAnswer['state'], raw: unknown, reason: Reas
 export const unexpected = ({ status, body }: Reply): NoAnswer =>
   new ProviderError('UNEXPECTED', { raw: { status, body } }).answer;
 
-/** So many items are sent in one request. */
+export const unreadable = (raw: unknown): NoAnswer => new ProviderError('BAD_ANSWER', { raw }).answer;
+
+/** The body of an answer of 200; undefined for any other answer. */
+export const readOk = <T>(schema: z.ZodType<T>, answer: Answer): T | undefined =>
+  answer.outcome === 'REPLY' && answer.status === 200 ? schema.safeParse(answer.body).data : undefined;
+
 export function chunksOf<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, n) => items.slice(n * size, (n + 1) * size));
 }
@@ -53,6 +59,8 @@ export class Narrowing {
 }
 
 interface Sending<T> {
+  /** Items of one request. */
+  most: number;
   send: (items: readonly T[]) => Promise<Answer>;
   /** Which items a refusal blames, where the provider refuses a request as a whole because of some; null where it concerns none. */
   blames: (refusal: Reply) => ((item: T) => boolean) | null;
@@ -60,11 +68,16 @@ interface Sending<T> {
   narrowing: Narrowing;
 }
 
+/** Sends items in as few requests as may be, and those that a refusal concerns apart from the others. */
+export async function sendAll<T>(items: readonly T[], sending: Sending<T>): Promise<void> {
+  for (const some of chunksOf(items, sending.most)) await sendApart(some, sending);
+}
+
 /**
  * Sends items in one request, and again without those that the refusal of it blames. Where it names none, halves are sent until the
  * refused items are alone; those that are not alone by then wait.
  */
-export async function sendApart<T>(items: readonly T[], sending: Sending<T>): Promise<void> {
+async function sendApart<T>(items: readonly T[], sending: Sending<T>): Promise<void> {
   const { send, blames, note, narrowing } = sending;
   if (items.length === 0) return;
   const answer = await send(items);

@@ -6,21 +6,23 @@ import {
   chunksOf,
   LOOKS,
   Narrowing,
-  sendApart,
+  readOk,
+  sendAll,
   stands,
   unexpected,
+  unreadable,
 } from './activation.ts';
 import type { BrandId } from './brands.ts';
 import type { Reply } from './exchange.ts';
 import {
   type Activator,
   type Asker,
-  type NoAnswer,
   type ProgramAnswer,
   type ProgramWish,
   ProviderError,
   type Reason,
   reason,
+  type WishAnswer,
 } from './provider.ts';
 
 /** The brands of `FleetVehicle` in High Mobility's Fleet Clearance API, which has more than the eligibility check. */
@@ -37,7 +39,7 @@ const LOOKED_AT_ONCE = 200;
 
 const text = z.string().nullish().catch(null);
 const cleared = z.object({ vin: z.string(), status: z.string(), description: text });
-const created = z.object({ vehicles: z.array(cleared) });
+const creation = z.object({ vehicles: z.array(cleared) });
 const changelog = z.array(z.object({ status: z.string(), reason: text })).catch([]);
 const listed = z.array(cleared.extend({ changelog }));
 const errors = z.object({ errors: z.array(z.object({ title: text, detail: text, source: text })) });
@@ -45,7 +47,6 @@ const errors = z.object({ errors: z.array(z.object({ title: text, detail: text, 
 /** Vehicles of a good request are refused one by one; the whole request without a name of what is wrong. */
 const blames = ({ status }: Reply) => (status === 422 ? () => false : null);
 
-type Note = (wish: ProgramWish, answer: ProgramAnswer | NoAnswer) => void;
 type Cleared = { status: string; why?: string | null | undefined; raw: unknown };
 
 /** What a status of `FleetVin` means where a clearance is wanted, and where it is not; null: it must be asked for. */
@@ -70,7 +71,7 @@ const rejection = (why?: string | null): Reason =>
       : 'The manufacturer rejected the clearance, and gave no reason.',
   );
 
-const vinRefused = reason(
+export const vinRefused = reason(
   'VIN_REFUSED',
   'The manufacturer does not accept this VIN. Check it against the vehicle’s papers.',
 );
@@ -87,34 +88,31 @@ export function clearances(
   const narrowing = new Narrowing(clock);
   const vehicles = `${url}/v1/fleets/vehicles`;
 
-  async function activate(wishes: readonly ProgramWish[], asker: Asker): Promise<(ProgramAnswer | NoAnswer)[]> {
+  async function activate(wishes: readonly ProgramWish[], asker: Asker): Promise<WishAnswer[]> {
     const ask: Ask = (request) => askFor(request, asker);
     const found = await look(ask, [...new Set(wishes.map(({ vin }) => vin))]);
     const answers = new Map(wishes.map((wish) => [wish, answerOf(wish, found.get(wish.vin))]));
     const open = wishes.filter((wish) => answers.get(wish) === null);
-    await Promise.all([
-      create(
-        ask,
-        Map.groupBy(
-          open.filter(({ wanted }) => wanted),
-          ({ vin }) => vin,
-        ),
-        (wish, answer) => answers.set(wish, answer),
-      ),
-      ...open.filter(({ wanted }) => !wanted).map(async (wish) => answers.set(wish, await revoke(ask, wish))),
-    ]);
+    const created = create(
+      ask,
+      open.filter(({ wanted }) => wanted),
+      answers,
+    );
+    const revoked = open
+      .filter(({ wanted }) => !wanted)
+      .map(async (wish) => answers.set(wish, await revoke(ask, wish)));
+    await Promise.all([created, ...revoked]);
     return wishes.map((wish) => answers.get(wish) ?? unreadable(null));
   }
 
-  /** The clearances of these VINs (getting one by one is limited to 60 calls a minute); a NoAnswer where none was read. */
-  async function look(ask: Ask, vins: readonly string[]): Promise<Map<string, Cleared | ProgramAnswer | NoAnswer>> {
-    const found = new Map<string, Cleared | ProgramAnswer | NoAnswer>();
+  /** The clearances of these VINs (getting one by one is limited to 60 calls a minute); an answer where none was read. */
+  async function look(ask: Ask, vins: readonly string[]): Promise<Map<string, Cleared | WishAnswer>> {
+    const found = new Map<string, Cleared | WishAnswer>();
     const read = async (some: readonly string[]) => {
       const filter = encodeURIComponent(JSON.stringify({ vin: { operator: 'in', value: some } }));
       const answer = await ask({ method: 'GET', url: `${vehicles}?filter=${filter}` });
-      const list = answer.outcome === 'REPLY' && answer.status === 200 ? listed.safeParse(answer.body).data : undefined;
-      const fault = list ? null : failure(answer);
-      for (const vin of some) if (fault) found.set(vin, fault);
+      const list = readOk(listed, answer);
+      if (!list) for (const vin of some) found.set(vin, failure(answer));
       for (const one of list ?? []) {
         const why = one.changelog.findLast(({ status }) => status === one.status)?.reason;
         found.set(one.vin, { status: one.status, why: why ?? one.description, raw: one });
@@ -124,10 +122,8 @@ export function clearances(
     return found;
   }
 
-  function answerOf(
-    { wanted, asked, renewed }: ProgramWish,
-    found?: Cleared | ProgramAnswer | NoAnswer,
-  ): ProgramAnswer | NoAnswer | null {
+  /** null: it must be asked for. */
+  function answerOf({ wanted, asked, renewed }: ProgramWish, found?: Cleared | WishAnswer): WishAnswer | null {
     // That a list has no clearance does not confirm its end.
     if (!found) return wanted || asked ? null : stands('ENDED', null);
     if ('outcome' in found) return found;
@@ -138,26 +134,27 @@ export function clearances(
     return state && stands(state, found.raw, state === 'REJECTED' ? rejection(found.why) : null);
   }
 
-  /** Two companies may want the clearance of one vehicle. */
-  async function create(ask: Ask, ofVin: ReadonlyMap<string, readonly ProgramWish[]>, note: Note): Promise<void> {
-    const send = (some: readonly { vin: string; brand: string }[]) =>
-      ask({ method: 'POST', url: vehicles, body: { vehicles: some } });
+  async function create(ask: Ask, wishes: readonly ProgramWish[], answers: Map<ProgramWish, WishAnswer | null>) {
+    // Two companies may want the clearance of one vehicle.
+    const ofVin = Map.groupBy(wishes, ({ vin }) => vin);
     const asked = [...ofVin].map(([vin, [first]]) => ({ vin, brand: first?.brand ?? '' }));
-    for (const some of chunksOf(asked, CREATED_AT_ONCE)) {
-      const noteAll = (sent: readonly { vin: string }[], answer: Answer) => {
-        const made =
-          answer.outcome === 'REPLY' && answer.status === 200 ? created.safeParse(answer.body).data : undefined;
+    await sendAll(asked, {
+      most: CREATED_AT_ONCE,
+      narrowing,
+      send: (some) => ask({ method: 'POST', url: vehicles, body: { vehicles: some } }),
+      blames,
+      note(sent, answer) {
+        const made = readOk(creation, answer);
         const byVin = new Map(made?.vehicles.map((one) => [one.vin, one]));
         for (const { vin } of sent) {
           const result = made ? createdOf(byVin.get(vin)) : failure(answer);
-          for (const wish of ofVin.get(vin) ?? []) note(wish, result);
+          for (const wish of ofVin.get(vin) ?? []) answers.set(wish, result);
         }
-      };
-      await sendApart(some, { send, blames, note: noteAll, narrowing });
-    }
+      },
+    });
   }
 
-  async function revoke(ask: Ask, { vin }: ProgramWish): Promise<ProgramAnswer | NoAnswer> {
+  async function revoke(ask: Ask, { vin }: ProgramWish): Promise<WishAnswer> {
     const answer = await ask({ method: 'DELETE', url: `${vehicles}/${vin}` });
     if (answer.outcome === 'NO_ANSWER') return answer;
     const { status, body } = answer;
@@ -173,7 +170,7 @@ export function clearances(
   return { brands: new Set(brands), packs: { '*': [''] }, looks, activate };
 }
 
-function createdOf(made?: z.output<typeof cleared>): ProgramAnswer | NoAnswer {
+function createdOf(made?: z.output<typeof cleared>): WishAnswer {
   if (!made) return unreadable(null);
   const { status, description } = made;
   if (status === 'error')
@@ -184,7 +181,7 @@ function createdOf(made?: z.output<typeof cleared>): ProgramAnswer | NoAnswer {
 }
 
 /** The answer to a request that was not carried out. */
-function failure(answer: Reply | NoAnswer): ProgramAnswer | NoAnswer {
+function failure(answer: Answer): WishAnswer {
   if (answer.outcome === 'NO_ANSWER') return answer;
   const { status, body } = answer;
   if (status === 200) return unreadable(body);
@@ -192,8 +189,6 @@ function failure(answer: Reply | NoAnswer): ProgramAnswer | NoAnswer {
   if (status === 403) return new ProviderError('CREDENTIALS', { raw: { status, body } }).answer;
   return unexpected(answer);
 }
-
-const unreadable = (raw: unknown): NoAnswer => new ProviderError('BAD_ANSWER', { raw }).answer;
 
 const wordsOf = ({ body }: Reply): string =>
   errors

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { BrandId } from './brands.ts';
-import { clearanceBrands, clearances } from './high-mobility-clearance.ts';
+import { clearanceBrands, clearances, vinRefused } from './high-mobility-clearance.ts';
 import {
   type Activator,
   type Asker,
@@ -55,10 +55,6 @@ const ineligible = {
   unexplained: reason('NOT_ELIGIBLE', 'The manufacturer says that this vehicle is not eligible, and gave no reason.'),
 };
 
-const vinRejected = reason(
-  'VIN_REFUSED',
-  'The manufacturer does not accept this VIN. Check it against the vehicle’s papers.',
-);
 const rejected = reason('REFUSED', 'The manufacturer’s service refused to check this vehicle.');
 
 /** High Mobility's eligibility check: one VIN and brand per call, answered at once. */
@@ -91,7 +87,7 @@ export class HighMobility extends Upstream implements Provider {
     const field = status === 422 || status === 400 ? refusedField(body) : null;
     // It may be right for another brand.
     if (field === 'brand') return { outcome: 'BRAND_REFUSED', raw: body };
-    if (field === 'vin') return { outcome: 'FAILED', reason: vinRejected, raw: body };
+    if (field === 'vin') return { outcome: 'FAILED', reason: vinRefused, raw: body };
     const unexpected = this.unexpected(reply);
     return status === 422 ? { outcome: 'FAILED', reason: rejected, raw: body } : unexpected;
   }

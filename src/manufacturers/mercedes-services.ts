@@ -6,7 +6,8 @@ import {
   chunksOf,
   LOOKS,
   Narrowing,
-  sendApart,
+  readOk,
+  sendAll,
   stands,
   unexpected,
 } from './activation.ts';
@@ -15,10 +16,10 @@ import {
   type Activator,
   type Asker,
   type NoAnswer,
-  type ProgramAnswer,
   type ProgramWish,
   ProviderError,
   reason,
+  type WishAnswer,
 } from './provider.ts';
 
 /** Operations of one request of `changeVehicleServiceStatus`, and vehicles of one of `assignVehicle`. */
@@ -47,7 +48,7 @@ const problem = z
   .catch(noProblem);
 const VEHICLE_UNKNOWN = '/vehicle/not-found';
 
-const vinRefused = reason(
+export const vinRefused = reason(
   'VIN_REFUSED',
   'Mercedes-Benz does not accept this VIN. Check it against the vehicle’s papers.',
 );
@@ -65,13 +66,12 @@ const licenceExpired = reason(
   'LICENCE_EXPIRED',
   'The licence of this service has expired. It is extended in the shop of Mercedes-Benz.',
 );
-const notSettled = reason(
+export const notSettled = reason(
   'PROVIDER_ENROLMENT_PENDING',
   'The vehicle was added to the Mercedes-Benz account and is not known there yet.',
 );
 
-type Order = { vin: string; serviceId: string; wishes: readonly ProgramWish[] };
-type Note = (wish: ProgramWish, answer: ProgramAnswer | NoAnswer) => void;
+type Note = (wish: ProgramWish, answer: WishAnswer) => void;
 
 /** Services of Mercedes-Benz Connect Your Fleet, by the numbers that its catalogue gives them. */
 export function mercedesServices(
@@ -81,7 +81,7 @@ export function mercedesServices(
   clock?: () => number,
 ): Activator {
   const narrowing = new Narrowing(clock);
-  async function activate(wishes: readonly ProgramWish[], asker: Asker): Promise<(ProgramAnswer | NoAnswer)[]> {
+  async function activate(wishes: readonly ProgramWish[], asker: Asker): Promise<WishAnswer[]> {
     /** Without the right to ask, no further vehicle is asked about. */
     let barred: NoAnswer | null = null;
     const ask: Ask = async (request) => {
@@ -90,21 +90,22 @@ export function mercedesServices(
         barred = new ProviderError('CREDENTIALS', { raw: answer }).answer;
       return barred ?? answer;
     };
-    const answers = new Map<ProgramWish, ProgramAnswer | NoAnswer>();
+    const answers = new Map<ProgramWish, WishAnswer>();
     const note: Note = (wish, answer) => answers.set(wish, answer);
-    for (const wish of wishes)
-      if (!KNOWN_VIN.test(wish.vin))
-        note(wish, wish.wanted ? stands('FAILED', null, vinRefused) : stands('ENDED', null));
-    const open = () =>
+    for (const wish of wishes) {
+      if (!wish.wanted && !(wish.asked && KNOWN_VIN.test(wish.vin))) note(wish, stands('ENDED', null));
+      else if (!KNOWN_VIN.test(wish.vin)) note(wish, stands('FAILED', null, vinRefused));
+    }
+    const open = (isMeant = (_: ProgramWish) => true) =>
       Map.groupBy(
-        wishes.filter((wish) => !answers.has(wish)),
+        wishes.filter((wish) => !answers.has(wish) && isMeant(wish)),
         ({ vin }) => vin,
       );
     /** Vehicles that the account has, as far as is known. */
     const enrolled = new Set<string>();
-    const all = open().entries();
+    const asked = open((wish) => wish.asked).entries();
     const lookAtAll = async () => {
-      for (const [vin, own] of all) if (await look(ask, vin, own, note)) enrolled.add(vin);
+      for (const [vin, own] of asked) if (await look(ask, vin, own, note)) enrolled.add(vin);
     };
     await Promise.all(Array.from({ length: LOOKED_AT_ONCE }, lookAtAll));
     const strangers = open()
@@ -116,13 +117,10 @@ export function mercedesServices(
   }
 
   /** Notes programs that stand as they are wanted, or that nothing can change. Gives whether the account has the vehicle. */
-  async function look(ask: Ask, vin: string, wishes: readonly ProgramWish[], note: Note): Promise<boolean> {
-    for (const wish of wishes) if (!wish.wanted && !wish.asked) note(wish, stands('ENDED', null));
-    const asked = wishes.filter((wish) => wish.asked);
-    if (asked.length === 0) return false;
+  async function look(ask: Ask, vin: string, asked: readonly ProgramWish[], note: Note): Promise<boolean> {
     const answer = await ask({ method: 'GET', url: `${url}/v2/accounts/vehicles/${vin}/services` });
     const isUnknown = answer.outcome === 'REPLY' && problem.parse(answer.body).type === VEHICLE_UNKNOWN;
-    const read = answer.outcome === 'REPLY' && answer.status === 200 ? services.safeParse(answer.body).data : undefined;
+    const read = readOk(services, answer);
     const found = read?.vin === vin ? read : undefined;
     for (const wish of asked) {
       const service = found?.services.find(({ serviceId }) => serviceId === wish.program);
@@ -144,13 +142,10 @@ export function mercedesServices(
         return renewed ? null : stands('REJECTED', service, noService);
       case 'ACTIVATION_FAILED': {
         if (renewed) return null;
-        const answer = await ask({
-          method: 'GET',
-          url: `${url}/v1/accounts/vehicles/${vin}/services/${program}/license-status`,
-        });
-        if (answer.outcome === 'NO_ANSWER') return answer;
-        const found = answer.status === 200 ? licence.safeParse(answer.body).data : undefined;
-        if (!found) return failure(answer);
+        const status = `${url}/v1/accounts/vehicles/${vin}/services/${program}/license-status`;
+        const answer = await ask({ method: 'GET', url: status });
+        const found = readOk(licence, answer);
+        if (answer.outcome === 'NO_ANSWER' || !found) return failure(answer);
         return found.status === 'EXPIRED'
           ? stands('FAILED', answer.body, licenceExpired)
           : stands('REJECTED', service, rejected);
@@ -162,51 +157,53 @@ export function mercedesServices(
 
   /** Adds vehicles to the account: all of a request or none. */
   async function enrol(ask: Ask, ofVin: ReadonlyMap<string, readonly ProgramWish[]>, note: Note): Promise<void> {
-    const send = (vins: readonly string[]) =>
-      ask({ method: 'POST', url: `${url}/v1/accounts/vehicles`, body: vins.map((vin) => ({ vin })) });
-    const blames = blamesBy((vin: string, names) => names.vins.includes(vin));
-    for (const some of chunksOf([...ofVin.keys()], MOST_OPERATIONS)) {
-      const noteAll = (vins: readonly string[], answer: Answer) => {
+    await sendAll([...ofVin.keys()], {
+      most: MOST_OPERATIONS,
+      narrowing,
+      send: (vins) => ask({ method: 'POST', url: `${url}/v1/accounts/vehicles`, body: vins.map((vin) => ({ vin })) }),
+      blames: blamesBy((vin: string, names) => names.vins.includes(vin)),
+      note(vins, answer) {
         if (answer.outcome === 'REPLY' && answer.status === 201) return;
-        for (const vin of vins) for (const wish of ofVin.get(vin) ?? []) note(wish, failure(answer));
-      };
-      await sendApart(some, { send, blames, note: noteAll, narrowing });
-    }
+        for (const wish of vins.flatMap((vin) => ofVin.get(vin) ?? [])) note(wish, failure(answer));
+      },
+    });
   }
 
   async function order(ask: Ask, open: ReadonlyMap<string, readonly ProgramWish[]>, note: Note): Promise<void> {
     // Two companies may want a service of one vehicle.
-    const orders: Order[] = [...open].flatMap(([vin, own]) =>
+    const orders = [...open].flatMap(([vin, own]) =>
       [...Map.groupBy(own, ({ program }) => program)].map(([serviceId, wishes]) => ({ vin, serviceId, wishes })),
     );
-    const send = (some: readonly Order[]) => {
-      const body = [...Map.groupBy(some, ({ vin }) => vin)].flatMap(([vin, own]) => {
-        const services = own.map(({ serviceId, wishes }) => ({
-          serviceId,
-          desiredStatus: wishes.some(({ wanted }) => wanted) ? 'ACTIVE' : 'INACTIVE',
-        }));
-        return chunksOf(services, MOST_SERVICES).map((part) => ({ vin, services: part }));
-      });
-      return ask({ method: 'POST', url: `${url}/v2/accounts/vehicles/services`, body });
-    };
-    const blames = blamesBy(
-      ({ vin, serviceId }: Order, names) => names.vins.includes(vin) || names.services.includes(serviceId),
-    );
-    for (const some of chunksOf(orders, MOST_OPERATIONS)) {
-      const noteAll = (sent: readonly Order[], answer: Answer) => {
+    type Order = (typeof orders)[number];
+    const desired = ({ serviceId, wishes }: Order) => ({
+      serviceId,
+      desiredStatus: wishes.some(({ wanted }) => wanted) ? 'ACTIVE' : 'INACTIVE',
+    });
+    await sendAll(orders, {
+      most: MOST_OPERATIONS,
+      narrowing,
+      send(some) {
+        const body = [...Map.groupBy(some, ({ vin }) => vin)].flatMap(([vin, own]) =>
+          chunksOf(own.map(desired), MOST_SERVICES).map((services) => ({ vin, services })),
+        );
+        return ask({ method: 'POST', url: `${url}/v2/accounts/vehicles/services`, body });
+      },
+      blames: blamesBy(
+        ({ vin, serviceId }: Order, names) => names.vins.includes(vin) || names.services.includes(serviceId),
+      ),
+      note(sent, answer) {
         const isTaken = answer.outcome === 'REPLY' && answer.status === 202;
         for (const wish of sent.flatMap(({ wishes }) => wishes))
           note(wish, isTaken ? stands(wish.wanted ? 'PENDING' : 'ENDING', answer.body) : failure(answer));
-      };
-      await sendApart(some, { send, blames, note: noteAll, narrowing });
-    }
+      },
+    });
   }
 
   return { brands: new Set(['mercedes-benz']), packs, looks: LOOKS, activate };
 }
 
 /** An end is confirmed when the service is not active any more, nor about to be. */
-function unwantedState(service?: { status: string }): ProgramAnswer | null {
+function unwantedState(service?: { status: string }): WishAnswer | null {
   const isOn = service?.status === 'ACTIVE' || service?.status === 'ACTIVATION_PENDING';
   return isOn ? null : stands('ENDED', service ?? null);
 }
@@ -223,7 +220,7 @@ const blamesBy =
     isOfItems(refusal) ? (item: T) => isNamed(item, problem.parse(refusal.body)) : null;
 
 /** The answer to a request that was not carried out. A refusal concerns the vehicle where it names the VIN. */
-function failure(answer: Reply | NoAnswer): ProgramAnswer | NoAnswer {
+function failure(answer: Answer): WishAnswer {
   if (answer.outcome === 'NO_ANSWER') return answer;
   const { status, body } = answer;
   if (status === 200) return new ProviderError('BAD_ANSWER', { raw: body }).answer;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { UpstreamRequest } from './exchange.ts';
-import { mercedesServices } from './mercedes-services.ts';
+import { mercedesServices, notSettled, vinRefused } from './mercedes-services.ts';
 import { type Activator, type Asker, type Provider, type ProviderAnswer, readAnswer, reason } from './provider.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 
@@ -18,10 +18,6 @@ const compatibility = z.object({
   services: z.array(z.object({ serviceId: z.string(), available: z.boolean() })).nullish(),
 });
 
-const vinRejected = reason(
-  'VIN_REFUSED',
-  'Mercedes-Benz does not accept this VIN. Check it against the vehicle’s papers.',
-);
 const blacklisted = reason(
   'VEHICLE_BLACKLISTED',
   'Mercedes-Benz has this vehicle on a blacklist: it cannot join the program.',
@@ -31,10 +27,6 @@ const notConnected = reason(
   'Mercedes-Benz says that this vehicle offers no connectivity, and gave no reason.',
 );
 const noService = reason('NO_SERVICE_AVAILABLE', 'Mercedes-Benz offers none of its data services for this vehicle.');
-const notSettled = reason(
-  'PROVIDER_ENROLMENT_PENDING',
-  'The vehicle was added to the Mercedes-Benz account and is not known there yet.',
-);
 
 /** Mercedes-Benz Connect Your Fleet: a vehicle must be in the account before its compatibility can be asked for. */
 export class Mercedes extends Upstream implements Provider {
@@ -78,7 +70,7 @@ export class Mercedes extends Upstream implements Provider {
     const { status, body } = reply;
     if (status === 200) return readAnswer(compatibility, body, vin, answered);
     if (status === 400 && namingVin.safeParse(body).success)
-      return { outcome: 'FAILED', reason: vinRejected, raw: body };
+      return { outcome: 'FAILED', reason: vinRefused, raw: body };
     if (status === 403 && blacklist.safeParse(body).success)
       return { outcome: 'FAILED', reason: blacklisted, raw: body };
     return this.unexpected(reply);

@@ -1,28 +1,34 @@
 import type { z } from 'zod';
 import type { Slots } from './slots.ts';
 
-/** Subscribers branch on them, so they never change; GraphQL's schema says what they mean. */
-export const reasonCodes = [
-  ...(['CONNECTIVITY_DEACTIVATED', 'PRIMARY_USER_MISSING', 'NOT_ELIGIBLE', 'NO_SERVICE_AVAILABLE'] as const),
-  ...(['VIN_REFUSED', 'REFUSED', 'VEHICLE_BLACKLISTED', 'MANUFACTURER_UNKNOWN', 'MANUFACTURER_NOT_SUPPORTED'] as const),
-  ...(['PROVIDER_TIMEOUT', 'PROVIDER_UNREACHABLE', 'PROVIDER_ERROR', 'PROVIDER_BAD_ANSWER', 'PROVIDER_BUSY'] as const),
-  ...(['PROVIDER_CREDENTIALS', 'PROVIDER_UNEXPECTED', 'PROVIDER_ENROLMENT_PENDING'] as const),
-  ...(['PACK_NOT_OFFERED', 'ACTIVATION_REJECTED', 'LICENCE_EXPIRED'] as const),
-] as const;
-type ReasonCode = (typeof reasonCodes)[number];
-
-const ofCustomers: ReasonCode[] = [
-  ...(['CONNECTIVITY_DEACTIVATED', 'PRIMARY_USER_MISSING', 'VIN_REFUSED', 'MANUFACTURER_UNKNOWN'] as const),
-];
-const ofOperators: ReasonCode[] = [
-  ...(['MANUFACTURER_NOT_SUPPORTED', 'PROVIDER_CREDENTIALS', 'PROVIDER_UNEXPECTED'] as const),
-  ...(['PACK_NOT_OFFERED', 'LICENCE_EXPIRED'] as const),
-];
-/** Asking again does not change them. */
-const settled: ReasonCode[] = [
-  ...(['VIN_REFUSED', 'REFUSED', 'VEHICLE_BLACKLISTED', 'MANUFACTURER_UNKNOWN', 'MANUFACTURER_NOT_SUPPORTED'] as const),
-  ...(['PACK_NOT_OFFERED', 'ACTIVATION_REJECTED', 'LICENCE_EXPIRED'] as const),
-];
+/**
+ * Who can do something about each reason, and whether asking again may change it. Subscribers branch on the codes, so they never
+ * change; GraphQL's schema says what they mean.
+ */
+const causes = {
+  CONNECTIVITY_DEACTIVATED: { actor: 'CUSTOMER', retryable: true },
+  PRIMARY_USER_MISSING: { actor: 'CUSTOMER', retryable: true },
+  NOT_ELIGIBLE: { actor: 'MANUFACTURER', retryable: true },
+  NO_SERVICE_AVAILABLE: { actor: 'MANUFACTURER', retryable: true },
+  VIN_REFUSED: { actor: 'CUSTOMER', retryable: false },
+  REFUSED: { actor: 'MANUFACTURER', retryable: false },
+  VEHICLE_BLACKLISTED: { actor: 'MANUFACTURER', retryable: false },
+  MANUFACTURER_UNKNOWN: { actor: 'CUSTOMER', retryable: false },
+  MANUFACTURER_NOT_SUPPORTED: { actor: 'OPERATOR', retryable: false },
+  PROVIDER_TIMEOUT: { actor: 'MANUFACTURER', retryable: true },
+  PROVIDER_UNREACHABLE: { actor: 'MANUFACTURER', retryable: true },
+  PROVIDER_ERROR: { actor: 'MANUFACTURER', retryable: true },
+  PROVIDER_BAD_ANSWER: { actor: 'MANUFACTURER', retryable: true },
+  PROVIDER_BUSY: { actor: 'MANUFACTURER', retryable: true },
+  PROVIDER_CREDENTIALS: { actor: 'OPERATOR', retryable: true },
+  PROVIDER_UNEXPECTED: { actor: 'OPERATOR', retryable: true },
+  PROVIDER_ENROLMENT_PENDING: { actor: 'MANUFACTURER', retryable: true },
+  PACK_NOT_OFFERED: { actor: 'OPERATOR', retryable: false },
+  ACTIVATION_REJECTED: { actor: 'MANUFACTURER', retryable: false },
+  LICENCE_EXPIRED: { actor: 'OPERATOR', retryable: false },
+} as const;
+type ReasonCode = keyof typeof causes;
+export const reasonCodes = Object.keys(causes) as [ReasonCode, ...ReasonCode[]];
 
 /** Why an answer is what it is. `code` is ours and stable; `message` is for people; `actor` can do something about it. */
 export interface Reason {
@@ -32,11 +38,7 @@ export interface Reason {
   retryable: boolean;
 }
 
-export function reason(code: ReasonCode, message: string): Reason {
-  const others = ofOperators.includes(code) ? 'OPERATOR' : 'MANUFACTURER';
-  const actor = ofCustomers.includes(code) ? 'CUSTOMER' : others;
-  return { code, message, actor, retryable: !settled.includes(code) };
-}
+export const reason = (code: ReasonCode, message: string): Reason => ({ code, message, ...causes[code] });
 
 export type DataDelivery = 'PULL' | 'PUSH';
 export type ConnectivityStatus = 'ACTIVATED' | 'DEACTIVATED' | 'UNKNOWN';
@@ -134,6 +136,8 @@ export interface ProgramAnswer {
   raw: unknown;
 }
 
+export type WishAnswer = ProgramAnswer | NoAnswer;
+
 /** Begins and ends the programs of vehicles at a manufacturer. */
 export interface Activator {
   readonly brands: ReadonlySet<string>;
@@ -142,7 +146,7 @@ export interface Activator {
   /** Seconds until a program without a decision is looked at again, by the number of looks; the last one for all others. */
   readonly looks: readonly number[];
   /** Brings each program one step nearer to what is wanted. Never throws: it answers each wish, in order. */
-  activate(wishes: readonly ProgramWish[], asker: Asker): Promise<(ProgramAnswer | NoAnswer)[]>;
+  activate(wishes: readonly ProgramWish[], asker: Asker): Promise<WishAnswer[]>;
 }
 
 /** Reads an answer about this VIN; an answer that names none counts. Gives BAD_ANSWER for one that cannot be read. */
