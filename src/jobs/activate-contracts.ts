@@ -3,11 +3,10 @@ import {
   type ClaimedProgram,
   claimant,
   claimDueActivations,
-  companiesToPlan,
-  findOtherCompanies,
   findWantedElsewhere,
+  touchPrograms,
 } from '../core/contracts/due-activations.ts';
-import { activationSchedule, planContractsInForce, touchActivations } from '../core/contracts/plan-activations.ts';
+import { activationSchedule, companiesToPlan, planContractsInForce } from '../core/contracts/plan-activations.ts';
 import { type AskedProgram, storeActivations } from '../core/contracts/store-activations.ts';
 import type { ClaimingTools } from './claims.ts';
 import { type Job, rounds, stepOfEach } from './job.ts';
@@ -134,22 +133,12 @@ async function askProvider(
   const byProgram = new Map(asked.map((program, at) => [program, answers[at] ?? gone]));
   const all = programs.map((program): AskedProgram => ({ program, answer: byProgram.get(program) ?? ENDED_HERE }));
   for (const [company, own] of Map.groupBy(all, ({ program }) => program.company)) {
-    await withBackoff(() => storeActivations(ctx, company, own, (id) => manufacturers.activatorOf(id)?.looks ?? []));
+    await withBackoff(() => storeActivations(ctx, company, own));
     // Another company may have begun to want what was ended here meanwhile, or has been asked to end.
-    const ended = own.filter(
-      ({ program, answer }) =>
-        answer.outcome === 'STANDS' && answer.state === 'ENDED' && (byProgram.has(program) || program.was === 'ENDING'),
-    );
-    const others = await findOtherCompanies(
-      ctx,
-      company,
-      ended.map(({ program }) => program.vin),
-    );
-    for (const [other, rows] of others)
-      await touchActivations(
-        ctx,
-        other,
-        rows.map(({ vin }) => vin),
-      );
+    const ended = own.flatMap(({ program, answer }) => {
+      const mayHaveBegun = byProgram.has(program) || program.was === 'ENDING';
+      return answer.outcome === 'STANDS' && answer.state === 'ENDED' && mayHaveBegun ? program.vin : [];
+    });
+    await touchPrograms(ctx, provider, ended, company);
   }
 }

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type RequestHandler, Router } from 'express';
 import { contextOf } from '../core/context.ts';
-import { touchPrograms } from '../core/contracts/plan-activations.ts';
+import { touchPrograms } from '../core/contracts/due-activations.ts';
 import { Unauthenticated } from '../core/errors.ts';
 import { vinOrNull } from '../core/vin.ts';
 import { textReader } from '../http/body.ts';

@@ -21,7 +21,8 @@ import {
   contractSortOrders,
   contractWithVehicleSchema,
 } from './contract.ts';
-import { type PlanValues, planClause, planned, planValues, touchActivations, wantClause } from './plan-activations.ts';
+import { touchActivations } from './due-activations.ts';
+import { type PlanValues, planClause, planned, planValues, wantClause } from './plan-activations.ts';
 import { readVinFilter, vinConditions, vinSeek } from './vin-filter.ts';
 
 /** Deletes a contract and gives it back as it was; throws ContractNotFound and PreconditionFailed. */
@@ -37,7 +38,7 @@ export async function deleteContract(ctx: Context, by: { id: string }, expected?
     }
     const [row] = await removeContract(ctx, { ...callerOrigin(ctx), ...key });
     if (!row) throw new ContractNotFound();
-    await touchActivations(ctx, company, [row.json.vin]);
+    await touchActivations(ctx, [row.json]);
     announceEvents(ctx);
     return row.json;
   });
@@ -45,16 +46,15 @@ export async function deleteContract(ctx: Context, by: { id: string }, expected?
 
 /** Locks a contract after its vehicle, whose periods change one at a time: two that overlap would wait for each other. */
 export const lockContract = prepare((p: RowKey) =>
+  contractsWithVehicles(p.company).select('c.id').where('c.id', '=', p.id).forNoKeyUpdate('v').forUpdate('c'),
+);
+
+export const contractsWithVehicles = (company: string) =>
   db
     .selectFrom('contract as c')
     .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
-    .select('c.id')
-    .where('c.company', '=', p.company)
-    .where('v.company', '=', p.company)
-    .where('c.id', '=', p.id)
-    .forNoKeyUpdate('v')
-    .forUpdate('c'),
-);
+    .where('c.company', '=', company)
+    .where('v.company', '=', company);
 
 export async function getContract(ctx: Context, input: { id: string }): Promise<Contract> {
   const company = authorizeContracts(ctx, 'contracts:read') ?? (await companyOfContract(ctx, input));
@@ -97,7 +97,7 @@ const contractJson = jsonMembersOf('contract', 'c', contractWithVehicleSchema, {
   activation: activationJson,
 });
 
-export const contractJsonExpression = jsonObjectExpression<Contract>(contractJson);
+const contractJsonExpression = jsonObjectExpression<Contract>(contractJson);
 
 export const contractResource: Resource = {
   table: 'contract c',
@@ -129,18 +129,25 @@ export const contractResource: Resource = {
 const contractsOf = (company: string) =>
   db.selectFrom('contract as c').where('c.company', '=', company).where(fleetExistsExpression('c', company));
 
-const readContracts = prepare((p: { company: string; ids: readonly string[]; now: Date }) =>
-  contractsOf(p.company)
+/** The contracts of clause `c`, as a query of `json`. */
+export const contractJsonQuery = (q: WithContracts, p: { company: string; at: Date | string }) =>
+  q
+    .selectFrom('c')
     .innerJoin('vehicle as cv', (on) => on.onRef('cv.company', '=', 'c.company').onRef('cv.id', '=', 'c.vehicle_id'))
-    .crossJoin(db.selectNoFrom(asTimestamptz(p.now).as('now')).as('clock'))
-    .select(contractJsonExpression.as('json'))
     .where('cv.company', '=', p.company)
-    .where('c.id', '=', anyOfIds(p.ids)),
+    .crossJoin(db.selectNoFrom(asTimestamptz(p.at).as('now')).as('clock'))
+    .select(contractJsonExpression.as('json'));
+
+const readContracts = prepare((p: { company: string; ids: readonly string[]; at: Date }) =>
+  contractJsonQuery(
+    db.with('c', () => contractsOf(p.company).selectAll('c').where('c.id', '=', anyOfIds(p.ids))),
+    p,
+  ),
 );
 
 /** These contracts by their ids, in any order. */
 export const findContracts = (ctx: Context, given: { company: string; ids: readonly string[] }) =>
-  readContracts(ctx, { ...given, now: ctx.now() });
+  readContracts(ctx, { ...given, at: ctx.now() });
 
 type WithContracts = QueryCreator<Tables & { c: Selectable<Tables['contract']> }>;
 type VehicleName = Pick<Selectable<Tables['vehicle']>, 'company' | 'id' | 'vin' | 'manufacturer'>;
@@ -173,23 +180,21 @@ export const vehicleNamesOf = (company: string) =>
 
 /** A contract that another transaction is deleting is reported by that transaction. */
 const removeContract = prepare((p: EventOrigin & RowKey) =>
-  db
-    .with('c', (q) =>
-      q
-        .deleteFrom('contract as c')
-        .where('c.company', '=', p.company)
-        .where('c.id', '=', p.id)
-        .where(fleetExistsExpression('c', p.company))
-        .returningAll('c'),
-    )
-    .with('recorded', (q) =>
-      eventsClause(q, p, { 'contract.deleted': contractFactsQuery(q, vehicleNamesOf(p.company)) }),
-    )
-    .selectFrom('c')
-    .innerJoin('vehicle as cv', (on) => on.onRef('cv.company', '=', 'c.company').onRef('cv.id', '=', 'c.vehicle_id'))
-    .where('cv.company', '=', p.company)
-    .crossJoin(db.selectNoFrom(sql`${p.at}::timestamptz`.as('now')).as('clock'))
-    .select(contractJsonExpression.as('json')),
+  contractJsonQuery(
+    db
+      .with('c', (q) =>
+        q
+          .deleteFrom('contract as c')
+          .where('c.company', '=', p.company)
+          .where('c.id', '=', p.id)
+          .where(fleetExistsExpression('c', p.company))
+          .returningAll('c'),
+      )
+      .with('recorded', (q) =>
+        eventsClause(q, p, { 'contract.deleted': contractFactsQuery(q, vehicleNamesOf(p.company)) }),
+      ),
+    p,
+  ),
 );
 
 const CONTRACTS_AT_ONCE = 500;
@@ -229,7 +234,7 @@ const recordDue = prepare((p: EventOrigin & PlanValues & { company: string }) =>
     .with('started', (q) => eventsClause(q, p, { 'contract.started': facts(q, 'c.starts_at') }))
     .with('ended', (q) => eventsClause(q, p, { 'contract.ended': facts(q, 'c.ends_at') }))
     .selectFrom('plan')
-    .select(['vin', 'activation']);
+    .select(['company', 'vin', 'activation']);
 });
 
 /** Records due starts and ends of a company's contracts; skips rows that another process is recording. */
@@ -238,11 +243,7 @@ export async function recordContractPeriods(ctx: Context, company: string): Prom
     const rows = await recordDue(ctx, { ...systemOrigin(ctx), ...planValues(ctx), company });
     if (rows.some(({ activation }) => activation === 'PENDING')) ctx.services.changes.announce('due', 'activation');
     const ended = rows.filter(({ activation }) => activation !== 'PENDING' && activation !== 'OFF');
-    await touchActivations(
-      ctx,
-      company,
-      ended.map(({ vin }) => vin),
-    );
+    await touchActivations(ctx, ended);
   });
   await contractSchedule.reschedule(ctx, company);
 }

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 'kysely';
 import { scheduleClause } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { violatedConstraint } from '../database-errors.ts';
@@ -6,10 +6,11 @@ import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts
 import { announceEvents, callerOrigin, type EventOrigin, eventsClause } from '../events/record-events.ts';
 import { companyOfFleet, isInFleets, requireFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { db, isId, newId, prepare } from '../sql/sql.ts';
+import { anyOfTexts, db, isId, newId, prepare } from '../sql/sql.ts';
+import type { Tables } from '../sql/table-types.ts';
 import { readVin, vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
-import { contractFactsQuery, contractStatusAt } from './contracts.ts';
+import { contractFactsQuery, contractStatusAt, contractsWithVehicles } from './contracts.ts';
 
 /** Throws FleetNotFound, VehicleNotFound (not in that fleet), ValidationFailed, and ContractOverlap with the ids. */
 export async function createContract(ctx: Context, input: unknown): Promise<Contract> {
@@ -26,7 +27,7 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
   const [vehicle] = await inserted.catch(async (error) => {
     // Under a race, only the database sees an overlap; it does not name the contracts.
     if (violatedConstraint(error) !== 'contract_no_overlap') throw error;
-    const rows = await findOverlapping(ctx, given);
+    const rows = await findOverlaps(ctx, { ...given, vins: [given.vin] });
     throw new ContractOverlap(rows.map(({ id }) => id));
   });
   if (!vehicle) {
@@ -66,10 +67,7 @@ export function requirePack({ services }: Context, pack: string): void {
 export const initialActivation = ({ services }: Context) =>
   services.config.CONTRACTS_ACTIVATION ? ('PENDING' as const) : ('OFF' as const);
 
-type NewContract = EventOrigin &
-  Pick<Contract, 'id' | 'company' | 'fleetId' | 'vin' | 'name' | 'description' | 'pack' | 'from' | 'to'> & {
-    activation: ReturnType<typeof initialActivation>;
-  };
+type NewContract = NewTerms & Pick<Contract, 'id' | 'company' | 'fleetId' | 'vin'>;
 
 /** Locks the fleet, then the vehicle, which gets one contract at a time: two that overlap would wait for each other. */
 const insert = prepare((p: NewContract) =>
@@ -87,30 +85,10 @@ const insert = prepare((p: NewContract) =>
         .forKeyShare('f')
         .forNoKeyUpdate('v'),
     )
-    .with('c', (q) =>
-      q
-        .insertInto('contract')
-        .columns(contractColumns)
-        .expression(
-          q
-            .selectFrom('v')
-            .select(({ cast, val }) => [
-              cast<string>(val(p.id), 'uuid').as('id'),
-              'v.company',
-              'v.fleet_id',
-              'v.id as vehicle_id',
-              cast<string>(val(p.name), 'text').as('name'),
-              cast<string>(val(p.description), 'text').as('description'),
-              cast<string>(val(p.pack), 'text').as('pack'),
-              cast<string>(val(p.from), 'timestamptz').as('starts_at'),
-              cast<string>(val(p.to), 'timestamptz').as('ends_at'),
-              cast<string>(val(p.at), 'timestamptz').as('created_at'),
-              cast<string>(val(p.from), 'timestamptz').as('due_at'),
-              cast<NewContract['activation']>(val(p.activation), 'text').as('activation'),
-            ]),
-        )
-        .returningAll(),
-    )
+    .with('c', (q) => {
+      const id = sql<string>`${p.id}::uuid`.as('id');
+      return insertionClause(q, p, q.selectFrom('v').select([id, 'v.company', 'v.fleet_id', 'v.id as vehicle_id']));
+    })
     .with('scheduled', (q) => scheduleClause(q, 'contract', q.selectFrom('c').select(['company', 'due_at'])))
     .with('recorded', (q) => {
       const vehicles = q.selectFrom('v').select(['company', 'id', 'vin', 'manufacturer']).as('v');
@@ -120,25 +98,44 @@ const insert = prepare((p: NewContract) =>
     .select(['v.fleet_id as fleetId', 'v.id as vehicleId', 'v.manufacturer']),
 );
 
-export const contractColumns = [
-  ...(['id', 'company', 'fleet_id', 'vehicle_id', 'name', 'description', 'pack'] as const),
-  ...(['starts_at', 'ends_at', 'created_at', 'due_at', 'activation'] as const),
-] as const;
+const keys = ['id', 'company', 'fleet_id', 'vehicle_id'] as const;
+type ContractKey = Pick<Selectable<Tables['contract']>, (typeof keys)[number]>;
+type ContractKeys = { as<A extends string>(alias: A): AliasedExpression<ContractKey, A> };
 
-/** Whether a contract `c` is in force at a time of this period. */
-export const isInForceWithin = (p: { from: string; to: string }) =>
-  sql<boolean>`tstzrange(c.starts_at, c.ends_at) && tstzrange(${p.from}::timestamptz, ${p.to}::timestamptz)`;
+export type NewTerms = EventOrigin &
+  Pick<Contract, 'name' | 'description' | 'pack' | 'from' | 'to'> & {
+    activation: ReturnType<typeof initialActivation>;
+  };
 
-/** Contracts of a vehicle for a pack that are in force within a period, in any fleet. */
-const findOverlapping = prepare((p: NewContract) =>
-  db
-    .selectFrom('contract as c')
-    .innerJoin('vehicle as v', 'v.id', 'c.vehicle_id')
-    .select('c.id')
-    .where('v.vin', '=', p.vin)
-    .where('c.pack', '=', p.pack)
-    .where(isInForceWithin(p))
-    .where('c.company', '=', p.company)
-    .where('v.company', '=', p.company)
-    .orderBy('c.id'),
+/** A `with` clause that inserts contracts of the same terms. */
+export const insertionClause = (q: QueryCreator<Tables>, p: NewTerms, rows: ContractKeys) =>
+  q
+    .insertInto('contract')
+    .columns([...keys, 'name', 'description', 'pack', 'starts_at', 'ends_at', 'created_at', 'due_at', 'activation'])
+    .expression(
+      db
+        .selectFrom(rows.as('n'))
+        .select(({ cast, val }) => [
+          ...keys,
+          cast<string>(val(p.name), 'text').as('name'),
+          cast<string>(val(p.description), 'text').as('description'),
+          cast<string>(val(p.pack), 'text').as('pack'),
+          cast<string>(val(p.from), 'timestamptz').as('starts_at'),
+          cast<string>(val(p.to), 'timestamptz').as('ends_at'),
+          cast<string>(val(p.at), 'timestamptz').as('created_at'),
+          cast<string>(val(p.from), 'timestamptz').as('due_at'),
+          cast<NewTerms['activation']>(val(p.activation), 'text').as('activation'),
+        ]),
+    )
+    .returningAll();
+
+/** Contracts of vehicles for a pack that are in force within a period, in any fleet. */
+export const findOverlaps = prepare(
+  (p: { company: string; vins: readonly string[]; pack: string; from: string; to: string }) =>
+    contractsWithVehicles(p.company)
+      .select(['c.id', 'v.vin'])
+      .where('v.vin', '=', anyOfTexts(p.vins))
+      .where('c.pack', '=', p.pack)
+      .where(sql<boolean>`tstzrange(c.starts_at, c.ends_at) && tstzrange(${p.from}::timestamptz, ${p.to}::timestamptz)`)
+      .orderBy('c.id'),
 );

@@ -4,15 +4,15 @@ import { scheduleClause } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
-import { announceEvents, callerOrigin, type EventOrigin, eventsClause } from '../events/record-events.ts';
+import { announceEvents, callerOrigin, eventsClause } from '../events/record-events.ts';
 import { exampleIds, field } from '../fields.ts';
 import { companyOfFleet, isInFleets, shareLockFleet } from '../fleets/fleets.ts';
 import { listSchema, readInput } from '../input.ts';
-import { anyOfIds, anyOfTexts, asTimestamptz, db, isId, newId, prepare, unnestLists } from '../sql/sql.ts';
+import { anyOfIds, anyOfTexts, db, isId, newId, prepare, unnestLists } from '../sql/sql.ts';
 import { readVin, vinErrorCodes } from '../vin.ts';
 import { type Contract, contractFieldsInput, contractSchema, hasOrder } from './contract.ts';
-import { contractFactsQuery, contractJsonExpression, vehicleNamesOf } from './contracts.ts';
-import { contractColumns, initialActivation, isInForceWithin, requirePack } from './create-contract.ts';
+import { contractFactsQuery, contractJsonQuery, vehicleNamesOf } from './contracts.ts';
+import { findOverlaps, initialActivation, insertionClause, type NewTerms, requirePack } from './create-contract.ts';
 
 const MOST_CONTRACTS = 1000;
 
@@ -95,61 +95,31 @@ const lockVehicles = prepare(
       .forNoKeyUpdate(),
 );
 
-/** Contracts of vehicles for a pack that are in force within a period, in any fleet. */
-export const findOverlaps = prepare(
-  (p: { company: string; ids: readonly string[]; pack: string; from: string; to: string }) =>
-    db
-      .selectFrom('contract as c')
-      .select(['c.id', 'c.vehicle_id'])
-      .where('c.company', '=', p.company)
-      .where('c.vehicle_id', '=', anyOfIds(p.ids))
-      .where('c.pack', '=', p.pack)
-      .where(isInForceWithin(p))
-      .orderBy('c.id'),
-);
-
-type NewContracts = EventOrigin &
-  Pick<Contract, 'company' | 'fleetId' | 'name' | 'description' | 'pack' | 'from' | 'to'> & {
-    ids: readonly string[];
-    vehicleIds: readonly string[];
-    activation: ReturnType<typeof initialActivation>;
-  };
+type NewContracts = NewTerms & {
+  company: string;
+  fleetId: string;
+  ids: readonly string[];
+  vehicleIds: readonly string[];
+};
 
 const insert = prepare((p: NewContracts) =>
-  db
-    .with('c', (q) =>
-      q
-        .insertInto('contract')
-        .columns(contractColumns)
-        .expression(
-          q
-            .selectFrom(unnestLists('n', { id: [p.ids, 'uuid'], vehicle_id: [p.vehicleIds, 'uuid'] }))
-            .select(({ cast, val }) => [
-              'n.id',
-              cast<string>(val(p.company), 'text').as('company'),
-              cast<string>(val(p.fleetId), 'uuid').as('fleet_id'),
-              'n.vehicle_id',
-              cast<string>(val(p.name), 'text').as('name'),
-              cast<string>(val(p.description), 'text').as('description'),
-              cast<string>(val(p.pack), 'text').as('pack'),
-              cast<string>(val(p.from), 'timestamptz').as('starts_at'),
-              cast<string>(val(p.to), 'timestamptz').as('ends_at'),
-              cast<string>(val(p.at), 'timestamptz').as('created_at'),
-              cast<string>(val(p.from), 'timestamptz').as('due_at'),
-              cast<NewContracts['activation']>(val(p.activation), 'text').as('activation'),
-            ]),
-        )
-        .returningAll(),
-    )
-    .with('scheduled', (q) => scheduleClause(q, 'contract', q.selectFrom('c').select(['company', 'due_at'])))
-    .with('recorded', (q) =>
-      eventsClause(q, p, { 'contract.created': contractFactsQuery(q, vehicleNamesOf(p.company)) }),
-    )
-    .selectFrom('c')
-    .innerJoin('vehicle as cv', (on) => on.onRef('cv.company', '=', 'c.company').onRef('cv.id', '=', 'c.vehicle_id'))
-    .where('cv.company', '=', p.company)
-    .crossJoin(db.selectNoFrom(asTimestamptz(p.at).as('now')).as('clock'))
-    .select(contractJsonExpression.as('json')),
+  contractJsonQuery(
+    db
+      .with('c', (q) => {
+        const ids = unnestLists('n', { id: [p.ids, 'uuid'], vehicle_id: [p.vehicleIds, 'uuid'] });
+        const ofFleet = sql<{ company: string; fleet_id: string }>`(select ${p.company}::text, ${p.fleetId}::uuid)`;
+        return insertionClause(
+          q,
+          p,
+          q.selectFrom(ids).crossJoin(ofFleet.as<'f'>(sql`f(company, fleet_id)`)).selectAll(),
+        );
+      })
+      .with('scheduled', (q) => scheduleClause(q, 'contract', q.selectFrom('c').select(['company', 'due_at'])))
+      .with('recorded', (q) =>
+        eventsClause(q, p, { 'contract.created': contractFactsQuery(q, vehicleNamesOf(p.company)) }),
+      ),
+    p,
+  ),
 );
 
 /**
@@ -174,23 +144,18 @@ export async function createContracts(ctx: Context, input: unknown): Promise<Cre
   return transaction(ctx, async () => {
     await shareLockFleet(ctx, company, fleetId);
     const vehicles = await lockVehicles(ctx, { company, fleetId, ...wanted });
-    const overlaps = await findOverlaps(ctx, { company, ids: vehicles.map(({ id }) => id), ...period });
-    const conflicts = Map.groupBy(overlaps, (row) => row.vehicle_id);
-    const byName = new Map(
-      vehicles.flatMap(({ id, vin }) => [
-        [id, id],
-        [vin, id],
-      ]),
-    );
+    const overlaps = await findOverlaps(ctx, { company, vins: vehicles.map(({ vin }) => vin), ...period });
+    const conflicts = Map.groupBy(overlaps, ({ vin }) => vin);
+    const byName = new Map(vehicles.flatMap((one) => [one.id, one.vin].map((name) => [name, one])));
     const good = new Set<string>();
     const rejected = readings.flatMap((one): Rejected[] => {
       const { value: vin } = one;
       if ('code' in one) return [{ vin, code: one.code, message: one.message, conflicts: [] }];
-      const id = byName.get('id' in one ? one.id : 'vin' in one ? one.vin : '');
-      if (!id) return [{ vin, ...notInFleet, conflicts: [] }];
-      const inTheWay = conflicts.get(id)?.map((row) => row.id);
+      const vehicle = byName.get('id' in one ? one.id : 'vin' in one ? one.vin : '');
+      if (!vehicle) return [{ vin, ...notInFleet, conflicts: [] }];
+      const inTheWay = conflicts.get(vehicle.vin)?.map((row) => row.id);
       if (!inTheWay) {
-        good.add(id);
+        good.add(vehicle.id);
         return [];
       }
       const { code, message } = new ContractOverlap(inTheWay);

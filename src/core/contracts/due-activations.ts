@@ -1,12 +1,14 @@
-import { sql } from 'kysely';
+import { type Expression, sql } from 'kysely';
 import type { Asker } from '../../manufacturers/provider.ts';
+import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
-import { anyOfIds, anyOfTexts, asTimestamptz, db, prepare } from '../sql/sql.ts';
+import { anyOfIds, anyOfTexts, asTimestamptz, db, prepare, prepareStatementVariants } from '../sql/sql.ts';
 import { programsOfContract } from './activation.ts';
 
 // A program is at rest, due or claimed, as a vehicle is (core/vehicles/due-vehicles.ts), and ends: its row is deleted once it is ended at the
-// manufacturer and nobody wants it. Changes of contracts (plan-activations.ts) make it due, and mark it `touched` where it is claimed:
-// its answer, stored if the claim is still held (store-activations.ts), then makes it due at once in place of at rest or deleted.
+// manufacturer and nobody wants it. Changes of contracts (`touchActivations`, plan-activations.ts) make it due, and mark it `touched` where
+// it is claimed: its answer, stored if the claim is still held (store-activations.ts), then makes it due at once in place of at rest or
+// deleted.
 
 /** A claim outlives the wait for a place, a token, and questions that build on each other, each of up to one time-out. */
 const LEASE_TIMEOUTS = 6;
@@ -108,40 +110,55 @@ export async function findWantedElsewhere(ctx: Context, programs: readonly Claim
   return new Set((await wantedElsewhere(ctx, { ids, companies })).map(({ id }) => id));
 }
 
-const findOthers = prepare((p: { vins: readonly string[]; company: string }) =>
+/** Makes a row due. A claimed one is due when its answer is stored, since two questions could overtake each other. */
+export const touched = (now: Expression<string>) => {
+  const isClaimed = sql<boolean>`(activation.claimed_by is not null and activation.due_at > ${now})`;
+  return {
+    touched: sql<boolean>`${isClaimed}`,
+    due_at: sql<string>`case when ${isClaimed} then activation.due_at else ${now} end`,
+  };
+};
+
+/** Makes the programs of vehicles due, and schedules them. */
+const touch = prepare((p: { company: string; vins: readonly string[]; now: Date }) =>
   db
-    .selectFrom('activation')
-    .select(['company', 'vin'])
-    .distinct()
-    .where('vin', '=', anyOfTexts(p.vins))
-    .where('company', '<>', p.company)
-    .where('wanted', '=', sql.lit(true)),
+    .with('touched', (q) =>
+      q
+        .updateTable('activation')
+        .set(touched(asTimestamptz(p.now)))
+        .where('company', '=', p.company)
+        .where('vin', '=', anyOfTexts(p.vins))
+        .returning(['company', 'due_at']),
+    )
+    .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('touched').select(['company', 'due_at'])))
+    .selectFrom('touched')
+    .select('company'),
 );
 
-/** Other companies that want programs of these vehicles, which were ended for this one: they began to want them meanwhile. */
-export async function findOtherCompanies(ctx: Context, company: string, vins: readonly string[]) {
-  const rows = vins.length > 0 ? await findOthers(ctx, { vins, company }) : [];
-  return Map.groupBy(rows, (row) => row.company);
+type OfVehicle = { company: string; vin: string };
+
+/** Has what is wanted of these vehicles looked at again, after the statement of the transaction that changed their contracts. */
+export async function touchActivations(ctx: Context, vehicles: readonly OfVehicle[]): Promise<void> {
+  for (const [company, own] of Map.groupBy(vehicles, (one) => one.company)) {
+    const touched = await touch(ctx, { company, vins: [...new Set(own.map(({ vin }) => vin))], now: ctx.now() });
+    if (touched.length > 0) ctx.services.changes.announce('due', 'activation');
+  }
 }
 
-const findCompaniesToPlan = prepare((_: object) =>
-  db
-    .selectFrom('company as co')
-    .select('co.company')
-    .where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom('contract as c')
-          .select('c.id')
-          .whereRef('c.company', '=', 'co.company')
-          .where('c.activation', '=', sql<'OFF'>`any('{OFF,UNSUPPORTED,PENDING}'::text[])`)
-          .where('c.provider', 'is', null)
-          .where('c.starts_at', '<=', sql<string>`now()`)
-          .where('c.ends_at', '>', sql<string>`now()`),
-      ),
-    )
-    .orderBy('co.company'),
+const findPrograms = prepareStatementVariants<{ provider: string; vins: readonly string[]; except?: string }>()(
+  ['except'],
+  (p, has) =>
+    db
+      .selectFrom('activation')
+      .select(['company', 'vin'])
+      .distinct()
+      .where('vin', '=', anyOfTexts(p.vins))
+      .where('provider', '=', p.provider)
+      .$if(has.except, (q) => q.where('company', '<>', p.except).where('wanted', '=', sql.lit(true))),
 );
 
-/** Companies with contracts in force of which no manufacturer has heard. */
-export const companiesToPlan = async (ctx: Context): Promise<string[]> =>
-  (await findCompaniesToPlan(ctx, {})).map(({ company }) => company);
+/** Has a provider's programs of these vehicles looked at again: of all companies, or those that others than one want. */
+export async function touchPrograms(ctx: Context, provider: string, vins: readonly string[], except?: string) {
+  if (vins.length > 0)
+    await touchActivations(ctx, await findPrograms(ctx, { provider, vins, ...(except && { except }) }));
+}

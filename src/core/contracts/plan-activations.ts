@@ -2,8 +2,9 @@ import { type Expression, type QueryCreator, type Selectable, sql } from 'kysely
 import { type Reason, reason } from '../../manufacturers/provider.ts';
 import { scheduleClause, scheduleForKind } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
-import { anyOfIds, anyOfTexts, asTimestamptz, db, LOWEST_ID, prepare, prepareStatementVariants } from '../sql/sql.ts';
+import { anyOfIds, asTimestamptz, db, LOWEST_ID, prepare, prepareStatementVariants } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
+import { touched } from './due-activations.ts';
 
 // What contracts in force need becomes rows of `activation`, in the transaction that starts or ends them. A row is made
 // due by whatever changes contracts; whether it is wanted is asked of the contracts when the row is claimed.
@@ -92,59 +93,6 @@ export const wantClause = (q: QueryCreator<Tables>, now: Expression<string>) =>
     )
     .returning(['company', 'due_at']);
 
-/** Makes a row due. A claimed one is due when its answer is stored, since two questions could overtake each other. */
-export const touched = (now: Expression<string>) => {
-  const isClaimed = sql<boolean>`(activation.claimed_by is not null and activation.due_at > ${now})`;
-  return {
-    touched: sql<boolean>`${isClaimed}`,
-    due_at: sql<string>`case when ${isClaimed} then activation.due_at else ${now} end`,
-  };
-};
-
-/** Makes the programs of vehicles due, and schedules them. */
-const touch = prepare((p: { company: string; vins: readonly string[]; now: Date }) =>
-  db
-    .with('touched', (q) =>
-      q
-        .updateTable('activation')
-        .set(touched(asTimestamptz(p.now)))
-        .where('company', '=', p.company)
-        .where('vin', '=', anyOfTexts(p.vins))
-        .returning(['company', 'due_at']),
-    )
-    .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('touched').select(['company', 'due_at'])))
-    .selectFrom('touched')
-    .select('company'),
-);
-
-/** Has what is wanted of these vehicles looked at again, after the statement of the transaction that changed their contracts. */
-export async function touchActivations(ctx: Context, company: string, vins: readonly string[]): Promise<void> {
-  if (vins.length === 0) return;
-  const touched = await touch(ctx, { company, vins: [...new Set(vins)], now: ctx.now() });
-  if (touched.length > 0) ctx.services.changes.announce('due', 'activation');
-}
-
-const findCompaniesOf = prepare((p: { provider: string; vins: readonly string[] }) =>
-  db
-    .selectFrom('activation')
-    .select(['company', 'vin'])
-    .distinct()
-    .where('vin', '=', anyOfTexts(p.vins))
-    .where('provider', '=', p.provider),
-);
-
-/** Has a provider's programs of these vehicles looked at again, whichever companies they are of. */
-export async function touchPrograms(ctx: Context, provider: string, vins: readonly string[]): Promise<void> {
-  const rows = vins.length > 0 ? await findCompaniesOf(ctx, { provider, vins }) : [];
-  for (const [company, own] of Map.groupBy(rows, (row) => row.company)) {
-    await touchActivations(
-      ctx,
-      company,
-      own.map(({ vin }) => vin),
-    );
-  }
-}
-
 const AT_ONCE = 1000;
 
 type Unplanned = PlanValues & {
@@ -155,7 +103,30 @@ type Unplanned = PlanValues & {
   now: Date;
 };
 
-/** Contracts in force of which no manufacturer has heard: the setting was off, or nobody could be asked. */
+/** Whether a contract `c` is in force and no manufacturer has heard of it: the setting was off, or nobody could be asked. */
+const isUnheard = (now: Expression<string>) =>
+  sql<boolean>`c.activation = any('{OFF,UNSUPPORTED,PENDING}'::text[]) and c.provider is null
+    and c.starts_at <= ${now} and c.ends_at > ${now}`;
+
+const findCompaniesToPlan = prepare((p: { now: Date }) =>
+  db
+    .selectFrom('company as co')
+    .select('co.company')
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('contract as c')
+          .select('c.id')
+          .whereRef('c.company', '=', 'co.company')
+          .where(isUnheard(asTimestamptz(p.now))),
+      ),
+    )
+    .orderBy('co.company'),
+);
+
+/** Companies with contracts in force of which no manufacturer has heard. */
+export const companiesToPlan = async (ctx: Context): Promise<string[]> =>
+  (await findCompaniesToPlan(ctx, { now: ctx.now() })).map(({ company }) => company);
+
 const plan = prepareStatementVariants<Unplanned>()(['after', 'ids', 'vehicles'], (p, has) => {
   const now = asTimestamptz(p.now);
   return db
@@ -164,10 +135,7 @@ const plan = prepareStatementVariants<Unplanned>()(['after', 'ids', 'vehicles'],
         .selectFrom('contract as c')
         .selectAll('c')
         .where('c.company', '=', p.company)
-        .where('c.activation', '=', sql<Planned['activation']>`any('{OFF,UNSUPPORTED,PENDING}'::text[])`)
-        .where('c.provider', 'is', null)
-        .where('c.starts_at', '<=', now)
-        .where('c.ends_at', '>', now)
+        .where(isUnheard(now))
         .$if(has.after, (q) => q.where('c.id', '>', p.after as string))
         .$if(has.ids, (q) => q.where('c.id', '=', anyOfIds(p.ids as readonly string[])))
         .$if(has.vehicles, (q) => q.where('c.vehicle_id', '=', anyOfIds(p.vehicles as readonly string[])))

@@ -9,8 +9,9 @@ import { listSchema, readInput } from '../input.ts';
 import { anyOfIds, asTimestamptz, db, isId, prepare } from '../sql/sql.ts';
 import { programsOfContract } from './activation.ts';
 import type { Contract } from './contract.ts';
-import { companyOfContract, findContracts } from './contracts.ts';
-import { planContracts, touched } from './plan-activations.ts';
+import { companyOfContract, contractsWithVehicles, findContracts } from './contracts.ts';
+import { touched } from './due-activations.ts';
+import { planContracts } from './plan-activations.ts';
 
 const MOST_REFRESHED = 1000;
 
@@ -29,13 +30,9 @@ type Refreshed = { company: string; ids: readonly string[]; now: Date };
 const askAgain = prepare((p: Refreshed) => {
   const now = asTimestamptz(p.now);
   return db
-    .with('named', (q) =>
-      q
-        .selectFrom('contract as c')
-        .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
+    .with('named', () =>
+      contractsWithVehicles(p.company)
         .select(['c.company', 'c.id', 'v.vin', 'c.provider', 'c.programs'])
-        .where('c.company', '=', p.company)
-        .where('v.company', '=', p.company)
         .where('c.id', '=', anyOfIds(p.ids))
         .where('c.activation', '=', sql<'PENDING'>`any('{PENDING,REJECTED,FAILED,ENDING}'::text[])`)
         .where('c.provider', 'is not', null)

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely';
-import type { NoAnswer, ProgramAnswer } from '../../manufacturers/provider.ts';
+import type { ProgramAnswer, WishAnswer } from '../../manufacturers/provider.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { transaction } from '../database.ts';
@@ -8,10 +8,10 @@ import { toMendedJson } from '../input.ts';
 import { anyOfIds, anyOfTexts, asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { programsOfContract } from './activation.ts';
-import { contractFactsQuery, vehicleNamesOf } from './contracts.ts';
+import { contractFactsQuery, contractsWithVehicles, vehicleNamesOf } from './contracts.ts';
 import type { ClaimedProgram } from './due-activations.ts';
 
-export type AskedProgram = { program: ClaimedProgram; answer: ProgramAnswer | NoAnswer };
+export type AskedProgram = { program: ClaimedProgram; answer: WishAnswer };
 
 /** Active programs are looked at again, since manufacturers end some by themselves. */
 const RECHECK_ACTIVE_SECONDS = 24 * 3600;
@@ -39,7 +39,7 @@ interface Fact {
   id: string;
   until: string;
   /** null: no answer. */
-  state: Selectable<Tables['activation']>['state'] | 'ENDED' | null;
+  state: ProgramAnswer['state'] | null;
   reason: string | null;
   raw: string | null;
   asked: boolean;
@@ -52,17 +52,12 @@ interface Facts extends EventOrigin {
   process: string;
   facts: string;
   ids: readonly string[];
-  vins: readonly string[];
 }
 
 /** Contracts are locked before programs, as whatever changes contracts does. */
 export const lockContracts = prepare((p: { company: string; vins: readonly string[] }) =>
-  db
-    .selectFrom('contract as c')
-    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
+  contractsWithVehicles(p.company)
     .select('c.id')
-    .where('c.company', '=', p.company)
-    .where('v.company', '=', p.company)
     .where('v.vin', '=', anyOfTexts(p.vins))
     .where('c.provider', 'is not', null)
     .where('c.activation', '<>', sql.lit('ENDED'))
@@ -84,8 +79,7 @@ const storeFacts = prepare((p: Facts) => {
         .using('fact')
         .where(held('activation'))
         .where('fact.state', '=', sql.lit('ENDED'))
-        .where('activation.touched', '=', sql.lit(false))
-        .returning(['activation.company', 'activation.id', 'activation.vin']),
+        .where('activation.touched', '=', sql.lit(false)),
     )
     .with('kept', (q) =>
       q
@@ -110,12 +104,11 @@ const storeFacts = prepare((p: Facts) => {
         })
         .where(held('a'))
         .where(sql<boolean>`(fact.state is distinct from 'ENDED' or a.touched)`)
-        .returning(['a.company', 'a.id', 'a.vin', 'a.due_at']),
+        .returning(['a.company', 'a.due_at']),
     )
     .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('kept').select(['company', 'due_at'])))
     .selectFrom('kept')
-    .select(['id', 'vin', sql<boolean>`false`.as('gone')])
-    .unionAll((q) => q.selectFrom('gone').select(['id', 'vin', sql<boolean>`true`.as('gone')]));
+    .select('company');
 });
 
 /** The worst state of a contract's programs comes first. */
@@ -178,53 +171,32 @@ export const settle = prepare((p: EventOrigin & { company: string; vins: readonl
 });
 
 /** Stores answers about programs of a company, and what they mean for its contracts; skips claims that are lost. */
-export async function storeActivations(
-  ctx: Context,
-  company: string,
-  asked: readonly AskedProgram[],
-  looks: (provider: string) => readonly number[],
-) {
-  const { changes } = ctx.services;
-  const facts = asked.map(
-    ({ program, answer }): Omit<Fact, 'reason' | 'raw'> & Pick<AskedProgram['answer'], 'reason' | 'raw'> => {
-      const { id, until, provider } = program;
-      const isAnswer = answer.outcome === 'STANDS';
-      const next = secondsToNext(program, answer, looks(provider));
-      return {
-        id,
-        until,
-        state: isAnswer ? answer.state : null,
-        reason: answer.reason,
-        raw: answer.raw,
-        asked: isAnswer || answer.asked,
-        next,
-      };
-    },
-  );
+export async function storeActivations(ctx: Context, company: string, asked: readonly AskedProgram[]): Promise<void> {
+  const { changes, manufacturers } = ctx.services;
+  const facts = asked.map(({ program, answer }) => ({
+    id: program.id,
+    until: program.until,
+    state: answer.outcome === 'STANDS' ? answer.state : null,
+    reason: answer.reason,
+    raw: answer.raw,
+    asked: answer.outcome === 'STANDS' || answer.asked,
+    next: secondsToNext(program, answer, manufacturers.activatorOf(program.provider)?.looks ?? []),
+  }));
   const origin = systemOrigin(ctx);
   const vins = [...new Set(asked.map(({ program }) => program.vin))];
-  const stored = await transaction(ctx, async () => {
+  await transaction(ctx, async () => {
     await lockContracts(ctx, { company, vins });
-    const rows = await storeFacts(ctx, {
-      ...origin,
-      company,
-      process: changes.process,
-      facts: toMendedJson(facts),
-      ids: facts.map(({ id }) => id),
-      vins,
-    });
+    const ids = facts.map(({ id }) => id);
+    await storeFacts(ctx, { ...origin, company, process: changes.process, facts: toMendedJson(facts), ids });
     const contracts = await settle(ctx, { ...origin, company, vins });
     if (contracts.length > 0) announceEvents(ctx);
     changes.announceActivations(
       company,
       contracts.map(({ id }) => id),
     );
-    return rows;
   });
   for (const { program, answer } of asked) {
-    const state =
-      answer.outcome !== 'STANDS' ? 'NO_ANSWER' : answer.state === program.state ? 'UNCHANGED' : answer.state;
-    changes.emit('outcome', 'activation', state, 1);
+    const state = answer.outcome === 'STANDS' ? answer.state : 'NO_ANSWER';
+    changes.emit('outcome', 'activation', state === program.state ? 'UNCHANGED' : state, 1);
   }
-  return stored;
 }

@@ -15,8 +15,8 @@ import { readOneRow } from '../sql/read.ts';
 import { isId } from '../sql/sql.ts';
 import { type Contract, updateContractInput } from './contract.ts';
 import { companyOfContract, contractResource, lockContract } from './contracts.ts';
-import { findOverlaps } from './create-contracts.ts';
-import { touchActivations } from './plan-activations.ts';
+import { findOverlaps } from './create-contract.ts';
+import { touchActivations } from './due-activations.ts';
 
 /**
  * Changes the named fields of a contract. Throws ContractNotFound, PreconditionFailed, ContractOverlap with the ids, and
@@ -52,7 +52,7 @@ export async function updateContract(ctx: Context, input: unknown, expected?: Pr
     if (endMoves) {
       await scheduleNow(ctx, 'contract', company);
       // Its programs may just be looked at by the old end.
-      await touchActivations(ctx, company, [before.vin]);
+      await touchActivations(ctx, [before]);
     }
     const after = await read();
     const { fleetId, vehicleId, vin, name, pack, from, manufacturer } = after;
@@ -80,8 +80,8 @@ const wrongEnd = (code: string, message: string) => new ValidationFailed([{ path
 
 type Period = Record<'startsAt' | 'endsAt', Date> & { dueAt?: Date | null };
 
-async function requireRoom(ctx: Context, { company, id, vehicleId, pack, from }: Contract, to: Date): Promise<void> {
-  const found = await findOverlaps(ctx, { company, ids: [vehicleId], pack, from, to: to.toISOString() });
+async function requireRoom(ctx: Context, { company, id, vin, pack, from }: Contract, to: Date): Promise<void> {
+  const found = await findOverlaps(ctx, { company, vins: [vin], pack, from, to: to.toISOString() });
   const others = found.flatMap((one) => (one.id === id ? [] : one.id));
   if (others.length > 0) throw new ContractOverlap(others);
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { contractFactsQuery } from '../contracts/contracts.ts';
-import { touchActivations } from '../contracts/plan-activations.ts';
+import { touchActivations } from '../contracts/due-activations.ts';
 import { ChangedMeanwhile, transaction } from '../database.ts';
 import { NothingToDelete, type Precondition, requirePrecondition, VehicleNotFound } from '../errors.ts';
 import {
@@ -118,7 +118,7 @@ const remove = prepare((p: EventOrigin & { company: string; ids: readonly string
     })
     .selectFrom('deleted')
     .innerJoin('c', 'c.vehicle_id', 'deleted.id')
-    .select('deleted.vin'),
+    .select(['deleted.company', 'deleted.vin']),
 );
 
 /** Deletes locked vehicles with their contracts: only a statement after the locking one sees all contracts. */
@@ -129,12 +129,7 @@ export async function removeLockedVehicles(
   by = callerOrigin(ctx),
 ) {
   if (vehicles.length === 0) return;
-  const rows = await remove(ctx, { ...by, company, ids: vehicles.map(({ id }) => id) });
-  await touchActivations(
-    ctx,
-    company,
-    rows.map(({ vin }) => vin),
-  );
+  await touchActivations(ctx, await remove(ctx, { ...by, company, ids: vehicles.map(({ id }) => id) }));
   announceEvents(ctx);
 }
 
