@@ -5,7 +5,6 @@ import type { SortOrders } from '../sql/order.ts';
 import { activationSchema, activationStateSchema } from './activation.ts';
 
 export const contractStatusSchema = z.enum(['SCHEDULED', 'ACTIVE', 'ENDED']);
-export type ContractStatus = z.output<typeof contractStatusSchema>;
 
 /** A contract as REST shows it: in force in [from, to), ISO 8601 UTC. */
 export const contractSchema = z

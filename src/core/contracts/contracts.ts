@@ -16,7 +16,6 @@ import { activationField, activationJson, activationStateSql } from './activatio
 import {
   type Contract,
   type ContractFilter,
-  type ContractStatus,
   contractFilterSchema,
   contractSortOrders,
   contractWithVehicleSchema,
@@ -82,9 +81,6 @@ export async function listContracts(
   }
   return readTextPage(ctx, contractResource, writer, { company, ...list });
 }
-
-export const contractStatusAt = (now: Date, from: Date, to: Date): ContractStatus =>
-  now < from ? 'SCHEDULED' : now < to ? 'ACTIVE' : 'ENDED';
 
 const statusSql = `case when clock.now < c.starts_at then 'SCHEDULED' when clock.now < c.ends_at then 'ACTIVE' else 'ENDED' end`;
 

@@ -10,48 +10,33 @@ import { anyOfTexts, db, isId, newId, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { readVin, vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
-import { contractFactsQuery, contractStatusAt, contractsWithVehicles } from './contracts.ts';
+import { contractFactsQuery, contractJsonQuery, contractsWithVehicles, vehicleNamesOf } from './contracts.ts';
 
 /** Throws FleetNotFound, VehicleNotFound (not in that fleet), ValidationFailed, and ContractOverlap with the ids. */
 export async function createContract(ctx: Context, input: unknown): Promise<Contract> {
   const caller = authorizeContracts(ctx, 'contracts:write');
   const { fleetId, vin: vinAsGiven, from, to, ...terms } = readInput(createContractInput, input);
   requirePack(ctx, terms.pack);
-  const vin = vinOrNull(vinAsGiven);
+  const vin = vinOrNull(vinAsGiven) ?? '';
   const company = caller ?? (await companyOfFleet(ctx, fleetId));
-  const by = callerOrigin(ctx);
-  const shown = { company, vin: vin ?? '', ...terms, from: from.toISOString(), to: to.toISOString() };
-  const activation = initialActivation(ctx);
-  const given = { ...by, id: newId(), fleetId, ...shown, activation };
+  const period = { from: from.toISOString(), to: to.toISOString() };
+  const made = { ...callerOrigin(ctx), ...terms, ...period, activation: initialActivation(ctx) };
+  const given = { ...made, id: newId(), company, fleetId, vin };
   const inserted = isId(fleetId) ? insert(ctx, given, { short: true, mayFail: true }) : Promise.resolve([]);
-  const [vehicle] = await inserted.catch(async (error) => {
+  const [row] = await inserted.catch(async (error) => {
     // Under a race, only the database sees an overlap; it does not name the contracts.
     if (violatedConstraint(error) !== 'contract_no_overlap') throw error;
-    const rows = await findOverlaps(ctx, { ...given, vins: [given.vin] });
+    const rows = await findOverlaps(ctx, { ...given, vins: [vin] });
     throw new ContractOverlap(rows.map(({ id }) => id));
   });
-  if (!vehicle) {
+  if (!row) {
     await requireFleet(ctx, company, fleetId);
     const read = readVin(vinAsGiven);
     const fault = 'message' in read ? ` ${read.message}` : '';
     throw new VehicleNotFound(`This fleet has no vehicle with this VIN.${fault}`);
   }
   announceEvents(ctx);
-  const now = new Date(by.at);
-  return { id: given.id, ...shown, ...vehicle, ...statesOf(given, now, from, to), createdAt: by.at };
-}
-
-/** The states of a new contract; a job carries it out. */
-function statesOf(
-  { activation, at }: NewContract,
-  now: Date,
-  from: Date,
-  to: Date,
-): Pick<Contract, 'status' | 'activation'> {
-  const status = contractStatusAt(now, from, to);
-  const state = status === 'SCHEDULED' ? status : status === 'ENDED' && activation === 'OFF' ? status : activation;
-  const nextAttemptAt = state === 'PENDING' ? at : null;
-  return { status, activation: { state, reason: null, changedAt: at, nextAttemptAt } };
+  return row.json;
 }
 
 /** Throws ValidationFailed for a pack that is not in the catalogue, where there is one. */
@@ -67,67 +52,79 @@ export function requirePack({ services }: Context, pack: string): void {
 export const initialActivation = ({ services }: Context) =>
   services.config.CONTRACTS_ACTIVATION ? ('PENDING' as const) : ('OFF' as const);
 
-type NewContract = NewTerms & Pick<Contract, 'id' | 'company' | 'fleetId' | 'vin'>;
+type NewContract = NewTerms & Pick<Contract, 'id' | 'vin'>;
 
 /** Locks the fleet, then the vehicle, which gets one contract at a time: two that overlap would wait for each other. */
-const insert = prepare((p: NewContract) =>
-  db
-    .with('v', (q) =>
-      q
-        .selectFrom('fleet as f')
-        .innerJoin('vehicle as v', (on) => on.on(isInFleets(sql.ref('f.id'))))
-        .select(['v.company', 'v.fleet_id', 'v.id', 'v.vin', 'v.manufacturer'])
-        .where('f.company', '=', p.company)
-        .where('f.id', '=', p.fleetId)
-        .where('f.deletion', 'is', null)
-        .where('v.company', '=', p.company)
-        .where('v.vin', '=', p.vin)
-        .forKeyShare('f')
-        .forNoKeyUpdate('v'),
-    )
-    .with('c', (q) => {
-      const id = sql<string>`${p.id}::uuid`.as('id');
-      return insertionClause(q, p, q.selectFrom('v').select([id, 'v.company', 'v.fleet_id', 'v.id as vehicle_id']));
-    })
-    .with('scheduled', (q) => scheduleClause(q, 'contract', q.selectFrom('c').select(['company', 'due_at'])))
-    .with('recorded', (q) => {
-      const vehicles = q.selectFrom('v').select(['company', 'id', 'vin', 'manufacturer']).as('v');
-      return eventsClause(q, p, { 'contract.created': contractFactsQuery(q, vehicles) });
-    })
-    .selectFrom('v')
-    .select(['v.fleet_id as fleetId', 'v.id as vehicleId', 'v.manufacturer']),
-);
+const insert = prepare((p: NewContract) => {
+  const vehicle = db
+    .selectFrom('fleet as f')
+    .innerJoin('vehicle as v', (on) => on.on(isInFleets(sql.ref('f.id'))))
+    .select(['v.company', 'v.fleet_id', 'v.id'])
+    .where('f.company', '=', p.company)
+    .where('f.id', '=', p.fleetId)
+    .where('f.deletion', 'is', null)
+    .where('v.company', '=', p.company)
+    .where('v.vin', '=', p.vin)
+    .forKeyShare('f')
+    .forNoKeyUpdate('v');
+  const row = sql<ContractKey>`(select ${p.id}::uuid as id, v.company, v.fleet_id, v.id as vehicle_id from v)`;
+  return creationQuery(
+    db.with('v', () => vehicle),
+    p,
+    row,
+  );
+});
 
 const keys = ['id', 'company', 'fleet_id', 'vehicle_id'] as const;
 type ContractKey = Pick<Selectable<Tables['contract']>, (typeof keys)[number]>;
 type ContractKeys = { as<A extends string>(alias: A): AliasedExpression<ContractKey, A> };
 
 export type NewTerms = EventOrigin &
-  Pick<Contract, 'name' | 'description' | 'pack' | 'from' | 'to'> & {
+  Pick<Contract, 'company' | 'fleetId' | 'name' | 'description' | 'pack' | 'from' | 'to'> & {
     activation: ReturnType<typeof initialActivation>;
   };
 
-/** A `with` clause that inserts contracts of the same terms. */
-export const insertionClause = (q: QueryCreator<Tables>, p: NewTerms, rows: ContractKeys) =>
-  q
-    .insertInto('contract')
-    .columns([...keys, 'name', 'description', 'pack', 'starts_at', 'ends_at', 'created_at', 'due_at', 'activation'])
-    .expression(
-      db
-        .selectFrom(rows.as('n'))
-        .select(({ cast, val }) => [
-          ...keys,
-          cast<string>(val(p.name), 'text').as('name'),
-          cast<string>(val(p.description), 'text').as('description'),
-          cast<string>(val(p.pack), 'text').as('pack'),
-          cast<string>(val(p.from), 'timestamptz').as('starts_at'),
-          cast<string>(val(p.to), 'timestamptz').as('ends_at'),
-          cast<string>(val(p.at), 'timestamptz').as('created_at'),
-          cast<string>(val(p.from), 'timestamptz').as('due_at'),
-          cast<NewTerms['activation']>(val(p.activation), 'text').as('activation'),
-        ]),
-    )
-    .returningAll();
+/** A query that inserts contracts of the same terms, records them, and gives each as `json`. */
+export const creationQuery = (creator: QueryCreator<Tables>, p: NewTerms, rows: ContractKeys) =>
+  contractJsonQuery(
+    creator
+      .with('c', (q) =>
+        q
+          .insertInto('contract')
+          .columns([
+            ...keys,
+            'name',
+            'description',
+            'pack',
+            'starts_at',
+            'ends_at',
+            'created_at',
+            'due_at',
+            'activation',
+          ])
+          .expression(
+            db
+              .selectFrom(rows.as('n'))
+              .select(({ cast, val }) => [
+                ...keys,
+                cast<string>(val(p.name), 'text').as('name'),
+                cast<string>(val(p.description), 'text').as('description'),
+                cast<string>(val(p.pack), 'text').as('pack'),
+                cast<string>(val(p.from), 'timestamptz').as('starts_at'),
+                cast<string>(val(p.to), 'timestamptz').as('ends_at'),
+                cast<string>(val(p.at), 'timestamptz').as('created_at'),
+                cast<string>(val(p.from), 'timestamptz').as('due_at'),
+                cast<NewTerms['activation']>(val(p.activation), 'text').as('activation'),
+              ]),
+          )
+          .returningAll(),
+      )
+      .with('scheduled', (q) => scheduleClause(q, 'contract', q.selectFrom('c').select(['company', 'due_at'])))
+      .with('recorded', (q) =>
+        eventsClause(q, p, { 'contract.created': contractFactsQuery(q, vehicleNamesOf(p.company)) }),
+      ),
+    p,
+  );
 
 /** Contracts of vehicles for a pack that are in force within a period, in any fleet. */
 export const findOverlaps = prepare(

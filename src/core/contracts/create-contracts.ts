@@ -1,18 +1,16 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { scheduleClause } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
-import { announceEvents, callerOrigin, eventsClause } from '../events/record-events.ts';
+import { announceEvents, callerOrigin } from '../events/record-events.ts';
 import { exampleIds, field } from '../fields.ts';
 import { companyOfFleet, isInFleets, shareLockFleet } from '../fleets/fleets.ts';
 import { listSchema, readInput } from '../input.ts';
 import { anyOfIds, anyOfTexts, db, isId, newId, prepare, unnestLists } from '../sql/sql.ts';
 import { readVin, vinErrorCodes } from '../vin.ts';
 import { type Contract, contractFieldsInput, contractSchema, hasOrder } from './contract.ts';
-import { contractFactsQuery, contractJsonQuery, vehicleNamesOf } from './contracts.ts';
-import { findOverlaps, initialActivation, insertionClause, type NewTerms, requirePack } from './create-contract.ts';
+import { creationQuery, findOverlaps, initialActivation, type NewTerms, requirePack } from './create-contract.ts';
 
 const MOST_CONTRACTS = 1000;
 
@@ -95,32 +93,12 @@ const lockVehicles = prepare(
       .forNoKeyUpdate(),
 );
 
-type NewContracts = NewTerms & {
-  company: string;
-  fleetId: string;
-  ids: readonly string[];
-  vehicleIds: readonly string[];
-};
-
-const insert = prepare((p: NewContracts) =>
-  contractJsonQuery(
-    db
-      .with('c', (q) => {
-        const ids = unnestLists('n', { id: [p.ids, 'uuid'], vehicle_id: [p.vehicleIds, 'uuid'] });
-        const ofFleet = sql<{ company: string; fleet_id: string }>`(select ${p.company}::text, ${p.fleetId}::uuid)`;
-        return insertionClause(
-          q,
-          p,
-          q.selectFrom(ids).crossJoin(ofFleet.as<'f'>(sql`f(company, fleet_id)`)).selectAll(),
-        );
-      })
-      .with('scheduled', (q) => scheduleClause(q, 'contract', q.selectFrom('c').select(['company', 'due_at'])))
-      .with('recorded', (q) =>
-        eventsClause(q, p, { 'contract.created': contractFactsQuery(q, vehicleNamesOf(p.company)) }),
-      ),
-    p,
-  ),
-);
+const insert = prepare((p: NewTerms & { ids: readonly string[]; vehicleIds: readonly string[] }) => {
+  const company = sql<string>`${p.company}::text`.as('company');
+  const fleet = sql<string>`${p.fleetId}::uuid`.as('fleet_id');
+  const vehicles = unnestLists('n', { id: [p.ids, 'uuid'], vehicle_id: [p.vehicleIds, 'uuid'] });
+  return creationQuery(db, p, db.selectFrom(vehicles).select(['n.id', company, fleet, 'n.vehicle_id']));
+});
 
 /**
  * Creates a contract for each of these vehicles of a fleet; those that cannot have one are in `rejected`. Throws FleetNotFound,
