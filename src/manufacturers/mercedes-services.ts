@@ -38,15 +38,21 @@ const services = z.object({
 const licence = z.object({ status: z.string() });
 const names = z.array(z.string()).catch([]);
 const noProblem = { type: '', vins: [], services: [], validationErrors: [] };
-const problem = z
+/** The body of a refusal. */
+export const problem = z
   .object({
     type: z.string().catch(''),
     vins: names,
     services: names,
-    validationErrors: z.array(z.object({ field: z.string() })).catch([]),
+    validationErrors: z.array(z.object({ field: z.string().catch('') })).catch([]),
   })
   .catch(noProblem);
+export const BLACKLISTED = '/vehicle/blacklist';
 const VEHICLE_UNKNOWN = '/vehicle/not-found';
+
+/** Other faults of a request are none of the customer's. */
+export const namesVin = ({ validationErrors }: z.output<typeof problem>): boolean =>
+  validationErrors.some(({ field }) => /(^|\.)vin$/.test(field));
 
 export const vinRefused = reason(
   'VIN_REFUSED',
@@ -210,7 +216,7 @@ function unwantedState(service?: { status: string }): WishAnswer | null {
 
 /** Refusals of a whole request that concern some of its items. */
 const ofItems = [
-  ...['/vehicle/blacklist', VEHICLE_UNKNOWN, '/services/not-found', '/services/illegal-consent-type'],
+  ...[BLACKLISTED, VEHICLE_UNKNOWN, '/services/not-found', '/services/illegal-consent-type'],
   '/error/validation-error',
 ];
 const isOfItems = ({ body }: Reply): boolean => ofItems.includes(problem.parse(body).type);
@@ -224,10 +230,10 @@ function failure(answer: Answer): WishAnswer {
   if (answer.outcome === 'NO_ANSWER') return answer;
   const { status, body } = answer;
   if (status === 200) return new ProviderError('BAD_ANSWER', { raw: body }).answer;
-  const { type, validationErrors } = problem.parse(body);
-  if (status === 403 && type === '/vehicle/blacklist') return stands('REJECTED', body, blacklisted);
-  if (status === 400 && validationErrors.some(({ field }) => field === 'vin'))
-    return stands('FAILED', body, vinRefused);
+  const refusal = problem.parse(body);
+  const { type } = refusal;
+  if (status === 403 && type === BLACKLISTED) return stands('REJECTED', body, blacklisted);
+  if (status === 400 && namesVin(refusal)) return stands('FAILED', body, vinRefused);
   if (type === '/services/illegal-consent-type' || type === '/services/not-found')
     return stands('FAILED', body, notOffered);
   if (type === VEHICLE_UNKNOWN) return { outcome: 'NO_ANSWER', reason: notSettled, asked: true, raw: body };

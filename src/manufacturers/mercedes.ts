@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { UpstreamRequest } from './exchange.ts';
-import { mercedesServices, notSettled, vinRefused } from './mercedes-services.ts';
+import { BLACKLISTED, mercedesServices, namesVin, notSettled, problem, vinRefused } from './mercedes-services.ts';
 import { type Activator, type Asker, type Provider, type ProviderAnswer, readAnswer, reason } from './provider.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 
@@ -69,20 +69,12 @@ export class Mercedes extends Upstream implements Provider {
     if (reply.outcome === 'NO_ANSWER') return reply;
     const { status, body } = reply;
     if (status === 200) return readAnswer(compatibility, body, vin, answered);
-    if (status === 400 && namingVin.safeParse(body).success)
-      return { outcome: 'FAILED', reason: vinRefused, raw: body };
-    if (status === 403 && blacklist.safeParse(body).success)
-      return { outcome: 'FAILED', reason: blacklisted, raw: body };
+    const refusal = problem.parse(body);
+    if (status === 400 && namesVin(refusal)) return { outcome: 'FAILED', reason: vinRefused, raw: body };
+    if (status === 403 && refusal.type === BLACKLISTED) return { outcome: 'FAILED', reason: blacklisted, raw: body };
     return this.unexpected(reply);
   }
 }
-
-/** Other faults of a request are none of the customer's. */
-const namingVin = z.object({
-  validationErrors: z.array(z.object({ field: z.string().catch('') })).refine((all) => all.some(isOfVin)),
-});
-const isOfVin = ({ field }: { field: string }): boolean => /(^|\.)vin$/.test(field);
-const blacklist = z.object({ type: z.literal('/vehicle/blacklist') });
 
 function answered({ vehicleProvidesConnectivity, services }: z.output<typeof compatibility>) {
   if (!vehicleProvidesConnectivity) return { eligible: false, reason: notConnected };
