@@ -1,20 +1,62 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { BUDGET_MS } from './test/support/until.ts';
 
-/** A project on one of the two databases. */
-const on = (name: string, database: 'embedded' | 'postgresql', include: string[], exclude: string[] = []) => ({
+/** A project on one of the two databases, on this version of PostgreSQL rather than that of TEST_POSTGRESQL. */
+const on = (
+  name: string,
+  database: 'embedded' | 'postgresql',
+  include: string[],
+  { exclude = [], version }: { exclude?: string[]; version?: string } = {},
+) => ({
   extends: true as const,
-  test: { name, include, exclude, globalSetup: `test/support/global-setup-${database}.ts` },
+  test: {
+    name,
+    include,
+    exclude,
+    globalSetup: `test/support/global-setup-${database}.ts`,
+    ...(version && { env: { TEST_POSTGRESQL: version } }),
+  },
 });
 
+const files = (names: string[]) => names.map((name) => `test/${name}.test.ts`);
+
 /** Files about what a database does: statements, transactions, notifications, long results. */
-const ofDatabase = [
+const ofDatabase = files([
   ...['clock', 'database', 'files-entered', 'graphql', 'graphql-documents', 'history', 'import', 'imports-kept'],
   ...['jobs', 'json-bytes', 'json-members', 'kept-statements', 'large-deletions', 'list-texts', 'lists'],
   ...['move-vehicles', 'notifications', 'races', 'rest-contracts', 'rest-fleets', 'rest-vehicles', 'schema'],
   ...['schema-drift', 'search', 'statements', 'take-over', 'tally', 'text-sql', 'unit-of-work', 'vehicle-rows'],
   ...['webhooks-wanted', 'writes-at-once', 'young-database'],
-].map((name) => `test/${name}.test.ts`);
+]);
+
+/** Slow files for each change, which `.ci/run` runs; the others, and these on the other database, run at night. */
+const slowOnBoth = files([
+  'slow/start',
+  'slow/readme',
+  'slow/database-session',
+  'slow/upload-races',
+  'slow/untidy-lists',
+]);
+const slowOnPostgresql = files([
+  ...['slow/documents', 'slow/fuzz', 'slow/parity', 'slow/commands', 'slow/audit-trail'],
+  ...['slow/followers', 'slow/shares', 'slow/shares-operations'],
+]);
+
+/** What depends on the version of PostgreSQL, on the oldest one: statements and their plans, lists, migrations. */
+const ofVersion = files([
+  ...['statements', 'lists', 'list-texts', 'vehicle-rows', 'search', 'events', 'history', 'take-over', 'schema'],
+  ...['young-database', 'activations', 'activation-model'],
+]);
+
+/** Slow files first, so that none of them is left alone at the end; the longest of a project first. */
+class SlowFirst extends BaseSequencer {
+  override async sort(specifications: TestSpecification[]) {
+    const sorted = await super.sort(specifications);
+    const isSlow = ({ moduleId }: TestSpecification) => moduleId.includes('/slow/');
+    return [...sorted.filter(isSlow), ...sorted.filter((one) => !isSlow(one))];
+  }
+}
 
 /**
  * test/unit/ needs no database. test/ runs through the wire: each file on PostgreSQL, and those of `ofDatabase` also on
@@ -31,13 +73,17 @@ export default defineConfig({
     testTimeout: 2 * BUDGET_MS,
     expect: { poll: { timeout: BUDGET_MS } },
     hookTimeout: 2 * BUDGET_MS,
+    sequence: { sequencer: SlowFirst },
     projects: [
       { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
       on('postgresql', 'postgresql', ['test/*.test.ts']),
       on('embedded', 'embedded', ofDatabase),
-      on('embedded-others', 'embedded', ['test/*.test.ts'], ofDatabase),
+      on('embedded-others', 'embedded', ['test/*.test.ts'], { exclude: ofDatabase }),
       on('slow-postgresql', 'postgresql', ['test/slow/*.test.ts']),
       on('slow-embedded', 'embedded', ['test/slow/*.test.ts']),
+      on('change-postgresql', 'postgresql', [...slowOnBoth, ...slowOnPostgresql]),
+      on('change-embedded', 'embedded', slowOnBoth),
+      on('postgresql-15', 'postgresql', ofVersion, { version: '15' }),
     ],
   },
 });

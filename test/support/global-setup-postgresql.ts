@@ -4,11 +4,14 @@ import { openDatabase } from '../../src/database/open-database.ts';
 import { startServer } from './postgres-server.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-/** Migrates one database on TEST_DATABASE_URL's server, or else on a local one; every test file starts with a copy. */
+/**
+ * Migrates one database on TEST_DATABASE_URL's server, or else on a local one of the project's version; every test file starts
+ * with a copy.
+ */
 export default async function setup(project: TestProject) {
-  const server = process.env.TEST_DATABASE_URL
-    ? { url: process.env.TEST_DATABASE_URL, stop: async () => {} }
-    : await startServer();
+  const { TEST_POSTGRESQL: version } = project.config.env;
+  const { TEST_DATABASE_URL: url } = process.env;
+  const server = url && !version ? { url, stop: async () => {} } : await startServer({}, undefined, version);
   const template = `fleet_gateway_template_${process.pid}`;
   const admin = async (statement: string) => {
     const client = new pg.Client(server.url);
