@@ -9,7 +9,7 @@ import { temporaryFolder } from './temporary-folder.ts';
  * with a copy.
  */
 export default async function setup(project: TestProject) {
-  const { TEST_POSTGRESQL: version } = project.config.env;
+  const version = project.config.env?.TEST_POSTGRESQL;
   const { TEST_DATABASE_URL: url } = process.env;
   const server = url && !version ? { url, stop: async () => {} } : await startServer({}, undefined, version);
   const template = `fleet_gateway_template_${process.pid}`;
