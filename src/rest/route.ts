@@ -85,34 +85,44 @@ export interface AnswerDocs {
   headers?: readonly HeaderName[];
 }
 
-export type Operation = Pick<
+/** With a `result`, its fields are sent as the first answer's schema has them; a text describes an answer with the group's resource. */
+export type Operation<Resource extends z.ZodObject = z.ZodObject> = Pick<
   Route,
   'summary' | 'description' | 'query' | 'etag' | 'prefer' | 'body' | 'files' | 'errors'
-> & {
-  tag?: Tag;
-  /** A text describes an answer with the group's resource. */
-  answers: Readonly<Record<number, AnswerDocs | string>>;
-} & (Pick<Route, 'answer'> | { result: Result });
+> & { tag?: Tag } & (
+    | Pick<Route, 'answers' | 'answer'>
+    | { answers: Route['answers']; result: Result<object> }
+    | { answers: Readonly<Record<number, string>>; result: Result<z.output<Resource>> }
+  );
 
-/** Gives what the first answer has a schema of; the new resource where that has a `Location`. */
-type Result = (ctx: Context, request: RestRequest) => Promise<object | undefined>;
+/** Gives the new resource where the answer has a `Location`. */
+type Result<Value> = (ctx: Context, request: RestRequest) => Promise<Value | undefined>;
 
-interface Group {
+interface Group<Resource> {
   scopes?: 'fleets' | 'contracts';
   token?: 'optional';
-  resource?: z.ZodObject;
+  resource?: Resource;
   /** The error where the path names nothing. */
   missing?: ErrorCode;
 }
 
 /** Makes the routes of one group by method: GET needs the scope to read, the others need the scope to write. */
-export function operations(tag: Tag, { scopes = 'fleets', resource, missing, ...common }: Group = {}) {
+export function operations<Resource extends z.ZodObject>(
+  tag: Tag,
+  { scopes = 'fleets', resource, missing, ...common }: Group<Resource> = {},
+) {
   const own = resource && { schema: resource };
   const copy = copierOf(resource);
   const by = (method: Route['method']) => {
     const scope = `${scopes}:${method === 'GET' ? 'read' : 'write'}` as const;
-    return (path: string, operationId: string, { answers: all, errors = [], ...operation }: Operation): Route => {
-      const answers = mapValues(all, (docs) => (typeof docs === 'string' ? { description: docs, ...own } : docs));
+    return (
+      path: string,
+      operationId: string,
+      { answers: all, errors = [], ...operation }: Operation<Resource>,
+    ): Route => {
+      const answers = mapValues<AnswerDocs | string, AnswerDocs>(all, (docs) =>
+        typeof docs === 'string' ? { description: docs, ...own } : docs,
+      );
       return {
         ...{ method, path, operationId, tag, scope, copy, answers, parameters: parametersOf(operation.query) },
         errors: missing && path.includes(':') ? [missing, ...errors] : errors,
@@ -124,7 +134,7 @@ export function operations(tag: Tag, { scopes = 'fleets', resource, missing, ...
   return { get: by('GET'), post: by('POST'), patch: by('PATCH'), remove: by('DELETE') };
 }
 
-function answerBy(result: Result, path: string, answers: Route['answers']): Route['answer'] {
+function answerBy(result: Result<object>, path: string, answers: Route['answers']): Route['answer'] {
   const { schema, headers = [] } = Object.values(answers)[0] ?? {};
   const copy = copierOf(schema);
   return async (ctx, request) => {
