@@ -92,10 +92,7 @@ export function activateContracts(tools: ClaimingTools): Job {
 async function carryOut({ open, claims, withBackoff }: ClaimingTools, batch: readonly ClaimedProgram[]): Promise<void> {
   const ctx = open();
   const asker = claimant(ctx, batch[0]?.until ?? '', () => claims.endAt);
-  const elsewhere = await findWantedElsewhere(
-    ctx,
-    batch.filter(({ wanted }) => !wanted),
-  );
+  const elsewhere = await findWantedElsewhere(ctx, batch);
   const byProvider = Map.groupBy(batch, ({ provider }) => provider);
   await Promise.all(
     [...byProvider].map(([provider, programs]) =>

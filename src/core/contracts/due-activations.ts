@@ -100,13 +100,14 @@ const wantedElsewhere = prepare((p: { ids: readonly string[]; companies: readonl
 );
 
 /**
- * The programs among these that another company wants, so that they are not to be ended. Each row says whether it is wanted
- * before it is asked here, so of two companies that end at the same time, the later one sees that nobody wants it.
+ * The programs among these that nobody wants here but another company does, so that they are not to be ended. Each row says whether it
+ * is wanted before it is asked here, so of two companies that end at the same time, the later one sees that nobody wants it.
  */
 export async function findWantedElsewhere(ctx: Context, programs: readonly ClaimedProgram[]): Promise<Set<string>> {
-  if (programs.length === 0) return new Set();
-  const ids = programs.map(({ id }) => id);
-  const companies = [...new Set(programs.map(({ company }) => company))];
+  const unwanted = programs.filter(({ wanted }) => !wanted);
+  if (unwanted.length === 0) return new Set();
+  const ids = unwanted.map(({ id }) => id);
+  const companies = [...new Set(unwanted.map(({ company }) => company))];
   return new Set((await wantedElsewhere(ctx, { ids, companies })).map(({ id }) => id));
 }
 
