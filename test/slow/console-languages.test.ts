@@ -14,25 +14,33 @@ const languages: Record<string, { tag: string; title: string; fleets: string; ve
 };
 const pages = ['', 'fleets', 'vehicles', 'contracts', 'attention', 'activity', 'webhooks', 'manufacturers', 'search'];
 
+/** The VINs that have no room beside the status of their row, with that status. */
+const narrow = `[...document.querySelectorAll('tr:has(> td.vin):has(> td.tag)')].filter((row) => {
+  const [vin, tag] = ['td.vin', 'td.tag'].map((cell) => row.querySelector(cell));
+  return vin.scrollWidth > vin.clientWidth || tag.getBoundingClientRect().right > row.getBoundingClientRect().right;
+}).map((row) => row.textContent)`;
+
 describe.skipIf(!inBrowser)('the languages of the console', async () => {
   const gateway = await startGateway({ workers: true });
   const open = browserPages();
   const demo = await gateway.as('demo');
   const fleet = await createFleet(demo, { name: 'Mixed' });
   const [vehicle] = await addVehicles(demo, [newVin(0)], fleet);
-  await addVehicles(demo, [newVin(7), newVin(0, 'ZFF')], await createFleet(demo, { name: 'Other' }));
+  const other = await createFleet(demo, { name: 'Other' });
+  await addVehicles(demo, [newVin(7), newVin(0, 'ZFF')], other);
   const contract = await createContract(demo, vehicle);
 
   test.each(Object.entries(languages))('%s follows the browser, and every page fits a telephone', async (code, own) => {
     const page = await open(`${gateway.url}/console`, { locale: own.tag, viewport: { width: 390, height: 800 } });
     await page.getByRole('heading', { level: 1, name: own.title }).waitFor();
     expect(await page.getAttribute('html', 'lang')).toBe(code);
-    const details = [`fleets/${fleet.id}`, `vehicles/${vehicle.id}`, `contracts/${contract.id}`];
+    const details = [`fleets/${fleet.id}`, `fleets/${other.id}`, `vehicles/${vehicle.id}`, `contracts/${contract.id}`];
     for (const place of [...pages, ...details, `fleets/${fleet.id}/uploads`, 'nowhere']) {
       await page.goto(`${gateway.url}/console#/${place}`);
       await page.locator('main h1').waitFor();
       await page.locator('.blank').first().waitFor({ state: 'detached' });
       expect(await page.evaluate('document.documentElement.scrollWidth'), place).toBeLessThanOrEqual(390);
+      expect(await page.evaluate(narrow), place).toEqual([]);
     }
     await page.goto(`${gateway.url}/console#/fleets`);
     await page.getByText(own.vehicle, { exact: true }).first().waitFor();

@@ -61,5 +61,5 @@ export function ThemeSwitch() {
 /** All languages in their own names; choosing one reloads the page. */
 export const LanguageSwitch = () =>
   html`<select class="language" aria-label="Language" onChange=${({ currentTarget }) => speak(currentTarget.value)}>
-    ${Object.entries(languages).map(([code, name]) => html`<option key=${code} value=${code} lang=${code} selected=${code === language}>${`${code.toUpperCase()}\u2003${name}`}</option>`)}
+    ${Object.entries(languages).map(([code, name]) => html`<option key=${code} value=${code} lang=${code} selected=${code === language}>${`${code.toUpperCase()}\u2003\u2003${name}`}</option>`)}
   </select>`;

@@ -123,7 +123,7 @@ function Verdict({ vehicle: { eligibility, warnings, createdAt } }) {
     <p class="said"><${Badge} status=${status} /> ${reason && html`<span>${said(reason)}</span> <${Turn} actor=${reason.actor} />`}</p>
     ${warnings.includes('VIN_CHECK_DIGIT') && html`<p class="warning">The check digit of this VIN is wrong. Look for a typing error.</p>`}
     <dl class="facts">
-      ${dataDelivery.length > 0 && html`<${Fact} label="Data delivery">${dataDelivery.map((one) => words[one]).join(', ')}<//>`}
+      ${dataDelivery.length > 0 && html`<${Fact} label="Data delivery">${dataDelivery.map((one) => words[one]).join(' · ')}<//>`}
       ${connectivityStatus && html`<${Fact} label="Connectivity">${words[connectivityStatus]}<//>`}
       ${primaryUserAssigned !== null && html`<${Fact} label="Primary user">${primaryUserAssigned ? t('Registered') : t('None')}<//>`}
       <${Fact} label="Last checked">${verifiedAt ? html`<${Time} at=${verifiedAt} />` : t('Not yet')}<//>

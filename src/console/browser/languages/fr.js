@@ -397,7 +397,7 @@ export const sentences = {
   Unknown: 'Inconnu',
   'Unknown manufacturer': 'Constructeur inconnu',
   'Unknown reason': 'Motif inconnu',
-  Unsupported: 'Non pris en charge',
+  Unsupported: 'Non géré',
   'Up to the manufacturer': 'Au constructeur d’agir',
   'Up to the operator': 'À l’opérateur d’agir',
   'Up to you': 'À vous d’agir',
@@ -460,7 +460,7 @@ export const numbers = {
   pending: { one: '{count} en attente', other: '{count} en attente' },
   row: { one: '{count} ligne', other: '{count} lignes' },
   'type of event': { one: '{count} type d’événement', other: '{count} types d’événement' },
-  unsupported: { one: '{count} non pris en charge', other: '{count} non pris en charge' },
+  unsupported: { one: '{count} non géré', other: '{count} non gérés' },
   vehicle: { one: '{count} véhicule', other: '{count} véhicules' },
   VIN: { one: '{count} VIN', other: '{count} VIN' },
 };
