@@ -50,3 +50,21 @@ test.skipIf(database.kind === 'embedded').each(Object.entries(asks))('%s', async
   expect(rows).toBeGreaterThan(0);
   expect(rows).toBeLessThanOrEqual((PAGE + 1) * VEHICLES);
 });
+
+// An order by a count sums up each fleet of the company once, and those of the page again.
+test.skipIf(database.kind === 'embedded').each([
+  ['REST', () => client.get(`/fleets?limit=${PAGE}&sort=-vehicleCount`)],
+  ['REST, with a filter', () => client.get(`/fleets?limit=${PAGE}&sort=attentionCount&vat=DE1`)],
+  ['GraphQL', () => client.post('/graphql', list('orderBy: { field: ATTENTION_COUNT, direction: DESC }'))],
+])('%s, by a count', async (_name, ask) => {
+  const sent = [vi.spyOn(database, 'read'), vi.spyOn(database, 'slowRead')];
+  const { body } = await ask();
+  expect(body.data?.fleets.nodes ?? body).toHaveLength(PAGE);
+  const [[text, values] = []] = sent.flatMap(({ mock }) => mock.calls as [string, unknown[]][]);
+  const [row] = await database.send(`explain (analyze, format json) ${text}`, values ?? []);
+  const [{ Plan: plan }] = (row as { 'QUERY PLAN': [{ Plan: Plan }] })['QUERY PLAN'];
+  const tallies = Object.entries(looks(plan)).filter(([what]) => what.startsWith('vehicle_tally'));
+  const rows = tallies.reduce((sum, [, count]) => sum + count, 0);
+  expect(rows).toBeGreaterThanOrEqual(FLEETS * VEHICLES);
+  expect(rows).toBeLessThanOrEqual((FLEETS + PAGE + 1) * VEHICLES);
+});

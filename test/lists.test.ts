@@ -70,6 +70,15 @@ const vehicleColumns = {
   actor: `reason->>'actor'`,
 };
 const contractColumns = { id: 'id', fleetId: 'fleet_id', from: micro('starts_at'), to: micro('ends_at') };
+/** The number of a fleet's vehicles that meet a condition, as a text whose order is that of numbers. */
+const counted = (condition: string) =>
+  `(select lpad(count(*)::text, 9, '0') from vehicle v where v.fleet_id = fleet.id and ${condition})`;
+const fleetColumns = {
+  id: 'id',
+  name: 'name',
+  vehicles: counted('true'),
+  attention: counted(`v.status in ('INELIGIBLE', 'UNSUPPORTED', 'FAILED')`),
+};
 const vehicleOrders = { CREATED_AT: 'id', VIN: 'vin', VERIFIED_AT: 'verifiedAt' };
 
 const lists: Record<string, List> = {
@@ -77,8 +86,8 @@ const lists: Record<string, List> = {
     path: '/fleets',
     query: `query (${page}, $orderBy: FleetOrder) { list: fleets(${passed}) { ${connection} } }`,
     connection: ({ list }) => list,
-    rows: () => rowsOf('fleet', { id: 'id', name: 'name' }),
-    orders: { CREATED_AT: 'id', NAME: 'name' },
+    rows: () => rowsOf('fleet', fleetColumns),
+    orders: { CREATED_AT: 'id', NAME: 'name', VEHICLE_COUNT: 'vehicles', ATTENTION_COUNT: 'attention' },
   },
   vehicles: {
     path: '/vehicles',
@@ -278,6 +287,7 @@ describe.each(Object.entries(lists))('%s', (name, list) => {
       '=infinity',
       `=${'x'.repeat(300)}`,
       '=\u{1f69a}',
+      ...['=7', '=07', '=-7', '=7.0', '=7e9', '= 7', `=${'9'.repeat(18)}`, `=${'9'.repeat(19)}`],
       '',
     ];
     for (const by of Object.keys(list.orders)) {
@@ -343,4 +353,79 @@ test('pages by name stay right while fleets are renamed, added and deleted', asy
     }
   }
   expect(seen).toEqual(['a', 'b', 'c', 'd', 'dd', 'e', 'f', 'z']);
+});
+
+describe('pages by a count of vehicles', () => {
+  const statuses = ['PENDING', 'ELIGIBLE', 'INELIGIBLE', 'UNSUPPORTED', 'FAILED'] as const;
+  type Counts = Record<(typeof statuses)[number], number>;
+  const numberOf = (counts: Counts, sort: string) =>
+    sort.endsWith('vehicleCount')
+      ? statuses.reduce((sum, one) => sum + counts[one], 0)
+      : counts.INELIGIBLE + counts.UNSUPPORTED + counts.FAILED;
+  const change = fc.record({
+    fleet: fc.nat(),
+    status: fc.constantFrom(...statuses),
+    delta: fc.integer({ min: -2, max: 3 }),
+    what: fc.constantFrom('count', 'count', 'count', 'count', 'delete', 'create'),
+  });
+  let companies = 0;
+
+  test('go on from their position while vehicles and fleets are added, changed and deleted', async () => {
+    const neighbour = await createFleet(await gateway.as('counting'));
+    await gateway.execute(
+      `insert into vehicle_tally (company, fleet_id, status, delta) values ('counting', '${neighbour.id}', 'FAILED', 2)`,
+    );
+    const run = async (sort: string, name: string | null, size: number, changes: readonly Json[]) => {
+      const own = `counting-${++companies}`;
+      const counting = await gateway.as(own);
+      const fleets = new Map<string, { name: string; counts: Counts }>();
+      const create = async () => {
+        const { id, name: made } = await createFleet(counting, { name: `${fleets.size % 3 ? 'Van' : 'Car'}` });
+        fleets.set(id, { name: made, counts: { PENDING: 0, ELIGIBLE: 0, INELIGIBLE: 0, UNSUPPORTED: 0, FAILED: 0 } });
+      };
+      for (let at = 0; at < 6; at++) await create();
+      const apply = async ({ fleet: at, status, delta, what }: Json) => {
+        const [id, fleet] = [...fleets][at % fleets.size] ?? [];
+        if (what === 'create' || !id || !fleet) return create();
+        if (what === 'delete') {
+          await counting.delete(`/fleets/${id}`);
+          return fleets.delete(id);
+        }
+        const by = Math.max(delta, -fleet.counts[status as keyof Counts]);
+        fleet.counts[status as keyof Counts] += by;
+        return gateway.execute(
+          `insert into vehicle_tally (company, fleet_id, status, delta) values ('${own}', '${id}', '${status}', ${by})`,
+        );
+      };
+      const later = changes.slice(changes.length / 2);
+      for (const one of changes.slice(0, changes.length / 2)) await apply(one);
+      const turn = sort.startsWith('-') ? -1 : 1;
+      let position: readonly [number, string] = [-Infinity * turn, ''];
+      let next: string | undefined = address('/fleets', { sort, limit: size, ...(name && { name }) });
+      while (next) {
+        const wanted = [...fleets]
+          .filter(([, one]) => !name || one.name.includes(name))
+          .map(([id, { counts }]) => [numberOf(counts, sort), id] as const)
+          .toSorted(([a, one], [b, other]) => (a - b || (one < other ? -1 : 1)) * turn)
+          .filter(([count, id]) => ((count - position[0]) * turn || (id > position[1] ? turn : -turn)) > 0);
+        const { headers, body }: Awaited<ReturnType<Client['get']>> = await counting.get(next);
+        expect(body.map(({ id }: Json) => id)).toEqual(wanted.slice(0, size).map(([, id]) => id));
+        for (const { id, vehicleCount } of body)
+          expect(vehicleCount).toBe(numberOf(fleets.get(id)?.counts as Counts, 'vehicleCount'));
+        position = wanted[size - 1] ?? position;
+        next = nextOf(headers);
+        for (const one of later.splice(0, 2)) await apply(one);
+      }
+    };
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom('vehicleCount', '-vehicleCount', 'attentionCount', '-attentionCount'),
+        fc.constantFrom(null, 'va'),
+        fc.integer({ min: 1, max: 3 }),
+        fc.array(change, { minLength: 8, maxLength: 24 }),
+        run,
+      ),
+      { numRuns: 25 },
+    );
+  });
 });

@@ -92,7 +92,7 @@ const mostly = <T>(usual: readonly T[], ...others: T[]): readonly T[] => [
 ];
 
 const sortedBy: Partial<Record<keyof Rows, string[]>> = {
-  fleet: ['NAME'],
+  fleet: ['NAME', 'VEHICLE_COUNT', 'ATTENTION_COUNT'],
   vehicle: ['VIN', 'VERIFIED_AT'],
   contract: ['FROM', 'TO'],
 };

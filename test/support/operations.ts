@@ -88,7 +88,7 @@ const sortedBy = (path: string, fields: readonly string[], variables: (world: Wo
   Object.fromEntries(
     fields.flatMap((field) =>
       ['ASC', 'DESC'].map((direction) => {
-        const name = field.toLowerCase().replace(/_at/, 'At');
+        const name = field.toLowerCase().replace(/_(\w)/, (_, letter: string) => letter.toUpperCase());
         const sort = direction === 'ASC' ? name : `-${name}`;
         const call = (world: World) => {
           const filled = path.replaceAll(/<(\w+)>/g, (_, key: keyof World) => encodeURIComponent(String(world[key])));
@@ -134,7 +134,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     ...query('fleets', `${page}, $orderBy: FleetOrder`, listed(fleet)),
     asRest: asPage,
     renamed,
-    cases: { ...paging('/fleets'), ...sortedBy('/fleets', ['CREATED_AT', 'NAME']) },
+    cases: { ...paging('/fleets'), ...sortedBy('/fleets', ['CREATED_AT', 'NAME', 'VEHICLE_COUNT', 'ATTENTION_COUNT']) },
   },
   'POST /fleets': {
     ...mutation('createFleet', `fleet { ${fleet} }`),

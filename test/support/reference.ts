@@ -43,9 +43,18 @@ export async function readRows(gateway: Gateway, company: string): Promise<Rows>
   };
   const all = Object.fromEntries(await Promise.all(tables.map(async (table) => [table, await read(table)])));
   const own = (table: Table): Row[] => all[table].filter((row: Row) => row.company === company);
+  const sizesOf = ({ id }: Row) => {
+    const statuses = own('vehicle').flatMap(({ fleetId, status }) => (fleetId === id ? [status] : []));
+    const attention = statuses.filter((status) => ['INELIGIBLE', 'UNSUPPORTED', 'FAILED'].includes(status));
+    return { vehicles: statuses.length, attention: attention.length };
+  };
   const webhooks = new Set(own('webhook').map(({ id }) => id));
   return {
     ...(Object.fromEntries(tables.map((table) => [table, inOrder(table, own(table))])) as Record<Table, Row[]>),
+    fleet: inOrder(
+      'fleet',
+      own('fleet').map((fleet) => ({ ...fleet, sizes: sizesOf(fleet) })),
+    ),
     delivery: inOrder(
       'delivery',
       all.delivery.filter((row: Row) => webhooks.has(row.webhookId)),
@@ -237,7 +246,11 @@ const sortTexts: Record<string, (row: Row) => string> = {
   VERIFIED_AT: ({ verifiedAt }) => verifiedAt ?? '~',
   FROM: ({ startsAt }) => startsAt,
   TO: ({ endsAt }) => endsAt,
+  VEHICLE_COUNT: ({ sizes }) => `${sizes.vehicles}`,
+  ATTENTION_COUNT: ({ sizes }) => `${sizes.attention}`,
 };
+/** A sort key that is compared as a text. */
+const comparable = (text: string, field: string) => (field.endsWith('_COUNT') ? text.padStart(9, '0') : text);
 type OrderBy = { field: string; direction: string };
 const BY_CREATION: OrderBy = { field: 'CREATED_AT', direction: 'ASC' };
 
@@ -284,7 +297,7 @@ const compareTexts = (a: string, b: string) => Buffer.compare(Buffer.from(a), Bu
 const inOrderOf =
   ({ field, direction }: OrderBy) =>
   (a: Row, b: Row): number => {
-    const [one, other] = [a, b].map((row) => row.text ?? sortText(row, field)) as [string, string];
+    const [one, other] = [a, b].map((row) => comparable(row.text ?? sortText(row, field), field)) as [string, string];
     const [id, otherId] = [a, b].map((row) => row.place ?? row.id);
     return (compareTexts(one, other) || compare(id, otherId)) * (direction === 'DESC' ? -1 : 1);
   };

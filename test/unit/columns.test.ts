@@ -69,7 +69,9 @@ function checkResource(of: Resource): Aliases {
   if (seen.has(of)) return own;
   seen.add(of);
   const alias = of.id.split('.')[0];
-  const sorted = Object.values(of.orders ?? {}).flatMap(({ by }) => (by ? [`${alias}.${by.column}`] : []));
+  const sorted = Object.values(of.orders ?? {}).flatMap(({ by }) =>
+    by ? [by.kind === 'number' ? by.column : `${alias}.${by.column}`] : [],
+  );
   const texts = [
     ...[of.id, `${alias}.company`, of.where, of.lacking?.where, ...joinsIn(of)],
     ...Object.values(of.conditions).map(([sql]) => sql),

@@ -20,7 +20,9 @@ const fleetsQuery = `query Fleets($filter: FleetFilter, $orderBy: FleetOrder, $f
 }`;
 
 const { '': oldest, ...newest } = byCreation;
-const orders = { '': t('Name, A to Z'), '-NAME': t('Name, Z to A'), CREATED_AT: oldest, ...newest };
+const byNeed = { '-ATTENTION_COUNT': t('Most needing attention first') };
+const bySize = { '-VEHICLE_COUNT': t('Most vehicles first'), VEHICLE_COUNT: t('Fewest vehicles first'), ...byNeed };
+const orders = { '': t('Name, A to Z'), '-NAME': t('Name, Z to A'), CREATED_AT: oldest, ...newest, ...bySize };
 const fields = [
   { name: 'name', label: t('Search by name') },
   { name: 'order', label: t('Sort by'), options: Object.entries(orders) },

@@ -18,7 +18,7 @@ const companyQuery = `query Overview($from: DateTime!) {
   company {
     fleetCount vehicleCount
     eligibilitySummary { eligible ineligible pending unsupported failed }
-    contractSummary { pending rejected failed ending active }
+    contractSummary { PENDING: pending REJECTED: rejected FAILED: failed UNSUPPORTED: unsupported ENDING: ending ACTIVE: active }
     activity(from: $from) { from type vehicleCount }
   }
   providers { name state since brands { manufacturer { name } state since } }
@@ -90,10 +90,7 @@ function Turns() {
 }
 
 function Told({ summary }) {
-  const shown = ['PENDING', 'REJECTED', 'FAILED', 'ENDING', 'ACTIVE'].map((state) => [
-    state,
-    summary[state.toLowerCase()],
-  ]);
+  const shown = Object.entries(summary);
   if (!shown.some(([, value]) => value)) return null;
   return html`<section class="summary" aria-labelledby="told">
     <h2 id="told">Activation by manufacturers</h2>

@@ -74,6 +74,15 @@ export const fleetSortOrders = {
     meaning: 'The name of the fleet, by code points: capitals come before small letters.',
     by: { column: 'name', kind: 'text' },
   },
+  VEHICLE_COUNT: {
+    meaning: 'The number of vehicles in the fleet, its `vehicleCount`.',
+    by: { column: 'counts.total', kind: 'number' },
+  },
+  ATTENTION_COUNT: {
+    meaning:
+      'The number of vehicles in the fleet that share no data: `INELIGIBLE`, `UNSUPPORTED` and `FAILED`, as GraphQL’s `eligibilitySummary` counts them.',
+    by: { column: 'counts.ineligible + counts.unsupported + counts.failed', kind: 'number' },
+  },
 } as const satisfies SortOrders;
 
 // A large deleted fleet is hidden at once; its rows are deleted in steps (core/operations/delete-fleets.ts).

@@ -95,7 +95,9 @@ export function firstRowsSql(list: ListSelection, values: string, { bounds, back
   const order = orderBySql(sort, [...range.before, ...sort.columns], backward);
   const where = allOf([...range.conditions, ...conditionsOf(list)]);
   const inOrder = (what: string, also = '') =>
-    `select ${what} from ${fromClause({ ...of, lookups: {} }, what + where)} where ${also}${where} order by ${order} limit ${limit}`;
+    `select ${what} from ${fromClause({ ...of, lookups: ofOrder }, what + where + order)} where ${also}${where} order by ${order} limit ${limit}`;
+  // Other lookups come after the limit.
+  const ofOrder = sort.unindexed ? (of.lookups ?? {}) : {};
   const [alias = ''] = of.id.split('.');
   const soughtOrInOrder = (key: IndexKey) => {
     const few = allOf([isLookedUp(list, key), `(select count(*) from few) <= ${SOUGHT_MOST}`]);
@@ -109,7 +111,8 @@ export function firstRowsSql(list: ListSelection, values: string, { bounds, back
   const inside = boundsSql(sort, bounds.filter(isFar));
   if (!isSought && inside.length === 0 && mentionedJoins(of.lookups, values).length === 0) return inOrder(values);
   const page = isSought ? soughtOrInOrder(key) : inOrder(`${alias}.*`);
-  return `select ${values} from (${page}) ${fromClause({ ...of, table: alias }, values)} where ${allOf(inside)} order by ${order}`;
+  const read = values + allOf(inside) + order;
+  return `select ${values} from (${page}) ${fromClause({ ...of, table: alias }, read)} where ${allOf(inside)} order by ${order}`;
 }
 
 /** SQL for up to `most` rows of a list without their values, for counting. */

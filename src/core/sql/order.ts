@@ -3,10 +3,13 @@ import { type DomainError, ValidationFailed } from '../errors.ts';
 import { readInput, readTime } from '../input.ts';
 import { inUtcSql } from './selection.ts';
 
-/** A column that an index has next to the company (and the fleet), with the id after it unless it is unique. */
+/**
+ * A column that an index has next to the company (and the fleet), with the id after it unless it is unique; a number is
+ * SQL over the resource's lookups, for which all rows of the company are found and sorted.
+ */
 export interface SortColumn {
   column: string;
-  kind: 'text' | 'time';
+  kind: 'text' | 'time' | 'number';
   /** Rows without a time come after all others. */
   nullable?: true;
   unique?: true;
@@ -76,6 +79,12 @@ const kinds = {
     bound: (text: string) => `coalesce(${text}, 'infinity')::timestamptz`,
     isText: (text: string) => /^(?!0000)\d{4}-\d\d-\d\dT[\d:]{8}\.\d{6}Z$/.test(text) && readTime(text) !== null,
   },
+  number: {
+    place: (column: string, _nullable?: true) => column,
+    text: (column: string) => `(${column})::text`,
+    bound: (text: string) => `${text}::bigint`,
+    isText: (text: string) => /^(0|[1-9]\d{0,17})$/.test(text),
+  },
 };
 
 export const isCursorText = ({ kind, nullable }: SortColumn, text: string | null): boolean =>
@@ -124,7 +133,7 @@ export function sortSqlOf({ name, by, descending }: SortOrder, id: string, fixed
     return { columns: [id], descending, placeOf: (place) => [`${place}::uuid`], text: null, cursor };
   }
   const kind = kinds[by.kind];
-  const column = `${id.slice(0, id.indexOf('.'))}.${by.column}`;
+  const column = by.kind === 'number' ? by.column : `${id.slice(0, id.indexOf('.'))}.${by.column}`;
   const own = kind.place(column, by.nullable);
   return {
     columns: by.unique ? [own] : [own, id],
@@ -132,6 +141,7 @@ export function sortSqlOf({ name, by, descending }: SortOrder, id: string, fixed
     placeOf: (place, text) => (by.unique ? [kind.bound(text)] : [kind.bound(text), `${place}::uuid`]),
     text: kind.text(column),
     cursor,
+    ...(by.kind === 'number' && { unindexed: true }),
   };
 }
 

@@ -190,6 +190,7 @@ export const sentences = {
   'Everything that happens to your fleets, live.': 'Alles, was in Ihren Flotten geschieht, live.',
   Failed: 'Fehlgeschlagen',
   'Fetched by the gateway': 'Vom Gateway abgerufen',
+  'Fewest vehicles first': 'Wenigste Fahrzeuge zuerst',
   File: 'Datei',
   'File imported: {created} added, {existing} already in the fleet, {rejected} rejected':
     'Datei importiert: {created} hinzugefügt, {existing} schon in der Flotte, {rejected} abgelehnt',
@@ -228,6 +229,8 @@ export const sentences = {
     'Verwalten Sie Ihre Flotten, laden Sie Fahrzeuge hoch und sehen Sie, welche sich für die Datenübertragung eignen.',
   Manufacturer: 'Hersteller',
   Manufacturers: 'Hersteller',
+  'Most needing attention first': 'Größter Handlungsbedarf zuerst',
+  'Most vehicles first': 'Meiste Fahrzeuge zuerst',
   Move: 'Verschieben',
   'Move …': 'Verschieben …',
   'Move {vehicles}': '{vehicles} verschieben',

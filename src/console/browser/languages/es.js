@@ -188,6 +188,7 @@ export const sentences = {
   'Everything that happens to your fleets, live.': 'Todo lo que ocurre en sus flotas, en tiempo real.',
   Failed: 'Con error',
   'Fetched by the gateway': 'Recogidos por la pasarela',
+  'Fewest vehicles first': 'Menos vehículos primero',
   File: 'Archivo',
   'File imported: {created} added, {existing} already in the fleet, {rejected} rejected':
     'Archivo importado (añadidos: {created}, ya en la flota: {existing}, rechazados: {rejected})',
@@ -225,6 +226,8 @@ export const sentences = {
     'Gestione sus flotas, importe vehículos y vea cuáles son aptos para compartir datos.',
   Manufacturer: 'Fabricante',
   Manufacturers: 'Fabricantes',
+  'Most needing attention first': 'Más que requieren atención primero',
+  'Most vehicles first': 'Más vehículos primero',
   Move: 'Mover',
   'Move …': 'Mover…',
   'Move {vehicles}': 'Mover {vehicles}',

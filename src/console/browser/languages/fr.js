@@ -189,6 +189,7 @@ export const sentences = {
   'Everything that happens to your fleets, live.': 'Tout ce qui se passe dans vos flottes, en direct.',
   Failed: 'En échec',
   'Fetched by the gateway': 'Récupérées par la passerelle',
+  'Fewest vehicles first': 'Moins de véhicules d’abord',
   File: 'Fichier',
   'File imported: {created} added, {existing} already in the fleet, {rejected} rejected':
     'Fichier importé (ajoutés : {created}, déjà dans la flotte : {existing}, refusés : {rejected})',
@@ -226,6 +227,8 @@ export const sentences = {
     'Gérez vos flottes, importez vos véhicules et voyez lesquels sont éligibles au partage de données.',
   Manufacturer: 'Constructeur',
   Manufacturers: 'Constructeurs',
+  'Most needing attention first': 'Plus à traiter d’abord',
+  'Most vehicles first': 'Plus de véhicules d’abord',
   Move: 'Déplacer',
   'Move …': 'Déplacer…',
   'Move {vehicles}': 'Déplacer {vehicles}',

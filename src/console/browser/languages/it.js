@@ -188,6 +188,7 @@ export const sentences = {
   'Everything that happens to your fleets, live.': 'Tutto ciò che accade nelle flotte, in tempo reale.',
   Failed: 'In errore',
   'Fetched by the gateway': 'Recuperati dal gateway',
+  'Fewest vehicles first': 'Prima con meno veicoli',
   File: 'File',
   'File imported: {created} added, {existing} already in the fleet, {rejected} rejected':
     'File importato (aggiunti: {created}, già nella flotta: {existing}, rifiutati: {rejected})',
@@ -225,6 +226,8 @@ export const sentences = {
     'Gestire le flotte, importare i veicoli e vedere quali sono idonei alla condivisione dei dati.',
   Manufacturer: 'Costruttore',
   Manufacturers: 'Costruttori',
+  'Most needing attention first': 'Prima con più veicoli da gestire',
+  'Most vehicles first': 'Prima con più veicoli',
   Move: 'Sposta',
   'Move …': 'Sposta…',
   'Move {vehicles}': 'Sposta {vehicles}',

@@ -189,6 +189,7 @@ export const sentences = {
   'Everything that happens to your fleets, live.': 'Alles wat er met uw vloten gebeurt, live.',
   Failed: 'Mislukt',
   'Fetched by the gateway': 'Opgehaald door de gateway',
+  'Fewest vehicles first': 'Minste voertuigen eerst',
   File: 'Bestand',
   'File imported: {created} added, {existing} already in the fleet, {rejected} rejected':
     'Bestand geïmporteerd: {created} toegevoegd, {existing} al in de vloot, {rejected} afgewezen',
@@ -227,6 +228,8 @@ export const sentences = {
     'Beheer uw vloten, upload voertuigen en zie welke geschikt zijn om data te delen.',
   Manufacturer: 'Fabrikant',
   Manufacturers: 'Fabrikanten',
+  'Most needing attention first': 'Meeste aandacht nodig eerst',
+  'Most vehicles first': 'Meeste voertuigen eerst',
   Move: 'Verplaatsen',
   'Move …': 'Verplaatsen …',
   'Move {vehicles}': '{vehicles} verplaatsen',
