@@ -264,15 +264,15 @@ describe('rows that are read', () => {
 
   test('are too many if a list is sorted by counts too often', async () => {
     await gateway.execute(`insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
-      select gen_random_uuid(), 'sorted', 'Fleet', 'Here', 'a@example.com', 'DE1', now(), now() from generate_series(1, ${LARGE})`);
-    const sorted = await gateway.as('sorted');
+      select gen_random_uuid(), 'sorted', 'Fleet', 'Here', 'a@example.com', 'DE1', now(), now() from generate_series(1, 800)`);
+    const sorted = await closed.as('sorted');
     const ask = (field: string, lists: number) => {
       const all = many(lists, (at) => `f${at}: fleets(first: 1, orderBy: { field: ${field} }) { nodes { id } }`);
       return sorted.post('/graphql', { query: `{ ${all} }` });
     };
-    expect(codesOf(await ask('VEHICLE_COUNT', 61))).toEqual(['COST_EXCEEDED']);
+    expect(codesOf(await ask('VEHICLE_COUNT', 3))).toEqual(['COST_EXCEEDED']);
     expect(codesOf(await ask('ATTENTION_COUNT', 2))).toBeUndefined();
-    expect(codesOf(await ask('NAME', 61))).toBeUndefined();
+    expect(codesOf(await ask('NAME', 3))).toBeUndefined();
   });
 
   test('below as many parents are few if the company has few', async () => {

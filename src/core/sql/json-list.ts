@@ -71,7 +71,8 @@ export class ListSqlWriter {
   }
 
   #exists(operator: '<' | '>' | '<=' | '>=', place: readonly string[]): string {
-    const first = { bounds: [{ operator, place }], backward: operator.startsWith('<'), limit: 1 };
+    const bounds = [{ operator, place }];
+    const first = { bounds, backward: operator.startsWith('<'), limit: 1, any: this.list.sort.computed };
     // `exists` ignores the order: the planner, expecting a row soon, would read other lists from the start.
     return `coalesce((${firstRowsSql(this.list, 'true', first)}), false)`;
   }

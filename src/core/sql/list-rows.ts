@@ -83,21 +83,22 @@ export function rowsSql(rows: RowSelection, values: string): string {
   return `select ${values} from ${fromClause(rows.of, values + where)} where ${where}`;
 }
 
-type RowSlice = { bounds: readonly RangeEnd[]; backward: boolean; limit: string | number };
+/** `any`: rows that need not be the first, by id. */
+type RowSlice = { bounds: readonly RangeEnd[]; backward: boolean; limit: string | number; any?: true | undefined };
 
 /** SQL for the first rows between two cursors (`backward`: the last ones). */
-export function firstRowsSql(list: ListSelection, values: string, { bounds, backward, limit }: RowSlice): string {
+export function firstRowsSql(list: ListSelection, values: string, { bounds, backward, limit, any }: RowSlice): string {
   const { of, prefix } = list;
   const sort = narrowed(list);
   const isFar = ({ operator }: RangeEnd) => operator.startsWith(backward ? '>' : '<');
   const near = bounds.filter((one) => !isFar(one));
   const range = rangeSql(sort, prefix, near, backward);
-  const order = orderBySql(sort, [...range.before, ...sort.columns], backward);
+  const order = any ? of.id : orderBySql(sort, [...range.before, ...sort.columns], backward);
   const where = allOf([...range.conditions, ...conditionsOf(list)]);
   const inOrder = (what: string, also = '') =>
     `select ${what} from ${fromClause({ ...of, lookups: ofOrder }, what + where + order)} where ${also}${where} order by ${order} limit ${limit}`;
-  // Other lookups come after the limit.
-  const ofOrder = sort.unindexed ? (of.lookups ?? {}) : {};
+  // Others come after the limit.
+  const ofOrder = (sort.computed && of.lookups) || {};
   const [alias = ''] = of.id.split('.');
   const soughtOrInOrder = (key: IndexKey) => {
     const few = allOf([isLookedUp(list, key), `(select count(*) from few) <= ${SOUGHT_MOST}`]);

@@ -116,6 +116,8 @@ export const lostCursor =
 
 export interface SortSql extends Pick<FixedSortOrder, 'columns' | 'lost' | 'unindexed'> {
   descending: boolean;
+  /** The values come from lookups, for each row of the company. */
+  computed?: true;
   /** Ends of a part of the index that has all rows. */
   part?: readonly RangeEnd[];
   /** The columns of the position with these parameters as its id and text. */
@@ -141,7 +143,7 @@ export function sortSqlOf({ name, by, descending }: SortOrder, id: string, fixed
     placeOf: (place, text) => (by.unique ? [kind.bound(text)] : [kind.bound(text), `${place}::uuid`]),
     text: kind.text(column),
     cursor,
-    ...(by.kind === 'number' && { unindexed: true }),
+    ...(by.kind === 'number' && { unindexed: true, computed: true }),
   };
 }
 
