@@ -135,24 +135,6 @@ describe.skipIf(!isServer)('tables that seem empty to the planner', () => {
     expect(await muchLookedAt(ask, most)).toEqual({});
   });
 
-  test.each(valuesOf('FleetOrderField'))('fleets by %s do not compare rows with rows', async (field) => {
-    const query = `query ($order: FleetOrder, $after: String) { fleets(orderBy: $order, after: $after) {
-      nodes { vehicleCount } pageInfo { endCursor hasNextPage hasPreviousPage } } }`;
-    const ask = async (after: string | null) => {
-      const variables = { order: { field }, after };
-      const { body } = await (worlds.umbrella as World).client.post('/graphql', { query, variables });
-      expect(body.errors).toBeUndefined();
-      return body.data.fleets.pageInfo.endCursor;
-    };
-    let after: string | null = null;
-    for (let page = 0; page < 2; page++) {
-      const asked = async () => {
-        after = await ask(after);
-      };
-      expect(await muchLookedAt(asked, most)).toEqual({});
-    }
-  });
-
   test.each([...inBackground, ['folding tallies', () => sumUpTallies(ctx)]] satisfies typeof inBackground)(
     '%s does not compare rows with rows',
     async (_, work) => {
