@@ -1,12 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { authorize, type Context, contextOfSharedRead } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
-import type { FollowedSource } from '../followers.ts';
 import { isImportUnderWay } from '../imports/import-run.ts';
 import { getImport, type Import } from '../imports/imports.ts';
 import { isId } from '../sql/sql.ts';
+import { SharedReads } from './shared-reads.ts';
 
 const PAUSE_MS = 100;
+
+function nullIfMissing(error: unknown): null {
+  if (error instanceof ImportNotFound) return null;
+  throw error;
+}
 
 /** An import after each change until it ends or the signal aborts. It need not exist yet; throws ImportNotFound. */
 export async function followImportChanges(ctx: Context, { importId }: { importId: string }, signal: AbortSignal) {
@@ -14,14 +19,19 @@ export async function followImportChanges(ctx: Context, { importId }: { importId
   if (!isId(importId)) throw new ImportNotFound();
   const id = importId.toLowerCase();
   const { followers } = ctx.services;
-  const { source, follower, leave } = followers.join(['import', company, id], () => new ImportState(id), signal);
-  const read = async () => followers.share(await getImport(contextOfSharedRead(ctx), { id }));
+  const open = () =>
+    new SharedReads<Import | null>((forget) => ({ import: (of) => of === id && forget() }), { looks: false });
+  const { source, follower, leave } = followers.join(['import', company, id], open, signal);
+  const read = async () => {
+    const run = await getImport(contextOfSharedRead(ctx), { id }).catch(nullIfMissing);
+    return run && followers.share(run);
+  };
   follower.ring();
 
   async function* states(): AsyncGenerator<Import> {
     try {
       while (await follower.wait({ signal })) {
-        const run = await source.once(read);
+        const run = await source.once(id, read);
         if (!run) continue;
         yield run;
         if (!isImportUnderWay(run.state)) return;
@@ -32,33 +42,4 @@ export async function followImportChanges(ctx: Context, { importId }: { importId
     }
   }
   return states();
-}
-
-/** An import as it is, read once after each news of it. */
-class ImportState implements FollowedSource {
-  readonly listeners;
-  #state: Promise<Import | null> | null = null;
-
-  constructor(id: string) {
-    const moved = () => {
-      this.#state = null;
-      return true;
-    };
-    this.listeners = { import: (of: string) => of === id && moved(), missed: moved };
-  }
-
-  refresh(): boolean {
-    this.#state = null;
-    return false;
-  }
-
-  /** Null while there is none. */
-  once(read: () => Promise<Import>): Promise<Import | null> {
-    this.#state ??= read().catch((error) => {
-      if (error instanceof ImportNotFound) return null;
-      this.#state = null;
-      throw error;
-    });
-    return this.#state;
-  }
 }

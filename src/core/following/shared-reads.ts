@@ -1,0 +1,34 @@
+import type { ChangeListeners } from '../changes.ts';
+import type { FollowedSource } from '../followers.ts';
+import { getOrCreate } from '../sql/sql.ts';
+
+/** Reads that the followers of a source share until its next news. */
+export class SharedReads<T> implements FollowedSource {
+  readonly listeners: ChangeListeners;
+  readonly #looks: boolean;
+  readonly #latest = new Map<string, Promise<T>>();
+
+  /** Listeners call `forget` for news of the source; with `looks`, followers look from time to time without any. */
+  constructor(listeners: (forget: () => true) => ChangeListeners, { looks }: { looks: boolean }) {
+    const forget = () => {
+      this.#latest.clear();
+      return true as const;
+    };
+    this.listeners = { ...listeners(forget), missed: forget };
+    this.#looks = looks;
+  }
+
+  refresh(): boolean {
+    this.#latest.clear();
+    return this.#looks;
+  }
+
+  /** The read of this key: one that failed is made again. */
+  once(key: string, read: () => Promise<T>): Promise<T> {
+    return getOrCreate(this.#latest, key, () => {
+      const reading = read();
+      reading.catch(() => this.#latest.delete(key));
+      return reading;
+    });
+  }
+}
