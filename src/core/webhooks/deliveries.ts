@@ -1,6 +1,7 @@
-import { sql } from 'kysely';
+import { LockMode } from '@mikro-orm/core';
+import type { EntityManager } from '@mikro-orm/sql';
 import { z } from 'zod';
-import { deliveryStates } from '../../entities/event.ts';
+import { Delivery as DeliveryEntity, deliveryStates, Event as EventEntity } from '../../entities/event.ts';
 import { scheduleNow } from '../companies/schedule.ts';
 import { authorize, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
@@ -12,8 +13,8 @@ import { exampleIds, field, timeField, timeOrNullField, uuidField } from '../fie
 import type { PageArguments } from '../sql/page.ts';
 import { readItemsPage, readOneRow } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { isoTimeSql, jsonMembersOf, jsonSql } from '../sql/selection.ts';
-import { db, prepare } from '../sql/sql.ts';
+import { isoTimeSql, jsonMembersOf, jsonObjectSql, jsonSql } from '../sql/selection.ts';
+import { newId } from '../sql/sql.ts';
 import { deliveryErrors, MOST_PAYLOAD_VEHICLES, webhookPayload } from './sender.ts';
 import { getWebhook, isContractEventType, lockWebhook, requireContractsScope } from './webhooks.ts';
 
@@ -89,11 +90,14 @@ export async function testWebhook(ctx: Context, input: { id: string }): Promise<
   const company = authorize(ctx, 'fleets:write');
   return transaction(ctx, async (em) => {
     const webhook = await lockWebhook(em, company, input.id);
-    const [event = ''] = await recordEvents(ctx, [{ type: 'webhook.test', company, data: { webhookId: webhook.id } }]);
-    const key = { company, webhook_id: webhook.id };
-    const [row] = await insertTest(ctx, { ...key, event_id: event, now: ctx.now() });
-    await scheduleNow(ctx, 'delivery', company);
-    return deliveryOf(ctx, { ...key, id: row?.id ?? '' });
+    const [eventId = ''] = await recordEvents(ctx, [
+      { type: 'webhook.test', company, data: { webhookId: webhook.id } },
+    ]);
+    const event = em.getReference(EventEntity, [company, eventId]);
+    const now = ctx.now();
+    const id = newId();
+    em.create(DeliveryEntity, { company, id, webhook, event, once: true, asked: true, dueAt: now, createdAt: now });
+    return sentSoon(ctx, em, { company, webhookId: webhook.id, id });
   });
 }
 
@@ -102,22 +106,42 @@ export async function redeliver(ctx: Context, input: { webhookId: string; delive
   const company = authorize(ctx, 'fleets:write');
   return transaction(ctx, async (em) => {
     const webhook = await lockWebhook(em, company, input.webhookId);
-    const key = { company, webhook_id: webhook.id, id: input.deliveryId };
-    const { type } = await deliveryOf(ctx, key);
+    const key = { company, webhookId: webhook.id, id: input.deliveryId };
+    const { type } = await readDelivery(ctx, key);
     if (isContractEventType(type)) requireContractsScope(ctx);
-    await bringForward(ctx, { ...key, now: ctx.now() });
-    await scheduleNow(ctx, 'delivery', company);
-    return deliveryOf(ctx, key);
+    const lockMode = LockMode.PESSIMISTIC_WRITE;
+    const delivery = await em.findOneOrFail(DeliveryEntity, { company, id: key.id }, { lockMode });
+    const { claimed, dueAt } = delivery;
+    const isPending = delivery.state === 'PENDING';
+    const now = ctx.now();
+    // The claim of a dead process ends by itself.
+    const isDue = claimed || (isPending && dueAt && dueAt <= now);
+    const once = delivery.once || !isPending;
+    em.assign(delivery, { dueAt: isDue ? dueAt : now, asked: true, once, state: 'PENDING' });
+    return sentSoon(ctx, em, key);
   });
 }
 
-const deliveryOf = async (ctx: Context, { company, webhook_id: webhookId, id }: DeliveryKey): Promise<Delivery> =>
-  toDelivery(await readOneRow<Row>(ctx, anyRows, { webhookId, id }, { company }));
+type DeliveryKey = Record<'company' | 'webhookId' | 'id', string>;
 
-const sent = deliverySchema
-  .omit({ request: true })
-  .extend({ url: z.string().nullable(), headers: z.record(z.string(), z.string()).nullable() });
-type Row = z.output<typeof sent> & { event: Event };
+async function sentSoon(ctx: Context, em: EntityManager, key: DeliveryKey): Promise<Delivery> {
+  await em.flush();
+  await scheduleNow(ctx, 'delivery', key.company);
+  return readDelivery(ctx, key);
+}
+
+const readDelivery = async (ctx: Context, { company, ...by }: DeliveryKey): Promise<Delivery> =>
+  toDelivery(await readOneRow<Row>(ctx, anyRows, by, { company }));
+
+/** A delivery with the event in place of the body, which is made of it. */
+type Row = Omit<Delivery, 'request'> & {
+  request: { url: string; headers: Record<string, string>; body: Event } | null;
+};
+
+const toDelivery = ({ request, ...rest }: Row): Delivery => ({
+  ...rest,
+  request: request && { ...request, body: webhookPayload(request.body) },
+});
 
 // Subqueries of the rows of a page: joins would read events and webhooks of all deliveries, to sort them.
 const EVENT = 'event e where e.company = $company and e.id = d.event_id';
@@ -128,7 +152,11 @@ const errorCode = Object.entries(deliveryErrors).map(
   ([code, text]) => `when starts_with(d.error, '${text}') then '${code}'`,
 );
 
-const deliveryJson = jsonMembersOf('delivery', 'd', sent, {
+const event = { sql: `(select ${eventTextSql(MOST_PAYLOAD_VEHICLES)} from ${EVENT})` };
+const request = { url: jsonSql.text('d.url'), headers: jsonSql.value('d.headers') };
+const HAS_NO_REQUEST = 'd.url is null or d.headers is null';
+
+const deliveryJson = jsonMembersOf('delivery', 'd', deliverySchema, {
   type: jsonSql.code(TYPE),
   errorCode: jsonSql.orNull({
     sql: `case ${errorCode.join(' ')} when d.error is not null then 'REQUEST_FAILED' end`,
@@ -139,19 +167,19 @@ const deliveryJson = jsonMembersOf('delivery', 'd', sent, {
       then ${isoTimeSql('d.due_at')} end`,
     bare: true,
   }),
+  request: { sql: `case when ${HAS_NO_REQUEST} then 'null' else ${jsonObjectSql({ ...request, body: event })} end` },
 });
-const event = { sql: `(select ${eventTextSql(MOST_PAYLOAD_VEHICLES)} from ${EVENT})` };
 
 const anyRows: Resource = {
   table: 'delivery d',
   id: 'd.id',
-  members: { ...deliveryJson, event },
+  members: deliveryJson,
   fields: {
     type: eventTypeField(TYPE),
     request: {
       kind: 'object',
-      unless: 'd.url is null or d.headers is null',
-      members: { url: jsonSql.text('d.url'), headers: jsonSql.value('d.headers') },
+      unless: HAS_NO_REQUEST,
+      members: request,
       fields: { body: { kind: 'value', value: event, make: webhookPayload } },
     },
   },
@@ -173,34 +201,3 @@ export const deliveryResource: Resource = {
     where: `exists (select from ${EVENT} and ${CONTRACT_EVENTS_ACCESS.where})`,
   },
 };
-
-type DeliveryKey = Record<'company' | 'webhook_id' | 'id', string>;
-
-type NewTest = Omit<DeliveryKey, 'id'> & { event_id: string; now: Date };
-const insertTest = prepare(({ company, webhook_id, event_id, now }: NewTest) =>
-  db
-    .insertInto('delivery')
-    .values({ company, webhook_id, event_id, once: true, asked: true, due_at: now, created_at: now })
-    .returning('id'),
-);
-
-const bringForward = prepare((p: DeliveryKey & { now: Date }) =>
-  db
-    .updateTable('delivery')
-    .set({
-      // The claim of a dead process ends by itself.
-      due_at: ({ ref }) =>
-        sql<string>`case when ${ref('claimed')} then ${ref('due_at')}
-          when ${ref('state')} = 'PENDING' then least(${ref('due_at')}, ${p.now}::timestamptz) else ${p.now}::timestamptz end`,
-      asked: true,
-      once: ({ ref }) => sql<boolean>`${ref('once')} or ${ref('state')} <> 'PENDING'`,
-      state: 'PENDING',
-    })
-    .where('company', '=', p.company)
-    .where('id', '=', p.id)
-    .where('webhook_id', '=', p.webhook_id),
-);
-
-function toDelivery({ url, headers, event, ...rest }: Row): Delivery {
-  return { ...rest, request: url !== null && headers !== null ? { url, headers, body: webhookPayload(event) } : null };
-}
