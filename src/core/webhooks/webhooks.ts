@@ -60,13 +60,13 @@ export async function updateWebhook(ctx: Context, input: unknown, expected?: Pre
   return transaction(ctx, async (em) => {
     if (state === 'PAUSED') await holdPublishing(ctx, company);
     const webhook = await lockWebhook(em, company, webhookId);
-    const before = shown(ctx, webhook);
+    const before = await readWebhook(ctx, company, webhookId);
     requirePrecondition(before, expected);
     if (state === undefined && Object.values(fields).every((value) => value === undefined)) {
       throw new ValidationFailed([], 'Nothing to change: name at least one of url, description, types, state.');
     }
     const { url: newUrl, types = before.types, description = before.description } = fields;
-    if (newUrl !== undefined || fields.types || state) await needEventsOf(ctx, company, before, types);
+    if (newUrl !== undefined || fields.types || state) await needEventsOf(ctx, webhook, types);
     const url = newUrl === undefined ? before.url : readWebhookUrl(newUrl, urlRules(ctx));
     const updatedAt = ctx.now();
     if (!isDeepStrictEqual([url, description, types], [before.url, before.description, before.types])) {
@@ -82,20 +82,21 @@ export async function updateWebhook(ctx: Context, input: unknown, expected?: Pre
       await scheduleNow(ctx, 'delivery', company);
       ctx.services.changes.announce('due', 'webhook');
     }
-    return shown(ctx, webhook);
+    await em.flush();
+    return readWebhook(ctx, company, webhookId);
   });
 }
 
 /** Deletes a webhook; throws WebhookNotFound and PreconditionFailed. Ended deliveries go first, in small steps. */
 export async function deleteWebhook(ctx: Context, input: { id: string }, expected?: Precondition<Webhook>) {
   const company = authorize(ctx, 'fleets:write');
-  const before = await readOneRow<Webhook>(ctx, webhookResource, input, { company });
+  const before = await readWebhook(ctx, company, input.id);
   requirePrecondition(before, expected);
   await deleteEndedDeliveries(ctx, { company, id: before.id });
   return transaction(ctx, async (em) => {
     await holdPublishing(ctx, company);
     const webhook = await lockWebhook(em, company, before.id);
-    const deleted = shown(ctx, webhook);
+    const deleted = await readWebhook(ctx, company, before.id);
     requirePrecondition(deleted, expected);
     em.remove(webhook);
     return deleted;
@@ -109,16 +110,17 @@ export async function rotateWebhookSecret(ctx: Context, input: { id: string }): 
   const company = authorize(ctx, 'fleets:write');
   return transaction(ctx, async (em) => {
     const webhook = await lockWebhook(em, company, input.id);
-    await needEventsOf(ctx, company, shown(ctx, webhook));
+    await needEventsOf(ctx, webhook);
     const now = ctx.now();
     const oldSecretUntil = new Date(now.getTime() + OLD_SECRET_HOURS * 3_600_000);
     em.assign(webhook, { oldSecret: webhook.secret, oldSecretUntil, secret: newWebhookSecret(), updatedAt: now });
+    await em.flush();
     return withSecret(ctx, webhook);
   });
 }
 
 export const getWebhook = (ctx: Context, input: { id: string }): Promise<Webhook> =>
-  readOneRow(ctx, webhookResource, input, { company: authorize(ctx, 'fleets:read') });
+  readWebhook(ctx, authorize(ctx, 'fleets:read'), input.id);
 
 export const listWebhooks = (ctx: Context, writer: RowWriter, { page }: { page: PageArguments }) =>
   readTextPage(ctx, webhookResource, writer, { company: authorize(ctx, 'fleets:read'), page });
@@ -132,24 +134,12 @@ export async function lockWebhook(em: EntityManager, company: string, id: string
   return em.findOneOrFail(WebhookEntity, { company, id }, { lockMode: LockMode.PESSIMISTIC_WRITE, failHandler });
 }
 
-/** A webhook as its company sees it. */
-const shown = (ctx: Context, { oldSecretUntil, ...row }: WebhookRow): Webhook => ({
-  id: row.id,
-  url: row.url,
-  description: row.description,
-  types: row.types as Webhook['types'],
-  state: row.state,
-  reason: row.reason ?? null,
-  reasonCode: row.reason ? haltReasonCodes[row.state as keyof typeof haltReasonCodes] : null,
-  oldSecretUntil: oldSecretUntil && oldSecretUntil > ctx.now() ? oldSecretUntil.toISOString() : null,
-  createdAt: row.createdAt.toISOString(),
-  updatedAt: row.updatedAt.toISOString(),
-});
+const readWebhook = (ctx: Context, company: string, id: string): Promise<Webhook> =>
+  readOneRow(ctx, webhookResource, { id }, { company });
 
-function withSecret(ctx: Context, row: WebhookRow): WebhookWithSecret {
-  const webhook = shown(ctx, row);
-  ctx.disclosure.secret = { webhookId: webhook.id, text: row.secret };
-  return { webhook, secret: row.secret };
+async function withSecret(ctx: Context, { company, id, secret }: WebhookRow): Promise<WebhookWithSecret> {
+  ctx.disclosure.secret = { webhookId: id, text: secret };
+  return { webhook: await readWebhook(ctx, company, id), secret };
 }
 
 export const isContractEventType = (type: string): boolean => type.startsWith('contract.');
@@ -160,9 +150,14 @@ export const requireContractsScope = (ctx: Context): void =>
   requireScope(ctx, 'contracts:read', 'Events of contracts (and so all events) need the scope contracts:read.');
 
 /** Throws Forbidden unless the caller may read all events of the webhook's types, and those that wait for it. */
-async function needEventsOf(ctx: Context, company: string, webhook: Webhook, types = webhook.types): Promise<void> {
+async function needEventsOf(
+  ctx: Context,
+  webhook: WebhookRow,
+  types: readonly string[] = webhook.types,
+): Promise<void> {
+  const { company, id } = webhook;
   const wanted = haveContracts(webhook.types) || haveContracts(types);
-  const [waiting] = wanted ? [] : await contractsWaiting(ctx, { company, id: webhook.id });
+  const [waiting] = wanted ? [] : await contractsWaiting(ctx, { company, id });
   if (wanted || waiting) requireContractsScope(ctx);
 }
 
@@ -174,7 +169,7 @@ const webhookJson = jsonMembersOf('webhook', 'w', webhookSchema, {
     bare: true,
   }),
   oldSecretUntil: jsonSql.orNull({
-    sql: `case when w.old_secret_until > now() then ${isoTimeSql('w.old_secret_until')} end`,
+    sql: `case when w.old_secret_until > $now::timestamptz then ${isoTimeSql('w.old_secret_until')} end`,
     bare: true,
   }),
 });
