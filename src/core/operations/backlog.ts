@@ -3,7 +3,7 @@ import { dueCompaniesQuery } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { fleetExistsExpression } from '../fleets/fleet.ts';
 import { asTimestamptz, db, prepare } from '../sql/sql.ts';
-import { type WaitingPrograms, waitingPrograms } from '../vehicles/waiting-programs.ts';
+import { type WaitingPrograms, waitingPrograms } from '../vehicles/providers.ts';
 
 /** Rows of one kind that are due and have not been taken up; `oldestSeconds` is how long the first has been waiting. */
 type BacklogEntry = { kind: string; rows: number; oldestSeconds: number };

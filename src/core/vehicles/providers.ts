@@ -6,7 +6,6 @@ import { authorize, type Context, contextWithoutClient } from '../context.ts';
 import { field, timeOrNullField } from '../fields.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
 import { asTimestamptz, db, prepare } from '../sql/sql.ts';
-import { MOST_WAITING_PROGRAMS, type WaitingPrograms, waitingPrograms } from './waiting-programs.ts';
 
 /** The time between two reports of a process on its providers, and the time for which a report is valid. */
 export const PROVIDER_REPORT_SECONDS = 10;
@@ -107,6 +106,26 @@ const oldestWaiting = prepare((p: { soon: Date }) =>
       isoTimeExpression(fn.min<string>('v.created_at')).as('since'),
     ]),
 );
+
+export const MOST_WAITING_PROGRAMS = 100_000;
+
+/** Programs that wait to begin (wanted) or to end, of all companies, by provider: how many, and since when the first does. */
+export const waitingPrograms = prepare((_: object) =>
+  db
+    .selectFrom((q) =>
+      q
+        .selectFrom('activation')
+        .select(['provider', 'wanted', 'changed_at'])
+        .where(sql<boolean>`(state in ('PENDING', 'ENDING') or not wanted)`)
+        .orderBy('changed_at')
+        .limit(sql.lit(MOST_WAITING_PROGRAMS))
+        .as('first'),
+    )
+    .select(['provider', 'wanted', sql<number>`count(*)::int`.as('programs')])
+    .select(({ fn }) => isoTimeExpression(fn.min<string>('changed_at')).as('since'))
+    .groupBy(['provider', 'wanted']),
+);
+export type WaitingPrograms = Awaited<ReturnType<typeof waitingPrograms>>[number];
 
 type Waiting = { vehicles: ReadonlyMap<string, string | null>; programs: readonly WaitingPrograms[] };
 
