@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
-import { reaskUnsupported } from '../src/core/vehicles/reask.ts';
+import { reaskUnsupported } from '../src/core/vehicles/due-vehicles.ts';
 import type { Client } from './support/client.ts';
 import { addVehicles, newVin } from './support/factories.ts';
 import { askingAt, type Gateway, startGateway } from './support/gateway.ts';

@@ -4,7 +4,7 @@ import { failAbandonedImports, trimImports } from '../core/imports/import-run.ts
 import { refreshStatistics } from '../core/imports/statistics.ts';
 import { deleteFleetStep, findFleetsInDeletion } from '../core/operations/delete-fleets.ts';
 import { deleteExpiredAnswers, deleteOldRateLimitUse, sumUpTallies, trimEvents } from '../core/operations/upkeep.ts';
-import { reaskInvented, reaskUnsupported } from '../core/vehicles/reask.ts';
+import { reaskInvented, reaskUnsupported } from '../core/vehicles/due-vehicles.ts';
 import { trimDeliveries } from '../core/webhooks/trim-deliveries.ts';
 import { inTurns, type Job, type Tools } from './job.ts';
 
@@ -21,7 +21,7 @@ const steps: readonly ((ctx: Context) => Promise<unknown>)[] = [
   (ctx) => refreshStatistics(ctx),
 ];
 
-/** Ends uploads whose process has ended, keeps statistics and tallies, and deletes what is past its time; reask.ts has the rest. */
+/** Ends uploads whose process has ended, keeps statistics and tallies, and deletes what is past its time; due-vehicles.ts has the rest. */
 export function upkeep({ open, withBackoff, onError }: Tools): Job {
   let wholeAt = Number.NEGATIVE_INFINITY;
   return {

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { field, timeField, timeOrNullField } from '../fields.ts';
 import { reasonSchema } from '../reason.ts';
-import { reasonJsonMembers } from '../sql/reason-members.ts';
 import type { ResourceField } from '../sql/resource.ts';
-import { jsonSql } from '../sql/selection.ts';
+import { jsonSql, reasonJsonMembers } from '../sql/selection.ts';
 
 export const activationStates = [
   ...(['SCHEDULED', 'PENDING', 'ACTIVE', 'REJECTED', 'FAILED', 'ENDING', 'ENDED', 'UNSUPPORTED', 'OFF'] as const),

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { eligibilityStatuses } from '../../entities/fleet.ts';
 import { exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { reasonSchema } from '../reason.ts';
-import { reasonJsonMembers } from '../sql/reason-members.ts';
 import type { ResourceField, UnionField, UnionFieldMember, ValueField } from '../sql/resource.ts';
-import { jsonSql } from '../sql/selection.ts';
+import { jsonSql, reasonJsonMembers } from '../sql/selection.ts';
 
 const fleetName = field(z.string(), 'The name of the fleet.', 'Berlin');
 const importId = uuidField('The id of the import of a file of VINs.', exampleIds.import);

@@ -2,6 +2,7 @@ import type { SnakeCase } from '@mikro-orm/sql';
 import { type Expression, type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { schemaKind, unwrapSchema } from '../fields.ts';
+import { reasonCodeSchema, reasonSchema } from '../reason.ts';
 import type { Tables } from './table-types.ts';
 
 /** SQL for a member: its text is JSON, never null. `bare` text goes between quotes unescaped. */
@@ -82,6 +83,13 @@ export const jsonSql = {
     };
   },
 };
+
+/** Members of a reason in a JSON column, with the code as a value of the enumeration. */
+export function reasonJsonMembers(column: string): JsonMembers {
+  const member = (name: string) => ({ sql: `coalesce((${column} -> '${name}')::text, 'null')` });
+  const members = Object.keys(reasonSchema.shape).map((name) => [name, member(name)]);
+  return { ...Object.fromEntries(members), code: jsonSql.known(`(${column} ->> 'code')`, reasonCodeSchema.options) };
+}
 
 export const jsonObjectExpression = <T>(table: JsonMembersOf<T>): RawBuilder<T> =>
   sql.raw(`${jsonObjectSql(table as JsonMembers)}::json`);

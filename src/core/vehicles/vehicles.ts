@@ -6,7 +6,6 @@ import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.
 import { requireFleet } from '../fleets/fleets.ts';
 import type { ListInput } from '../sql/page.ts';
 import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
-import { reasonJsonMembers } from '../sql/reason-members.ts';
 import {
   type FilterConditions,
   type IndexKey,
@@ -16,7 +15,7 @@ import {
   type ResourceFields,
   type ValueField,
 } from '../sql/resource.ts';
-import { jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
+import { jsonMembersOf, jsonObjectExpression, jsonSql, reasonJsonMembers } from '../sql/selection.ts';
 import { anyOfIds, db, isId, prepare } from '../sql/sql.ts';
 import { vinPartEnds, vinPartSql } from '../sql/vin-part.ts';
 import { isWholeVin, vinOrNull, vinWarnings } from '../vin.ts';
