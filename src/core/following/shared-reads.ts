@@ -1,12 +1,16 @@
+import { LRUCache } from 'lru-cache';
 import type { ChangeListeners } from '../changes.ts';
 import type { FollowedSource } from '../followers.ts';
 import { getOrCreate } from '../sql/sql.ts';
+
+/** Few, since a page of events may name 100,000 vehicles. */
+const KEPT = 4;
 
 /** Reads that the followers of a source share until its next news. */
 export class SharedReads<T> implements FollowedSource {
   readonly listeners: ChangeListeners;
   readonly #looks: boolean;
-  readonly #latest = new Map<string, Promise<T>>();
+  readonly #latest = new LRUCache<string, Promise<T>>({ max: KEPT });
 
   /** Listeners call `forget` for news of the source; with `looks`, followers look from time to time without any. */
   constructor(listeners: (forget: () => true) => ChangeListeners, { looks }: { looks: boolean }) {
@@ -25,7 +29,7 @@ export class SharedReads<T> implements FollowedSource {
 
   /** The read of this key: one that failed is made again. */
   once(key: string, read: () => Promise<T>): Promise<T> {
-    return getOrCreate(this.#latest, key, () => {
+    return getOrCreate<string, Promise<T>>(this.#latest, key, () => {
       const reading = read();
       reading.catch(() => this.#latest.delete(key));
       return reading;
