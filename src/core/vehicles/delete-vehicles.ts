@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
 import { contractFactsQuery } from '../contracts/contracts.ts';
 import { touchActivations } from '../contracts/due-activations.ts';
@@ -16,7 +16,8 @@ import { fleetExistsExpression } from '../fleets/fleet.ts';
 import { existingFleetsQuery, isInFleets, lockedFleetClause, requireFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { readOneRow } from '../sql/read.ts';
-import { anyOf, anyOfIds, anyOfTexts, db, isId, prepare, type RowKey } from '../sql/sql.ts';
+import { anyOf, anyOfIds, db, isId, prepare, type RowKey } from '../sql/sql.ts';
+import type { Tables } from '../sql/table-types.ts';
 import { tallyClause } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
 import { vehicleJsonExpression, vehicleResource } from './vehicles.ts';
@@ -133,37 +134,32 @@ export async function removeLockedVehicles(
   announceEvents(ctx);
 }
 
-type WithVins = { company: string; vins: readonly string[] };
-
-const withVins = (p: WithVins) =>
-  db.selectFrom('vehicle as v').where('v.company', '=', p.company).where('v.vin', '=', anyOfTexts(p.vins));
-
-const lockTheirs = prepare((p: WithVins) =>
-  db
+/** Locks the fleets in deletion before their vehicles, like lockVehicles. */
+const lockLeftover = prepare((p: { company: string; vins: readonly string[] }) => {
+  const named = { company: p.company, ids: [], vins: p.vins };
+  const fleets = db
     .selectFrom('fleet')
     .select(['id', 'deletion'])
     .where('company', '=', p.company)
     .where('deletion', 'is not', null)
-    .where('id', '=', anyOf(withVins(p).select('v.fleet_id')))
+    .where('id', '=', anyOf(namedVehiclesQuery(named).select('v.fleet_id')))
     .orderBy('id')
-    .forUpdate(),
-);
-
-const lockNamed = prepare((p: WithVins & { fleets: readonly string[] }) =>
-  withVins(p)
-    .select(['v.id', 'v.fleet_id'])
-    .where(isInFleets(anyOfIds(p.fleets)))
+    .forUpdate();
+  const deletion = sql<Selectable<Tables['fleet']>['deletion']>`(select deletion from held where held.id = v.fleet_id)`;
+  return namedVehiclesQuery(
+    named,
+    db.with('held', () => fleets),
+  )
+    .select(['v.id', 'v.fleet_id', deletion.as('deletion')])
+    .where(isInFleets(sql`any(array(select id from held))`))
     .orderBy('v.vin')
-    .forUpdate(),
-);
+    .forUpdate();
+});
 
 /** Deletes the vehicles with these VINs that are in fleets that are being deleted. */
 export async function deleteLeftoverVehicles(ctx: Context, company: string, vins: readonly string[]): Promise<void> {
-  const fleets = await lockTheirs(ctx, { company, vins });
-  if (fleets.length === 0) return;
-  const vehicles = await lockNamed(ctx, { company, vins, fleets: fleets.map(({ id }) => id) });
-  for (const { id, deletion } of fleets) {
-    const own = vehicles.filter(({ fleet_id }) => fleet_id === id);
-    await removeLockedVehicles(ctx, company, own, { ...systemOrigin(ctx), ...deletion });
+  const byFleet = Map.groupBy(await lockLeftover(ctx, { company, vins }), ({ fleet_id }) => fleet_id);
+  for (const vehicles of byFleet.values()) {
+    await removeLockedVehicles(ctx, company, vehicles, { ...systemOrigin(ctx), ...vehicles[0]?.deletion });
   }
 }
