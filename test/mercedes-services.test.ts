@@ -7,7 +7,13 @@ import { json, text } from './support/upstream.ts';
 // Contracts of Mercedes-Benz's vehicles, at a server that is as strict as the published document.
 
 const { gateway, upstream, passTime, time, work, workFor, contract } = await startActivations({
-  packs: { basic: ['1001'], more: ['1001', '1002'], failing: ['2001'], consent: ['1000', '1002'] },
+  packs: {
+    basic: ['1001'],
+    more: ['1001', '1002'],
+    failing: ['2001'],
+    consent: ['1000', '1002'],
+    barred: ['1003', '1002'],
+  },
 });
 const acme = await gateway.as('acme');
 const other = await gateway.as('other');
@@ -106,6 +112,32 @@ describe(`Services of Mercedes-Benz${unlessMissing}`, () => {
       ['FAILED', 'PACK_NOT_OFFERED', 'OPERATOR'],
     ]);
     expect(received().filter((one) => one.startsWith('POST')).length).toBeLessThan(8);
+  });
+
+  test('a service that the account may not order holds back no other vehicle', async () => {
+    const vehicles = await addVehicles(acme, mercedes(3));
+    const barred = await contract(acme, vehicles[0], { pack: 'barred' });
+    const others = await Promise.all(vehicles.map((vehicle) => contract(acme, vehicle, basic)));
+    await workFor(4 * MINUTE, MINUTE);
+    for (const one of others) expect(await stateOf(acme, one)).toEqual(['ACTIVE']);
+    expect(await stateOf(acme, barred)).toEqual(['FAILED', 'PACK_NOT_OFFERED', 'OPERATOR']);
+  });
+
+  test('an end that the account may not order, or look at, is asked for again', async () => {
+    const vehicle = await addVehicle(acme, newVin(0, 'W1K'));
+    const one = await contract(acme, vehicle, { ...basic, to: time(HOUR) });
+    await workFor(4 * MINUTE, MINUTE);
+    const noPermission = json(400, { type: '/vehicles/services/no-permission', statusCode: 400, services: ['1001'] });
+    passTime(HOUR);
+    for (const endpoint of ['services', 'service-status']) {
+      upstream.behaves = (asked) => (asked.endpoint === endpoint ? noPermission : null);
+      await workFor(2 * HOUR, MINUTE);
+      expect((await stateOf(acme, one))[0]).toBe('ENDING');
+    }
+    upstream.behaves = () => null;
+    await workFor(2 * DAY, HOUR);
+    expect(await stateOf(acme, one)).toEqual(['ENDED']);
+    expect(upstream.serviceOf(vehicle.vin, '1001')?.status).toBe('INACTIVE');
   });
 
   test.each([

@@ -49,6 +49,7 @@ export const problem = z
   .catch(noProblem);
 export const BLACKLISTED = '/vehicle/blacklist';
 const VEHICLE_UNKNOWN = '/vehicle/not-found';
+const NO_PERMISSION = '/vehicles/services/no-permission';
 
 /** Other faults of a request are none of the customer's. */
 export const namesVin = ({ validationErrors }: z.output<typeof problem>): boolean =>
@@ -70,7 +71,7 @@ const rejected = reason(
 const noService = reason('NO_SERVICE_AVAILABLE', 'Mercedes-Benz does not offer this service for this vehicle.');
 const licenceExpired = reason(
   'LICENCE_EXPIRED',
-  'The licence of this service has expired. It is extended in the shop of Mercedes-Benz.',
+  'The licence of this service has expired. It can be extended in the Mercedes me B2B shop.',
 );
 export const notSettled = reason(
   'PROVIDER_ENROLMENT_PENDING',
@@ -131,7 +132,7 @@ export function mercedesServices(
     for (const wish of asked) {
       const service = found?.services.find(({ serviceId }) => serviceId === wish.program);
       const state = wish.wanted ? await wantedState(ask, wish, service) : unwantedState(service);
-      if (!found && !isUnknown) note(wish, failure(answer));
+      if (!found && !isUnknown) note(wish, failure(answer, wish.wanted));
       else if (state) note(wish, state);
     }
     return !isUnknown;
@@ -200,7 +201,7 @@ export function mercedesServices(
       note(sent, answer) {
         const isTaken = answer.outcome === 'REPLY' && answer.status === 202;
         for (const wish of sent.flatMap(({ wishes }) => wishes))
-          note(wish, isTaken ? stands(wish.wanted ? 'PENDING' : 'ENDING', answer.body) : failure(answer));
+          note(wish, isTaken ? stands(wish.wanted ? 'PENDING' : 'ENDING', answer.body) : failure(answer, wish.wanted));
       },
     });
   }
@@ -217,7 +218,7 @@ function unwantedState(service?: { status: string }): WishAnswer | null {
 /** Refusals of a whole request that concern some of its items. */
 const ofItems = [
   ...[BLACKLISTED, VEHICLE_UNKNOWN, '/services/not-found', '/services/illegal-consent-type'],
-  '/error/validation-error',
+  ...['/error/validation-error', NO_PERMISSION],
 ];
 const isOfItems = ({ body }: Reply): boolean => ofItems.includes(problem.parse(body).type);
 const blamesBy =
@@ -225,8 +226,11 @@ const blamesBy =
   (refusal: Reply) =>
     isOfItems(refusal) ? (item: T) => isNamed(item, problem.parse(refusal.body)) : null;
 
-/** The answer to a request that was not carried out. A refusal concerns the vehicle where it names the VIN. */
-function failure(answer: Answer): WishAnswer {
+/**
+ * The answer to a request that was not carried out. A refusal concerns the vehicle where it names the VIN. An end that the account
+ * may not order is ordered again: its service is active, and costs money.
+ */
+function failure(answer: Answer, wanted = true): WishAnswer {
   if (answer.outcome === 'NO_ANSWER') return answer;
   const { status, body } = answer;
   if (status === 200) return new ProviderError('BAD_ANSWER', { raw: body }).answer;
@@ -234,7 +238,8 @@ function failure(answer: Answer): WishAnswer {
   const { type } = refusal;
   if (status === 403 && type === BLACKLISTED) return stands('REJECTED', body, blacklisted);
   if (status === 400 && namesVin(refusal)) return stands('FAILED', body, vinRefused);
-  if (type === '/services/illegal-consent-type' || type === '/services/not-found')
+  if (type === NO_PERMISSION && !wanted) return unexpected(answer);
+  if (type === NO_PERMISSION || type === '/services/illegal-consent-type' || type === '/services/not-found')
     return stands('FAILED', body, notOffered);
   if (type === VEHICLE_UNKNOWN) return { outcome: 'NO_ANSWER', reason: notSettled, asked: true, raw: body };
   return unexpected(answer);

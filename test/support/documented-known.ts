@@ -20,12 +20,14 @@ export type Endpoint =
 export interface Known {
   tokens: Set<string>;
   tokenLifetime: number;
+  /** What tokens of Mercedes-Benz must be requested for. */
+  scope: string;
   /** VINs of the Connect Your Fleet account, and those that may not be in one. */
   account: Set<string>;
   blacklist: Set<string>;
   /** Services by VIN and id; those that can be ordered, and those whose licence has expired. */
   services: Map<string, Service>;
-  catalogue: ReadonlyMap<string, 'ordered by accounts' | 'other consent'>;
+  catalogue: ReadonlyMap<string, 'ordered by accounts' | 'other consent' | 'missing role'>;
   expired: Set<string>;
   /** A service of a vehicle as it is by now. */
   serviceOf(vin: string, serviceId: string): Service | undefined;

@@ -105,6 +105,10 @@ export function mercedes(known: Known): Operation[] {
         const illegal = ids.filter((id) => known.catalogue.get(id) === 'other consent');
         if (illegal.length > 0)
           return problem(400, '/services/illegal-consent-type', 'Bad request', { services: illegal });
+        // Described as an answer to a change, and shown with queryVehicleServiceStatus.
+        const barred = ids.filter((id) => known.catalogue.get(id) === 'missing role');
+        if (barred.length > 0)
+          return problem(400, '/vehicles/services/no-permission', 'No permission', { services: barred });
         for (const { vin: ordered, services } of body) for (const one of services) change(ordered, one);
         return [202];
       },
@@ -149,7 +153,10 @@ export function mercedes(known: Known): Operation[] {
       media: 'application/x-www-form-urlencoded',
       takes: z.strictObject({
         ...empty,
-        body: z.strictObject({ grant_type: z.literal('client_credentials'), scope: z.literal('openid') }),
+        body: z.strictObject({
+          grant_type: z.literal('client_credentials'),
+          scope: z.string().refine((scope) => scope === known.scope),
+        }),
       }),
       bars: ({ headers }) =>
         headers.authorization === `Basic ${btoa('client:secret')}` ? null : [401, { error: 'invalid_client' }],

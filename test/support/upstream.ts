@@ -96,6 +96,7 @@ export class UpstreamServer {
   connections = 0;
   mostAtOnce = 0;
   tokenLifetime = 300;
+  scope = 'openid';
   /** VINs of the Connect Your Fleet account. */
   readonly account = new Set<string>();
   readonly blacklist = new Set<string>();
@@ -103,6 +104,7 @@ export class UpstreamServer {
   readonly catalogue: Known['catalogue'] = new Map([
     ...['1001', '1002', '2001', '2002', '3001'].map((id) => [id, 'ordered by accounts'] as const),
     ['1000', 'other consent'],
+    ['1003', 'missing role'],
   ]);
   readonly expired = new Set<string>();
   clock: Known['clock'] = Date.now;
