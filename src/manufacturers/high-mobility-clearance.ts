@@ -25,11 +25,14 @@ import {
   type WishAnswer,
 } from './provider.ts';
 
-/** The brands of `FleetVehicle` in High Mobility's Fleet Clearance API, which has more than the eligibility check. */
+/**
+ * The brands of `FleetVehicle` in High Mobility's Fleet Clearance API, which has more than the eligibility check. Nissan is in the
+ * reference on its page, and not yet in the document.
+ */
 export const clearanceBrands = [
   ...(['alfaromeo', 'audi', 'bmw', 'citroen', 'cupra', 'dacia', 'ds', 'fiat', 'ford', 'jeep', 'kia', 'lexus'] as const),
-  ...(['maserati', 'mercedes-benz', 'mini', 'opel', 'peugeot', 'polestar', 'porsche', 'renault', 'seat'] as const),
-  ...(['skoda', 'tesla', 'toyota', 'vauxhall', 'volkswagen', 'volvo-cars'] as const),
+  ...(['maserati', 'mercedes-benz', 'mini', 'nissan', 'opel', 'peugeot', 'polestar', 'porsche', 'renault'] as const),
+  ...(['seat', 'skoda', 'tesla', 'toyota', 'vauxhall', 'volkswagen', 'volvo-cars'] as const),
 ] as const satisfies readonly BrandId[];
 
 /** Vehicles of a request that creates clearances. */
@@ -63,13 +66,20 @@ const meanings: Readonly<
   canceled: [null, 'ENDED'],
 };
 
-const rejection = (why?: string | null): Reason =>
-  reason(
-    'ACTIVATION_REJECTED',
-    why
-      ? `The manufacturer rejected the clearance: ${why}`
-      : 'The manufacturer rejected the clearance, and gave no reason.',
-  );
+/** What High Mobility's pages on activation say can be done, by words of the manufacturer's reason. */
+const remedies: readonly (readonly [RegExp, string])[] = [
+  [/privacy/i, 'Turn off the privacy mode in the vehicle’s settings, and ask again.'],
+  [/consent|portal/i, 'Give consent to the vehicle in the manufacturer’s fleet portal, and ask again.'],
+  [/no data|timeout/i, 'Drive the vehicle, several times if its software is old, and ask again.'],
+  [/different/i, 'End the vehicle’s activation with the other fleet or provider, and ask again.'],
+];
+
+function rejection(why?: string | null): Reason {
+  if (!why) return reason('ACTIVATION_REJECTED', 'The manufacturer rejected the clearance, and gave no reason.');
+  const [, remedy] = remedies.find(([words]) => words.test(why)) ?? [];
+  const told = remedy ? `${why.replace(/\.$/, '')}. ${remedy}` : why;
+  return reason('ACTIVATION_REJECTED', `The manufacturer rejected the clearance: ${told}`);
+}
 
 export const vinRefused = reason(
   'VIN_REFUSED',
