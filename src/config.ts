@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { addressFault } from './database/address.ts';
-import { highMobilityEligibilityBrands } from './manufacturers/brands.ts';
+import { clearanceBrands } from './manufacturers/high-mobility-clearance.ts';
 
 const oneOf = <const Values extends readonly string[]>(values: Values) =>
   z.enum(values, `must be ${new Intl.ListFormat('en', { type: 'disjunction' }).format(values)}`);
@@ -63,6 +63,8 @@ const trustedDocuments = z.string().transform((path, context): ReadonlyMap<strin
   }
 });
 
+const scope = z.string().regex(/(?:^| )openid(?: |$)/, 'must name openid');
+
 function whole(min: number, max = Number.MAX_SAFE_INTEGER) {
   const most = max === Number.MAX_SAFE_INTEGER ? 'or more' : `to ${max}`;
   const error = `must be a whole number: ${min} ${most}`;
@@ -105,11 +107,12 @@ export const settings = z.object({
   HIGH_MOBILITY_CLIENT_ID: z.string().min(1).optional(),
   HIGH_MOBILITY_CLIENT_SECRET: z.string().min(1).optional(),
   HIGH_MOBILITY_WEBHOOK_SECRET: z.string().min(16, 'must have at least 16 characters').optional(),
-  HIGH_MOBILITY_BRANDS: list.pipe(z.array(oneOf(highMobilityEligibilityBrands))).optional(),
+  HIGH_MOBILITY_BRANDS: list.pipe(z.array(oneOf(clearanceBrands))).optional(),
   MERCEDES_URL: url.optional(),
   MERCEDES_TOKEN_URL: url.optional(),
   MERCEDES_CLIENT_ID: z.string().min(1).optional(),
   MERCEDES_CLIENT_SECRET: z.string().min(1).optional(),
+  MERCEDES_SCOPE: scope.default('openid'),
   MERCEDES_PACKS: list
     .pipe(z.array(pack))
     .transform(Object.fromEntries<string[]>)
@@ -129,10 +132,7 @@ export const settings = z.object({
   CORS_ORIGINS: list.pipe(z.array(origin)).default([]),
   CONSOLE: onOff.optional(),
   CONSOLE_CLIENT_ID: z.string().min(1).optional(),
-  CONSOLE_SCOPE: z
-    .string()
-    .regex(/(?:^| )openid(?: |$)/, 'must name openid')
-    .default('openid'),
+  CONSOLE_SCOPE: scope.default('openid'),
   GRAPHIQL: onOff.default(true),
   INTROSPECTION: onOff.default(true),
   TRUSTED_DOCUMENTS: trustedDocuments.optional(),

@@ -9,6 +9,8 @@ interface MercedesOptions extends UpstreamOptions {
   tokenUrl: string;
   clientId: string;
   clientSecret: string;
+  /** Those that tokens are requested for; `openid` alone is what its page on credentials shows. */
+  scope?: string;
   /** The services of each pack, by the numbers of Mercedes-Benz' catalogue. */
   packs?: Readonly<Record<string, readonly string[]>>;
 }
@@ -36,14 +38,14 @@ export class Mercedes extends Upstream implements Provider {
   readonly activator: Activator;
   readonly #url: string;
 
-  constructor({ url, tokenUrl, clientId, clientSecret, packs = {}, ...options }: MercedesOptions) {
+  constructor({ url, tokenUrl, clientId, clientSecret, scope = 'openid', packs = {}, ...options }: MercedesOptions) {
     const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`).toString('base64');
     super(
       {
         method: 'POST',
         url: tokenUrl,
         headers: { authorization: `Basic ${basic}` },
-        body: new URLSearchParams({ grant_type: 'client_credentials', scope: 'openid' }),
+        body: new URLSearchParams({ grant_type: 'client_credentials', scope }),
       },
       options,
     );

@@ -1,4 +1,4 @@
-import { highMobilityEligibilityBrands } from './brands.ts';
+import { type BrandId, highMobilityEligibilityBrands } from './brands.ts';
 import { HighMobility } from './high-mobility.ts';
 import { clearanceBrands } from './high-mobility-clearance.ts';
 import { Mercedes } from './mercedes.ts';
@@ -16,7 +16,8 @@ type OfProvider = 'URL' | 'CLIENT_ID' | 'CLIENT_SECRET';
 type ProviderSettings = Partial<
   Readonly<Record<`${'HIGH_MOBILITY' | 'MERCEDES'}_${OfProvider}` | 'MERCEDES_TOKEN_URL', string | undefined>>
 > & {
-  HIGH_MOBILITY_BRANDS?: (typeof highMobilityEligibilityBrands)[number][] | undefined;
+  HIGH_MOBILITY_BRANDS?: (typeof clearanceBrands)[number][] | undefined;
+  MERCEDES_SCOPE?: string | undefined;
   MERCEDES_PACKS?: Readonly<Record<string, string[]>> | undefined;
   PROVIDER_CONCURRENCY: number;
   PROVIDER_TIMEOUT_SECONDS: number;
@@ -32,16 +33,15 @@ export async function openManufacturers(
   const { PROVIDER_CONCURRENCY: concurrency, PROVIDER_TIMEOUT_SECONDS: seconds } = config;
   const common = { concurrency, timeoutMs: seconds * 1000, clock, ...(tell && { tell }) };
   const providers: Provider[] = [];
+  const serves = (id: BrandId) => config.HIGH_MOBILITY_BRANDS?.some((one) => one === id) ?? true;
   if (config.HIGH_MOBILITY_URL && config.HIGH_MOBILITY_CLIENT_ID && config.HIGH_MOBILITY_CLIENT_SECRET) {
     providers.push(
       new HighMobility({
         url: config.HIGH_MOBILITY_URL,
         clientId: config.HIGH_MOBILITY_CLIENT_ID,
         clientSecret: config.HIGH_MOBILITY_CLIENT_SECRET,
-        brands: config.HIGH_MOBILITY_BRANDS ?? highMobilityEligibilityBrands,
-        clearance: {
-          brands: clearanceBrands.filter((id) => config.HIGH_MOBILITY_BRANDS?.some((one) => one === id) ?? true),
-        },
+        brands: highMobilityEligibilityBrands.filter(serves),
+        clearance: { brands: clearanceBrands.filter(serves) },
         ...common,
       }),
     );
@@ -53,6 +53,7 @@ export async function openManufacturers(
         tokenUrl: config.MERCEDES_TOKEN_URL,
         clientId: config.MERCEDES_CLIENT_ID,
         clientSecret: config.MERCEDES_CLIENT_SECRET,
+        ...(config.MERCEDES_SCOPE && { scope: config.MERCEDES_SCOPE }),
         packs: config.MERCEDES_PACKS ?? {},
         ...common,
       }),

@@ -98,6 +98,13 @@ describe('Manufacturers: providers of brands', () => {
     ).toEqual(['bmw', 'mini']);
   });
 
+  test('HIGH_MOBILITY_BRANDS names brands that are cleared without an eligibility check, too', async () => {
+    await open({ ...highMobility(), HIGH_MOBILITY_BRANDS: 'bmw, audi, nissan' });
+    expect(byId('bmw')).toMatchObject({ provider: 'high-mobility' });
+    expect(byId('audi')).toMatchObject({ provider: null });
+    expect(Object.keys(manufacturers.offers).toSorted()).toEqual(['audi', 'bmw', 'nissan']);
+  });
+
   test('HIGH_MOBILITY_BRANDS without credentials, or with an unknown brand, stops the start', () => {
     expect(() => readConfig({ HIGH_MOBILITY_BRANDS: 'bmw' })).toThrow(
       'HIGH_MOBILITY_CLIENT_SECRET: is required, because HIGH_MOBILITY_BRANDS is set',
@@ -113,6 +120,14 @@ describe('Manufacturers: providers of brands', () => {
     expect(await manufacturers.verify(MERCEDES)).toMatchObject({ status: 'ELIGIBLE', manufacturer: 'mercedes-benz' });
     expect(upstream.count('eligibility')).toBe(0);
     expect(manufacturers.state().map((one) => one.id)).toEqual(['high-mobility', 'connect-your-fleet']);
+  });
+
+  test('Connect Your Fleet is asked for tokens of the scope that is set', async () => {
+    upstream.scope = 'openid groups profile audience:server:client_id:1';
+    await open({ ...mercedes(), MERCEDES_SCOPE: upstream.scope });
+    expect(await manufacturers.verify(MERCEDES)).toMatchObject({ status: 'ELIGIBLE', manufacturer: 'mercedes-benz' });
+    await open(mercedes());
+    expect(await manufacturers.verify(MERCEDES)).toMatchObject({ reason: { code: 'PROVIDER_CREDENTIALS' } });
   });
 
   test('Connect Your Fleet alone is no reason for a sandbox', async () => {
