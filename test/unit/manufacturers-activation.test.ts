@@ -43,7 +43,7 @@ test.each([
   ['privacy mode is enabled', 'privacy mode is enabled. Turn off the privacy mode'],
   ['not added to ford portal', 'Give consent to the vehicle in the manufacturer’s fleet portal'],
   ['Consent assignment missing.', 'missing. Give consent'],
-  ['activation timeout: no data', 'Drive the vehicle'],
+  ['VIN activation timeout', 'Drive the vehicle'],
   ['VIN is assigned to a different OEM fleet', 'End the vehicle’s activation with the other fleet'],
 ])('a rejection says what can be done: %s', async (words, told) => {
   upstream.decide = () => ({ status: 'rejected', afterMs: 0, reason: words });
