@@ -25,14 +25,11 @@ import {
   type WishAnswer,
 } from './provider.ts';
 
-/**
- * The brands of `FleetVehicle` in High Mobility's Fleet Clearance API, which has more than the eligibility check. Nissan is in the
- * reference on its page, and not yet in the document.
- */
+/** The brands of `FleetVehicle` in High Mobility's Fleet Clearance API, which has more than the eligibility check. */
 export const clearanceBrands = [
   ...(['alfaromeo', 'audi', 'bmw', 'citroen', 'cupra', 'dacia', 'ds', 'fiat', 'ford', 'jeep', 'kia', 'lexus'] as const),
-  ...(['maserati', 'mercedes-benz', 'mini', 'nissan', 'opel', 'peugeot', 'polestar', 'porsche', 'renault'] as const),
-  ...(['seat', 'skoda', 'tesla', 'toyota', 'vauxhall', 'volkswagen', 'volvo-cars'] as const),
+  ...(['maserati', 'mercedes-benz', 'mini', 'opel', 'peugeot', 'polestar', 'porsche', 'renault', 'seat'] as const),
+  ...(['skoda', 'tesla', 'toyota', 'vauxhall', 'volkswagen', 'volvo-cars'] as const),
 ] as const satisfies readonly BrandId[];
 
 /** Vehicles of a request that creates clearances. */

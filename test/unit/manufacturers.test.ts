@@ -99,10 +99,10 @@ describe('Manufacturers: providers of brands', () => {
   });
 
   test('HIGH_MOBILITY_BRANDS names brands that are cleared without an eligibility check, too', async () => {
-    await open({ ...highMobility(), HIGH_MOBILITY_BRANDS: 'bmw, audi, nissan' });
+    await open({ ...highMobility(), HIGH_MOBILITY_BRANDS: 'bmw, audi, porsche' });
     expect(byId('bmw')).toMatchObject({ provider: 'high-mobility' });
     expect(byId('audi')).toMatchObject({ provider: null });
-    expect(Object.keys(manufacturers.offers).toSorted()).toEqual(['audi', 'bmw', 'nissan']);
+    expect(Object.keys(manufacturers.offers).toSorted()).toEqual(['audi', 'bmw', 'porsche']);
   });
 
   test('HIGH_MOBILITY_BRANDS without credentials, or with an unknown brand, stops the start', () => {
