@@ -31,16 +31,10 @@ const ofDatabase = files([
 ]);
 
 /** Slow files for each change, which `.ci/run` runs; the others, and these on the other database, run at night. */
-const slowOnBoth = files([
-  'slow/start',
-  'slow/readme',
-  'slow/database-session',
-  'slow/upload-races',
-  'slow/untidy-lists',
-]);
+const slowOnBoth = files(['slow/start', 'slow/readme', 'slow/database-session', 'slow/upload-races']);
 const slowOnPostgresql = files([
-  ...['slow/documents', 'slow/fuzz', 'slow/parity', 'slow/commands', 'slow/audit-trail'],
-  ...['slow/followers', 'slow/shares', 'slow/shares-operations'],
+  ...['slow/documents', 'slow/fuzz', 'slow/parity', 'slow/commands', 'slow/untidy-lists'],
+  ...['slow/audit-trail', 'slow/followers', 'slow/shares', 'slow/shares-operations'],
 ]);
 
 /** What depends on the version of PostgreSQL, on the oldest one: statements and their plans, lists, migrations. */
