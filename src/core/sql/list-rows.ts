@@ -142,13 +142,13 @@ function statementSql(list: ListSelection, key: IndexKey): string {
   if (!from) return '';
   const values = `select of from (${from.sql.replaceAll('?', list.param(from.name))}) one(of)`;
   const rows = `select from ${list.of.table} where ${allOf(prefixSql(list.prefix))}`;
-  const isFew = `${countedTo(SOUGHT_MOST + 1, values)} <= ${SOUGHT_MOST}`;
   const isWalked = `(select listed.n < ${MOST_COUNTED_ROWS} and ${countedTo('listed.n + 1', values)} > listed.n
     from (select ${countedTo(MOST_COUNTED_ROWS, rows)} as n offset 0) listed)`;
-  return `side(is_few, is_walked) as materialized (select is_few, case when is_few then false else ${isWalked} end
-      from (select ${isFew} as is_few offset 0) given),
-    sought(of) as materialized (${values} where not (select is_walked from side)
-      and ((select is_few from side) or exists (${from.rows})) limit ${SOUGHT_MOST + 1}), `;
+  return `given(of) as materialized (${values} limit ${SOUGHT_MOST + 1}),
+    side(is_few, is_walked) as materialized (select is_few, case when is_few then false else ${isWalked} end
+      from (select (select count(*) from given) <= ${SOUGHT_MOST} as is_few offset 0) counted),
+    sought(of) as materialized (select of from given where (select is_few from side) union all
+      (${values} where not (select is_few or is_walked from side) and exists (${from.rows}) limit ${SOUGHT_MOST + 1})), `;
 }
 
 const isLookedUp = (list: ListSelection, key: IndexKey): string =>
