@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../src/database/open-database.ts';
 import { startSecureServer } from './support/certificate.ts';
@@ -99,6 +100,48 @@ describe.runIf(given.kind === 'postgresql')('the address of a server', () => {
       for (const pid of all) process.kill(pid, 'SIGCONT');
     }
     await expect.poll(async () => (await acme.get('/fleets')).status).toBe(200);
+  });
+
+  describe('that asks for a password', () => {
+    const password = 'p@ss:w/ö?#1 %&+';
+    beforeAll(async () => {
+      const file = join(server.data, 'pg_hba.conf');
+      writeFileSync(file, `host all gateway all scram-sha-256\n${readFileSync(file, 'utf8')}`);
+      const client = new pg.Client(server.url);
+      await client.connect();
+      await client.query(`create role gateway login superuser password ${pg.escapeLiteral(password)};
+        select pg_reload_conf()`);
+      await client.end();
+    });
+    const at = (credentials: string, query = '') => `postgresql://${credentials}@localhost:${port()}/postgres${query}`;
+    const known = () => `gateway:${encodeURIComponent(password)}`;
+    const status = (DATABASE_URL: string) =>
+      promisify(execFile)(process.execPath, ['src/commands/migrate.ts', 'status'], {
+        env: { PATH: process.env.PATH, DATABASE_URL },
+      });
+
+    test('all connections send it: primary, replicas, the direct address, and the one that looks for a lost server', async () => {
+      const gateway = await started(at(known(), `?sslmode=verify-full&sslrootcert=${server.certificate}`));
+      const { client, fleetId } = await newWorld(gateway, 'acme');
+      expect(await gateway.anyone.get('/readyz')).toMatchObject({ status: 200 });
+      expect(await client.get(`/fleets/${fleetId}/vehicles`, { accept: 'text/csv' })).toMatchObject({ status: 200 });
+      const users = `select distinct usename as user from pg_stat_activity where application_name like 'fleet-gateway%'`;
+      expect(await gateway.execute(users)).toEqual([{ user: 'gateway' }]);
+    });
+
+    test('the process and its commands send it', async () => {
+      const all = { DATABASE_URL: at(known()), DATABASE_DIRECT_URL: at(known()), DATABASE_READ_URLS: at(known()) };
+      const gateway = await spawnGateway(all, { issuer });
+      expect(await gateway.as('acme').get('/fleets')).toMatchObject({ status: 200 });
+      expect((await status(all.DATABASE_URL)).stdout).toMatch(/^Nothing is pending/);
+    });
+
+    test('an address without it ends the start and commands, with a sentence that says so', async () => {
+      const sentence = 'it asks for a password, and the address has none';
+      expect(await refusal(at('gateway'))).toContain(sentence);
+      // The server waits ten minutes for the rest of the handshake.
+      await expect(status(at('gateway'))).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining(sentence) });
+    });
   });
 
   describe('with a self-signed certificate', () => {

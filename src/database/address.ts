@@ -34,8 +34,12 @@ export function addressFault(url: string): string | null {
   return 'must be an address such as postgresql://user@host/fleets, or postgresql://user@/fleets?host=/var/run/postgresql';
 }
 
-/** What to do about a certificate; Node's own text names a flag of Node. */
-const REMEDIES: [codes: RegExp, remedy: string][] = [
+/** What to do about a password and a certificate; pg's own text names a part of its code, Node's a flag of Node. */
+const REMEDIES: [fault: RegExp, remedy: string][] = [
+  [
+    /client password must be/,
+    'it asks for a password, and the address has none (postgresql://user:password@host/fleets)',
+  ],
   [
     /SELF_SIGNED|^UNABLE_TO_/,
     'its certificate is of no authority that is known here: add sslrootcert=/path/to/ca.pem to the address, with that ' +
@@ -52,6 +56,6 @@ const REMEDIES: [codes: RegExp, remedy: string][] = [
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = 'code' in error ? String(error.code) : '';
-  const [, remedy] = REMEDIES.find(([codes]) => codes.test(code)) ?? [];
-  return remedy ? `${remedy} (${code}).` : error.message || code;
+  const [, remedy] = REMEDIES.find(([fault]) => fault.test(code || error.message)) ?? [];
+  return remedy ? `${remedy}${code && ` (${code})`}.` : error.message || code;
 }

@@ -70,7 +70,8 @@ export class PostgresConnection extends pg.Client {
 
   constructor(config: pg.ClientConfig) {
     const socket = new Socket();
-    super({ types, ...config, stream: () => socket });
+    // pg's pool makes the password of its options non-enumerable, so a spread alone leaves it out.
+    super({ types, ...config, password: config.password, stream: () => socket });
     this.socket = socket;
     socket.once('connectionAttempt', () => {
       this.hasAddress = true;
@@ -80,6 +81,19 @@ export class PostgresConnection extends pg.Client {
     });
     // Statements reject by themselves, and `end` follows; without a listener an error would end the process.
     this.on('error', () => {});
+  }
+
+  /** pg leaves the socket open where it gives up by itself, such as without a password that the server asks for. */
+  override connect(): Promise<pg.Client>;
+  override connect(callback: (error: Error) => void): void;
+  override connect(callback?: (error: Error) => void): Promise<pg.Client> | undefined {
+    const connected = super.connect().catch((error: Error) => {
+      this.socket.destroy();
+      throw error;
+    });
+    if (!callback) return connected;
+    connected.then(() => callback(null as never), callback);
+    return undefined;
   }
 
   /** Whether it needs a replacement: it has prepared enough, is lost, or is ending. */

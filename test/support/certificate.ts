@@ -11,7 +11,9 @@ export async function startSecureServer(): Promise<Server & { certificate: strin
   const subject = ['-subj', '/CN=database', '-addext', 'subjectAltName=DNS:localhost'];
   const files = ['-keyout', key, '-out', certificate];
   execFileSync('openssl', ['req', '-x509', '-nodes', '-newkey', 'rsa:2048', ...files, ...subject], { stdio: 'pipe' });
-  const settings = { ssl: 'on', ssl_key_file: key, ssl_cert_file: certificate, unix_socket_directories: folder };
+  const tls = { ssl_key_file: key, ssl_cert_file: certificate };
+  // A client that stays silent during its handshake is seen.
+  const settings = { ssl: 'on', ...tls, unix_socket_directories: folder, authentication_timeout: '600s' };
   const server = await startServer(settings, (_, account) => {
     if (account) for (const path of [folder, key, certificate]) chownSync(path, account.uid, account.gid);
     return () => rmSync(folder, { recursive: true });
