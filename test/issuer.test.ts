@@ -71,6 +71,9 @@ describe('claims of providers, by REST and GraphQL', async () => {
     { scp: ['fleets:read'] },
     { permissions: ['fleets:read'] },
     { roles: ['fleets:read'] },
+    { scope: 'fleets:read', permissions: ['fleets:read', 'fleets:write'] },
+    { scope: 'fleets:read fleets:write', permissions: ['fleets:read'] },
+    { scp: 'fleets:read', roles: ['fleets:read', 'fleets:write'] },
   ])('%j may read fleets alone', async (claims) => {
     const client = as(claims);
     expect(await client.get('/fleets')).toMatchObject({ status: 200 });
@@ -83,8 +86,16 @@ describe('claims of providers, by REST and GraphQL', async () => {
     );
   });
 
-  test('scopes of several claims add up, and the company is at the end of a path', async () => {
-    const writer = as({ scope: 'fleets:read', roles: ['fleets:write'] });
+  test('a role gives an app nothing that the user has not granted to it', async () => {
+    const app = as({ scp: 'fleets:read', roles: ['fleets:write'] });
+    for (const answer of [await app.post('/fleets', fleetFields), await app.get('/fleets')]) {
+      expect(answer).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
+    }
+    expect(JSON.stringify((await query(app)).body)).toContain('FORBIDDEN');
+  });
+
+  test('permissions and roles of a machine add up, and the company is at the end of a path', async () => {
+    const writer = as({ permissions: ['fleets:read'], roles: ['fleets:write'] });
     expect(await writer.post('/fleets', fleetFields)).toMatchObject({ status: 201, body: { company: 'acme' } });
     const other = as({ scope: 'fleets:read', organization: { id: 'globex' } });
     expect((await other.get('/fleets')).body).toEqual([]);

@@ -7,7 +7,8 @@ import type { ChangeFeed } from './changes.ts';
 import { Forbidden, Unauthenticated } from './errors.ts';
 import type { Followers } from './followers.ts';
 
-export type Scope = 'fleets:read' | 'fleets:write' | 'contracts:read' | 'contracts:write';
+export const allScopes = ['fleets:read', 'fleets:write', 'contracts:read', 'contracts:write'] as const;
+export type Scope = (typeof allScopes)[number];
 
 /** The caller of an operation. `company` is the tenant that every statement is confined to. */
 export interface Caller {

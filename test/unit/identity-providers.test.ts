@@ -291,14 +291,25 @@ describe('claims as a test issuer signs them', () => {
       ['scp as a list', { scp: scopes }, scopes],
       ['permissions', { permissions: scopes }, scopes],
       ['roles', { roles: scopes }, scopes],
-      ['all of them', { scope: 'a b', scp: ['c'], permissions: ['d', 'a'], roles: ['e'] }, ['a', 'b', 'c', 'd', 'e']],
+      ['scope and scp', { scope: 'fleets:read openid', scp: ['contracts:read'] }, scopes],
+      ['permissions and roles', { permissions: ['fleets:read'], roles: ['contracts:read', 'admin'] }, scopes],
+      ['permissions that the user did not grant', { scope: 'fleets:read', permissions: scopes }, ['fleets:read']],
+      ['roles that the user did not grant', { scp: 'fleets:read', roles: ['contracts:read'] }, []],
+      [
+        'scopes that permissions lack',
+        { scope: scopes.join(' '), permissions: ['contracts:read'] },
+        ['contracts:read'],
+      ],
+      ['scopes that roles have', { scp: scopes, permissions: ['fleets:read'], roles: ['contracts:read'] }, scopes],
+      ['a scope that names none of ours', { scope: 'openid profile', permissions: scopes }, scopes],
+      ['roles that name none of ours', { scp: scopes.join(' '), roles: ['offline_access'], permissions: [] }, scopes],
       ['permissions and roles that are texts', { permissions: 'fleets:read', roles: 'fleets:read' }, []],
       [
         'what is no text',
         { scope: ['', null, 7, ['fleets:read'], { toString: 'x' }], scp: { 0: 'fleets:read' }, roles: null },
         [],
       ],
-      ['an item with a space is one name', { roles: ['fleets:read fleets:write'] }, ['fleets:read fleets:write']],
+      ['an item with a space is one name, which is none of ours', { roles: ['fleets:read fleets:write'] }, []],
       ['none', {}, []],
     ])('%s', async (_, claims, expected) => {
       expect([...((await read(claims))?.scopes ?? [])].toSorted()).toEqual(expected.toSorted());

@@ -1,7 +1,7 @@
 import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
 import type { Config } from '../../config.ts';
-import type { Caller } from '../../core/context.ts';
+import { allScopes, type Caller, type Scope } from '../../core/context.ts';
 import { DomainError, Forbidden, Unauthenticated } from '../../core/errors.ts';
 import { openDevelopmentIdentity, type TokenClaims } from './development-identity.ts';
 import { IssuerKeys } from './issuer.ts';
@@ -160,12 +160,19 @@ function claimAt(claims: JWTPayload, path: string): unknown {
   }, claims);
 }
 
-/** All that a token may do, by whichever claims its provider writes: a text with spaces, or a list. */
-function scopesOf({ scope, scp, permissions, roles }: JWTPayload): Set<string> {
-  const texts = [scope, scp].flatMap((value) => (typeof value === 'string' ? value.split(' ') : []));
-  const lists = [scope, scp, permissions, roles].flatMap((value) => (Array.isArray(value) ? value : []));
-  return new Set([...texts, ...lists].filter((one) => typeof one === 'string' && one !== ''));
+/**
+ * What a token may do. `scope` and `scp` are what a user has granted to an app: what the user may do (`permissions`, `roles`)
+ * can only narrow it. A machine has nothing but permissions or roles. Names of other services' scopes mean nothing.
+ */
+function scopesOf({ scope, scp, permissions, roles }: JWTPayload): ReadonlySet<Scope> {
+  const granted = scopesIn([scope, scp].map((value) => (typeof value === 'string' ? value.split(' ') : value)));
+  const permitted = scopesIn([permissions, roles]);
+  if (granted.size === 0) return permitted;
+  return permitted.size === 0 ? granted : granted.intersection(permitted);
 }
+
+const scopesIn = (lists: readonly unknown[]): Set<Scope> =>
+  new Set(allScopes.filter((scope) => lists.some((list) => Array.isArray(list) && list.includes(scope))));
 
 /** Names are not trimmed: two spellings of one name would be two tenants in one. */
 function isCompany(value: unknown): value is string {
