@@ -91,6 +91,7 @@ export const settings = z.object({
   CONTRACTS_AUTH: oneOf(['open', 'required']).default('open'),
   PACKS: list.default([]),
   CONTRACTS_ACTIVATION: onOff.optional(),
+  ACTIVATION_GAP_MINUTES: whole(0, 43_200).default(60),
   LIMIT_VINS: whole(1).default(10_000),
   LIMIT_FILE_BYTES: whole(1).default(256 * 1024 * 1024),
   LIMIT_FILE_SECONDS: whole(1).default(60),

@@ -28,8 +28,8 @@ export const Fleet = defineEntity({
 export const eligibilityStatuses = ['PENDING', 'ELIGIBLE', 'INELIGIBLE', 'UNSUPPORTED', 'FAILED'] as const;
 export const dataDeliveries = ['PULL', 'PUSH'] as const;
 export const connectivityStatuses = ['ACTIVATED', 'DEACTIVATED', 'UNKNOWN'] as const;
-/** The one who must act for a verification to succeed. */
-export const actors = ['CUSTOMER', 'MANUFACTURER', 'OPERATOR'] as const;
+/** Who must act before a reason no longer holds. */
+export const actors = ['CUSTOMER', 'DRIVER', 'MANUFACTURER', 'OPERATOR', 'NONE'] as const;
 export type StoredReason = { code: string; message: string; actor: (typeof actors)[number]; retryable: boolean };
 
 export const Vehicle = defineEntity({

@@ -26,6 +26,9 @@ const causes = {
   PACK_NOT_OFFERED: { actor: 'OPERATOR', retryable: false },
   ACTIVATION_REJECTED: { actor: 'MANUFACTURER', retryable: false },
   LICENCE_EXPIRED: { actor: 'OPERATOR', retryable: false },
+  ACCESS_REVOKED: { actor: 'MANUFACTURER', retryable: false },
+  WAITING_FOR_GAP: { actor: 'NONE', retryable: true },
+  CANCELLATION_NOT_SUPPORTED: { actor: 'MANUFACTURER', retryable: true },
 } as const;
 type ReasonCode = keyof typeof causes;
 export const reasonCodes = Object.keys(causes) as [ReasonCode, ...ReasonCode[]];
@@ -34,7 +37,7 @@ export const reasonCodes = Object.keys(causes) as [ReasonCode, ...ReasonCode[]];
 export interface Reason {
   code: ReasonCode;
   message: string;
-  actor: 'CUSTOMER' | 'MANUFACTURER' | 'OPERATOR';
+  actor: 'CUSTOMER' | 'DRIVER' | 'MANUFACTURER' | 'OPERATOR' | 'NONE';
   retryable: boolean;
 }
 

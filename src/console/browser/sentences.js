@@ -35,6 +35,7 @@ const sentences = {
   CONTRACT_ACTIVATED: (one) => told(one, t('{things} activated by the manufacturer', contracts(one)), 'eligible'),
   CONTRACT_REJECTED: (one) => told(one, t('{things} rejected by the manufacturer', contracts(one)), 'ineligible'),
   CONTRACT_DEACTIVATED: (one) => told(one, t('{things} ended at the manufacturer', contracts(one)), 'unsupported'),
+  CONTRACT_FAILED: (one) => told(one, t('{things} failed at the manufacturer', contracts(one)), 'ineligible'),
   WEBHOOK_TEST: () => ({ text: t('Webhook tested') }),
 };
 

@@ -65,4 +65,5 @@ export const eventTypes = {
   CONTRACT_ACTIVATED: t('Contracts activated by manufacturers'),
   CONTRACT_REJECTED: t('Contracts rejected by manufacturers'),
   CONTRACT_DEACTIVATED: t('Contracts ended at manufacturers'),
+  CONTRACT_FAILED: t('Contracts failed at manufacturers'),
 };

@@ -27,7 +27,7 @@ const contract = z
     reason: reasonSchema
       .nullish()
       .describe(
-        'The reason why the manufacturer activated, rejected or ended the contract; null without one and in other events.',
+        'The reason why the manufacturer rejected, failed or ended the contract; null without one and in other events.',
       ),
   })
   .describe('The details of an event about a contract.');
@@ -91,6 +91,7 @@ export const eventDataSchemas = {
   'contract.activated': contract,
   'contract.rejected': contract,
   'contract.deactivated': contract,
+  'contract.failed': contract,
   'webhook.test': z
     .object({ webhookId: uuidField('The id of the webhook that was tested.', exampleIds.webhook) })
     .describe('The details of an event: the webhook that was tested.'),
@@ -228,7 +229,7 @@ export const eventDataTypes: Readonly<Record<string, EventDataType>> = {
   ContractData: {
     ...dataOf([
       ...(['contract.created', 'contract.deleted', 'contract.started', 'contract.ended'] as const),
-      ...(['contract.activated', 'contract.rejected', 'contract.deactivated'] as const),
+      ...(['contract.activated', 'contract.rejected', 'contract.deactivated', 'contract.failed'] as const),
     ]),
     fields: { reason: reasonOfEvent },
   },

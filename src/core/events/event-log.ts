@@ -120,7 +120,7 @@ const PART_OF = sql.raw(
 );
 
 /** What manufacturers say about contracts. */
-const TOLD = sql.raw(`('contract.activated', 'contract.rejected', 'contract.deactivated')`);
+const TOLD = sql.raw(`('contract.activated', 'contract.rejected', 'contract.deactivated', 'contract.failed')`);
 
 type DueEvent = Record<'id' | 'position' | 'key', string>;
 

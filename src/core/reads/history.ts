@@ -32,7 +32,7 @@ export const historyItemSchema = z
     requestId: eventSchema.shape.requestId,
     manufacturer: field(
       z.string().nullable(),
-      'The manufacturer that decided, if the history item is an hour of its decisions about contracts (`contract.activated`, `contract.rejected`, `contract.deactivated`); otherwise null.',
+      'The manufacturer that decided, if the history item is an hour of its decisions about contracts (`contract.activated`, `contract.rejected`, `contract.deactivated`, `contract.failed`); otherwise null.',
       null,
     ),
     count: field(z.int(), 'The number of events in the history item.', 4),

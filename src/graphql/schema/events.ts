@@ -40,7 +40,9 @@ export const EventTypeRef = enumTypeOf(
     'contract.ended': 'The period of a contract ended.',
     'contract.activated': 'The manufacturer activated a contract.',
     'contract.rejected': 'The manufacturer rejected a contract, or ended one without being asked.',
-    'contract.deactivated': 'The manufacturer confirmed that it has ended a contract.',
+    'contract.deactivated':
+      'A contract that was active is not any more: it is over or deleted, and its end confirmed, or its access was revoked.',
+    'contract.failed': 'A contract cannot become active; `reason` says why, and who must act.',
     'webhook.test': 'A webhook was tested.',
     other: unknownIn('A type of event', 'REST names it'),
   },

@@ -3,8 +3,10 @@ import { enumTypeOf, objectTypeOf, unknownIn } from './described.ts';
 
 enumTypeOf('ReasonActor', actorSchema, 'The party that must act before a reason no longer holds.', {
   CUSTOMER: 'The company that owns the vehicle must act.',
+  DRIVER: 'The vehicle’s driver, or whoever holds its account with the manufacturer, must act.',
   MANUFACTURER: 'The vehicle’s manufacturer must act, or the provider that answers for it.',
   OPERATOR: 'The operator of the gateway must act.',
+  NONE: 'Nobody must act: time alone changes it.',
 });
 
 export const ReasonCodeRef = enumTypeOf(
@@ -23,6 +25,10 @@ export const ReasonCodeRef = enumTypeOf(
     ACTIVATION_REJECTED:
       'The manufacturer rejected the activation of a contract; `message` has its own words, if it gave some.',
     LICENCE_EXPIRED: 'The licence of a manufacturer’s data service has expired; the gateway’s operator can extend it.',
+    ACCESS_REVOKED: 'The driver or the manufacturer ended the access to a vehicle that was active; `actor` says who.',
+    WAITING_FOR_GAP: 'The end waits, since another contract that needs the same access begins soon.',
+    CANCELLATION_NOT_SUPPORTED:
+      'The manufacturer cannot cancel what it has not decided yet; the end is asked for again at `nextAttemptAt`.',
     MANUFACTURER_UNKNOWN: 'The VIN names no known manufacturer.',
     MANUFACTURER_NOT_SUPPORTED: 'No configured provider serves the manufacturer.',
     PROVIDER_TIMEOUT: 'The manufacturer’s service did not answer the gateway in time.',

@@ -38,6 +38,7 @@ export const sentences = {
   '{things} ended': '{things} beendet',
   '{things} ended at the manufacturer': '{things} beim Hersteller beendet',
   '{things} from manufacturers': '{things} von Herstellern',
+  '{things} failed at the manufacturer': '{things} beim Hersteller fehlgeschlagen',
   '{things} rejected by the manufacturer': '{things} vom Hersteller abgelehnt',
   '{things} started': '{things} begonnen',
   '{url} will get no more events, and its deliveries are deleted. This cannot be undone.':
@@ -123,6 +124,7 @@ export const sentences = {
   'Contracts deleted': 'Verträge gelöscht',
   'Contracts ended': 'Verträge beendet',
   'Contracts ended at manufacturers': 'Verträge bei Herstellern beendet',
+  'Contracts failed at manufacturers': 'Verträge bei Herstellern fehlgeschlagen',
   'Contracts rejected by manufacturers': 'Verträge von Herstellern abgelehnt',
   'Contracts started': 'Verträge begonnen',
   'Copied.': 'Kopiert.',
@@ -472,9 +474,13 @@ export const numbers = {
 
 /** Sentences for codes. */
 export const codes = {
+  ACCESS_REVOKED:
+    'Der Fahrer oder der Hersteller hat den Zugriff auf dieses Fahrzeug beendet. Er kann erneut angefragt werden.',
   ACTIVATION_REJECTED: 'Der Hersteller hat die Aktivierung abgelehnt. {message}',
   ATTEMPTS_EXHAUSTED:
     'Der Webhook wurde pausiert, weil bei einer Zustellung alle Versuche fehlgeschlagen sind. Ereignisse warten, bis Sie ihn wieder aktivieren.',
+  CANCELLATION_NOT_SUPPORTED:
+    'Der Hersteller kann nicht abbrechen, bevor er entschieden hat. Das Ende wird erneut angefragt.',
   CONNECTION_CLOSED: 'Der Empfänger hat die Verbindung vor seiner Antwort geschlossen.',
   CONNECTION_REFUSED: 'Der Empfänger hat die Verbindung abgelehnt.',
   CONNECTIVITY_DEACTIVATED:
@@ -569,6 +575,7 @@ export const codes = {
   VIN_REFUSED: 'Der Hersteller akzeptiert diese FIN nicht. Vergleichen Sie sie mit den Fahrzeugpapieren.',
   VIN_SPREADSHEET_DAMAGE:
     'Eine Tabellenkalkulation hat diese FIN verändert. Formatieren Sie die Spalte als Text und geben Sie die FIN neu ein.',
+  WAITING_FOR_GAP: 'Das Ende wartet: Für dieses Fahrzeug beginnt bald ein anderer Vertrag.',
   WEBHOOK_NOT_FOUND: 'Diesen Webhook gibt es nicht. Vielleicht wurde er gelöscht.',
   WORKBOOK_DAMAGED: 'Die Arbeitsmappe ist beschädigt. Speichern Sie sie in Ihrer Tabellenkalkulation neu.',
 };

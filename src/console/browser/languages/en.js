@@ -22,9 +22,11 @@ export const numbers = {
 
 /** Sentences for codes of errors, reasons and refused values; a code with a name is that of a field. `{message}` is the gateway's English. */
 export const codes = {
+  ACCESS_REVOKED: 'The driver or the manufacturer ended the access to this vehicle. It can be asked for again.',
   ACTIVATION_REJECTED: '{message}',
   ATTEMPTS_EXHAUSTED:
     'The webhook was paused because a delivery failed at every attempt. Events wait until you activate it again.',
+  CANCELLATION_NOT_SUPPORTED: 'The manufacturer cannot cancel before it has decided. The end is asked for again.',
   CONNECTION_CLOSED: 'The receiver closed the connection before it answered.',
   CONNECTION_REFUSED: 'The receiver refused the connection.',
   CONNECTIVITY_DEACTIVATED:
@@ -110,6 +112,7 @@ export const codes = {
   VIN_IN_ANOTHER_FLEET: 'This vehicle is in another of your fleets.',
   VIN_REFUSED: 'The manufacturer does not accept this VIN. Check it against the vehicle’s papers.',
   VIN_SPREADSHEET_DAMAGE: 'A spreadsheet has changed this VIN. Format the column as text and enter the VIN again.',
+  WAITING_FOR_GAP: 'The end waits: another contract for this vehicle begins soon.',
   WEBHOOK_NOT_FOUND: 'There is no such webhook. It may have been deleted.',
   WORKBOOK_DAMAGED: 'The workbook is damaged. Save it again in your spreadsheet program.',
 };

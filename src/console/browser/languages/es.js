@@ -37,6 +37,7 @@ export const sentences = {
   '{things} ended': 'Fin de {things}',
   '{things} ended at the manufacturer': 'Fin de {things} en el fabricante',
   '{things} from manufacturers': '{things} de los fabricantes',
+  '{things} failed at the manufacturer': 'Fallo de {things} en el fabricante',
   '{things} rejected by the manufacturer': 'Rechazo de {things} por el fabricante',
   '{things} started': 'Inicio de {things}',
   '{url} will get no more events, and its deliveries are deleted. This cannot be undone.':
@@ -122,6 +123,7 @@ export const sentences = {
   'Contracts deleted': 'Contratos eliminados',
   'Contracts ended': 'Contratos finalizados',
   'Contracts ended at manufacturers': 'Contratos finalizados en los fabricantes',
+  'Contracts failed at manufacturers': 'Contratos fallidos en los fabricantes',
   'Contracts rejected by manufacturers': 'Contratos rechazados por los fabricantes',
   'Contracts started': 'Contratos iniciados',
   'Copied.': 'Copiado.',
@@ -468,9 +470,11 @@ export const numbers = {
 
 /** Sentences for codes. */
 export const codes = {
+  ACCESS_REVOKED: 'El conductor o el fabricante ha terminado el acceso a este vehículo. Se puede solicitar de nuevo.',
   ACTIVATION_REJECTED: 'El fabricante ha rechazado la activación. {message}',
   ATTEMPTS_EXHAUSTED:
     'El webhook se ha pausado porque todos los intentos de un envío han fallado. Los eventos esperan hasta que lo active de nuevo.',
+  CANCELLATION_NOT_SUPPORTED: 'El fabricante no puede cancelar antes de decidir. El final se solicitará de nuevo.',
   CONNECTION_CLOSED: 'El receptor cerró la conexión antes de responder.',
   CONNECTION_REFUSED: 'El receptor rechazó la conexión.',
   CONNECTIVITY_DEACTIVATED:
@@ -560,6 +564,7 @@ export const codes = {
   VIN_REFUSED: 'El fabricante no acepta este VIN. Compruébelo con la documentación del vehículo.',
   VIN_SPREADSHEET_DAMAGE:
     'Una hoja de cálculo ha cambiado este VIN. Dé formato de texto a la columna e introduzca de nuevo el VIN.',
+  WAITING_FOR_GAP: 'El final espera: pronto comienza otro contrato de este vehículo.',
   WEBHOOK_NOT_FOUND: 'Este webhook no existe. Puede que se haya eliminado.',
   WORKBOOK_DAMAGED: 'El libro está dañado. Guárdelo de nuevo en su programa de hojas de cálculo.',
 };

@@ -37,6 +37,7 @@ export const sentences = {
   '{things} ended': 'Fin de {things}',
   '{things} ended at the manufacturer': 'Arrêt de {things} chez le constructeur',
   '{things} from manufacturers': '{things} des constructeurs',
+  '{things} failed at the manufacturer': 'Échec de {things} chez le constructeur',
   '{things} rejected by the manufacturer': 'Refus de {things} par le constructeur',
   '{things} started': 'Début de {things}',
   '{url} will get no more events, and its deliveries are deleted. This cannot be undone.':
@@ -122,6 +123,7 @@ export const sentences = {
   'Contracts deleted': 'Contrats supprimés',
   'Contracts ended': 'Contrats terminés',
   'Contracts ended at manufacturers': 'Contrats arrêtés chez les constructeurs',
+  'Contracts failed at manufacturers': 'Contrats en échec chez les constructeurs',
   'Contracts rejected by manufacturers': 'Contrats refusés par les constructeurs',
   'Contracts started': 'Contrats commencés',
   'Copied.': 'Copié.',
@@ -470,9 +472,11 @@ export const numbers = {
 
 /** Sentences for codes. */
 export const codes = {
+  ACCESS_REVOKED: 'Le conducteur ou le constructeur a mis fin à l’accès à ce véhicule. Il peut être redemandé.',
   ACTIVATION_REJECTED: 'Le constructeur a refusé l’activation. {message}',
   ATTEMPTS_EXHAUSTED:
     'Le webhook a été suspendu, car toutes les tentatives d’un envoi ont échoué. Les événements attendent que vous le réactiviez.',
+  CANCELLATION_NOT_SUPPORTED: 'Le constructeur ne peut pas annuler avant d’avoir décidé. La fin sera redemandée.',
   CONNECTION_CLOSED: 'Le destinataire a fermé la connexion avant de répondre.',
   CONNECTION_REFUSED: 'Le destinataire a refusé la connexion.',
   CONNECTIVITY_DEACTIVATED:
@@ -562,6 +566,7 @@ export const codes = {
   VIN_REFUSED: 'Le constructeur n’accepte pas ce VIN. Comparez-le aux papiers du véhicule.',
   VIN_SPREADSHEET_DAMAGE:
     'Un tableur a modifié ce VIN. Mettez la colonne au format texte et saisissez le VIN à nouveau.',
+  WAITING_FOR_GAP: 'La fin attend : un autre contrat de ce véhicule commence bientôt.',
   WEBHOOK_NOT_FOUND: 'Ce webhook n’existe pas. Il a peut-être été supprimé.',
   WORKBOOK_DAMAGED: 'Le classeur est endommagé. Enregistrez-le à nouveau dans votre tableur.',
 };

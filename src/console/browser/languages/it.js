@@ -37,6 +37,7 @@ export const sentences = {
   '{things} ended': 'Fine di {things}',
   '{things} ended at the manufacturer': 'Fine di {things} presso il costruttore',
   '{things} from manufacturers': '{things} dai costruttori',
+  '{things} failed at the manufacturer': 'Errore di {things} presso il costruttore',
   '{things} rejected by the manufacturer': 'Rifiuto di {things} da parte del costruttore',
   '{things} started': 'Inizio di {things}',
   '{url} will get no more events, and its deliveries are deleted. This cannot be undone.':
@@ -122,6 +123,7 @@ export const sentences = {
   'Contracts deleted': 'Contratti eliminati',
   'Contracts ended': 'Contratti terminati',
   'Contracts ended at manufacturers': 'Contratti terminati presso i costruttori',
+  'Contracts failed at manufacturers': 'Contratti non riusciti presso i costruttori',
   'Contracts rejected by manufacturers': 'Contratti rifiutati dai costruttori',
   'Contracts started': 'Contratti iniziati',
   'Copied.': 'Copiato.',
@@ -469,9 +471,12 @@ export const numbers = {
 
 /** Sentences for codes. */
 export const codes = {
+  ACCESS_REVOKED:
+    'Il conducente o il costruttore ha terminato l’accesso a questo veicolo. È possibile richiederlo di nuovo.',
   ACTIVATION_REJECTED: 'Il costruttore ha rifiutato l’attivazione. {message}',
   ATTEMPTS_EXHAUSTED:
     'Il webhook è stato sospeso perché tutti i tentativi di un invio non sono riusciti. Gli eventi restano in attesa finché non viene riattivato.',
+  CANCELLATION_NOT_SUPPORTED: 'Il costruttore non può annullare prima di aver deciso. La fine sarà richiesta di nuovo.',
   CONNECTION_CLOSED: 'Il destinatario ha chiuso la connessione prima di rispondere.',
   CONNECTION_REFUSED: 'Il destinatario ha rifiutato la connessione.',
   CONNECTIVITY_DEACTIVATED:
@@ -562,6 +567,7 @@ export const codes = {
   VIN_REFUSED: 'Il costruttore non accetta questo VIN. Confrontarlo con i documenti del veicolo.',
   VIN_SPREADSHEET_DAMAGE:
     'Un foglio di calcolo ha modificato questo VIN. Impostare la colonna come testo e inserire di nuovo il VIN.',
+  WAITING_FOR_GAP: 'La fine attende: presto inizia un altro contratto per questo veicolo.',
   WEBHOOK_NOT_FOUND: 'Questo webhook non esiste. Forse è stato eliminato.',
   WORKBOOK_DAMAGED: 'La cartella di lavoro è danneggiata. Salvarla di nuovo nel programma di fogli di calcolo.',
 };

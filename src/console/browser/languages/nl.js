@@ -38,6 +38,7 @@ export const sentences = {
   '{things} ended': '{things} beëindigd',
   '{things} ended at the manufacturer': '{things} beëindigd bij de fabrikant',
   '{things} from manufacturers': '{things} van fabrikanten',
+  '{things} failed at the manufacturer': '{things} mislukt bij de fabrikant',
   '{things} rejected by the manufacturer': '{things} afgewezen door de fabrikant',
   '{things} started': '{things} gestart',
   '{url} will get no more events, and its deliveries are deleted. This cannot be undone.':
@@ -123,6 +124,7 @@ export const sentences = {
   'Contracts deleted': 'Contracten verwijderd',
   'Contracts ended': 'Contracten beëindigd',
   'Contracts ended at manufacturers': 'Contracten beëindigd bij fabrikanten',
+  'Contracts failed at manufacturers': 'Contracten mislukt bij fabrikanten',
   'Contracts rejected by manufacturers': 'Contracten afgewezen door fabrikanten',
   'Contracts started': 'Contracten gestart',
   'Copied.': 'Gekopieerd.',
@@ -470,9 +472,13 @@ export const numbers = {
 
 /** Sentences for codes. */
 export const codes = {
+  ACCESS_REVOKED:
+    'De bestuurder of de fabrikant heeft de toegang tot dit voertuig beëindigd. Die kan opnieuw worden aangevraagd.',
   ACTIVATION_REJECTED: 'De fabrikant heeft de activering afgewezen. {message}',
   ATTEMPTS_EXHAUSTED:
     'De webhook is gepauzeerd omdat alle pogingen van een bezorging zijn mislukt. Gebeurtenissen wachten tot u hem weer activeert.',
+  CANCELLATION_NOT_SUPPORTED:
+    'De fabrikant kan niet annuleren voordat hij heeft besloten. Het einde wordt opnieuw aangevraagd.',
   CONNECTION_CLOSED: 'De ontvanger heeft de verbinding verbroken voordat hij antwoordde.',
   CONNECTION_REFUSED: 'De ontvanger heeft de verbinding geweigerd.',
   CONNECTIVITY_DEACTIVATED:
@@ -563,6 +569,7 @@ export const codes = {
   VIN_REFUSED: 'De fabrikant accepteert dit VIN niet. Vergelijk het met de voertuigpapieren.',
   VIN_SPREADSHEET_DAMAGE:
     'Een spreadsheet heeft dit VIN veranderd. Maak de kolom op als tekst en voer het VIN opnieuw in.',
+  WAITING_FOR_GAP: 'Het einde wacht: voor dit voertuig begint binnenkort een ander contract.',
   WEBHOOK_NOT_FOUND: 'Deze webhook bestaat niet. Misschien is hij verwijderd.',
   WORKBOOK_DAMAGED: 'De werkmap is beschadigd. Sla deze opnieuw op in uw spreadsheetprogramma.',
 };
