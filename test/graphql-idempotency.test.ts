@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { graphqlSchema } from '../src/graphql/schema/schema.ts';
 import type { Client } from './support/client.ts';
@@ -39,6 +39,26 @@ describe('GraphQL: Idempotency-Key', () => {
     await create(key, 'First');
     const { status, body } = await create(key, 'Second');
     expect([status, body.errors[0].extensions.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
+  });
+
+  test('variables of equal values are the same request, whatever the order of their members', async () => {
+    const client = await gateway.as('keys');
+    const key = { 'idempotency-key': randomUUID() };
+    const input = fields('In order');
+    const first = await client.post('/graphql', { query: mutation, variables: { input } }, key);
+    const reversed = Object.fromEntries(Object.entries(input).toReversed());
+    const again = await client.post('/graphql', { variables: { input: reversed }, query: mutation }, key);
+    expect(again).toMatchObject({ status: 200, body: first.body });
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+  });
+
+  test('what the version before has stored is known: it compared the order of members, too', async () => {
+    const key = randomUUID();
+    const { body } = await create(key, 'Before');
+    const request = hash('sha256', JSON.stringify([mutation, { input: fields('Before') }, null]));
+    await gateway.execute(`update idempotency_key set request = '${request}' where key = '${key}'`);
+    expect(await create(key, 'Before')).toEqual({ status: 200, body });
+    expect(await create(key, 'After')).toMatchObject({ status: 422 });
   });
 
   test('an error is replayed like any answer, with the same message', async () => {

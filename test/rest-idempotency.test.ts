@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { describe, expect, test, vi } from 'vitest';
 import { routes } from '../src/rest/router.ts';
 import type { Json } from './support/client.ts';
@@ -52,6 +53,71 @@ describe('Idempotency-Key', () => {
       expect(answer).toMatchObject({ status: 422, body: { code: 'IDEMPOTENCY_KEY_REUSED' } });
     }
     expect(await fleetsNamed('Other')).toEqual([]);
+  });
+
+  const asJson = { 'content-type': 'application/json' };
+  const members = Object.entries({ ...fleetFields, note: 1 }).map(
+    ([name, value]) => `"${name}":${JSON.stringify(value)}`,
+  );
+  const text = (...more: string[]) => `{${[...members, ...more].join()}}`;
+
+  test.each([
+    ['members in another order', `{${members.toReversed().join()}}`],
+    ['blanks and line breaks', `\n{ ${members.join(' ,\r\n\t')} }\n`],
+    ['escapes', text().replace('Field', String.raw`\u0046ield`)],
+    ['another text of a number', text().replace(':1}', ':1.0e0}')],
+    ['a member twice, the last of which counts', `{"name":"Other",${members.join()}}`],
+  ])('equal JSON is the same request: %s', async (_, again) => {
+    const key = { ...newKey(), ...asJson };
+    const { body } = await acme.post('/fleets', text(), key);
+    const repeated = await acme.post('/fleets', again, key);
+    expect(repeated).toMatchObject({ status: 201, body });
+    expect(repeated.headers.get('idempotent-replayed')).toBe('true');
+  });
+
+  test.each([
+    ['a list in another order', '[1,2]', '[2,1]'],
+    ['a list with more in it', '[[1],2]', '[[1,2]]'],
+    ['an object for a list', '["a",1]', '{"a":1}'],
+    ['a text for a number', '1', '"1"'],
+    ['a number beyond all others for null', '1e400', 'null'],
+    ['nothing for null', '{}', '{"b":null}'],
+    ['a name for its value', '{"a":"b"}', '{"b":"a"}'],
+    ['the member __proto__', '{"__proto__":1}', '{"__proto__":2}'],
+  ])('other JSON is another request: %s', async (_, first, other) => {
+    const key = { ...newKey(), ...asJson };
+    expect(await acme.post('/fleets', text(`"x":${first}`), key)).toMatchObject({ status: 201 });
+    expect(await acme.post('/fleets', text(`"x":${first}`), key)).toMatchObject({ status: 201 });
+    expect(await acme.post('/fleets', text(`"x":${other}`), key)).toMatchObject({ status: 422 });
+  });
+
+  test('JSON of any depth may have a key', async () => {
+    const key = { ...newKey(), ...asJson };
+    const levels = 200_000;
+    const deep = `"x":${'['.repeat(levels)}${']'.repeat(levels)}`;
+    const { body } = await acme.post('/fleets', text(deep), key);
+    expect(await acme.post('/fleets', `{ ${deep},${members.join()}}`, key)).toMatchObject({ status: 201, body });
+  });
+
+  test('what the version before has stored is known: it compared the bytes of bodies', async () => {
+    const vehicle = await addVehicle(acme);
+    const sent = [
+      { client: acme, path: '/fleets', body: fleetFields },
+      { client: gateway.anyone, path: '/contracts', body: contractFields(vehicle) },
+    ];
+    for (const { client, path, body } of sent) {
+      const key = newKey();
+      const first = await client.post(path, body, key);
+      const request = hash('sha256', `POST ${path} ${hash('sha256', JSON.stringify(body))}`);
+      const { 'idempotency-key': name } = key;
+      await gateway.execute(`update idempotency_key set request = '${request}',
+        key = case when company = '' then '${name} ${request}' else key end where split_part(key, ' ', 1) = '${name}'`);
+      const again = await client.post(path, body, key);
+      expect(again).toMatchObject({ status: 201, body: first.body });
+      expect(again.headers.get('idempotent-replayed')).toBe('true');
+      const other = await client.post(path, { ...body, name: 'Other' }, key);
+      expect(other).toMatchObject({ status: client === acme ? 422 : 409 });
+    }
   });
 
   test('another company may use the same key', async () => {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
-import { runOncePerKey } from '../core/companies/idempotency.ts';
+import { digestOfValues, runOncePerKey } from '../core/companies/idempotency.ts';
 import { type Context, requireCaller, requireScope } from '../core/context.ts';
 import { runChangeInTurn } from '../core/database.ts';
 import { domainErrorOf } from '../core/database-errors.ts';
@@ -103,8 +103,13 @@ async function answerOnce(ctx: Context, route: Route, request: RestRequest, res:
   const repeatable = route.method === 'POST' && !route.files;
   const key = repeatable ? readIdempotencyKey(request.header('Idempotency-Key')) : undefined;
   if (key === undefined) return answerBy(route, ctx, request);
-  const fingerprint = hash('sha256', `${route.method} ${res.req.originalUrl} ${localsOf(res).digest ?? ''}`);
-  const { outcome, repeated } = await runOncePerKey(ctx, key, fingerprint, async () => {
+  const { method } = route;
+  const { originalUrl } = res.req;
+  const digest = {
+    request: digestOfValues(method, originalUrl, request.body ?? null),
+    former: hash('sha256', `${method} ${originalUrl} ${localsOf(res).digest ?? ''}`),
+  };
+  const { outcome, repeated } = await runOncePerKey(ctx, key, digest, async () => {
     const { status, headers, text = '' } = await answerBy(route, ctx, request);
     return { status, headers, body: text };
   });

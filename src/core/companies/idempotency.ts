@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { type Insertable, type NotNull, sql } from 'kysely';
 import { type Context, hasScope } from '../context.ts';
 import { transaction } from '../database.ts';
@@ -26,19 +27,44 @@ type IdempotentOutcome = { outcome: StoredAnswer | DomainError; repeated: boolea
 
 export const IDEMPOTENCY_HOURS = 24;
 
+/** `former`: the digest that 0.4.0 stored, which is found until a day after the upgrade. */
+interface RequestDigest {
+  request: string;
+  former: string;
+}
+
+/** A digest of JSON values, the same for members in any order. Goes through them without recursion: they may be deep. */
+export function digestOfValues(...values: unknown[]): string {
+  const text: string[] = [];
+  const rest = values;
+  while (rest.length > 0) {
+    const value = rest.pop();
+    if (Array.isArray(value)) {
+      text.push(`[${value.length}`);
+      for (const item of value) rest.push(item);
+    } else if (typeof value === 'object' && value !== null) {
+      const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+      text.push(`{${members.length}`);
+      for (const [name, member] of members) rest.push(member, name);
+    } else text.push(typeof value === 'number' ? String(value) : JSON.stringify(value));
+  }
+  return hash('sha256', text.join('\n'));
+}
+
 /**
  * Does `work` once for each key of a company, and stores its outcome in the same transaction; a repetition within 24
- * hours gets that outcome. `request` is a digest. Throws IdempotencyKeyReused, IdempotencyInProgress, and errors that
- * may pass (mayPass), which undo everything.
+ * hours gets that outcome. Throws IdempotencyKeyReused, IdempotencyInProgress, and errors that may pass (mayPass), which
+ * undo everything.
  */
-export async function runOncePerKey(ctx: Context, key: string, request: string, work: Work) {
+export async function runOncePerKey(ctx: Context, key: string, { request, former }: RequestDigest, work: Work) {
   const answerKey = answerKeyOf(ctx, key, request);
+  const formerKey = answerKeyOf(ctx, key, former).key;
   return transaction(ctx, async () => {
     // Held until the transaction ends; a killed process leaves no lock.
     const [lock] = await lockKey(ctx, { name: JSON.stringify(['answer', answerKey.company, answerKey.key]) });
     if (!lock?.free) throw new IdempotencyInProgress();
-    const [before] = await recall(ctx, { ...answerKey, after: answerExpiryTime(ctx) });
-    if (before && before.request !== request) throw new IdempotencyKeyReused();
+    const [before] = await recall(ctx, { ...answerKey, formerKey, after: answerExpiryTime(ctx) });
+    if (before && before.request !== request && before.request !== former) throw new IdempotencyKeyReused();
     if (before) return again(ctx, before);
     const outcome = await attempt(ctx, work);
     await remember(ctx, answerKey, request, outcome);
@@ -74,13 +100,13 @@ const lockKey = prepare((p: { name: string }) =>
 );
 
 /** The stored outcome of a key, with the current secret of the webhook that the answer showed. */
-const recall = prepare((p: AnswerKey & { after: string }) =>
+const recall = prepare((p: AnswerKey & { formerKey: string; after: string }) =>
   db
     .selectFrom('idempotency_key as k')
     .leftJoin('webhook as w', (on) => on.onRef('w.id', '=', 'k.secret_of').onRef('w.company', '=', 'k.company'))
     .select(['k.request', 'k.status', 'k.headers', 'k.body', 'k.scopes', 'k.secret_of', 'w.secret'])
     .where('k.company', '=', p.company)
-    .where('k.key', '=', p.key)
+    .where('k.key', 'in', [p.key, p.formerKey])
     .where('k.created_at', '>', p.after)
     // `keep` always writes a body; only the column allows null.
     .$narrowType<{ body: NotNull }>(),

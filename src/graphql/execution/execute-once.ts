@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { type ExecutionResult, GraphQLError, Kind, type OperationDefinitionNode } from 'graphql';
-import { runOncePerKey } from '../../core/companies/idempotency.ts';
+import { digestOfValues, runOncePerKey } from '../../core/companies/idempotency.ts';
 import { hasScope } from '../../core/context.ts';
 import { DomainError, ValidationFailed } from '../../core/errors.ts';
 import { REPLAYED } from '../../http/body.ts';
@@ -41,9 +41,10 @@ export async function executeOnce(
   const scope = mutation && scopeOfField(mutation, operation.operation);
   // Without the scope the resolver rejects the request.
   if (!scope || !hasScope(ctx, scope)) return work();
-  const request = hash('sha256', JSON.stringify([query, variables ?? {}, operationName ?? null]));
+  const values = [query, variables ?? {}, operationName ?? null];
+  const digest = { request: digestOfValues(...values), former: hash('sha256', JSON.stringify(values)) };
   try {
-    const { outcome, repeated } = await runOncePerKey(ctx, idempotencyKey, request, async () => {
+    const { outcome, repeated } = await runOncePerKey(ctx, idempotencyKey, digest, async () => {
       const result = await work();
       if (result.errors?.length) throw new FailedResult(result);
       return { status: 200, headers: {}, body: JSON.stringify(result) };
