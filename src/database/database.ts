@@ -6,16 +6,6 @@ export type TellOperator = (message: string) => void;
 /** The values of a row as PostgreSQL writes them, in the order of its columns. */
 export type TextRow = readonly (string | null)[];
 
-/** One plan for all values: for a company outside its statistics, the planner would expect no rows. */
-export const GENERIC_PLAN_OPTION = 'plan_cache_mode=force_generic_plan';
-/** Connections that read use the index with the order of a list: by its statistics, PostgreSQL may sort all of it. */
-export const READ_SESSION_OPTIONS = [
-  GENERIC_PLAN_OPTION,
-  'enable_sort=off',
-  'enable_incremental_sort=off',
-  'enable_seqscan=off',
-];
-
 /** Why the process cannot start: its message is all that an operator sees. */
 export class StartError extends Error {
   override readonly name = 'StartError';

@@ -1,7 +1,7 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { PGlite, type QueryOptions, types } from '@electric-sql/pglite';
 import { btree_gist } from '@electric-sql/pglite/contrib/btree_gist';
-import { READ_SESSION_OPTIONS } from './database.ts';
+import { READ_SETTINGS } from './session.ts';
 
 /** A statement; one without parameters may be several, as with a server. `asTexts`: rows are arrays of texts. */
 export type PgliteRequest = { id: number; sql: string; parameters: readonly unknown[]; asTexts: boolean } | 'close';
@@ -25,8 +25,8 @@ const asText = Object.fromEntries([...Object.values(types), TEXT_ARRAY].map((typ
 const port = parentPort as MessagePort;
 const reply = (message: PgliteReply) => port.postMessage(message);
 // PGlite allocates all shared buffers when it starts; the system's cache keeps the other pages.
-const own = ['shared_buffers=32MB', ...READ_SESSION_OPTIONS];
-const startParams = [...PGlite.defaultStartParams, ...own.flatMap((one) => ['-c', one])];
+const own = Object.entries({ shared_buffers: '32MB', ...READ_SETTINGS });
+const startParams = [...PGlite.defaultStartParams, ...own.flatMap(([name, value]) => ['-c', `${name}=${value}`])];
 const pg = await PGlite.create({ dataDir: workerData, extensions: { btree_gist }, parsers, startParams });
 await pg.exec("set timezone = 'UTC'");
 

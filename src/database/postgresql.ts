@@ -1,21 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { MikroORM, type Options } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
-import pg, { type ClientConfig, type PoolConfig } from 'pg';
-import { addressOf, nameOf, reasonOf } from './address.ts';
-import {
-  type Database,
-  type DatabaseConfig,
-  GENERIC_PLAN_OPTION,
-  READ_SESSION_OPTIONS,
-  StartError,
-  type TellOperator,
-} from './database.ts';
+import pg, { type PoolConfig } from 'pg';
+import { nameOf, reasonOf } from './address.ts';
+import { type Database, type DatabaseConfig, StartError, type TellOperator } from './database.ts';
 import { ListeningConnection } from './listening-connection.ts';
 import { applyMigrations, commonDatabaseMembers, MIGRATION_LOCK_TIMEOUT, ormOptions } from './orm.ts';
 import { openPipelines } from './pipelines.ts';
 import { ServerPool } from './server-pool.ts';
 import { ServerWatch } from './server-watch.ts';
+import { GENERIC_PLAN, READ_SETTINGS, session } from './session.ts';
 import { afterCommit } from './transactions.ts';
 
 /** The connections to one server. */
@@ -25,7 +19,7 @@ function openServer(url: string, tell: TellOperator = () => {}) {
     tell(isLost ? `The database at ${name} cannot be reached.` : `The database at ${name} can be reached again.`),
   );
   const pool = new ServerPool(watch, pooled(url));
-  const reading = { ...session(url, READ_SESSION_OPTIONS), ...bounds };
+  const reading = { ...session(url, READ_SETTINGS), pipeline: true };
   const shortReads = openPipelines(watch, reading, { most: MOST_READING, repeatable: true });
   const close = async () => {
     shortReads.close();
@@ -54,7 +48,7 @@ export async function connectServer(url: string, config: DatabaseConfig, tell?: 
   // Readiness has a connection of its own, so that it never waits for one.
   const probing = new ServerPool(primary.watch, { ...pooled(url), max: 1 });
   // A statement that waits for a lock must not delay the next ones for long.
-  const addition = { ...session(url, [GENERIC_PLAN_OPTION]), ...bounds, lock_timeout: 20 };
+  const addition = { ...session(url, { ...GENERIC_PLAN, lock_timeout: '20ms' }), pipeline: true };
   const additions = openPipelines(primary.watch, addition, { most: MOST_ADDING, repeatable: false });
   const orm = await MikroORM.init(options);
   let turn = 0;
@@ -138,8 +132,7 @@ const lockKey = 4_071_928;
 
 /** Several processes may start at once: one migrates, the others wait. */
 async function migrateServer({ url, watch }: Connections, tell: TellOperator): Promise<string[]> {
-  // Overrides limits of the role.
-  const limits = ['statement_timeout=0', `lock_timeout=${MIGRATION_LOCK_TIMEOUT}`];
+  const limits = { statement_timeout: '0', lock_timeout: `${MIGRATION_LOCK_TIMEOUT}ms` };
   const options = await optionsOn({ url, pool: new ServerPool(watch, { ...session(url, limits), max: 2 }) });
   const orm = await MikroORM.init({ ...options, entities: [], discovery: { warnWhenNoEntities: false } });
   try {
@@ -161,23 +154,11 @@ async function migrateServer({ url, watch }: Connections, tell: TellOperator): P
   }
 }
 
-/** Limits of a request's statement, and of its wait for a lock; statements that need no answers of each other share a packet. */
-const bounds: ClientConfig = { statement_timeout: 30_000, lock_timeout: 3_000, pipeline: true };
-
 /** Half a second in a pipeline, 2 s for a connection, 3 s for a lock: no request waits longer than 6 s in vain. */
-const pooled = (url: string): PoolConfig => ({ ...session(url), ...bounds, max: 14, connectionTimeoutMillis: 2_000 });
-
-/** Settings of every connection. A lost server is noticed in about 20 seconds on an idle connection. */
-function session(url: string, settings: readonly string[] = []): ClientConfig {
-  const { options = '', ...address } = addressOf(url);
-  return {
-    application_name: 'fleet-gateway',
-    ...address,
-    // Compiling a plan pays for statements of seconds, and costs short ones ten times what they take.
-    options: [options, ...['jit=off', ...settings].map((setting) => `-c ${setting}`)].join(' '),
-    connectionTimeoutMillis: 3_000,
-    idle_in_transaction_session_timeout: 60_000,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
-  };
-}
+const pooled = (url: string): PoolConfig => ({
+  ...session(url),
+  // Statements that need no answers of each other share a packet.
+  pipeline: true,
+  max: 14,
+  connectionTimeoutMillis: 2_000,
+});

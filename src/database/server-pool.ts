@@ -1,20 +1,24 @@
 import { addAbortListener } from 'node:events';
 import { CompiledQuery, type DatabaseConnection, PostgresDialect, PostgresDriver, type PostgresPool } from 'kysely';
 import pg from 'pg';
-import { GENERIC_PLAN_OPTION, READ_SESSION_OPTIONS, type SlowReadOptions } from './database.ts';
+import type { SlowReadOptions } from './database.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import type { ServerWatch } from './server-watch.ts';
+import { GENERIC_PLAN, READ_SETTINGS } from './session.ts';
 
 /** The interval at which the server checks, during a statement, whether the client has left. */
 const LEFT_MS = 250;
 
 // Settings of a transaction are part of it, so that a pooler keeps them with its statements.
 
-const BEGIN = `begin; set local ${GENERIC_PLAN_OPTION}`;
+const beginning = (begin: string, settings: Record<string, string>): string =>
+  [begin, ...Object.entries(settings).map(([name, value]) => `set local ${name} = '${value}'`)].join('; ');
+
+const BEGIN = beginning('begin', GENERIC_PLAN);
 
 function beginReading(seconds: number): string {
-  const bounds = [`statement_timeout=${seconds * 1000}`, `client_connection_check_interval=${LEFT_MS}`];
-  return ['begin read only', ...[...bounds, ...READ_SESSION_OPTIONS].map((one) => `set local ${one}`)].join('; ');
+  const bounds = { statement_timeout: `${seconds * 1000}`, client_connection_check_interval: `${LEFT_MS}` };
+  return beginning('begin read only', { ...bounds, ...READ_SETTINGS });
 }
 
 class TransactionDriver extends PostgresDriver {

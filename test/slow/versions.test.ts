@@ -4,8 +4,8 @@ import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { everyStatementText } from '../../src/core/sql/sql.ts';
-import { READ_SESSION_OPTIONS } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
+import { READ_SETTINGS } from '../../src/database/session.ts';
 import { databaseConfig, databaseEnv } from '../support/database.ts';
 import { explainAll } from '../support/explained.ts';
 import { startGateway } from '../support/gateway.ts';
@@ -105,7 +105,7 @@ async function readsOf(version: string, { prepared, made }: Texts): Promise<Map<
     const run = async (statement: string) => (await client.query(statement)).rows;
     await run('begin');
     for (const text of prepared) found.set(text, readBy(await genericPlan<Node>(run, text)));
-    for (const setting of READ_SESSION_OPTIONS) await run(`set local ${setting}`);
+    for (const [name, value] of Object.entries(READ_SETTINGS)) await run(`set local ${name} = ${value}`);
     for (const text of made) found.set(text, readBy(await genericPlan<Node>(run, text)));
     return found;
   } finally {

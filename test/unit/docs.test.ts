@@ -3,14 +3,17 @@ import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readConfig, settings } from '../../src/config.ts';
 import { statusOf } from '../../src/core/errors.ts';
+import { SESSION } from '../../src/database/session.ts';
 
 const root = join(import.meta.dirname, '../..');
 /** Without its examples, whose fences are no marks of names. */
 const reference = readFileSync(join(root, 'docs/reference.md'), 'utf8').replaceAll(/^```.*?^```$/gms, '');
 
-/** The cells of a table in the reference, by its mark, without the header. */
-function tableAt(mark: string): string[][] {
-  const [, table = ''] = new RegExp(`<!-- ${mark} -->\\n((?:\\|.*\\n)+)`).exec(reference) ?? [];
+const operations = readFileSync(join(root, 'docs/operations.md'), 'utf8');
+
+/** The cells of a table, by its mark, without the header. */
+function tableAt(mark: string, document = reference): string[][] {
+  const [, table = ''] = new RegExp(`<!-- ${mark} -->\\n((?:\\|.*\\n)+)`).exec(document) ?? [];
   const rows = table.trim().split('\n').slice(2);
   return rows.map((row) => row.split(/(?<!\\)\|/).map((cell) => cell.trim())).map(([, ...cells]) => cells);
 }
@@ -33,6 +36,13 @@ function asWritten(value: unknown): string | undefined {
   if (typeof value === 'boolean') return value ? 'on' : 'off';
   return value === undefined || (Array.isArray(value) && value.length === 0) ? undefined : String(value);
 }
+
+test('operations list what every session sets, and a role has the same where a pooler passes nothing on', () => {
+  const settings = tableAt('session', operations).map(([name, value]) => [codesIn(name)[0], codesIn(value)[0]]);
+  expect(Object.fromEntries(settings)).toEqual(SESSION);
+  const ofRole = [...operations.matchAll(/^alter role gateway set (\w+) = '(.*)';$/gm)].map(([, ...pair]) => pair);
+  expect(Object.fromEntries(ofRole)).toEqual(SESSION);
+});
 
 test('the reference lists all codes with their statuses', () => {
   const written = tableAt('codes').flatMap(([codes, status]) => codesIn(codes).map((code) => [code, Number(status)]));
