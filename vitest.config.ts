@@ -37,6 +37,24 @@ const slowOnPostgresql = files([
   ...['slow/audit-trail', 'slow/followers', 'slow/shares', 'slow/shares-operations'],
 ]);
 
+/**
+ * Files of `npm test` that ask of any database the same: there of the embedded one, the others of PostgreSQL. `npm run test:all`
+ * asks both.
+ */
+const onEmbedded = files([
+  ...['graphql', 'history', 'import', 'imports-kept', 'json-bytes', 'move-vehicles', 'rest-contracts', 'rest-fleets'],
+  ...['rest-vehicles', 'schema-drift', 'tally', 'unit-of-work'],
+]);
+
+/** Files of over ten seconds about what few changes touch, which `npm test` leaves to `npm run test:all`. */
+const long = files([
+  ...['activation-faults', 'activation-start', 'addresses', 'clock', 'deleted-fleets', 'due-companies'],
+  ...['files-entered', 'import-beside', 'import-progress', 'issuer', 'kept-statements', 'large-deletions'],
+  ...['list-texts', 'locked-vehicles', 'log', 'lost-replica', 'payload-races', 'prepared-statements', 'publishing'],
+  ...['readiness', 'search-path', 'slow-reads', 'small-companies', 'take-over', 'text-sql', 'unfilled-lists'],
+  ...['unseen-company', 'webhooks-wanted', 'writes-at-once', 'young-database'],
+]);
+
 /** What depends on the version of PostgreSQL, on the oldest one: statements and their plans, lists, migrations. */
 const ofVersion = files([
   ...['statements', 'lists', 'list-texts', 'vehicle-rows', 'search', 'events', 'history', 'take-over', 'schema'],
@@ -53,9 +71,9 @@ class SlowFirst extends BaseSequencer {
 }
 
 /**
- * test/unit/ needs no database. test/ runs through the wire: each file on PostgreSQL, and those of `ofDatabase` also on
- * the embedded database; the others run there at night. test/slow/ takes long, by starting processes and browsers or
- * by walking every operation, and runs by a command of its own.
+ * test/unit/ needs no database. test/ runs through the wire: by `npm run test:all` each file on PostgreSQL, and those of `ofDatabase`
+ * also on the embedded database (the others run there at night); by `npm test` most files on one of the two. test/slow/ takes
+ * long, by starting processes and browsers or by walking every operation, and runs by a command of its own.
  */
 export default defineConfig({
   test: {
@@ -70,6 +88,8 @@ export default defineConfig({
     sequence: { sequencer: SlowFirst },
     projects: [
       { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
+      on('wire-postgresql', 'postgresql', ['test/*.test.ts'], { exclude: [...onEmbedded, ...long] }),
+      on('wire-embedded', 'embedded', onEmbedded),
       on('postgresql', 'postgresql', ['test/*.test.ts']),
       on('embedded', 'embedded', ofDatabase),
       on('embedded-others', 'embedded', ['test/*.test.ts'], { exclude: ofDatabase }),
