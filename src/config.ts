@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { addressFault } from './database/address.ts';
 import { clearanceBrands } from './manufacturers/high-mobility-clearance.ts';
+import { trustedDocuments } from './trusted-documents.ts';
 
 const oneOf = <const Values extends readonly string[]>(values: Values) =>
   z.enum(values, `must be ${new Intl.ListFormat('en', { type: 'disjunction' }).format(values)}`);
@@ -36,32 +36,11 @@ const pack = z
     const [name = '', services = ''] = value.split(':');
     return [name.trim(), services.split('+')];
   });
-/** The manifest of Relay's compiler and of graphql-codegen's client preset: texts by hash or id. */
-const texts = z.record(z.string(), z.string());
-/** The manifest of Apollo's generate-persisted-query-manifest. */
-const apollo = z.object({
-  format: z.literal('apollo-persisted-query-manifest'),
-  version: z.literal(1),
-  operations: z.array(z.object({ id: z.string(), body: z.string() })),
-});
-const manifest = z.union([
-  apollo.transform(({ operations }) => operations.map(({ id, body }): [string, string] => [id, body])),
-  texts.transform((byId) => Object.entries(byId)),
-]);
-
-/** The path of a manifest becomes the texts of its documents by their ids. */
-const trustedDocuments = z.string().transform((path, context): ReadonlyMap<string, string> => {
-  try {
-    return new Map(manifest.parse(JSON.parse(readFileSync(path, 'utf8'))));
-  } catch (error) {
-    const why =
-      error instanceof z.ZodError
-        ? 'is neither a manifest of Apollo nor an object with texts by their ids'
-        : (error as Error).message;
-    context.addIssue(`must be the path of a manifest (${why})`);
-    return z.NEVER;
-  }
-});
+/** An installation with its address. */
+const installation = z
+  .string()
+  .regex(/^[\w-]+=https?:\/\/[^/]/, 'must have installations such as a=https://a.example.com')
+  .transform((value) => value.replace(/\/$/, '').split(/=(.*)/).slice(0, 2) as [string, string]);
 
 const scope = z.string().regex(/(?:^| )openid(?: |$)/, 'must name openid');
 
@@ -81,6 +60,14 @@ export const settings = z.object({
   DATABASE_URL: postgres.optional(),
   DATABASE_DIRECT_URL: postgres.optional(),
   DATABASE_READ_URLS: list.pipe(z.array(postgres)).default([]),
+  INSTALLATION: z
+    .string()
+    .regex(/^[\w-]+$/, 'must be a plain name')
+    .optional(),
+  INSTALLATIONS: list
+    .pipe(z.array(installation))
+    .transform(Object.fromEntries<string>)
+    .optional(),
   DATA_DIR: z.string().min(1).default('.data'),
   AUTH_ISSUER: http.optional(),
   AUTH_AUDIENCE: list.optional(),
@@ -166,6 +153,8 @@ const requirements: [causes: Name[], required: Name[]][] = [
   [['DATABASE_URL'], ['CONTRACTS_AUTH']],
   [['DATABASE_DIRECT_URL'], ['DATABASE_URL']],
   [['DATABASE_READ_URLS'], ['DATABASE_URL']],
+  [['INSTALLATION'], ['INSTALLATIONS', 'DATABASE_URL']],
+  [['INSTALLATIONS'], ['INSTALLATION']],
 ];
 
 function missing(given: NodeJS.ProcessEnv): string[] {

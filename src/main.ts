@@ -10,6 +10,7 @@ import { contextOf } from './core/context.ts';
 import { reportActivations, startSentence } from './core/contracts/activation-report.ts';
 import { Followers } from './core/followers.ts';
 import { FileReaders } from './core/imports/file-readers.ts';
+import { openFence } from './core/moves/fence.ts';
 import { StartError } from './database/database.ts';
 import { databaseName, openDatabase } from './database/open-database.ts';
 import { openFairness } from './fairness/places.ts';
@@ -62,7 +63,9 @@ async function main(): Promise<void> {
   );
   const files = new FileReaders(config, manufacturers.supported);
   const followers = new Followers(changes, config.LIMIT_CONNECTIONS);
-  const core = { config, database, changes, followers, manufacturers, files, clock, fairness: openFairness() };
+  const fence = await openFence({ config, database, changes });
+  const fairness = openFairness();
+  const core = { config, database, changes, followers, manufacturers, files, clock, fairness, fence };
   const ending = new AbortController();
   const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending: ending.signal };
 
@@ -99,6 +102,7 @@ async function main(): Promise<void> {
     // Gauges are read from the database once more.
     await telemetry?.close();
     await services.rateLimit.close();
+    await fence?.close();
     changes.close();
     await database.close();
     process.exit(0);

@@ -32,6 +32,7 @@ CREATE INDEX idempotency_key_age ON public.idempotency_key USING btree (created_
 CREATE INDEX import_by_fleet ON public.import USING btree (company, fleet_id, id)
 CREATE INDEX import_due ON public.import USING btree (due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX import_finished ON public.import USING btree (finished_at) WHERE (finished_at IS NOT NULL)
+CREATE INDEX placement_changed ON public.placement USING btree (changed_at)
 CREATE INDEX schedule_by_time ON public.schedule USING btree (kind, due_at, company)
 CREATE INDEX vehicle_by_claim ON public.vehicle USING btree (claimed_by) WHERE (claimed_by IS NOT NULL)
 CREATE INDEX vehicle_by_fleet ON public.vehicle USING btree (company, fleet_id, id)
@@ -65,6 +66,8 @@ CREATE UNIQUE INDEX import_batch_pkey ON public.import_batch USING btree (compan
 CREATE UNIQUE INDEX import_idempotency_key ON public.import USING btree (company, idempotency_key) -- constraint
 CREATE UNIQUE INDEX import_pkey ON public.import USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX import_rejection_pkey ON public.import_rejection USING btree (company, import_id, "row") -- constraint
+CREATE UNIQUE INDEX placement_pkey ON public.placement USING btree (company) -- constraint
+CREATE UNIQUE INDEX process_pkey ON public.process USING btree (id) -- constraint
 CREATE UNIQUE INDEX rate_use_pkey ON public.rate_use USING btree (minute, who) -- constraint
 CREATE UNIQUE INDEX schedule_pkey ON public.schedule USING btree (company, kind, id) -- constraint
 CREATE UNIQUE INDEX vehicle_pkey ON public.vehicle USING btree (company, id) -- constraint

@@ -33,6 +33,7 @@ const ofAllCompanies: Record<string, string[]> = {
     ...['delivery_by_id', 'event_by_id', 'idempotency_key_age', 'import_due', 'import_finished'],
     ...['schedule_by_time', 'webhook_due'],
   ],
+  'processes look for what has changed, of all companies': ['placement_changed'],
   'claims of a process are of any company': ['activation_by_claim', 'vehicle_by_claim'],
   'inverted indexes have no order': ['event_vehicle', 'event_vin'],
   'rebuilding it would block writes of contracts': ['contract_no_overlap'],

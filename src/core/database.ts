@@ -87,11 +87,17 @@ export async function write(ctx: Context, text: string, values: readonly unknown
   const { short = false, mayFail = false } = asked;
   const inside = () => sendInTransaction(ctx, text, values);
   if (isInTransaction()) return mayFail ? ctx.em.transactional(inside) : inside();
-  const { database, fairness } = ctx.services;
-  const leave = short ? fairness.additions.take(ctx.caller?.company ?? '', MOST_ADDITIONS) : null;
-  const added = leave && (await database.add(text, values).finally(leave));
-  return added ?? inTurn(ctx, fairness.places, () => database.send(text, values));
+  return beyondFence(ctx, async () => {
+    const { database, fairness } = ctx.services;
+    const leave = short ? fairness.additions.take(ctx.caller?.company ?? '', MOST_ADDITIONS) : null;
+    const added = leave && (await database.add(text, values).finally(leave));
+    return added ?? inTurn(ctx, fairness.places, () => database.send(text, values));
+  });
 }
+
+/** A company that leaves this installation does so between its writes. Throws CompanyElsewhere, and Unavailable meanwhile. */
+const beyondFence = <T>({ caller, services: { fence } }: Context, work: () => Promise<T>): Promise<T> =>
+  fence ? fence.run(caller?.company ?? '', work) : work();
 
 /** Reads rows, as arrays of texts (in a transaction, of values) unless asked otherwise, in the company's turn if they are many. */
 export async function read<Row = TextRow>(
@@ -106,7 +112,8 @@ export async function read<Row = TextRow>(
     const found = await sendInTransaction(ctx, text, values);
     return (asObjects ? found : found.map((row) => Object.values(row as object))) as Row[];
   }
-  const { config, database } = ctx.services;
+  const { config, database, fence } = ctx.services;
+  if (ctx.caller) fence?.check(ctx.caller.company);
   const how = { newest, asTexts: !asObjects };
   const slowly = () => readSlowly<Row>(isShared ? contextOfSharedRead(ctx) : ctx, text, values, how);
   const search = () => (isShared ? slowly() : inLargeTurn(ctx, 'search', slowly));
@@ -170,7 +177,8 @@ export async function transaction<T>(
   for (let tries = 1; ; tries++) {
     try {
       const attempt = () => ctx.em.transactional(work);
-      return await (isInTransaction() ? attempt() : inTurn(ctx, ctx.services.fairness.places, attempt));
+      const begun = () => inTurn(ctx, ctx.services.fairness.places, attempt);
+      return await (isInTransaction() ? attempt() : beyondFence(ctx, begun));
     } catch (error) {
       const isDeadlock = error instanceof Error && 'code' in error && error.code === '40P01';
       // Every repetition means that another transaction succeeded, so repetitions end.

@@ -22,6 +22,7 @@ export const statusOf = {
   PRECONDITION_FAILED: 412,
   PAYLOAD_TOO_LARGE: 413,
   UNSUPPORTED_MEDIA_TYPE: 415,
+  COMPANY_ELSEWHERE: 421,
   IDEMPOTENCY_KEY_REUSED: 422,
   RATE_LIMITED: 429,
   INTERNAL: 500,
@@ -173,6 +174,14 @@ export type Precondition<T> = ((current: T) => boolean) | undefined;
 
 export function requirePrecondition<T>(current: T, expected: Precondition<T>): void {
   if (expected && !expected(current)) throw new PreconditionFailed();
+}
+
+/** `address` is public: clients whose company no proxy sees go there. */
+export class CompanyElsewhere extends withCode('COMPANY_ELSEWHERE') {
+  declare readonly details: { installation: string; address: string };
+  constructor(installation: string, address: string) {
+    super(`This company is in another installation, at ${address}.`, { details: { installation, address } });
+  }
 }
 
 export class IdempotencyKeyReused extends withMessage(

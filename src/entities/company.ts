@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { json, texts, time } from './columns.ts';
+import { json, texts, time, uuids } from './columns.ts';
 
 /** A row for each company that has had a fleet or a webhook, locked by publishing and by halting a webhook. */
 export const Company = defineEntity({
@@ -31,6 +31,39 @@ export const Worker = defineEntity({
     id: p.uuid().primary(),
     /** Its claims are valid until then. */
     aliveUntil: time(),
+  },
+});
+
+const placementStates = ['HERE', 'COPYING', 'DRAINING', 'HELD', 'ARRIVING', 'ARRIVED', 'ELSEWHERE'] as const;
+
+/** Where a company is, for companies that were moved or placed: a row stays here, while the company's own go with it. */
+export const Placement = defineEntity({
+  name: 'Placement',
+  tableName: 'placement',
+  indexes: [{ name: 'placement_changed', properties: ['changedAt'] }],
+  properties: {
+    company: p.text().primary(),
+    state: p.enum(placementStates),
+    /** The other installation: where it is, where it goes, or where it comes from. */
+    installation: p.text(),
+    /** What processes acknowledge when they have ended what the state ends. */
+    fence: p.uuid().nullable(),
+    changedAt: time().defaultRaw('clock_timestamp()'),
+  },
+});
+
+/** A process of an installation among several, while it lives. */
+export const GatewayProcess = defineEntity({
+  name: 'GatewayProcess',
+  tableName: 'process',
+  properties: {
+    id: p.uuid().primary(),
+    /** By the database's clock; it begins nothing after this. */
+    aliveUntil: time(),
+    /** The fences that it has acknowledged. */
+    fences: uuids().default([]),
+    /** Its accounts at providers. */
+    accounts: texts().default([]),
   },
 });
 

@@ -12,7 +12,7 @@ import {
   textReader,
 } from '../http/body.ts';
 import { closedOf } from '../http/connections/closed.ts';
-import { type HttpServices, localsOf, openContext, payerOf } from '../http/request-context.ts';
+import { endOf, type HttpServices, localsOf, openContext, payerOf } from '../http/request-context.ts';
 import { errorResult, httpStatusAndHeaders, resultWithoutHttp } from './execution/result-errors.ts';
 import { isResultStream, runOperation } from './execution/run-operation.ts';
 import type { OperationRequest } from './schema/graphql-context.ts';
@@ -93,7 +93,7 @@ async function openRequest(services: HttpServices, req: Request, res: Response):
     services,
     ctx,
     res,
-    closed: () => closedOf(res, services.ending, ctx.caller),
+    closed: () => closedOf(res, endOf(services, ctx.caller), ctx.caller),
     payer: payerOf(ctx.caller, req),
     idempotencyKey: readIdempotencyKey(req.get('Idempotency-Key')),
     mayChange: req.method === 'POST',

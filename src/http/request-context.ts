@@ -18,10 +18,11 @@ export interface HttpServices extends Services {
   ending: AbortSignal;
 }
 
-/** Authenticates and counts a request. Throws Unauthenticated, Forbidden, Unavailable and RateLimited. */
+/** Authenticates and counts a request. Throws Unauthenticated, Forbidden, Unavailable, CompanyElsewhere and RateLimited. */
 export async function openContext(services: HttpServices, req: Request, res: Response): Promise<Context> {
   const caller = await services.authenticator.authenticate(req.get('Authorization'));
   localsOf(res).company = caller?.company;
+  if (caller) services.fence?.check(caller.company);
   await countRequest(services, payerOf(caller, req), res);
   // Made at first use, and once: a stream reads it often.
   let left: AbortSignal | undefined;
@@ -30,6 +31,10 @@ export async function openContext(services: HttpServices, req: Request, res: Res
     return left;
   });
 }
+
+/** Aborts when streams are to end: with the process, or when their company leaves this installation. */
+export const endOf = ({ ending, fence }: HttpServices, caller: Context['caller']): AbortSignal =>
+  fence && caller ? AbortSignal.any([ending, fence.leaving(caller.company)]) : ending;
 
 /** Counts one request of a payer; throws RateLimited, after a delay. */
 export async function countRequest({ rateLimit }: HttpServices, payer: string, head: Pick<Response, 'setHeader'>) {

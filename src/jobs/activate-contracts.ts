@@ -19,7 +19,7 @@ const LEAST_SHARE = 25;
 
 /** Has manufacturers begin and end the programs of contracts; companies share each batch. */
 export function activateContracts(tools: ClaimingTools): Job {
-  const begin = rounds(tools.onError);
+  const begin = rounds(tools);
   const planned = new Map<string, string>();
   const plan = stepOfEach(tools, async (ctx, company) => {
     const after = await planContractsInForce(ctx, company, planned.get(company));
@@ -70,13 +70,19 @@ export function activateContracts(tools: ClaimingTools): Job {
         let { companies } = found;
         let claimed = 0;
         while (companies.length > 0 && !signal.aborted) {
-          const { batch, left } = await tools.withBackoff(() => claim(ctx, companies, signal));
-          companies = left;
-          claimed += batch.length;
-          const one = carryOut(tools, batch).catch(tools.onError);
-          tools.claims.hold(one);
-          underWay.add(one);
-          void one.then(() => underWay.delete(one));
+          const claimOne = async () => {
+            const { batch, left } = await tools.withBackoff(() => claim(ctx, companies, signal));
+            companies = left;
+            claimed += batch.length;
+            const one = carryOut(tools, batch).catch(tools.onError);
+            tools.claims.hold(one, new Set(batch.map(({ company }) => company)));
+            underWay.add(one);
+            void one.then(() => underWay.delete(one));
+          };
+          const claiming = claimOne();
+          // Between their claim and the questions, programs are of nobody yet.
+          ctx.services.fence?.hold('', claiming);
+          await claiming;
           if (underWay.size >= BATCHES) await Promise.race(underWay);
         }
         if (claimed > 0 && !signal.aborted) continue;

@@ -30,10 +30,12 @@ export class Claims implements Job {
     if (isFirst) ctx.services.changes.emit('due', 'claim');
   }
 
-  /** What was claimed is this process's until this work ends. */
-  hold(work: Promise<unknown>): void {
+  /** What was claimed of these companies is this process's until this work ends. */
+  hold(work: Promise<unknown>, companies: Iterable<string>): void {
+    const { fence } = this.#open().services;
     this.#held.add(work);
     void work.then(() => this.#held.delete(work));
+    for (const company of companies) fence?.hold(company, work);
   }
 
   /** When others may take the claims over (ms since 1970). */
@@ -47,7 +49,8 @@ export class Claims implements Job {
       if (this.#held.size > 0) await this.#sign(ctx);
       else await this.#end(ctx);
     }
-    const next = await takeOverClaims(ctx);
+    // Claims of all companies wait while one leaves: they end by themselves, too.
+    const next = ctx.services.fence?.isMoving ? null : await takeOverClaims(ctx);
     if (!this.#signed) return next;
     const own = new Date(this.#signed.at + SIGN_OF_LIFE_SECONDS * 1000).toISOString();
     return next !== null && next < own ? next : own;

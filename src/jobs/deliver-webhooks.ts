@@ -44,7 +44,7 @@ export class DeliverWebhooks implements Job {
 
   constructor(tools: Tools) {
     this.#tools = tools;
-    this.#begin = rounds(tools.onError);
+    this.#begin = rounds(tools);
     this.#sender = openWebhookSender({ loopback: tools.open().services.config.WEBHOOK_LOOPBACK });
   }
 
@@ -85,21 +85,23 @@ export class DeliverWebhooks implements Job {
       const appetite = group.kind === 'sound' ? SOUND : CAUTIOUS;
       const limit = group.room ? this.#shares.room(nameOf(group), appetite) : 0;
       if (limit === 0 || signal.aborted) continue;
-      const claimed = await attempt(group.company, () => claimDeliveries(ctx, group, { limit, busy: this.#busy }));
-      for (const one of claimed?.left ?? []) {
-        this.#start(ctx, nameOf(group), one);
-        started += 1;
-      }
+      await attempt(group.company, async () => {
+        for (const one of await claimDeliveries(ctx, group, { limit, busy: this.#busy })) {
+          this.#start(ctx, nameOf(group), one);
+          started += 1;
+        }
+      });
     }
     return { groups: groups.length, started, next };
   }
 
-  #start({ services: { changes } }: Context, group: string, claimed: ClaimedDelivery): void {
+  #start({ services: { changes, fence } }: Context, group: string, claimed: ClaimedDelivery): void {
     const id = claimed.webhook_id;
     this.#busy.set(id, (this.#busy.get(id) ?? 0) + 1);
     // A delivery that could not be stored comes due again when its claim ends.
     const one = this.#shares.run(group, () => this.#deliver(group, claimed)).catch(this.#tools.onError);
     this.#sending.add(one);
+    fence?.hold(claimed.company, one);
     void one.then(() => {
       this.#sending.delete(one);
       if (this.#shares.held(group) === 0) this.#stores.delete(group);

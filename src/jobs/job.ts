@@ -22,15 +22,16 @@ const MOST_FAILURES = 3;
 /** A company whose step failed is left out for this time. */
 const HELD_MS = 10_000;
 
-/** Begins rounds of steps. A step gives what is left to do, or null where its company is left out or just failed. */
-export function rounds(onError: Tools['onError']) {
+/** Begins rounds of steps. A step gives what is left to do, or null where its company is left out, is not here, or just failed. */
+export function rounds({ open, onError }: Pick<Tools, 'open' | 'onError'>) {
+  const { fence } = open().services;
   const heldUntil = new Map<string, number>();
   return () => {
     let failures = 0;
     return async <R>(company: string, step: () => Promise<R>): Promise<{ left: R } | null> => {
-      if ((heldUntil.get(company) ?? 0) > performance.now()) return null;
+      if ((heldUntil.get(company) ?? 0) > performance.now() || fence?.refusal(company, 'work')) return null;
       try {
-        const left = await step();
+        const left = await (fence ? fence.run(company, step, 'work') : step());
         heldUntil.delete(company);
         return { left };
       } catch (error) {
@@ -53,7 +54,7 @@ export function inTurns<T extends { company: string }>(
   find: (ctx: Context, after?: T) => Promise<readonly T[]>,
   step: (ctx: Context, one: T) => Promise<boolean>,
 ): Job {
-  const begin = rounds(onError);
+  const begin = rounds({ open, onError });
   return {
     async run(signal) {
       const ctx = open();
@@ -76,8 +77,8 @@ export function inTurns<T extends { company: string }>(
 type CompanyStep = (ctx: Context, company: string) => Promise<unknown>;
 
 /** Does a step for each company, whichever fail. Gives how many steps were done, and whether a company has more to do. */
-export function stepOfEach({ withBackoff, onError }: Omit<Tools, 'open'>, step: CompanyStep) {
-  const begin = rounds(onError);
+export function stepOfEach({ withBackoff, ...tools }: Tools, step: CompanyStep) {
+  const begin = rounds(tools);
   async function round(ctx: Context, companies: readonly string[], signal: AbortSignal) {
     let [done, more] = [0, false];
     const attempt = begin();

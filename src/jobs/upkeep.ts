@@ -21,6 +21,13 @@ const steps: readonly ((ctx: Context) => Promise<unknown>)[] = [
   (ctx) => refreshStatistics(ctx),
 ];
 
+/** What changes rows of all companies waits while one moves: its rows change in another installation, too. */
+async function unlessMoving(ctx: Context, step: (typeof steps)[number]): Promise<unknown> {
+  const { fence } = ctx.services;
+  if (!fence) return step(ctx);
+  return fence.isMoving ? null : fence.run('', () => step(ctx));
+}
+
 /** Ends uploads whose process has ended, keeps statistics and tallies, and deletes what is past its time; due-vehicles.ts has the rest. */
 export function upkeep({ open, withBackoff, onError }: Tools): Job {
   let wholeAt = Number.NEGATIVE_INFINITY;
@@ -36,7 +43,7 @@ export function upkeep({ open, withBackoff, onError }: Tools): Job {
         const more: typeof left = [];
         for (const step of left) {
           // The other steps do not depend on one that fails.
-          if (!signal.aborted && (await withBackoff(() => step(ctx)).catch(onError))) more.push(step);
+          if (!signal.aborted && (await withBackoff(() => unlessMoving(ctx, step)).catch(onError))) more.push(step);
         }
         left = more;
       }

@@ -63,7 +63,7 @@ export class VerifyEligibility implements Job {
 
   constructor(tools: ClaimingTools) {
     this.#tools = tools;
-    this.#begin = rounds(tools.onError);
+    this.#begin = rounds(tools);
   }
 
   async run(signal: AbortSignal): Promise<string | null> {
@@ -141,7 +141,7 @@ export class VerifyEligibility implements Job {
     const claimed = await claimDueVehicles(ctx, { company, except, limit });
     for (const vehicle of claimed) {
       const one = this.#ask(ctx, vehicle).catch(this.#tools.onError);
-      this.#tools.claims.hold(one);
+      this.#tools.claims.hold(one, [company]);
       this.#asking.add(one);
       void one.then(() => this.#asking.delete(one));
     }

@@ -17,7 +17,7 @@ import {
   sendText,
 } from '../http/body.ts';
 import { closedOf, leftOf } from '../http/connections/closed.ts';
-import { basePathOf, type HttpServices, localsOf, openContext } from '../http/request-context.ts';
+import { basePathOf, endOf, type HttpServices, localsOf, openContext } from '../http/request-context.ts';
 import { companyRoutes } from './company.ts';
 import { contractRoutes } from './contracts.ts';
 import { eligibilityRoutes } from './eligibility.ts';
@@ -66,7 +66,7 @@ export function restApi(services: HttpServices): RequestHandler {
       body: route.body && !route.files ? await readJson(req, res) : undefined,
       expected: expectedBy(req.get('If-Match'), route),
       left: () => leftOf(res),
-      closed: (longestMs) => closedOf(res, services.ending, ctx.caller, longestMs),
+      closed: (longestMs) => closedOf(res, endOf(services, ctx.caller), ctx.caller, longestMs),
       incoming: req,
       header: (name) => req.get(name),
       accepts: (types) => preferredOf(req, types) ?? types[0],

@@ -10,6 +10,7 @@ import { ChangeFeed } from '../../src/core/changes.ts';
 import { contextOf } from '../../src/core/context.ts';
 import { Followers } from '../../src/core/followers.ts';
 import { FileReaders } from '../../src/core/imports/file-readers.ts';
+import { openFence } from '../../src/core/moves/fence.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openFairness } from '../../src/fairness/places.ts';
 import { graphqlWebSockets } from '../../src/graphql/transport/web-socket.ts';
@@ -76,7 +77,9 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const authenticator = await openAuthenticator(config);
   const ending = new AbortController().signal;
   const followers = new Followers(changes, config.LIMIT_CONNECTIONS);
-  const core = { config, database, changes, followers, manufacturers, files, clock, fairness: openFairness() };
+  const fence = await openFence({ config, database, changes });
+  const fairness = openFairness();
+  const core = { config, database, changes, followers, manufacturers, files, clock, fairness, fence };
   const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending };
   const server = openServer(createApp(services), graphqlWebSockets(services), config, log).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -91,6 +94,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     await manufacturers.close();
     await runner?.stop();
     await services.rateLimit.close();
+    await fence?.close();
     changes.close();
   };
   const closeOnce = () => {

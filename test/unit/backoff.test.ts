@@ -99,7 +99,8 @@ test('a company whose step fails is left out for ten seconds, and many that fail
   const broken = new Set(['b']);
   const done: string[] = [];
   const failed: unknown[] = [];
-  const tools: Omit<Tools, 'open'> = {
+  const tools: Tools = {
+    open: () => ({ services: {} }) as Context,
     withBackoff: (step) => step(),
     onError: (error) => void failed.push(error),
   };
@@ -128,7 +129,7 @@ test('companies whose steps fail keep no later one from its turn, in this run or
   const broken = new Set(['a']);
   const failed: unknown[] = [];
   const tools: Tools = {
-    open: () => ({}) as Context,
+    open: () => ({ services: {} }) as Context,
     withBackoff: (step) => step(),
     onError: (error) => void failed.push(error),
   };

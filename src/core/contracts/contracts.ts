@@ -64,6 +64,7 @@ export async function getContract(ctx: Context, input: { id: string }): Promise<
 export async function companyOfContract(ctx: Context, { id }: { id: string }): Promise<string> {
   const [found] = isId(id) ? await findCompany(ctx, { id }) : [];
   if (!found) throw new ContractNotFound();
+  ctx.services.fence?.check(found.company);
   return found.company;
 }
 
@@ -76,6 +77,7 @@ export async function listContracts(
   { company, ...list }: ListInput<ContractFilter> & { company: string },
 ) {
   const own = authorizeContracts(ctx, 'contracts:read');
+  ctx.services.fence?.check(company);
   if (own !== null && own !== company) {
     throw new Forbidden('The conditions name another company than the token. Name the company of the token.');
   }

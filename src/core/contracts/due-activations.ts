@@ -160,6 +160,11 @@ const findPrograms = prepareStatementVariants<{ provider: string; vins: readonly
 
 /** Has a provider's programs of these vehicles looked at again: of all companies, or those that others than one want. */
 export async function touchPrograms(ctx: Context, provider: string, vins: readonly string[], except?: string) {
-  if (vins.length > 0)
-    await touchActivations(ctx, await findPrograms(ctx, { provider, vins, ...(except && { except }) }));
+  if (vins.length === 0) return;
+  const { fence } = ctx.services;
+  const found = await findPrograms(ctx, { provider, vins, ...(except && { except }) });
+  await touchActivations(
+    ctx,
+    found.filter(({ company }) => !fence?.refusal(company, 'work')),
+  );
 }

@@ -44,6 +44,7 @@ const findCompany = prepare((p: { id: string }) =>
 export async function companyOfFleet(ctx: Context, id: string): Promise<string> {
   const [found] = isId(id) ? await findCompany(ctx, { id }) : [];
   if (!found) throw new FleetNotFound();
+  ctx.services.fence?.check(found.company);
   return found.company;
 }
 

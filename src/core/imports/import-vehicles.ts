@@ -62,6 +62,17 @@ export async function importVehicles(ctx: Context, input: unknown, upload: Uploa
   const options = readInput(importVehiclesInput, input);
   if (!options.fleetId.trim()) throw new FleetIdMissing();
   await requireFleet(ctx, company, options.fleetId);
+  const { fence } = ctx.services;
+  const work = () => runImport(ctx, company, options, upload);
+  return fence ? fence.run(company, work, 'work') : work();
+}
+
+async function runImport(
+  ctx: Context,
+  company: string,
+  options: z.output<typeof importVehiclesInput>,
+  upload: UploadedFile,
+): Promise<ImportedVehicles> {
   const begun = { ...options, fileName: fileNameOf(upload.name) };
   const { run, repeated } = await beginImport(ctx, company, begun, upload.idempotencyKey);
   const hash = createHash('sha256');

@@ -35,13 +35,13 @@ export type ObjectRef<Shape> = PothosSchemaTypes.ObjectRef<SchemaTypes, Shape>;
 
 schemaBuilder.queryType({
   description:
-    'The queries. They read the data of one company: that of the bearer token. Scopes count where the operator has switched them on. Every query can also fail with VALIDATION_FAILED for its arguments, UNAUTHENTICATED, FORBIDDEN, COST_EXCEEDED, RATE_LIMITED, UNAVAILABLE and INTERNAL.',
+    'The queries. They read the data of one company: that of the bearer token. Scopes count where the operator has switched them on. Every query can also fail with VALIDATION_FAILED for its arguments, UNAUTHENTICATED, FORBIDDEN, COMPANY_ELSEWHERE, COST_EXCEEDED, RATE_LIMITED, UNAVAILABLE and INTERNAL.',
 });
 schemaBuilder.mutationType({
   description:
     'The mutations. An error leaves the payload null and stands in `errors`, with a stable `extensions.code`. If its path goes ' +
     'below the mutation, the change had been made before; with an `Idempotency-Key` it was undone. Every mutation can also fail ' +
-    'with UNAUTHENTICATED, FORBIDDEN, COST_EXCEEDED, RATE_LIMITED, UNAVAILABLE, INTERNAL and, with an `Idempotency-Key`, with ' +
+    'with UNAUTHENTICATED, FORBIDDEN, COMPANY_ELSEWHERE, COST_EXCEEDED, RATE_LIMITED, UNAVAILABLE, INTERNAL and, with an `Idempotency-Key`, with ' +
     'IDEMPOTENCY_IN_PROGRESS and IDEMPOTENCY_KEY_REUSED.',
 });
 schemaBuilder.subscriptionType({

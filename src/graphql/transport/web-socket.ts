@@ -6,7 +6,14 @@ import { type ExecutionArgs, type ExecutionResult, parse } from 'graphql';
 import type { ServerOptions } from 'graphql-ws';
 import type { WebSocket } from 'ws';
 import { type Caller, contextOf } from '../../core/context.ts';
-import { DomainError, type ErrorCode, RateLimited, Unauthenticated, Unavailable } from '../../core/errors.ts';
+import {
+  CompanyElsewhere,
+  DomainError,
+  type ErrorCode,
+  RateLimited,
+  Unauthenticated,
+  Unavailable,
+} from '../../core/errors.ts';
 import { SharedPlaces } from '../../fairness/shares.ts';
 import { loadedOnce } from '../../http/assets.ts';
 import type { Upgrades } from '../../http/connections/open-server.ts';
@@ -17,8 +24,12 @@ import type { OperationRequest } from '../schema/graphql-context.ts';
 import { graphqlSchema } from '../schema/schema.ts';
 import { ENDED, WebSocketPeer } from './peer.ts';
 
-/** Close codes of the protocol. Clients come back after 4403 and 1013, never after 4400, 4401 and 4500. */
-const closeCodes: Partial<Record<ErrorCode, number>> = { UNAUTHENTICATED: 4401, FORBIDDEN: 4403 };
+/** Close codes of the protocol, and ours. Clients come back after 4403 and 1013, never after 4400, 4401 and 4500. */
+const closeCodes: Partial<Record<ErrorCode, number>> = {
+  UNAUTHENTICATED: 4401,
+  FORBIDDEN: 4403,
+  COMPANY_ELSEWHERE: 4421,
+};
 const TRY_AGAIN_LATER = 1013;
 const FAULT = 4500;
 
@@ -83,15 +94,19 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, W
         const token = [Authorization, authorization].find((one) => typeof one === 'string');
         const caller = await services.authenticator.authenticate(token);
         if (!caller) throw new Unauthenticated(NO_TOKEN, null);
+        const { company } = caller;
+        services.fence?.check(company);
         await countRequest(services, payerOf(caller), NO_HEAD);
-        const giveBack = places.take(caller.company, MOST_SOCKETS);
+        const giveBack = places.take(company, MOST_SOCKETS);
         if (!giveBack) throw atMost(MOST_SOCKETS, 'WebSockets of a company');
         addAbortListener(peer.over, giveBack);
         peer.begin((sent, completed) => operate(sent, completed, caller, peer), caller.expiresAt);
+        const leave = () => refuse(peer, services.fence?.refusal(company) ?? new Unavailable('This company moves.'));
+        services.fence?.leaving(company).addEventListener('abort', leave, { signal: peer.over });
         return true;
       } catch (error) {
         if (error instanceof Unavailable) services.log.warn({ err: error.cause }, error.message);
-        if (error instanceof DomainError) peer.close(closeCodes[error.code] ?? TRY_AGAIN_LATER, error.message);
+        if (error instanceof DomainError) refuse(peer, error);
         else {
           services.log.error({ err: error }, NOT_OPENED);
           peer.close(FAULT, 'Internal error');
@@ -110,6 +125,13 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, W
     onError: (_context, _id, _payload, [error]) => (error?.originalError as AggregateError | undefined)?.errors,
   };
 }
+
+/** Of a company elsewhere, the reason is the address alone, for programs. */
+const refuse = (peer: WebSocketPeer, error: DomainError): void =>
+  peer.close(
+    closeCodes[error.code] ?? TRY_AGAIN_LATER,
+    error instanceof CompanyElsewhere ? error.details.address : error.message,
+  );
 
 /** Runs operations; each is counted and logged like a request. */
 function operations(services: HttpServices) {

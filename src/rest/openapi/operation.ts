@@ -82,6 +82,7 @@ function codesOf({ method, query, body, files, etag, errors = [] }: Route): Erro
     ...(body ? (['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const) : []),
     'UNAUTHENTICATED',
     'FORBIDDEN',
+    'COMPANY_ELSEWHERE',
     ...(method === 'POST' ? (['IDEMPOTENCY_IN_PROGRESS', 'IDEMPOTENCY_KEY_REUSED'] as const) : []),
     'RATE_LIMITED',
     'INTERNAL',

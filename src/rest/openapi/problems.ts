@@ -37,6 +37,7 @@ const samples: Readonly<Record<Exclude<errors.ErrorCode, 'INTERNAL'>, errors.Dom
   PRECONDITION_FAILED: new errors.PreconditionFailed(),
   PAYLOAD_TOO_LARGE: new errors.PayloadTooLarge('The body is larger than 1048576 bytes.'),
   UNSUPPORTED_MEDIA_TYPE: new errors.UnsupportedMediaType('Send JSON, with the header Content-Type: application/json.'),
+  COMPANY_ELSEWHERE: new errors.CompanyElsewhere('b', 'https://b.example.com'),
   IDEMPOTENCY_KEY_REUSED: new errors.IdempotencyKeyReused(),
   IDEMPOTENCY_IN_PROGRESS: new errors.IdempotencyInProgress(),
   RATE_LIMITED: new errors.RateLimited(12),
@@ -113,6 +114,8 @@ export const problemJson = z
     accepted: also(texts, 'Names that a column of VINs may have.'),
     rejectedContracts: also(z.array(rejectedContractSchema), 'The vehicles for which no contract was created.'),
     importId: also(z.uuid(), 'The id of the import whose rows were rejected.'),
+    installation: also(z.string(), 'The name of the installation that has the company, with COMPANY_ELSEWHERE.'),
+    address: also(z.string(), 'The public address of the installation that has the company.'),
     rejectedCsv: also(z.string(), 'The address of all rejected rows, as CSV.'),
   })
   .meta({ id: 'Problem', description: 'The reason for which a request was rejected, as RFC 9457 specifies.' });

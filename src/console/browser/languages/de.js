@@ -483,6 +483,7 @@ export const codes = {
     'Der Hersteller kann nicht abbrechen, bevor er entschieden hat. Das Ende wird erneut angefragt.',
   CONNECTION_CLOSED: 'Der Empfänger hat die Verbindung vor seiner Antwort geschlossen.',
   CONNECTION_REFUSED: 'Der Empfänger hat die Verbindung abgelehnt.',
+  COMPANY_ELSEWHERE: '{message}',
   CONNECTIVITY_DEACTIVATED:
     'Die vernetzten Dienste sind in diesem Fahrzeug ausgeschaltet. Fahrer oder Halter können sie im Fahrzeug oder in der App des Herstellers einschalten.',
   CONTRACT_NOT_FOUND: 'Diesen Vertrag gibt es nicht. Vielleicht wurde er gelöscht.',

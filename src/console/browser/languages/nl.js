@@ -481,6 +481,7 @@ export const codes = {
     'De fabrikant kan niet annuleren voordat hij heeft besloten. Het einde wordt opnieuw aangevraagd.',
   CONNECTION_CLOSED: 'De ontvanger heeft de verbinding verbroken voordat hij antwoordde.',
   CONNECTION_REFUSED: 'De ontvanger heeft de verbinding geweigerd.',
+  COMPANY_ELSEWHERE: '{message}',
   CONNECTIVITY_DEACTIVATED:
     'De connected services staan uit in dit voertuig. De bestuurder of eigenaar kan ze aanzetten in het voertuig of in de app van de fabrikant.',
   CONTRACT_NOT_FOUND: 'Dit contract bestaat niet. Misschien is het verwijderd.',
