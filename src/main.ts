@@ -8,6 +8,7 @@ import { type Config, ConfigError, mistakenNames, readConfig, settings } from '.
 import { ChangeFeed } from './core/changes.ts';
 import { contextOf } from './core/context.ts';
 import { reportActivations, startSentence } from './core/contracts/activation-report.ts';
+import { sandboxFault } from './core/contracts/sandbox-apart.ts';
 import { Followers } from './core/followers.ts';
 import { FileReaders } from './core/imports/file-readers.ts';
 import { openFence } from './core/moves/fence.ts';
@@ -61,6 +62,8 @@ async function main(): Promise<void> {
   const manufacturers = await openManufacturers(config, clock, (refusal) =>
     log.warn(refusal, 'a manufacturer’s service refused what this gateway sent'),
   );
+  const mixed = await sandboxFault(database.send, manufacturers, databaseName(config));
+  if (mixed) throw new StartError(mixed);
   const files = new FileReaders(config, manufacturers.supported);
   const followers = new Followers(changes, config.LIMIT_CONNECTIONS);
   const fence = await openFence({ config, database, changes });

@@ -7,11 +7,11 @@ import { type Manufacturers, manufacturersOf } from '../src/manufacturers/regist
 import { activationWork, inForce, toolsOf } from './support/activations.ts';
 import type { Client, Json } from './support/client.ts';
 import { addVehicles, createContract, newVin } from './support/factories.ts';
-import { type Gateway, startGateway } from './support/gateway.ts';
+import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
 import { UpstreamServer } from './support/upstream.ts';
 
-// Another provider than before: gateways on the same database, one after the other.
+// Vehicles that turn out to be of another maker.
 
 const upstream = await UpstreamServer.start();
 afterAll(() => upstream.close());
@@ -32,57 +32,9 @@ const realOf = (brands: Brands = [], cleared: Brands = clearanceBrands): Manufac
 };
 
 const first = await startGateway();
-const start = (settings: NodeJS.ProcessEnv, manufacturers?: Manufacturers): Promise<Gateway> =>
-  startGateway({ on: first, workers: true, settings, ...(manufacturers && { manufacturers }) });
 
 const stateOf = async (client: Client, { id }: Json): Promise<string> =>
   (await client.get(`/contracts/${id}`)).body.activation.state;
-const becomes = (client: Client, contract: Json, state: string) =>
-  until(async () => (await stateOf(client, contract)) === state);
-
-/** Contracts that the sandbox carried out: one active, one rejected, one whose period is over, and the company's client. */
-async function invented(company: string) {
-  const gateway = await start({});
-  const client = await gateway.as(company);
-  const vehicles = await addVehicles(client, [newVin(0), newVin(7), newVin(0)]);
-  const contracts = [];
-  for (const vehicle of vehicles) contracts.push(await createContract(client, vehicle, inForce));
-  const states = ['ACTIVE', 'REJECTED', 'ACTIVE'];
-  for (const [at, state] of states.entries()) await becomes(client, contracts[at], state);
-  await gateway.close();
-  const ended = `update contract set ends_at = now() - interval '1 minute', due_at = null where id = '${contracts[2].id}'`;
-  await first.execute(ended);
-  return contracts;
-}
-const left = (company: string) =>
-  first.execute<Json>(`select provider from activation where company = '${company}' order by provider`);
-
-test('contracts of the sandbox are carried out by a provider that is set later', async () => {
-  const [active, rejected, over] = await invented('acme');
-  const gateway = await start({ CONTRACTS_ACTIVATION: 'on' }, realOf());
-  const client = await gateway.as('acme');
-  for (const contract of [active, rejected]) {
-    await until(async () => upstream.clearanceOf(contract.vin)?.status === 'approved');
-    await becomes(client, contract, 'ACTIVE');
-  }
-  await becomes(client, over, 'ENDED');
-  expect(upstream.clearanceOf(over.vin)?.status).toBeUndefined();
-  expect(await left('acme')).toEqual([{ provider: 'high-mobility' }, { provider: 'high-mobility' }]);
-  const ended = () => client.get('/events?type=contract.deactivated');
-  await until(async () => (await ended()).body.length > 0);
-  expect((await ended()).body.map(({ contractId }: Json) => contractId)).toEqual([over.id]);
-  await gateway.close();
-});
-
-test('where manufacturers are not told, they are OFF', async () => {
-  const [active, rejected, over] = await invented('globex');
-  const gateway = await start({ CONTRACTS_ACTIVATION: 'off' }, realOf());
-  const client = await gateway.as('globex');
-  for (const contract of [active, rejected]) await becomes(client, contract, 'OFF');
-  await becomes(client, over, 'ENDED');
-  expect(await left('globex')).toEqual([]);
-  await gateway.close();
-});
 
 test('a contract is carried out when its vehicle turns out to be of another maker', async () => {
   // Renault and Dacia share the beginning of the VIN; only Dacia has a provider.

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { reaskUnsupported } from '../src/core/vehicles/due-vehicles.ts';
@@ -7,11 +5,9 @@ import type { Client } from './support/client.ts';
 import { addVehicles, newVin } from './support/factories.ts';
 import { askingAt, type Gateway, startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
-import { eligible, UpstreamServer, vinOf } from './support/upstream.ts';
+import { UpstreamServer, vinOf } from './support/upstream.ts';
 
 // Another provider than before: gateways with other settings on the same database, one after the other.
-
-const OPERATIONS = join(import.meta.dirname, '../docs/operations.md');
 
 const upstream = await UpstreamServer.start();
 afterAll(() => upstream.close());
@@ -58,48 +54,4 @@ test('without a provider vehicles are UNSUPPORTED; with one they are asked about
   // Nothing is left that another start would ask about.
   expect(await reaskUnsupported(contextOf(after.services, 'test', null))).toBe(false);
   await after.close();
-});
-
-test('answers of the sandbox are asked for again by a provider, once; others stay', async () => {
-  const [vin, refused, unmarked, real] = [newVin(1), newVin(7), newVin(1), newVin(2)];
-  const invented = await start({});
-  const inventing = await invented.as('acme');
-  await addVehicles(inventing, [vin, refused, unmarked]);
-  for (const one of [vin, refused, unmarked])
-    expect(await eligibilityOf(inventing, one)).toMatchObject({ status: 200 });
-  await invented.close();
-  // As an earlier version leaves it, with what docs/operations.md says then.
-  await first.execute(`update vehicle set provider = null where vin = '${unmarked}'`);
-  const [, mark = ''] = /```sql\n(update vehicle set provider = .*)\n```/.exec(readFileSync(OPERATIONS, 'utf8')) ?? [];
-  await first.execute(mark);
-
-  upstream.always('eligibility', eligible({ eligible: false, data_delivery: [] }));
-  const after = await start(askingAt(upstream));
-  const client = await after.as('acme');
-  await addVehicles(client, [real]);
-  for (const one of [vin, refused, unmarked, real]) {
-    await until(async () => (await rowOf(after, one))?.provider === 'high-mobility');
-    expect(await statusOf(client, one)).toMatchObject({ status: 'INELIGIBLE' });
-  }
-  await after.close();
-  upstream.always('eligibility', undefined);
-
-  const again = await start(askingAt(upstream));
-  const next = newVin();
-  await addVehicles(await again.as('acme'), [next]);
-  expect(await eligibilityOf(await again.as('acme'), next)).toMatchObject({ status: 200 });
-  expect([vin, refused, unmarked, real].map(asked)).toEqual([1, 1, 1, 1]);
-  await again.close();
-});
-
-test('without a provider, answers of the sandbox do not stay', async () => {
-  const vin = newVin(1);
-  const invented = await start({});
-  await addVehicles(await invented.as('acme'), [vin]);
-  expect(await eligibilityOf(await invented.as('acme'), vin)).toMatchObject({ body: { status: 'ELIGIBLE' } });
-  await invented.close();
-  const after = await start(none);
-  const client = await after.as('acme');
-  await until(async () => (await statusOf(client, vin)).status === 'UNSUPPORTED');
-  expect(await eligibilityOf(client, vin)).toMatchObject({ status: 400 });
 });

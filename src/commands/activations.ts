@@ -1,5 +1,6 @@
 import { readConfig } from '../config.ts';
 import { reportActivations } from '../core/contracts/activation-report.ts';
+import { sandboxFault } from '../core/contracts/sandbox-apart.ts';
 import { connectDatabase, databaseName } from '../database/open-database.ts';
 import { openManufacturers } from '../manufacturers/open-manufacturers.ts';
 import { readOptions, runCommand } from './command.ts';
@@ -14,10 +15,11 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const database = await connectDatabase(config);
   const manufacturers = await openManufacturers(config);
   try {
-    const fault = await database.unready();
+    const name = databaseName(config);
+    const fault = (await database.unready()) ?? (await sandboxFault(database.send, manufacturers, name));
     if (fault !== null) throw new Error(fault);
     const { untold, programs } = await reportActivations(database.send, manufacturers, new Date());
-    console.log(`CONTRACTS_ACTIVATION is ${config.CONTRACTS_ACTIVATION ? 'on' : 'off'}, on ${databaseName(config)}.`);
+    console.log(`CONTRACTS_ACTIVATION is ${config.CONTRACTS_ACTIVATION ? 'on' : 'off'}, on ${name}.`);
     console.log(
       untold.length > 0
         ? '\nContracts in force of which no manufacturer has heard:'

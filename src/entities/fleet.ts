@@ -59,7 +59,7 @@ export const Vehicle = defineEntity({
       expression: `create index vehicle_of_fleet_by_verified on vehicle (company, fleet_id, coalesce(verified_at, 'infinity'::timestamptz), id)`,
     },
     { name: 'vehicle_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
-    // Invented answers, which a real provider gives again.
+    // Invented answers: a start with a real provider is refused (core/contracts/sandbox-apart.ts).
     { name: 'vehicle_of_sandbox', properties: ['company', 'id'], where: `provider = 'sandbox'::text` },
     // Claims of a dead process, of whatever companies.
     { name: 'vehicle_by_claim', properties: ['claimedBy'], where: 'claimed_by IS NOT NULL' },

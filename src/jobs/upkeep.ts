@@ -1,17 +1,14 @@
 import type { Context } from '../core/context.ts';
-import { forgetSandbox } from '../core/contracts/forget-sandbox.ts';
 import { failAbandonedImports, trimImports } from '../core/imports/import-run.ts';
 import { refreshStatistics } from '../core/imports/statistics.ts';
 import { deleteFleetStep, findFleetsInDeletion } from '../core/operations/delete-fleets.ts';
 import { deleteExpiredAnswers, deleteOldRateLimitUse, sumUpTallies, trimEvents } from '../core/operations/upkeep.ts';
-import { reaskInvented, reaskUnsupported } from '../core/vehicles/due-vehicles.ts';
+import { reaskUnsupported } from '../core/vehicles/due-vehicles.ts';
 import { trimDeliveries } from '../core/webhooks/trim-deliveries.ts';
 import { inTurns, type Job, type Tools } from './job.ts';
 
 /** Each gives whether more is left to do. */
 const steps: readonly ((ctx: Context) => Promise<unknown>)[] = [
-  reaskInvented,
-  forgetSandbox,
   failAbandonedImports,
   deleteOldRateLimitUse,
   deleteExpiredAnswers,

@@ -14,6 +14,8 @@ import { silence, UpstreamServer } from '../support/upstream.ts';
 
 const { kind, folder } = inject('database');
 const env = await databaseEnv();
+/** For vehicles that a provider answers about. */
+const ofProvider = await databaseEnv();
 const issuer = await testIssuer();
 /** A server needs an issuer; with the embedded database the gateway issues tokens. */
 const identity = kind === 'postgresql' ? { issuer } : {};
@@ -125,14 +127,14 @@ describe('the process', () => {
   test('SIGTERM does not wait for a silent manufacturer; the vehicle is asked about later', async () => {
     const upstream = await UpstreamServer.start();
     upstream.always('eligibility', silence);
-    const gateway = await spawnGateway({ ...env, ...askingAt(upstream) }, identity);
+    const gateway = await spawnGateway({ ...ofProvider, ...askingAt(upstream) }, identity);
     const { vin } = await addVehicle(gateway.as(company), newVin());
     await expect.poll(() => upstream.count('eligibility'), { interval: 10 }).toBeGreaterThan(0);
     const start = performance.now();
     expect(await gateway.stop()).toBe(0);
     expect(performance.now() - start).toBeLessThan(6_000);
     upstream.always('eligibility', undefined);
-    const next = await spawnGateway({ ...env, ...askingAt(upstream) }, identity);
+    const next = await spawnGateway({ ...ofProvider, ...askingAt(upstream) }, identity);
     const answer = await next.as(company).get(`/vehicles/eligibility/${vin}`, { prefer: 'wait=20' });
     expect(answer).toMatchObject({ status: 200 });
     await upstream.close();

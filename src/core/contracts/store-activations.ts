@@ -55,7 +55,7 @@ interface Facts extends EventOrigin {
 }
 
 /** Contracts are locked before programs, as whatever changes contracts does. */
-export const lockContracts = prepare((p: { company: string; vins: readonly string[] }) =>
+const lockContracts = prepare((p: { company: string; vins: readonly string[] }) =>
   contractsWithVehicles(p.company)
     .select('c.id')
     .where('v.vin', '=', anyOfTexts(p.vins))
@@ -115,7 +115,7 @@ const storeFacts = prepare((p: Facts) => {
 const RANK = `array_position('{REJECTED,FAILED,PENDING,ACTIVE}'::text[], p.state)`;
 
 /** Gives contracts the worst state of their programs, and records what became of them. */
-export const settle = prepare((p: EventOrigin & { company: string; vins: readonly string[] }) => {
+const settle = prepare((p: EventOrigin & { company: string; vins: readonly string[] }) => {
   const now = asTimestamptz(p.at);
   return db
     .with(

@@ -1,8 +1,8 @@
-import { type Expression, sql } from 'kysely';
-import { type Reason, SANDBOX } from '../../manufacturers/provider.ts';
+import { sql } from 'kysely';
+import type { Reason } from '../../manufacturers/provider.ts';
 import { scheduleClause, scheduleForKind } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
-import { anyOf, anyOfTexts, asTimestamptz, db, hashFraction, prepare, type RowKey } from '../sql/sql.ts';
+import { anyOf, anyOfTexts, asTimestamptz, db, hashFraction, prepare } from '../sql/sql.ts';
 import { existingVehiclesQuery } from './vehicles.ts';
 
 // A vehicle is at rest (nobody has it; `due_at` is null or later), due (`due_at` has come) or claimed (`claimed_by` is a process, `due_at` the
@@ -98,46 +98,9 @@ export async function postponeVehicles(ctx: Context, { reason, ...hold }: Hold &
   await postpone(ctx, { ...hold, reason: JSON.stringify(reason), now: ctx.now() });
 }
 
-// Vehicles about which the providers of this process may answer otherwise than those of an earlier start.
+// Vehicles about which the providers of this process can be asked, and those of an earlier start could not.
 
 const REASKED_AT_ONCE = 5000;
-
-/** Makes rows due that are selected and locked. */
-const makingDue = (found: Expression<RowKey>, now: Date) =>
-  db
-    .with('found', () => found)
-    .with('made', (q) =>
-      q
-        .updateTable('vehicle as v')
-        .from('found')
-        .set(({ ref }) => ({ provider: null, due_at: sql<string>`least(${ref('v.due_at')}, ${asTimestamptz(now)})` }))
-        .whereRef('v.company', '=', 'found.company')
-        .whereRef('v.id', '=', 'found.id')
-        .returning(['v.company', 'v.due_at']),
-    )
-    .with('scheduled', (q) => scheduleClause(q, 'vehicle', q.selectFrom('made').select(['company', 'due_at'])))
-    .selectFrom('made')
-    .select('company');
-
-/** A claimed vehicle is being asked about. */
-const unclaimed = () =>
-  db
-    .selectFrom('vehicle as v')
-    .select(['v.company', 'v.id'])
-    .where('v.claimed_by', 'is', null)
-    .limit(sql.lit(REASKED_AT_ONCE))
-    .forUpdate()
-    .skipLocked();
-
-const makeInventedDue = prepare((p: { now: Date }) =>
-  makingDue(unclaimed().where('v.provider', '=', sql.lit(SANDBOX)), p.now),
-);
-
-/** Has the sandbox's answers given by providers, or taken back where there are none; gives whether more may be left. */
-export async function reaskInvented(ctx: Context): Promise<boolean> {
-  const invents = ctx.services.manufacturers.state().some(({ id }) => id === SANDBOX);
-  return !invents && announced(ctx, await makeInventedDue(ctx, { now: ctx.now() }));
-}
 
 /** Written as candidateBrands (manufacturers/brands.ts) has it. */
 const wmi = sql<string>`case when substr(v.vin, 3, 1) = '9' then left(v.vin, 3) || substr(v.vin, 12, 3) else left(v.vin, 3) end`;
@@ -149,26 +112,43 @@ const makeUnsupportedDue = prepare((p: { now: Date; makers: readonly string[]; w
     .where('status', '=', sql.lit('UNSUPPORTED'))
     .groupBy(['company', 'fleet_id'])
     .having(({ fn }) => fn.sum('delta'), '>', sql.lit(0));
-  // Nobody was asked about a vehicle without an answer to keep.
-  const ofFleet = unclaimed()
+  const ofFleet = db
+    .selectFrom('vehicle as v')
+    .select(['v.company', 'v.id'])
     .where('v.company', '=', sql.ref<string>('t.company'))
     .where('v.fleet_id', '=', sql.ref<string>('t.fleet_id'))
+    // A claimed vehicle is being asked about.
+    .where('v.claimed_by', 'is', null)
     .where('v.status', '=', sql.lit('UNSUPPORTED'))
     .where('v.manufacturer', '=', anyOfTexts(p.makers))
+    // Nobody was asked about a vehicle without an answer to keep.
     .where('v.raw_answer', 'is', null)
     .where('v.due_at', '>', asTimestamptz(p.now))
-    .where(wmi, '=', anyOfTexts(p.wmis));
+    .where(wmi, '=', anyOfTexts(p.wmis))
+    .limit(sql.lit(REASKED_AT_ONCE))
+    .forUpdate()
+    .skipLocked();
   const all = db.selectFrom(fleets.as('t')).crossJoinLateral(() => ofFleet.as('f'));
-  return makingDue(all.select(['f.company', 'f.id']).limit(sql.lit(REASKED_AT_ONCE)), p.now);
+  return db
+    .with('found', () => all.select(['f.company', 'f.id']).limit(sql.lit(REASKED_AT_ONCE)))
+    .with('made', (q) =>
+      q
+        .updateTable('vehicle as v')
+        .from('found')
+        .set({ due_at: asTimestamptz(p.now) })
+        .whereRef('v.company', '=', 'found.company')
+        .whereRef('v.id', '=', 'found.id')
+        .returning(['v.company', 'v.due_at']),
+    )
+    .with('scheduled', (q) => scheduleClause(q, 'vehicle', q.selectFrom('made').select(['company', 'due_at'])))
+    .selectFrom('made')
+    .select('company');
 });
 
 /** Has vehicles asked about that had no provider and have one now; gives whether more may be left. */
 export async function reaskUnsupported(ctx: Context): Promise<boolean> {
-  const { servable } = ctx.services.manufacturers;
-  return announced(ctx, await makeUnsupportedDue(ctx, { ...servable, now: ctx.now() }));
-}
-
-function announced(ctx: Context, { length }: readonly unknown[]): boolean {
-  if (length > 0) ctx.services.changes.announce('due', 'vehicle');
-  return length === REASKED_AT_ONCE;
+  const { manufacturers, changes } = ctx.services;
+  const made = await makeUnsupportedDue(ctx, { ...manufacturers.servable, now: ctx.now() });
+  if (made.length > 0) changes.announce('due', 'vehicle');
+  return made.length === REASKED_AT_ONCE;
 }
