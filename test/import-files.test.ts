@@ -53,7 +53,13 @@ const waysTo = (
     form.append('0', new Blob([Buffer.from(file)], { type }), 'vins');
     const { status, body } = await client.post('/graphql', form);
     const found = (await client.get(`/fleets/${fleet.id}/vehicles`)).body;
-    return [{ status, body: body.data?.importVehicles ?? body.errors[0].extensions } as Answer, found];
+    return [
+      {
+        status,
+        body: body.data?.importVehicles ?? { detail: body.errors[0].message, ...body.errors[0].extensions },
+      } as Answer,
+      found,
+    ];
   },
 });
 const ways = waysTo(gateway);
@@ -224,6 +230,107 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
     }
     const [{ body }] = await upload(Buffer.from(`vin\n${newVin()}\n`), XLSX);
     expect(body.summary.created).toBe(1);
+  });
+
+  test('whose parts are named in another case than its relationships have it is read', async () => {
+    const vin = newVin();
+    const parts = {
+      'xl/workbook.xml': '<workbook xmlns:r="r"><sheets><sheet name="Data" sheetId="1" r:id="s"/></sheets></workbook>',
+      'xl/_rels/workbook.xml.rels':
+        '<Relationships><Relationship Id="s" Type="http://x/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="t" Type="http://x/sharedStrings" Target="sharedStrings.xml"/></Relationships>',
+      'xl/worksheets/Sheet1.xml': '<worksheet><sheetData><row><c t="s"><v>0</v></c></row></sheetData></worksheet>',
+      'xl/SharedStrings.xml': `<sst><si><t>${vin}</t></si></sst>`,
+    };
+    const [{ body }, vehicles] = await upload(workbookOf('', parts), XLSX);
+    expect([body.sheet, vehicles]).toMatchObject(['Data', [{ vin }]]);
+  });
+
+  test.each<[string, string, Buffer]>([
+    [
+      'SYLK',
+      'a spreadsheet in the format SYLK',
+      Buffer.from(`ID;PWXL;N;E\nC;Y1;X1;K"VIN"\nC;Y2;X1;K"${newVin()}"\nE\n`),
+    ],
+    [
+      'SYLK of LibreOffice',
+      'SYLK',
+      Buffer.from(`ID;PSCALC3\r\nB;Y2;X1\r\nC;Y1;X1;K"VIN"\r\nC;Y2;X1;K"${newVin()}"\r\nE\r\n`),
+    ],
+    [
+      'DIF',
+      'DIF',
+      Buffer.from(
+        `TABLE\r\n0,1\r\n"EXCEL"\r\nVECTORS\r\n0,1\r\n""\r\nDATA\r\n0,0\r\n""\r\n-1,0\r\nBOT\r\n1,0\r\n"${newVin()}"\r\n-1,0\r\nEOD\r\n`,
+      ),
+    ],
+    [
+      'XML of Excel 2003',
+      'XML',
+      Buffer.from(
+        `<?xml version="1.0"?>\n<?mso-application progid="Excel.Sheet"?>\n<Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet"><Worksheet><Table><Row><Cell><Data>${newVin()}</Data></Cell></Row></Table></Worksheet></Workbook>`,
+      ),
+    ],
+    [
+      'a web archive',
+      'a web page',
+      Buffer.from(`MIME-Version: 1.0\nX-Document-Type: Workbook\n\n<td>${newVin()}</td>`),
+    ],
+    ['PDF', 'a PDF document', Buffer.from(`%PDF-1.7\nVIN ${newVin()}\n`)],
+    ['an old workbook', 'an old Excel workbook', Buffer.from('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', 'latin1')],
+  ])('in another format, %s, is a 415 that says what to do, whatever its label', async (_, what, file) => {
+    const advice = 'save it as .xlsx or "CSV UTF-8", and send that.';
+    for (const type of ['text/csv', 'application/vnd.ms-excel', 'application/octet-stream']) {
+      const [{ body }, vehicles] = await upload(file, type);
+      expect([body.code, vehicles]).toEqual(['UNSUPPORTED_MEDIA_TYPE', []]);
+      expect(body.detail).toEqual(expect.stringContaining(what));
+      expect(body.detail).toEqual(expect.stringContaining(advice));
+    }
+    if (way === 'a body') return;
+    for (const type of ['application/xml', 'text/xml', 'application/pdf', 'application/x-sylk']) {
+      const [{ body }] = await upload(file, type);
+      expect(body.code).toBe('UNSUPPORTED_MEDIA_TYPE');
+      expect(body.detail).toEqual(expect.stringContaining(advice));
+    }
+  });
+
+  test('with a header that begins as SYLK does is CSV all the same', async () => {
+    for (const header of ['ID;Plate;VIN', 'ID;P;VIN', 'ID;PLATE;N;VIN', 'ID;PLATE;E;VIN']) {
+      const row = header.replace('VIN', newVin()).replace('ID', 'C');
+      const [{ body }] = await upload(Buffer.from(`${header}\n${row}\n`), 'text/csv');
+      expect([header, body.summary?.created]).toEqual([header, 1]);
+    }
+  });
+
+  test.each<[string, (vin: string) => string]>([
+    ['a unit separator before a value', (vin) => `VIN\n\x1f${vin}\n`],
+    ['separators and shifts of scanners around it', (vin) => `VIN\n\x1d\x1e${vin}\x0e\x0f\x04\n`],
+    ['marks of direction around it', (vin) => `VIN\n\u200e\u202a${vin}\u202c\u200f\n\n`],
+    ['isolates around it, in quotes', (vin) => `VIN\n"\u2066${vin}\u2069"\n`],
+    ['marks of direction before its name', (vin) => `plate,\u200fVIN\nx,${vin}\n`],
+    ['a column called Serial', (vin) => `Asset Tag,Serial,Model\nA1,${vin},X\n`],
+  ])('with %s is read', async (_, write) => {
+    const vin = newVin();
+    const [{ body }, vehicles] = await upload(Buffer.from(write(vin)), 'text/csv');
+    expect([body.summary?.created, vehicles]).toMatchObject([1, [{ vin }]]);
+  });
+
+  test('of barcodes with the I of imported cars suggests the VIN behind it', async () => {
+    const vin = newVin();
+    const [{ body }] = await upload(Buffer.from(`VIN\n${newVin()}\nI${vin}\n`), 'text/csv');
+    expect(body.rejected).toMatchObject([
+      { code: 'VIN_INVALID_LENGTH', message: expect.stringContaining(`Did you mean ${vin}?`) },
+    ]);
+  });
+
+  test('of numbers that a spreadsheet has rounded is refused row by row, CSV and workbook alike', async () => {
+    for (const value of ['12345678901234500', '12345678901234600.00', '1.23456789012346E+16']) {
+      const refused = [{ code: 'VIN_SPREADSHEET_DAMAGE' }];
+      expect((await upload(Buffer.from(`VIN\n${newVin()}\n${value}\n`), 'text/csv'))[0].body.rejected).toMatchObject(
+        refused,
+      );
+      const number = `<row><c t="inlineStr"><is><t>${newVin()}</t></is></c></row><row><c><v>${value}</v></c></row>`;
+      expect((await upload(workbookOf(number), XLSX))[0].body.rejected).toMatchObject(refused);
+    }
   });
 
   test('that is damaged, too large or no spreadsheet leaves the fleet unchanged', async () => {

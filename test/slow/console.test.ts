@@ -305,7 +305,9 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await sheet.getByText('Added').waitFor();
     await (await choose('odd.json', 'application/json', '{"vins": 3}')).getByText('no list of VINs').waitFor();
     const picture = await choose('car.png', 'image/png', Buffer.from('89504e470d0a1a0a0000000d', 'hex'));
-    await picture.getByText('not a list of vehicles that can be read').waitFor();
+    await picture.getByText('labelled image/png, which is neither CSV text nor a workbook').waitFor();
+    const sylk = await choose('cars.slk', 'text/csv', 'ID;PWXL;N;E\nC;Y1;X1;K"VIN"\nE\n');
+    await sylk.getByText('save it as .xlsx or "CSV UTF-8", and send that. Nothing was saved.').waitFor();
     const none = await choose('none.csv', 'text/csv', 'vin\nWBA1\nWBA2\n');
     await none.getByText('Reasons', { exact: true }).waitFor();
     expect(await none.locator('dd').allInnerTexts()).toEqual(['2', '0', '0', '2']);

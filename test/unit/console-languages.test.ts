@@ -96,6 +96,9 @@ test('sentences come from codes and values; the gateway’s English stands where
   const rejected = said({ code: 'ACTIVATION_REJECTED', message: 'The fleet has no licence.' });
   expect(rejected[0]).toBe('Der Hersteller hat die Aktivierung abgelehnt. ');
   expect(rejected[1].props).toEqual({ lang: 'en', children: 'The fleet has no licence.' });
+  const unread = said({ code: 'UNSUPPORTED_MEDIA_TYPE', message: 'It is a PDF document.' });
+  expect(unread[0]).toMatch(/als .xlsx oder „CSV UTF-8“ und senden/);
+  expect(unread[1].props).toEqual({ lang: 'en', children: 'It is a PDF document.' });
   const other = said({ code: 'OF_ANOTHER_VERSION', message: 'In English.' });
   expect([other].flat().at(-1).props).toEqual({ lang: 'en', children: 'In English.' });
 });

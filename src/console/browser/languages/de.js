@@ -560,7 +560,8 @@ export const codes = {
   'UNAVAILABLE failure':
     'Das Gateway konnte das Hochladen nicht abschließen, daher wurde nichts gespeichert. Senden Sie die Datei erneut.',
   UNREACHABLE: 'Das Gateway antwortet nicht. Prüfen Sie Ihre Verbindung; diese Seite versucht es weiter.',
-  UNSUPPORTED_MEDIA_TYPE: 'Diese Datei ist keine lesbare Liste von Fahrzeugen. Verwenden Sie CSV, Excel oder JSON.',
+  UNSUPPORTED_MEDIA_TYPE:
+    'Diese Datei ist keine lesbare Liste von Fahrzeugen. Speichern Sie sie in einer Tabellenkalkulation als .xlsx oder „CSV UTF-8“ und senden Sie diese Datei. {message}',
   UPLOAD_CUT_OFF:
     'Das Hochladen wurde unterbrochen oder die Datei kam beschädigt an, daher wurde nichts gespeichert. Senden Sie die Datei erneut.',
   URL_NOT_ALLOWED: 'An diese Adresse darf nicht gesendet werden. {message}',

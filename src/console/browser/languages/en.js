@@ -100,7 +100,7 @@ export const codes = {
   UNAVAILABLE: 'The gateway is not available at the moment. Try again soon.',
   'UNAVAILABLE failure': 'The gateway could not finish the upload, so nothing was saved. Send the file again.',
   UNREACHABLE: 'The gateway does not answer. Check your connection; this page keeps trying.',
-  UNSUPPORTED_MEDIA_TYPE: 'This file is not a list of vehicles that can be read. Use CSV, Excel or JSON.',
+  UNSUPPORTED_MEDIA_TYPE: '{message}',
   UPLOAD_CUT_OFF: 'The upload broke off or arrived damaged, so nothing was saved. Send the file again.',
   URL_NOT_ALLOWED: '{message}',
   VALIDATION_FAILED: '{message}',

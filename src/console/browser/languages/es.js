@@ -550,7 +550,8 @@ export const codes = {
   'UNAVAILABLE failure':
     'La pasarela no ha podido terminar la importación, así que no se ha guardado nada. Vuelva a enviar el archivo.',
   UNREACHABLE: 'La pasarela no responde. Compruebe su conexión; esta página sigue intentándolo.',
-  UNSUPPORTED_MEDIA_TYPE: 'Este archivo no es una lista de vehículos legible. Use CSV, Excel o JSON.',
+  UNSUPPORTED_MEDIA_TYPE:
+    'Este archivo no es una lista de vehículos legible. Guárdelo en un programa de hojas de cálculo como .xlsx o «CSV UTF-8» y envíe el nuevo archivo. {message}',
   UPLOAD_CUT_OFF:
     'La importación se ha interrumpido o el archivo ha llegado dañado, así que no se ha guardado nada. Vuelva a enviar el archivo.',
   URL_NOT_ALLOWED: 'No está permitido enviar a esta dirección. {message}',

@@ -551,7 +551,8 @@ export const codes = {
   UNAVAILABLE: 'La passerelle n’est pas disponible pour le moment. Réessayez dans quelques instants.',
   'UNAVAILABLE failure': 'La passerelle n’a pas pu terminer l’import : rien n’a été enregistré. Renvoyez le fichier.',
   UNREACHABLE: 'La passerelle ne répond pas. Vérifiez votre connexion ; cette page continue d’essayer.',
-  UNSUPPORTED_MEDIA_TYPE: 'Ce fichier n’est pas une liste de véhicules lisible. Utilisez CSV, Excel ou JSON.',
+  UNSUPPORTED_MEDIA_TYPE:
+    'Ce fichier n’est pas une liste de véhicules lisible. Enregistrez-le dans un tableur au format .xlsx ou « CSV UTF-8 » et envoyez ce nouveau fichier. {message}',
   UPLOAD_CUT_OFF:
     'L’import a été interrompu ou le fichier est arrivé endommagé : rien n’a été enregistré. Renvoyez le fichier.',
   URL_NOT_ALLOWED: 'L’envoi à cette adresse n’est pas autorisé. {message}',

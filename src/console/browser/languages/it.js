@@ -553,7 +553,8 @@ export const codes = {
   'UNAVAILABLE failure':
     'Il gateway non ha potuto completare l’importazione, quindi non è stato salvato nulla. Inviare di nuovo il file.',
   UNREACHABLE: 'Il gateway non risponde. Controllare la connessione; questa pagina continua a provare.',
-  UNSUPPORTED_MEDIA_TYPE: 'Questo file non è un elenco di veicoli leggibile. Usare CSV, Excel o JSON.',
+  UNSUPPORTED_MEDIA_TYPE:
+    'Questo file non è un elenco di veicoli leggibile. Salvarlo in un programma di fogli di calcolo come .xlsx o “CSV UTF-8” e inviare il nuovo file. {message}',
   UPLOAD_CUT_OFF:
     'L’importazione si è interrotta o il file è arrivato danneggiato, quindi non è stato salvato nulla. Inviare di nuovo il file.',
   URL_NOT_ALLOWED: 'L’invio a questo indirizzo non è consentito. {message}',

@@ -555,7 +555,8 @@ export const codes = {
   'UNAVAILABLE failure':
     'De gateway kon het uploaden niet afronden, dus er is niets opgeslagen. Verzend het bestand opnieuw.',
   UNREACHABLE: 'De gateway antwoordt niet. Controleer uw verbinding; deze pagina blijft het proberen.',
-  UNSUPPORTED_MEDIA_TYPE: 'Dit bestand is geen leesbare lijst met voertuigen. Gebruik CSV, Excel of JSON.',
+  UNSUPPORTED_MEDIA_TYPE:
+    'Dit bestand is geen leesbare lijst met voertuigen. Sla het in een spreadsheetprogramma op als .xlsx of ‘CSV UTF-8’ en verstuur dat bestand. {message}',
   UPLOAD_CUT_OFF:
     'Het uploaden is afgebroken of het bestand kwam beschadigd aan, dus er is niets opgeslagen. Verzend het bestand opnieuw.',
   URL_NOT_ALLOWED: 'Naar dit adres mag niet worden verzonden. {message}',

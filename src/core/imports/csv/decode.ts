@@ -1,37 +1,43 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { UnsupportedMediaType } from '../../errors.ts';
-import { limitPieces } from './limits.ts';
+import { limitPieces, SAVE_AS_TABLE } from './limits.ts';
 
 const PIECE_BYTES = 64 * 1024;
 
-/** The beginnings of files that are not CSV, as Latin-1, and what the error says they are. */
-const SIGNATURES: readonly (readonly [start: string, what: string])[] = [
-  ['PK\x05\x06', 'an empty ZIP archive'],
+const SEND_THE_LIST = 'Send the list itself as .xlsx or CSV.';
+const UNPACK = 'Unpack it first.';
+
+/** The beginnings of files that are not CSV, as Latin-1, what the error says they are, and what to do. */
+const SIGNATURES: readonly (readonly [start: string, what: string, advice?: string])[] = [
+  ['PK\x05\x06', 'an empty ZIP archive', SEND_THE_LIST],
   [
     '\xd0\xcf\x11\xe0',
-    'an old Excel workbook, or one with a password. In Excel, save it as .xlsx without one, or as "CSV UTF-8", and send that',
+    'an old Excel workbook, or one with a password',
+    `${SAVE_AS_TABLE} A workbook with a password cannot be read.`,
   ],
   ['%PDF', 'a PDF document'],
-  ['\x89PNG', 'a PNG image'],
-  ['\xff\xd8\xff', 'a JPEG image'],
-  ['GIF8', 'a GIF image'],
-  ['\x1f\x8b', 'a gzip archive. Unpack it first'],
-  ['\x28\xb5\x2f\xfd', 'a Zstandard archive. Unpack it first'],
-  ['7z\xbc\xaf', 'a 7-Zip archive. Unpack it first'],
+  ['\x89PNG', 'a PNG image', SEND_THE_LIST],
+  ['\xff\xd8\xff', 'a JPEG image', SEND_THE_LIST],
+  ['GIF8', 'a GIF image', SEND_THE_LIST],
+  ['\x1f\x8b', 'a gzip archive', UNPACK],
+  ['\x28\xb5\x2f\xfd', 'a Zstandard archive', UNPACK],
+  ['7z\xbc\xaf', 'a 7-Zip archive', UNPACK],
   ['{\\rtf', 'a rich text document'],
 ];
 
-/** HTML, XML and JSON are text as well; some "Excel exports" are HTML tables in disguise. */
-const MARKUP = /^\s*(?:<[!?a-z]|\{|\[\s*["{[\]])/i;
+/** Texts that are not CSV, though some programs call them .xls or .csv. A CSV may begin with `ID;P` as SYLK does. */
+const OTHER_TEXTS: readonly (readonly [beginning: RegExp, what: string])[] = [
+  [/^\s*(?:<[!?a-z]|\{|\[\s*["{[\]])/i, 'HTML, XML or JSON, which some programs call .xls or .csv'],
+  [/^ID;P[^;\r\n]*(?:;[NE])*[\r\n]+(?:[BCFOPW]|NN|NU);[A-Z]/, 'a spreadsheet in the format SYLK'],
+  [/^TABLE\r?\n0,1\r?\n"/, 'a spreadsheet in the format DIF'],
+  [/^MIME-Version:/i, 'a web page in a single file'],
+];
 
 /** Ctrl-Z, with which programs of DOS end or fill up a file. */
 const END_OF_FILE = /(?<!\cZ)\cZ+$/;
 
-const BINARY_DATA =
-  'binary data (it has NUL bytes). UTF-16 text needs a byte order mark; if it is such text, save it as "CSV UTF-8"';
-const MARKED_UP =
-  'HTML, XML or JSON, which some programs call .xls or .csv. Open it in a spreadsheet program, save it as .xlsx or ' +
-  '"CSV UTF-8", and send that';
+const BINARY_DATA = 'binary data (it has NUL bytes)';
+const MARK_UTF_16 = 'UTF-16 text needs a byte order mark; if it is such text, save it as "CSV UTF-8".';
 
 /** The UTF-8, UTF-16 or Windows-1252 text of a file, with `\n` as its only line break, in pieces that depend on it alone. */
 export async function* decodeText(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<string, void> {
@@ -41,8 +47,9 @@ export async function* decodeText(input: AsyncIterable<Buffer>, maxBytes: number
     const first = decode === undefined;
     decode ??= openDecoder(bytes);
     const text = heldReturn + decode(bytes, last);
-    if (text.includes('\0')) throw notCsv(BINARY_DATA);
-    if (first && MARKUP.test(text)) throw notCsv(MARKED_UP);
+    if (text.includes('\0')) throw notCsv(BINARY_DATA, MARK_UTF_16);
+    const other = first && OTHER_TEXTS.find(([beginning]) => beginning.test(text));
+    if (other) throw notCsv(other[1]);
     // A return at the end of a piece may be the first half of a line break.
     heldReturn = text.endsWith('\r') && !last ? '\r' : '';
     yield unified(heldReturn ? text.slice(0, -1) : last ? text.replace(END_OF_FILE, '') : text);
@@ -71,7 +78,7 @@ async function* equalPieces(input: AsyncIterable<Buffer>) {
 function openDecoder(start: Buffer): Decode {
   const head = start.toString('latin1', 0, 16);
   const other = SIGNATURES.find(([signature]) => head.startsWith(signature));
-  if (other) throw notCsv(other[1]);
+  if (other) throw notCsv(other[1], other[2]);
   const marked = MARKS.find(([mark]) => head.startsWith(mark));
   return marked ? asMarked(marked[1]) : asGuessed();
 }
@@ -82,7 +89,9 @@ function unified(text: string): string {
   return lines.includes('\ufeff') ? lines.replaceAll('\ufeff', '') : lines;
 }
 
-const notCsv = (what: string) => new UnsupportedMediaType(`The uploaded file is not CSV text: it is ${what}.`);
+const notCsv = (what: string, advice = SAVE_AS_TABLE) =>
+  new UnsupportedMediaType(`The uploaded file is not CSV text: it is ${what}. ${advice}`);
+const notEncoded = (encoding: string) => notCsv(encoding, 'Save it as "CSV UTF-8".');
 
 type Decode = (piece: Buffer, last: boolean) => string;
 
@@ -101,7 +110,7 @@ function asMarked(encoding: string): Decode {
     try {
       return decoder.decode(piece, { stream: !last });
     } catch {
-      throw notCsv(`no valid ${encoding.toUpperCase()} text. Save it as "CSV UTF-8"`);
+      throw notEncoded(`no valid ${encoding.toUpperCase()} text`);
     }
   };
 }
@@ -120,7 +129,7 @@ function asGuessed(): Decode {
     const valid = known !== 'windows-1252' && isUtf8(whole);
     if (!isAscii(whole)) known ??= valid ? 'utf-8' : 'windows-1252';
     if (valid) return whole.toString();
-    if (BINARY.test(whole.toString('latin1'))) throw notCsv('neither UTF-8 nor Windows-1252. Save it as "CSV UTF-8"');
+    if (BINARY.test(whole.toString('latin1'))) throw notEncoded('neither UTF-8 nor Windows-1252');
     return windows.decode(whole);
   };
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { parse } from 'fast-csv';
-import { type CsvLimits, type RowErrorCode, unreadableRowError } from './limits.ts';
+import { type CsvLimits, type RowErrorCode, SAVE_AS_TABLE, unreadableRowError } from './limits.ts';
 
 /** The whole records at the beginning of a text: `end` is the index after the last one. */
 interface Scan {
@@ -184,4 +184,4 @@ export const mayBeTableFile = (mimeType: string): boolean =>
   LABELS.test(mimeType.replace(/;.*$/s, '').trim().toLowerCase());
 
 export const notTableMessage = (mimeType: string): string =>
-  `The file is labelled ${mimeType}; send CSV text or an Excel workbook (.xlsx).`;
+  `The file is labelled ${mimeType}, which is neither CSV text nor a workbook. ${SAVE_AS_TABLE}`;

@@ -11,6 +11,9 @@ export interface CsvLimits {
   rows: number;
 }
 
+/** What to do with a table in another format. */
+export const SAVE_AS_TABLE = 'Open it in a spreadsheet program, save it as .xlsx or "CSV UTF-8", and send that.';
+
 /** Throws `tooLong()` as soon as the pieces have more than `most` bytes or characters. */
 export async function* limitPieces<T extends { length: number }>(
   pieces: AsyncIterable<T>,

@@ -2,7 +2,14 @@ import { posix } from 'node:path';
 import { cutText } from '../../cut-text.ts';
 import { DomainError, PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../../errors.ts';
 import { readCsvStart } from '../csv/layout.ts';
-import { type CsvLimits, limitPieces, quotedList, unreadableFileError, vinColumnMissingError } from '../csv/limits.ts';
+import {
+  type CsvLimits,
+  limitPieces,
+  quotedList,
+  SAVE_AS_TABLE,
+  unreadableFileError,
+  vinColumnMissingError,
+} from '../csv/limits.ts';
 import {
   type Archive,
   damagedWorkbookError,
@@ -53,8 +60,7 @@ async function listSheets(archive: Archive) {
 
 const noWorkbook = () =>
   new UnsupportedMediaType(
-    'The uploaded file is neither CSV text nor an Excel workbook: it is a ZIP archive of something else. In your ' +
-      'program, save the sheet as "CSV UTF-8" or as .xlsx and send that.',
+    `The uploaded file is neither CSV text nor an Excel workbook: it is a ZIP archive of something else. ${SAVE_AS_TABLE}`,
   );
 
 const nameOf = (written = ''): string => cutText(written, NAME_LENGTH).replaceAll('\0', '').toWellFormed();
