@@ -122,6 +122,12 @@ describe('GraphQL: Idempotency-Key', () => {
     refreshActivation: async (client) => ({ ids: [(await createContract(client)).id] }),
     updateContract: async (client) => ({ id: (await createContract(client)).id, name: 'Changed' }),
     deleteContract: async (client) => ({ id: (await createContract(client, await addVehicle(client))).id }),
+    deleteContracts: async (client) => ({ ids: [(await createContract(client)).id] }),
+    endContract: async (client) => {
+      const from = new Date(Date.now() - 60_000).toISOString();
+      return { id: (await createContract(client, undefined, { from })).id };
+    },
+    endContracts: async (client) => ({ ids: [(await createContract(client)).id] }),
     createWebhook: async () => hook,
     updateWebhook: async (client) => ({ id: await newHook(client), description: 'Changed' }),
     deleteWebhook: async (client) => ({ id: await newHook(client) }),

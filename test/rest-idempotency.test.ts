@@ -271,6 +271,12 @@ describe('Idempotency-Key', () => {
       const { vin, ...terms } = contractFields(await addVehicle(acme));
       return ['/contracts/bulk', { ...terms, vins: [vin] }];
     },
+    '/contracts/:id/end': async () => {
+      const period = { from: new Date(Date.now() - 60_000).toISOString() };
+      return [`/contracts/${(await createContract(acme, undefined, period)).id}/end`];
+    },
+    '/contracts/end': async () => ['/contracts/end', { ids: [(await createContract(acme)).id] }],
+    '/contracts/delete': async () => ['/contracts/delete', { ids: [(await createContract(acme)).id] }],
     '/contracts/:id/activation/refresh': async () => [
       `/contracts/${(await createContract(acme)).id}/activation/refresh`,
     ],

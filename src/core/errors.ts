@@ -18,6 +18,7 @@ export const statusOf = {
   METHOD_NOT_ALLOWED: 405,
   ELIGIBILITY_IN_PROGRESS: 409,
   CONTRACT_OVERLAP: 409,
+  CONTRACT_NOT_BEGUN: 409,
   IDEMPOTENCY_IN_PROGRESS: 409,
   PRECONDITION_FAILED: 412,
   PAYLOAD_TOO_LARGE: 413,
@@ -140,6 +141,11 @@ export class VehicleNotFound extends withMessage('VEHICLE_NOT_FOUND', 'There is 
 export class ContractNotFound extends withMessage('CONTRACT_NOT_FOUND', 'There is no contract with this id.') {}
 export class ImportNotFound extends withMessage('IMPORT_NOT_FOUND', 'There is no import with this id.') {}
 export class WebhookNotFound extends withMessage('WEBHOOK_NOT_FOUND', 'There is no webhook with this id.') {}
+
+export class ContractNotBegun extends withMessage(
+  'CONTRACT_NOT_BEGUN',
+  'The contract has not begun, so it cannot end: delete it.',
+) {}
 
 export class MethodNotAllowed extends withCode('METHOD_NOT_ALLOWED') {
   readonly allow: readonly string[];

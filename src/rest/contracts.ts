@@ -6,15 +6,28 @@ import {
   updateContractInput,
   updatingContracts,
 } from '../core/contracts/contract.ts';
-import { contractResource, deleteContract, getContract, listContracts } from '../core/contracts/contracts.ts';
+import { contractResource, getContract, listContracts } from '../core/contracts/contracts.ts';
 import { createContract } from '../core/contracts/create-contract.ts';
 import { createContracts, createContractsInput, createdContractsSchema } from '../core/contracts/create-contracts.ts';
+import {
+  deleteContract,
+  deleteContracts,
+  deleteContractsInput,
+  deletedContractsSchema,
+} from '../core/contracts/delete-contracts.ts';
+import {
+  endContract,
+  endContracts,
+  endContractsInput,
+  endedContractsSchema,
+  endingContracts,
+} from '../core/contracts/end-contracts.ts';
 import { refreshOneActivation } from '../core/contracts/refresh-activation.ts';
 import { updateContract } from '../core/contracts/update-contract.ts';
 import { readInput, storableText } from '../core/input.ts';
 import { jsonRowWriter } from '../core/sql/read.ts';
 import { listAnswer, listOf, type PageReader, readQuery } from './list.ts';
-import { membersOf, operations } from './route.ts';
+import { membersOf, type Operation, operations } from './route.ts';
 
 const open =
   'Where contracts are open (`CONTRACTS_AUTH`), no token is needed; one that is sent confines the request to its company.';
@@ -46,6 +59,19 @@ const { get, patch, post, remove } = operations('Contracts', {
   resource: contractSchema,
   missing: 'CONTRACT_NOT_FOUND',
 });
+
+const deletion = {
+  description: `Deletes contracts, in force or not. Those that are active at the manufacturer are ended there. An unknown id is no error. ${open}`,
+  body: deleteContractsInput,
+  answers: {
+    200: {
+      description: 'The contracts that were deleted, and the ids that name none.',
+      schema: deletedContractsSchema,
+    },
+  },
+  errors: ['NOTHING_TO_DELETE'],
+  result: (ctx, { body }) => deleteContracts(ctx, body),
+} satisfies Partial<Operation>;
 
 export const contractRoutes = [
   post('/contracts', 'createContract', {
@@ -84,6 +110,31 @@ export const contractRoutes = [
     description: `Has the manufacturer asked again about a contract, in the background, unless the contract is active there, over, or not yet begun. ${open}`,
     answers: { 202: 'The contract as it stands.' },
     result: (ctx, { params }) => refreshOneActivation(ctx, params),
+  }),
+  post('/contracts/:id/end', 'endContract', {
+    etag: true,
+    summary: 'End a contract',
+    description: `Ends a contract in force: ${endingContracts} (CONTRACT_NOT_BEGUN). One that is over stays as it is. ${open}`,
+    answers: { 200: 'The contract as it is now.' },
+    errors: ['CONTRACT_NOT_BEGUN'],
+    result: (ctx, { params }) => endContract(ctx, params),
+  }),
+  post('/contracts/end', 'endContracts', {
+    summary: 'End several contracts',
+    description: `Ends contracts in force, by their ids or by a filter: ${endingContracts}. ${open}`,
+    body: endContractsInput,
+    answers: {
+      200: {
+        description: 'The contracts that were ended, and the ids of those that were not.',
+        schema: endedContractsSchema,
+      },
+    },
+    result: (ctx, { body }) => endContracts(ctx, body),
+  }),
+  remove('/contracts', 'deleteContracts', { summary: 'Delete several contracts', ...deletion }),
+  post('/contracts/delete', 'deleteContractsByPost', {
+    summary: 'Delete several contracts, by POST',
+    ...deletion,
   }),
   get('/contracts/:id', 'getContract', {
     etag: true,

@@ -51,6 +51,17 @@ const deletion = (path: string): Operation => ({
   },
 });
 
+const deletionOfContracts = (path: string): Operation => ({
+  ...mutation('deleteContracts', `deleted { ${contract} } notFound`),
+  scope: 'contracts:write',
+  cases: {
+    ids: body(path, ({ contractId }) => ({ ids: [contractId, unknownId, 'no id'] })),
+    'no id': body(path, () => ({ ids: [] })),
+    'no list': body(path, () => ({})),
+    'too many ids': body(path, () => ({ ids: Array(1001).fill(unknownId) })),
+  },
+});
+
 const added = (input: (world: World) => Json, search: Json = {}, more: Json = {}) =>
   body(`/vehicles${Object.keys(search).length > 0 ? `?${new URLSearchParams(search)}` : ''}`, input, more);
 
@@ -448,6 +459,28 @@ export const operations: Readonly<Record<string, Operation>> = {
       ),
     ),
   },
+  'POST /contracts/:id/end': {
+    ...mutation('endContract', `contract { ${contract} }`),
+    asRest: ({ contract: ended }) => rest(ended),
+    scope: 'contracts:write',
+    others: 'CONTRACT_NOT_FOUND',
+    cases: one('/contracts/*/end', 'contractId', 'id'),
+  },
+  'POST /contracts/end': {
+    ...mutation('endContracts', `contracts { ${contract} } alreadyEnded notBegun notFound`),
+    scope: 'contracts:write',
+    cases: {
+      ids: body('/contracts/end', ({ contractId }) => ({ ids: [contractId, unknownId, 'no id'] })),
+      'a filter': body('/contracts/end', ({ fleetId }) => ({ filter: { fleetId, status: 'ACTIVE' } })),
+      'a filter of another status': body('/contracts/end', () => ({ filter: { status: 'ENDED' } })),
+      'a filter that is none': body('/contracts/end', () => ({ filter: { vin: 'A' } })),
+      'no id': body('/contracts/end', () => ({ ids: [] })),
+      'ids and a filter': body('/contracts/end', ({ contractId }) => ({ ids: [contractId], filter: {} })),
+      'too many ids': body('/contracts/end', () => ({ ids: Array(1001).fill(unknownId) })),
+    },
+  },
+  'DELETE /contracts': deletionOfContracts('/contracts'),
+  'POST /contracts/delete': deletionOfContracts('/contracts/delete'),
   'DELETE /contracts/:id': {
     ...mutation('deleteContract', 'contract { id }'),
     asRest: () => null,

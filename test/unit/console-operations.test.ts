@@ -32,7 +32,10 @@ const places: Record<string, readonly [file: string, asks: string]> = {
   listContracts: ['contracts.js', 'contracts(filter:'],
   getContract: ['contracts.js', 'contract(id:'],
   updateContract: ['contract-verbs.js', 'updateContract(input:'],
-  deleteContract: ['contract-verbs.js', 'deleteContract(input:'],
+  endContracts: ['contract-verbs.js', 'endContracts(input:'],
+  endContract: ['contracts.js', 'endNow([contract]'],
+  deleteContracts: ['contract-verbs.js', 'deleteContracts(input:'],
+  deleteContract: ['contracts.js', 'removeContracts([contract]'],
   listManufacturers: ['manufacturers.js', 'manufacturers {'],
   listProviders: ['manufacturers.js', 'providers {'],
   search: ['finder.js', 'search(text:'],
@@ -55,6 +58,7 @@ const places: Record<string, readonly [file: string, asks: string]> = {
 
 /** Operations that the console lacks, with reasons. */
 const absent: Record<string, string> = {
+  deleteContractsByPost: 'the same as deleteContracts, for proxies that drop the body of a DELETE',
   deleteVehiclesByPost: 'the same as deleteVehicles, for proxies that drop the body of a DELETE',
   getLiveness: 'for orchestrators',
   getReadiness: 'for load balancers',

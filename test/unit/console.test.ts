@@ -56,7 +56,7 @@ test('the console obeys a strict Content-Security-Policy', () => {
   expect(contents.filter(([, text]) => text.split('\n').length > 200).map(([name]) => name)).toEqual([]);
 });
 
-test('the files of a first visit leave room for its answers, and the console has at most 4,000 lines', async () => {
+test('the files of a first visit leave room for its answers, and the console has at most 4,600 lines', async () => {
   const { files, first } = await loadAssets();
   const all = [...first, 'console.css', 'theme.js', 'icon.svg', 'languages/fr.js'];
   // console-visit.test.ts counts them with the page and its answers: 200 kB and 40 requests.
@@ -66,7 +66,7 @@ test('the files of a first visit leave room for its answers, and the console has
     (entry) => entry.isFile() && !entry.parentPath.endsWith('languages'),
   );
   const lines = own.map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'utf8').split('\n').length - 1);
-  expect(lines.reduce((sum, one) => sum + one, 0)).toBeLessThan(4_000);
+  expect(lines.reduce((sum, one) => sum + one, 0)).toBeLessThan(4_600);
 });
 
 test('an address that cannot be decoded matches no page', async () => {

@@ -18,8 +18,10 @@ const updateContract =
 const refreshActivation = `mutation RefreshActivation($ids: [ID!]!) {
   refreshActivation(input: { ids: $ids }) { contracts { id activation { state changedAt nextAttemptAt reason { code message actor } } } }
 }`;
-const deleteContract =
-  'mutation DeleteContract($id: ID!) { deleteContract(input: { id: $id }) { contract { id name } } }';
+const endContracts =
+  'mutation EndContracts($ids: [ID!]!) { endContracts(input: { ids: $ids }) { contracts { id status to } } }';
+const deleteContracts =
+  'mutation DeleteContracts($ids: [ID!]!) { deleteContracts(input: { ids: $ids }) { deleted { id name } } }';
 const vehicleByVin = 'query VehicleByVin($vin: String!) { vehicle(by: { vin: $vin }) { vin fleet { id } } }';
 const onePack = t('A vehicle can have one contract per pack at a time.');
 
@@ -128,24 +130,59 @@ export const askAgain = (contracts, done = () => {}) =>
     toast(asked > 0 ? asking(asked) : t('Nothing to check: none of these is pending, rejected or failed.'));
   })();
 
-/** Asks for confirmation and deletes contracts; calls `done` afterwards. */
-export function removeContracts(contracts, done = () => {}) {
+/** Asks for confirmation and does something to contracts, at most a thousand at a time; calls `done` afterwards. */
+function confirm(contracts, { titleOf, about, document, countOf, said, ...question }, done) {
   const things = counted(contracts.length, 'contract');
-  const named = contracts.slice(0, 5).map((one) => `${one.name} (${one.vehicle.vin})`);
+  const named = contracts.slice(0, 5).map(({ name, vehicle }) => `${name} (${vehicle.vin})`);
   openDialog({
-    title:
-      contracts.length === 1 ? t('Delete the contract “{name}”?', contracts[0]) : t('Delete {things}?', { things }),
-    about: `${list.format(named)}${contracts.length > 5 ? ' …' : ''}. ${t('This cannot be undone.')}`,
-    verb: t('Delete'),
-    danger: true,
+    ...question,
+    title: titleOf(contracts, things),
+    about: `${list.format(named)}${contracts.length > 5 ? ' …' : ''}. ${about}`,
     send: async (_, run, tell) => {
-      for (const [at, { id }] of contracts.entries()) {
-        // Another user may have deleted the contract.
-        await run(deleteContract, { id }, id).catch(unless('CONTRACT_NOT_FOUND'));
-        tell(at + 1, contracts.length);
+      let acted = 0;
+      let asked = 0;
+      for (const part of partsOf(contracts)) {
+        acted += countOf(await run(document, { ids: part.map(({ id }) => id) }, part[0].id));
+        asked += part.length;
+        tell(asked, contracts.length);
       }
       done();
-      return `${t('{things} deleted', { things })}.`;
+      const first = said(counted(acted, 'contract'));
+      const second = counted(asked - acted, 'contract');
+      return `${acted < asked ? t('{first}; {second} left as before', { first, second }) : first}.`;
     },
   });
 }
+
+export const endNow = (contracts, done = () => {}) =>
+  confirm(
+    contracts,
+    {
+      titleOf: ([one, ...others], things) =>
+        others.length === 0 ? t('End the contract “{name}” now?', one) : t('End {things} now?', { things }),
+      about: t(
+        'The end is now, and the manufacturer ends the data services. Ended contracts stay in the list. Those that have not begun stay as they are.',
+      ),
+      verb: t('End now'),
+      document: endContracts,
+      countOf: ({ endContracts: { contracts } }) => contracts.length,
+      said: (things) => t('{things} ended', { things }),
+    },
+    done,
+  );
+
+export const removeContracts = (contracts, done = () => {}) =>
+  confirm(
+    contracts,
+    {
+      titleOf: ([one, ...others], things) =>
+        others.length === 0 ? t('Delete the contract “{name}”?', one) : t('Delete {things}?', { things }),
+      about: t('This cannot be undone.'),
+      verb: t('Delete'),
+      danger: true,
+      document: deleteContracts,
+      countOf: ({ deleteContracts: { deleted } }) => deleted.length,
+      said: (things) => t('{things} deleted', { things }),
+    },
+    done,
+  );

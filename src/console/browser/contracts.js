@@ -1,7 +1,7 @@
 import { EventList } from './activity.js';
 import { pageData } from './api.js';
 import { AtManufacturer, ContractBadge, contractColumns, Period } from './columns.js';
-import { askAgain, editContract, mayAsk, newContract, removeContracts } from './contract-verbs.js';
+import { askAgain, editContract, endNow, mayAsk, newContract, removeContracts } from './contract-verbs.js';
 import { useFleetOptions } from './fleet-verbs.js';
 import { html, t } from './html.js';
 import { List } from './list.js';
@@ -51,6 +51,7 @@ export function Contracts() {
 
 const verbs = [
   { name: t('Check again'), run: askAgain },
+  { name: t('End …'), run: endNow },
   { name: t('Delete …'), run: removeContracts, danger: true },
 ];
 
@@ -85,6 +86,7 @@ export function Contract({ id }) {
 const Verbs = ({ contract }) => html`
   <button type="button" onClick=${() => editContract(contract)}>Edit</button>
   ${mayAsk(contract) && html`<button type="button" onClick=${() => askAgain([contract])}>Check again</button>`}
+  ${contract.status === 'ACTIVE' && html`<button type="button" onClick=${() => endNow([contract])}>End …</button>`}
   <button type="button" onClick=${() => removeContracts([contract], () => go('#/contracts'))}>Delete …</button>`;
 
 const Facts = ({

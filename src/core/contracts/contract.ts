@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { describeInputFields, exampleIds, field, timeField, uuidField } from '../fields.ts';
-import { idSchema, storableText, textSchema, timeSchema } from '../input.ts';
+import { idSchema, listSchema, storableText, textSchema, timeSchema } from '../input.ts';
 import type { SortOrders } from '../sql/order.ts';
 import { activationSchema, activationStateSchema } from './activation.ts';
 
@@ -61,7 +61,7 @@ export const createContractInput = z
 
 /** The description of `updateContract` in both interfaces. */
 export const updatingContracts =
-  'Changes the name, the description or the end of a contract. The end can move to any later time than now, unless another contract is in the way (CONTRACT_OVERLAP); a contract that is over keeps its end. For another vehicle, pack or beginning, create a new contract.';
+  'Changes the name, the description or the end of a contract. The end can move to now (as is a time of up to five minutes ago) or to any later time, unless another contract is in the way (CONTRACT_OVERLAP); a contract that is over keeps its end. For another vehicle, pack or beginning, create a new contract.';
 
 const { name, description, to } = contractFieldsInput;
 export const updateContractInput = z
@@ -74,6 +74,20 @@ export const updateContractInput = z
   .describe(
     'The fields of a contract to change: at least one beside `id`. Fields that are left out stay as they are; texts follow the rules for a new contract.',
   );
+
+export const MOST_CONTRACTS_AT_ONCE = 1000;
+
+/** Contracts of one company, as the acts on several contracts take them. */
+export const contractIds = listSchema(z.string(), MOST_CONTRACTS_AT_ONCE);
+export const aboutContractIds = {
+  description: 'Ids of the contracts, at most 1,000.',
+  examples: [[exampleIds.contract]],
+};
+export const notFoundIds = field(
+  z.array(z.string()),
+  'The ids that name no contract of the company, as they were sent.',
+  [exampleIds.contract],
+);
 
 export const contractFilterSchema = z
   .object({

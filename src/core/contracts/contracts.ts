@@ -1,16 +1,16 @@
-import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 'kysely';
+import { type AliasedExpression, type Expression, type QueryCreator, type Selectable, sql } from 'kysely';
 import { scheduleClause, scheduleForKind } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
-import { ContractNotFound, Forbidden, type Precondition, requirePrecondition } from '../errors.ts';
-import { announceEvents, callerOrigin, type EventOrigin, eventsClause, systemOrigin } from '../events/record-events.ts';
+import { ContractNotFound, Forbidden } from '../errors.ts';
+import { type EventOrigin, eventsClause, systemOrigin } from '../events/record-events.ts';
 import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
 import { typedSql } from '../fleets/fleets.ts';
 import type { ListInput } from '../sql/page.ts';
 import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeSql, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
-import { anyOfIds, asTimestamptz, db, isId, prepare, type RowKey } from '../sql/sql.ts';
+import { anyOfIds, asTimestamptz, db, isId, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { activationField, activationJson, activationStateSql } from './activation.ts';
 import {
@@ -24,28 +24,21 @@ import { touchActivations } from './due-activations.ts';
 import { type PlanValues, planClause, planned, planValues, wantClause } from './plan-activations.ts';
 import { readVinFilter, vinConditions, vinSeek } from './vin-filter.ts';
 
-/** Deletes a contract and gives it back as it was; throws ContractNotFound and PreconditionFailed. */
-export async function deleteContract(ctx: Context, by: { id: string }, expected?: Precondition<Contract>) {
-  const company = authorizeContracts(ctx, 'contracts:write') ?? (await companyOfContract(ctx, by));
-  if (!isId(by.id)) throw new ContractNotFound();
-  const key = { ...by, company };
-  // A transaction also for one statement: its plan suits a company that the planner has not seen.
-  return transaction(ctx, async () => {
-    if (expected) {
-      await lockContract(ctx, key);
-      requirePrecondition(await readOneRow<Contract>(ctx, contractResource, by, { company, newest: true }), expected);
-    }
-    const [row] = await removeContract(ctx, { ...callerOrigin(ctx), ...key });
-    if (!row) throw new ContractNotFound();
-    await touchActivations(ctx, [row.json]);
-    announceEvents(ctx);
-    return row.json;
-  });
-}
+/** By the clock; one that is over stays so, since its end was carried out. */
+const phase = (now: Expression<string>) =>
+  sql<'notBegun' | 'inForce' | 'over'>`case when c.starts_at >= ${now} then 'notBegun'
+    when c.ends_at > ${now} and c.due_at is not null then 'inForce' else 'over' end`;
 
-/** Locks a contract after its vehicle, whose periods change one at a time: two that overlap would wait for each other. */
-export const lockContract = prepare((p: RowKey) =>
-  contractsWithVehicles(p.company).select('c.id').where('c.id', '=', p.id).forNoKeyUpdate('v').forUpdate('c'),
+/** Locks contracts after their vehicles, whose periods change one at a time, in the order of VINs, in which contracts are made. */
+export const lockContracts = prepare((p: { company: string; ids: readonly string[]; at: Date }) =>
+  contractsWithVehicles(p.company)
+    .select(['c.company', 'c.id', 'v.vin', phase(asTimestamptz(p.at)).as('phase')])
+    .where('c.id', '=', anyOfIds(p.ids))
+    .where(fleetExistsExpression('c', p.company))
+    .orderBy('v.vin')
+    .orderBy('c.id')
+    .forNoKeyUpdate('v')
+    .forUpdate('c'),
 );
 
 export const contractsWithVehicles = (company: string) =>
@@ -67,6 +60,14 @@ export async function companyOfContract(ctx: Context, { id }: { id: string }): P
   ctx.services.fence?.check(found.company);
   return found.company;
 }
+
+/** The company of the first of these contracts, for callers without a token; throws ContractNotFound. */
+export async function companyOfNamed(ctx: Context, ids: readonly string[]): Promise<string> {
+  return companyOfContract(ctx, { id: ids.find(isId) ?? '' });
+}
+
+/** The ids that can exist, each once. */
+export const uniqueIds = (ids: readonly string[]) => [...new Set(ids.filter(isId).map((id) => id.toLowerCase()))];
 
 const findCompany = prepare((p: { id: string }) => db.selectFrom('contract').select('company').where('id', '=', p.id));
 
@@ -175,25 +176,6 @@ export const contractFactsQuery = (
 
 export const vehicleNamesOf = (company: string) =>
   db.selectFrom('vehicle').select(['company', 'id', 'vin', 'manufacturer']).where('company', '=', company).as('v');
-
-/** A contract that another transaction is deleting is reported by that transaction. */
-const removeContract = prepare((p: EventOrigin & RowKey) =>
-  contractJsonQuery(
-    db
-      .with('c', (q) =>
-        q
-          .deleteFrom('contract as c')
-          .where('c.company', '=', p.company)
-          .where('c.id', '=', p.id)
-          .where(fleetExistsExpression('c', p.company))
-          .returningAll('c'),
-      )
-      .with('recorded', (q) =>
-        eventsClause(q, p, { 'contract.deleted': contractFactsQuery(q, vehicleNamesOf(p.company)) }),
-      ),
-    p,
-  ),
-);
 
 const CONTRACTS_AT_ONCE = 500;
 

@@ -9,12 +9,12 @@ import {
   requirePrecondition,
   ValidationFailed,
 } from '../errors.ts';
-import { recordEvents } from '../events/record-events.ts';
+import { type EventFact, recordEvents } from '../events/record-events.ts';
 import { readInput } from '../input.ts';
 import { readOneRow } from '../sql/read.ts';
 import { isId } from '../sql/sql.ts';
 import { type Contract, updateContractInput } from './contract.ts';
-import { companyOfContract, contractResource, lockContract } from './contracts.ts';
+import { companyOfContract, contractResource, lockContracts } from './contracts.ts';
 import { findOverlaps } from './create-contract.ts';
 import { touchActivations } from './due-activations.ts';
 
@@ -24,14 +24,16 @@ import { touchActivations } from './due-activations.ts';
  */
 export async function updateContract(ctx: Context, input: unknown, expected?: Precondition<Contract>) {
   const caller = authorizeContracts(ctx, 'contracts:write');
-  const { id, to, ...texts } = readInput(updateContractInput, input);
+  const { id, to: wanted, ...texts } = readInput(updateContractInput, input);
   const company = caller ?? (await companyOfContract(ctx, { id }));
   if (!isId(id)) throw new ContractNotFound();
   return transaction(ctx, async (em) => {
-    await lockContract(ctx, { company, id });
+    const now = ctx.now();
+    await lockContracts(ctx, { company, ids: [id], at: now });
     const read = () => readOneRow<Contract>(ctx, contractResource, { id }, { company, newest: true });
     const before = await read();
     requirePrecondition(before, expected);
+    const to = wanted?.toISOString() === before.to ? wanted : orNow(wanted, now);
     const named = Object.entries({ ...texts, to: to?.toISOString() }).filter(isNamed);
     if (named.length === 0) {
       throw new ValidationFailed([], 'Nothing to change: name at least one of name, description, to.');
@@ -42,7 +44,7 @@ export async function updateContract(ctx: Context, input: unknown, expected?: Pr
     em.assign(contract, Object.fromEntries(changed.filter(([name]) => name !== 'to')));
     const endMoves = to !== undefined && to.getTime() !== contract.endsAt.getTime();
     if (endMoves) {
-      requireEnd(contract, to, ctx.now());
+      requireEnd(contract, to, now);
       await requireRoom(ctx, before, to);
       // Its start comes due as before.
       const hasBegun = contract.dueAt?.getTime() === contract.endsAt.getTime();
@@ -55,13 +57,27 @@ export async function updateContract(ctx: Context, input: unknown, expected?: Pr
       await touchActivations(ctx, [before]);
     }
     const after = await read();
-    const { fleetId, vehicleId, vin, name, pack, from, manufacturer } = after;
     const changes = Object.fromEntries(changed.map(([field, value]) => [field, { from: before[field], to: value }]));
-    const about = { company, fleetId, contractId: id, vehicles: [{ id: vehicleId, vin }] };
-    const data = { name, pack, from, to: after.to, manufacturer, changes };
-    await recordEvents(ctx, [{ type: 'contract.updated', ...about, data }]);
+    await recordEvents(ctx, [updateFact(after, changes)]);
     return after;
   });
+}
+
+/** The fact that a contract was changed; it is as it is now. */
+export function updateFact(contract: Contract, changes: Record<string, { from: string; to: string }>): EventFact {
+  const { id: contractId, company, fleetId, vehicleId, vin, name, pack, from, to, manufacturer } = contract;
+  const about = { company, fleetId, contractId, vehicles: [{ id: vehicleId, vin }] };
+  return { type: 'contract.updated', ...about, data: { name, pack, from, to, manufacturer, changes } };
+}
+
+/** The clock of a client may be so far behind, and the request so long on its way. */
+const LATE_MS = 5 * 60_000;
+
+/** An end that has just passed is an end now. */
+function orNow(to: Date | undefined, now: Date): Date | undefined {
+  const isLate = to !== undefined && to <= now && to.getTime() > now.getTime() - LATE_MS;
+  // The end is carried out by what is later than it.
+  return isLate ? now : to;
 }
 
 const isNamed = (one: [string, unknown]): one is ['name' | 'description' | 'to', string] => one[1] !== undefined;
@@ -72,7 +88,7 @@ function requireEnd({ startsAt, endsAt, dueAt }: Period, to: Date, now: Date): v
   if (isOver)
     throw wrongEnd('INVALID_VALUE', `cannot be changed: the contract ended at ${iso(endsAt)}. Create a new one`);
   if (to <= startsAt) throw wrongEnd('INVALID', `must be later than from, ${iso(startsAt)}`);
-  if (to <= now) throw wrongEnd('INVALID_VALUE', `must be later than now, ${iso(now)}`);
+  if (to < now) throw wrongEnd('INVALID_VALUE', `must be later than now, ${iso(now)}`);
 }
 
 const iso = (time: Date) => time.toISOString();

@@ -7,10 +7,10 @@ import {
   contractStatusSchema,
   contractWithVehicleSchema,
   createContractInput,
+  MOST_CONTRACTS_AT_ONCE,
   updateContractInput,
   updatingContracts,
 } from '../../core/contracts/contract.ts';
-import { deleteContract } from '../../core/contracts/contracts.ts';
 import { createContract } from '../../core/contracts/create-contract.ts';
 import {
   contractRejectionCodeSchema,
@@ -19,6 +19,19 @@ import {
   createdContractsSchema,
   rejectedContractSchema,
 } from '../../core/contracts/create-contracts.ts';
+import {
+  deleteContract,
+  deleteContracts,
+  deleteContractsInput,
+  deletedContractsSchema,
+} from '../../core/contracts/delete-contracts.ts';
+import {
+  endContract,
+  endContracts,
+  endContractsInput,
+  endedContractsSchema,
+  endingContracts,
+} from '../../core/contracts/end-contracts.ts';
 import { refreshActivation, refreshActivationInput } from '../../core/contracts/refresh-activation.ts';
 import { updateContract } from '../../core/contracts/update-contract.ts';
 import { followContractChanges } from '../../core/following/follow-changes.ts';
@@ -65,7 +78,8 @@ export const ContractRef = objectTypeOf('Contract', contractWithVehicleSchema, {
 });
 
 const ContractConnection = connectionType('Contract', ContractRef, 'contracts');
-const args = listArgs('Contract', inputTypeOf('ContractFilter', contractFilterSchema), contractSortOrders);
+const ContractFilterRef = inputTypeOf('ContractFilter', contractFilterSchema);
+const args = listArgs('Contract', ContractFilterRef, contractSortOrders);
 const reading = { extensions: { scope: 'contracts:read' } satisfies OperationExtension };
 addListField('contracts', ContractConnection, 'Lists the contracts of the company.', { args, ...reading });
 addListField('contracts', ContractConnection, 'The contracts of the vehicles in the fleet.', { of: FleetRef, args });
@@ -147,6 +161,59 @@ addMutation('updateContract', {
   errors: ['CONTRACT_NOT_FOUND', 'CONTRACT_OVERLAP', 'VALIDATION_FAILED'],
   change: async (ctx, input) => ({ contract: await updateContract(ctx, input) }),
 });
+
+addMutation('endContract', {
+  description: `Ends a contract in force: ${endingContracts} (CONTRACT_NOT_BEGUN). One that is over stays as it is.`,
+  input: idInputSchema('contract', 'The contract to end.'),
+  payload: resultOf('ending a contract', {
+    contract: contractWithVehicleSchema.describe('The contract as it is now.'),
+  }),
+  scope,
+  errors: ['CONTRACT_NOT_FOUND', 'CONTRACT_NOT_BEGUN'],
+  change: async (ctx, input) => ({ contract: await endContract(ctx, input) }),
+});
+
+const ids = { type: ['ID'] as never };
+const severalContracts = z.array(contractWithVehicleSchema);
+
+addMutation(
+  'endContracts',
+  {
+    description: `Ends contracts in force, by their ids or by a filter: ${endingContracts}. An unknown id is no error.`,
+    input: endContractsInput,
+    payload: endedContractsSchema
+      .extend({ contracts: severalContracts.describe('The contracts that were ended, with their end.') })
+      .describe('The result of ending contracts.'),
+    scope,
+    errors: ['VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
+    change: endContracts,
+  },
+  {
+    input: { filter: { type: ContractFilterRef } },
+    payload: {
+      contracts: { extensions: { size: MOST_CONTRACTS_AT_ONCE } },
+      alreadyEnded: ids,
+      notBegun: ids,
+      notFound: ids,
+    },
+  },
+);
+
+addMutation(
+  'deleteContracts',
+  {
+    description:
+      'Deletes contracts, in force or not. Those that are active at the manufacturer are ended there. An unknown id is no error.',
+    input: deleteContractsInput,
+    payload: deletedContractsSchema
+      .extend({ deleted: severalContracts.describe('The contracts that were deleted, as they were before.') })
+      .describe('The result of deleting contracts.'),
+    scope,
+    errors: ['NOTHING_TO_DELETE', 'PAYLOAD_TOO_LARGE'],
+    change: deleteContracts,
+  },
+  { payload: { deleted: asManyAsNamed, notFound: ids } },
+);
 
 addMutation('deleteContract', {
   description: 'Deletes a contract, in force or not. If it is active at the manufacturer, the gateway ends it there.',

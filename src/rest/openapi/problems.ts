@@ -34,6 +34,7 @@ const samples: Readonly<Record<Exclude<errors.ErrorCode, 'INTERNAL'>, errors.Dom
     eligibility: { status: 'PENDING', attempts: 0, nextAttemptAt: '2026-11-20T08:00:02.000Z', reason: null },
   }),
   CONTRACT_OVERLAP: new errors.ContractOverlap([CONTRACT_ID]),
+  CONTRACT_NOT_BEGUN: new errors.ContractNotBegun(),
   PRECONDITION_FAILED: new errors.PreconditionFailed(),
   PAYLOAD_TOO_LARGE: new errors.PayloadTooLarge('The body is larger than 1048576 bytes.'),
   UNSUPPORTED_MEDIA_TYPE: new errors.UnsupportedMediaType('Send JSON, with the header Content-Type: application/json.'),

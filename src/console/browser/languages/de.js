@@ -22,6 +22,7 @@ export const sentences = {
   '{count} already in the fleet': '{count} schon in der Flotte',
   '{count} rejected': '{count} abgelehnt',
   '{done} of {total}': '{done} von {total}',
+  '{first}; {second} left as before': '{first}; {second} unverändert',
   '{first}; {second}': '{first}. {second}',
   '{label} …': '{label} …',
   '{read} of {total} read': '{read} von {total} gelesen',
@@ -178,6 +179,10 @@ export const sentences = {
   'Eligibility changed': 'Eignung geändert',
   Eligible: 'Geeignet',
   'Eligible: {eligible} of {vehicles} in {fleets}.': '{vehicles} in {fleets}, davon {eligible} geeignet.',
+  'End …': 'Beenden …',
+  'End now': 'Jetzt beenden',
+  'End the contract “{name}” now?': 'Vertrag „{name}“ jetzt beenden?',
+  'End {things} now?': '{things} jetzt beenden?',
   'End date': 'Ende',
   'End date, earliest first': 'Ende, frühestes zuerst',
   'End date, latest first': 'Ende, spätestes zuerst',
@@ -375,6 +380,8 @@ export const sentences = {
     'Der Identitätsanbieter gibt Tokens unter {origin} aus; die Konsole darf nur {own} ansprechen.',
   'The identity provider refused: {message}': 'Der Identitätsanbieter hat abgelehnt: {message}',
   'The last {0} days': 'Die letzten {0} Tage',
+  'The end is now, and the manufacturer ends the data services. Ended contracts stay in the list. Those that have not begun stay as they are.':
+    'Das Ende ist jetzt, und der Hersteller beendet die Datendienste. Beendete Verträge bleiben in der Liste. Verträge, die noch nicht begonnen haben, bleiben, wie sie sind.',
   'The last day of the contract.': 'Der letzte Tag des Vertrags.',
   'The old secret stays valid for 24 hours, so that you can update your server.':
     'Der alte Schlüssel bleibt noch 24 Stunden gültig, damit Sie Ihren Server umstellen können.',
@@ -486,6 +493,7 @@ export const codes = {
   COMPANY_ELSEWHERE: '{message}',
   CONNECTIVITY_DEACTIVATED:
     'Die vernetzten Dienste sind in diesem Fahrzeug ausgeschaltet. Fahrer oder Halter können sie im Fahrzeug oder in der App des Herstellers einschalten.',
+  CONTRACT_NOT_BEGUN: 'Der Vertrag hat noch nicht begonnen und kann daher nicht enden. Löschen Sie ihn stattdessen.',
   CONTRACT_NOT_FOUND: 'Diesen Vertrag gibt es nicht. Vielleicht wurde er gelöscht.',
   CONTRACT_OVERLAP:
     'Dieses Fahrzeug hat für dieses Paket bereits einen Vertrag in einem sich überschneidenden Zeitraum.',

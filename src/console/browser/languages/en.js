@@ -32,6 +32,7 @@ export const codes = {
   COMPANY_ELSEWHERE: '{message}',
   CONNECTIVITY_DEACTIVATED:
     'Connected services are off in this vehicle. Its driver or owner can turn them on in the vehicle or in the manufacturer’s app.',
+  CONTRACT_NOT_BEGUN: 'The contract has not begun, so it cannot end. Delete it instead.',
   CONTRACT_NOT_FOUND: 'There is no such contract. It may have been deleted.',
   CONTRACT_OVERLAP: 'This vehicle already has a contract for this pack in an overlapping period.',
   COST_EXCEEDED: 'This is too much for one request. Narrow the filter and try again.',

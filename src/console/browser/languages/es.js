@@ -21,6 +21,7 @@ export const sentences = {
   '{count} already in the fleet': 'ya en la flota: {count}',
   '{count} rejected': 'filas rechazadas: {count}',
   '{done} of {total}': '{done} de {total}',
+  '{first}; {second} left as before': '{first}; {second} sin cambios',
   '{first}; {second}': '{first}. {second}',
   '{label} …': '{label}…',
   '{read} of {total} read': 'Leídos: {read} de {total}',
@@ -176,6 +177,10 @@ export const sentences = {
   'Eligibility changed': 'Aptitud modificada',
   Eligible: 'Apto',
   'Eligible: {eligible} of {vehicles} in {fleets}.': 'Aptos: {eligible} de {vehicles} en {fleets}.',
+  'End …': 'Finalizar…',
+  'End now': 'Finalizar ahora',
+  'End the contract “{name}” now?': '¿Finalizar ahora el contrato «{name}»?',
+  'End {things} now?': '¿Fin inmediato de {things}?',
   'End date': 'Fin',
   'End date, earliest first': 'Fin, orden ascendente',
   'End date, latest first': 'Fin, orden descendente',
@@ -372,6 +377,8 @@ export const sentences = {
     'El proveedor de identidad emite los tokens en {origin}; la consola solo puede contactar con {own}.',
   'The identity provider refused: {message}': 'El proveedor de identidad lo ha rechazado: {message}',
   'The last {0} days': 'Los últimos {0} días',
+  'The end is now, and the manufacturer ends the data services. Ended contracts stay in the list. Those that have not begun stay as they are.':
+    'El fin es inmediato y el fabricante finaliza los servicios de datos. Los contratos finalizados siguen en la lista. Los que no han comenzado se quedan como están.',
   'The last day of the contract.': 'El último día del contrato.',
   'The old secret stays valid for 24 hours, so that you can update your server.':
     'La clave anterior sigue siendo válida durante 24 horas para que pueda actualizar su servidor.',
@@ -480,6 +487,7 @@ export const codes = {
   COMPANY_ELSEWHERE: '{message}',
   CONNECTIVITY_DEACTIVATED:
     'Los servicios conectados están desactivados en este vehículo. El conductor o el titular puede activarlos en el vehículo o en la aplicación del fabricante.',
+  CONTRACT_NOT_BEGUN: 'El contrato no ha comenzado, así que no puede finalizar. Elimínelo.',
   CONTRACT_NOT_FOUND: 'Este contrato no existe. Puede que se haya eliminado.',
   CONTRACT_OVERLAP: 'Este vehículo ya tiene un contrato de este paquete en un periodo que se solapa.',
   COST_EXCEEDED: 'Es demasiado para una sola solicitud. Acote el filtro e inténtelo de nuevo.',

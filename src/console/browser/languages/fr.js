@@ -21,6 +21,7 @@ export const sentences = {
   '{count} already in the fleet': 'déjà dans la flotte : {count}',
   '{count} rejected': 'lignes refusées : {count}',
   '{done} of {total}': '{done} sur {total}',
+  '{first}; {second} left as before': '{first} ; {second} sans changement',
   '{first}; {second}': '{first}. {second}',
   '{label} …': '{label}…',
   '{read} of {total} read': 'Lecture : {read} sur {total}',
@@ -177,6 +178,10 @@ export const sentences = {
   'Eligibility changed': 'Éligibilité modifiée',
   Eligible: 'Éligible',
   'Eligible: {eligible} of {vehicles} in {fleets}.': 'Éligibles : {eligible} sur {vehicles} dans {fleets}.',
+  'End …': 'Mettre fin…',
+  'End now': 'Mettre fin maintenant',
+  'End the contract “{name}” now?': 'Mettre fin au contrat « {name} » maintenant ?',
+  'End {things} now?': 'Fin immédiate de {things} ?',
   'End date': 'Fin',
   'End date, earliest first': 'Fin, ordre croissant',
   'End date, latest first': 'Fin, ordre décroissant',
@@ -373,6 +378,8 @@ export const sentences = {
     'Le fournisseur d’identité délivre les jetons sur {origin} ; la console ne peut contacter que {own}.',
   'The identity provider refused: {message}': 'Le fournisseur d’identité a refusé : {message}',
   'The last {0} days': 'Les {0} derniers jours',
+  'The end is now, and the manufacturer ends the data services. Ended contracts stay in the list. Those that have not begun stay as they are.':
+    'La fin est immédiate, et le constructeur met fin aux services de données. Les contrats terminés restent dans la liste. Ceux qui n’ont pas commencé restent tels quels.',
   'The last day of the contract.': 'Le dernier jour du contrat.',
   'The old secret stays valid for 24 hours, so that you can update your server.':
     'L’ancienne clé reste valable 24 heures, le temps de mettre votre serveur à jour.',
@@ -482,6 +489,7 @@ export const codes = {
   COMPANY_ELSEWHERE: '{message}',
   CONNECTIVITY_DEACTIVATED:
     'Les services connectés sont désactivés dans ce véhicule. Le conducteur ou le propriétaire peut les activer dans le véhicule ou dans l’application du constructeur.',
+  CONTRACT_NOT_BEGUN: 'Le contrat n’a pas commencé, il ne peut donc pas prendre fin. Supprimez-le.',
   CONTRACT_NOT_FOUND: 'Ce contrat n’existe pas. Il a peut-être été supprimé.',
   CONTRACT_OVERLAP: 'Ce véhicule a déjà un contrat pour ce pack sur une période qui chevauche celle-ci.',
   COST_EXCEEDED: 'C’est trop pour une seule demande. Affinez le filtre et réessayez.',

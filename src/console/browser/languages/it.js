@@ -21,6 +21,7 @@ export const sentences = {
   '{count} already in the fleet': 'già nella flotta: {count}',
   '{count} rejected': 'righe rifiutate: {count}',
   '{done} of {total}': '{done} su {total}',
+  '{first}; {second} left as before': '{first}; {second} senza modifiche',
   '{first}; {second}': '{first}. {second}',
   '{label} …': '{label}…',
   '{read} of {total} read': 'Letti: {read} su {total}',
@@ -176,6 +177,10 @@ export const sentences = {
   'Eligibility changed': 'Idoneità modificata',
   Eligible: 'Idoneo',
   'Eligible: {eligible} of {vehicles} in {fleets}.': 'Idonei: {eligible} su {vehicles} in {fleets}.',
+  'End …': 'Termina…',
+  'End now': 'Termina ora',
+  'End the contract “{name}” now?': 'Terminare ora il contratto “{name}”?',
+  'End {things} now?': 'Fine immediata di {things}?',
   'End date': 'Fine',
   'End date, earliest first': 'Fine, ordine crescente',
   'End date, latest first': 'Fine, ordine decrescente',
@@ -372,6 +377,8 @@ export const sentences = {
     'Il provider di identità rilascia i token su {origin}; la console può contattare solo {own}.',
   'The identity provider refused: {message}': 'Il provider di identità ha rifiutato: {message}',
   'The last {0} days': 'Gli ultimi {0} giorni',
+  'The end is now, and the manufacturer ends the data services. Ended contracts stay in the list. Those that have not begun stay as they are.':
+    'La fine è immediata e il costruttore termina i servizi di dati. I contratti terminati restano nell’elenco. Quelli non ancora iniziati restano come sono.',
   'The last day of the contract.': 'L’ultimo giorno del contratto.',
   'The old secret stays valid for 24 hours, so that you can update your server.':
     'La vecchia chiave resta valida per 24 ore, il tempo di aggiornare il server.',
@@ -482,6 +489,7 @@ export const codes = {
   COMPANY_ELSEWHERE: '{message}',
   CONNECTIVITY_DEACTIVATED:
     'I servizi connessi sono disattivati in questo veicolo. Il conducente o il proprietario può attivarli nel veicolo o nell’app del costruttore.',
+  CONTRACT_NOT_BEGUN: 'Il contratto non è iniziato, quindi non può terminare. Eliminarlo.',
   CONTRACT_NOT_FOUND: 'Questo contratto non esiste. Forse è stato eliminato.',
   CONTRACT_OVERLAP: 'Questo veicolo ha già un contratto per questo pacchetto in un periodo che si sovrappone.',
   COST_EXCEEDED: 'È troppo per una sola richiesta. Restringere il filtro e riprovare.',

@@ -22,6 +22,7 @@ export const sentences = {
   '{count} already in the fleet': '{count} al in de vloot',
   '{count} rejected': '{count} afgewezen',
   '{done} of {total}': '{done} van {total}',
+  '{first}; {second} left as before': '{first}; {second} ongewijzigd',
   '{first}; {second}': '{first}. {second}',
   '{label} …': '{label} …',
   '{read} of {total} read': '{read} van {total} gelezen',
@@ -177,6 +178,10 @@ export const sentences = {
   'Eligibility changed': 'Geschiktheid gewijzigd',
   Eligible: 'Geschikt',
   'Eligible: {eligible} of {vehicles} in {fleets}.': '{eligible} van {vehicles} in {fleets} geschikt.',
+  'End …': 'Beëindigen …',
+  'End now': 'Nu beëindigen',
+  'End the contract “{name}” now?': 'Contract ‘{name}’ nu beëindigen?',
+  'End {things} now?': '{things} nu beëindigen?',
   'End date': 'Einddatum',
   'End date, earliest first': 'Einddatum, vroegste eerst',
   'End date, latest first': 'Einddatum, laatste eerst',
@@ -374,6 +379,8 @@ export const sentences = {
     'De identiteitsprovider geeft tokens uit op {origin}; de console mag alleen {own} benaderen.',
   'The identity provider refused: {message}': 'De identiteitsprovider heeft geweigerd: {message}',
   'The last {0} days': 'De afgelopen {0} dagen',
+  'The end is now, and the manufacturer ends the data services. Ended contracts stay in the list. Those that have not begun stay as they are.':
+    'Het einde is nu, en de fabrikant beëindigt de datadiensten. Beëindigde contracten blijven in de lijst. Contracten die nog niet zijn begonnen, blijven zoals ze zijn.',
   'The last day of the contract.': 'De laatste dag van het contract.',
   'The old secret stays valid for 24 hours, so that you can update your server.':
     'De oude sleutel blijft nog 24 uur geldig, zodat u uw server kunt aanpassen.',
@@ -484,6 +491,7 @@ export const codes = {
   COMPANY_ELSEWHERE: '{message}',
   CONNECTIVITY_DEACTIVATED:
     'De connected services staan uit in dit voertuig. De bestuurder of eigenaar kan ze aanzetten in het voertuig of in de app van de fabrikant.',
+  CONTRACT_NOT_BEGUN: 'Het contract is nog niet begonnen en kan dus niet eindigen. Verwijder het.',
   CONTRACT_NOT_FOUND: 'Dit contract bestaat niet. Misschien is het verwijderd.',
   CONTRACT_OVERLAP: 'Dit voertuig heeft al een contract voor dit pakket in een overlappende periode.',
   COST_EXCEEDED: 'Dit is te veel voor één verzoek. Verfijn het filter en probeer het opnieuw.',
