@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ChangeFeed } from '../src/core/changes.ts';
 import { ListeningConnection } from '../src/database/listening-connection.ts';
 import { openDatabase } from '../src/database/open-database.ts';
+import { PostgresConnection } from '../src/database/postgres-connection.ts';
 import { databaseConfig, databaseEnv } from './support/database.ts';
 import { TcpProxy } from './support/tcp-proxy.ts';
 import { until } from './support/until.ts';
@@ -16,7 +16,7 @@ const LOOK_MS = 200;
 /** Listens on a channel in a new process's place, optionally through a proxy that can be cut. */
 async function listener(channel: string, { through, lookMs = LOOK_MS }: { through?: TcpProxy; lookMs?: number } = {}) {
   const connectionString = through ? through.through(url ?? '') : url;
-  const connection = new ListeningConnection({ connectionString }, pg.Client, { lookMs });
+  const connection = new ListeningConnection({ connectionString }, PostgresConnection, { lookMs });
   await connection.connect();
   onTestFinished(() => connection.close());
   const heard: string[] = [];

@@ -2,6 +2,7 @@ import { TransactionContext } from '@mikro-orm/core';
 import type { EntityManager } from '@mikro-orm/sql';
 import { CompiledQuery } from 'kysely';
 import type { SlowReadOptions, TextRow } from '../database/database.ts';
+import { faultOf } from '../database/sqlstate.ts';
 import type { SharedPlaces } from '../fairness/shares.ts';
 import { type Context, contextOfSharedRead } from './context.ts';
 import { CostExceeded, RateLimited, Unavailable } from './errors.ts';
@@ -126,8 +127,6 @@ export async function read<Row = TextRow>(
   return isShared || rows <= LARGE_ROWS ? quickly() : inLargeTurn(ctx, 'page', quickly);
 }
 
-const STATEMENT_TIMEOUT = '57014';
-
 type SlowRead = Pick<SlowReadOptions, 'newest' | 'asTexts'>;
 
 async function readSlowly<Row>(ctx: Context, text: string, values: readonly unknown[], how: SlowRead) {
@@ -139,7 +138,7 @@ async function readSlowly<Row>(ctx: Context, text: string, values: readonly unkn
     return (await inTurn(ctx, fairness.places, reading)) as Row[];
   } catch (error) {
     if (signal?.aborted) throw clientHasLeft(error);
-    if ((error as { code?: unknown }).code !== STATEMENT_TIMEOUT) throw error;
+    if (faultOf(error)?.is !== 'slow') throw error;
     throw new CostExceeded(
       `Reading this took longer than ${seconds} s: ask for fewer rows, filter by a fleet or a status, or leave out counts.`,
       { cause: error },
@@ -159,7 +158,7 @@ const sendInTransaction = async (ctx: Context, text: string, values: readonly un
   ).rows;
 
 interface TransactionOptions {
-  /** Begins again after a deadlock, and after ChangedMeanwhile. */
+  /** Begins again after a conflict such as a deadlock, and after ChangedMeanwhile. */
   repeats?: boolean;
 }
 
@@ -180,10 +179,9 @@ export async function transaction<T>(
       const begun = () => inTurn(ctx, ctx.services.fairness.places, attempt);
       return await (isInTransaction() ? attempt() : beyondFence(ctx, begun));
     } catch (error) {
-      const isDeadlock = error instanceof Error && 'code' in error && error.code === '40P01';
       // Every repetition means that another transaction succeeded, so repetitions end.
       if (repeats && error instanceof ChangedMeanwhile) continue;
-      if (!repeats || !isDeadlock || tries === MOST_TRIES) throw error;
+      if (!repeats || faultOf(error)?.is !== 'conflict' || tries === MOST_TRIES) throw error;
     }
   }
 }

@@ -39,11 +39,11 @@ export interface Database {
   slowRead(statement: string, values: readonly unknown[], how: SlowReadOptions): Promise<unknown[]>;
   /** Like read, on the primary, for a short addition. null: nothing was done, after 50 ms at a lock or 500 ms. */
   add(statement: string, values: readonly unknown[]): Promise<unknown[] | null>;
-  /** The use of this process's pool, if it has one, and how many replicas cannot be reached. */
-  connections?(): { idle: number; used: number; waiting: number; lostReplicas: number };
-  /** Why this process cannot serve: no answer in 5 seconds, a missing migration, or a newer version's; else null. */
+  /** The use of this process's pool, if it has one, whether the server takes no changes, and how many replicas cannot be reached. */
+  connections?(): { idle: number; used: number; waiting: number; isReadOnly: boolean; lostReplicas: number };
+  /** Why this process cannot serve: the same, no answer in 5 seconds, a missing migration, or a newer version's; else null. */
   unready(): Promise<string | null>;
-  /** Has the database answer, on the connection of `unready`; rejects if it does not. */
+  /** Has the database answer on each kind of connection; rejects if it does not, or takes no changes. */
   ping(): Promise<unknown>;
   close(): Promise<void>;
 }

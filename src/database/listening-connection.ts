@@ -1,11 +1,13 @@
 import { EventEmitter } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import type { PostgresConnection } from './postgres-connection.ts';
+import { ReadOnlyError } from './sqlstate.ts';
 
 const LONGEST_WAIT_MS = 1_000;
 const BURST_MS = 50;
-/** A dead process is noticed within this time. */
-const LOOK_MS = 20_000;
+/** A dead process, and that this connection is no good any more, are noticed within this time. */
+const LOOK_MS = 10_000;
 
 /** The connection's name, by which processes see each other. Keepalives notice a lost machine after 20 seconds. */
 const NAME = 'fleet-gateway listening';
@@ -39,17 +41,18 @@ export class ListeningConnection {
   readonly #channels = openChannelEmitter();
   readonly #burst = new Burst();
   readonly #config: pg.ClientConfig;
-  readonly #Client: typeof pg.Client;
+  readonly #Client: typeof PostgresConnection;
   readonly #closing = new AbortController();
   readonly #looking: NodeJS.Timeout;
-  #client: pg.Client | undefined;
+  #client: PostgresConnection | undefined;
+  #begun = Promise.withResolvers<PostgresConnection>();
   #look: Look = { pid: 0, own: '', others: [] };
   #sending: Promise<void> | undefined;
 
-  constructor(config: pg.ClientConfig, Client: typeof pg.Client, { lookMs = LOOK_MS } = {}) {
+  constructor(config: pg.ClientConfig, Client: typeof PostgresConnection, { lookMs = LOOK_MS } = {}) {
     this.#config = { ...config, application_name: NAME, options: `${config.options ?? ''} ${KEEPALIVE}` };
     this.#Client = Client;
-    this.#looking = setInterval(() => void this.#lookForOthers(), lookMs).unref();
+    this.#looking = setInterval(() => void this.#lookAround(), lookMs).unref();
   }
 
   async connect(): Promise<void> {
@@ -65,6 +68,8 @@ export class ListeningConnection {
     try {
       await client.connect();
       this.#closing.signal.throwIfAborted();
+      // Nobody writes there, so nobody notifies.
+      if (client.isReadOnly) throw new ReadOnlyError();
       await this.#begin(client);
     } catch (error) {
       this.#client = undefined;
@@ -72,6 +77,11 @@ export class ListeningConnection {
       throw error;
     }
     void lost.promise.then(() => this.#reconnect(client));
+  }
+
+  /** Whether it leads to a server that takes no changes; waits for a connection. */
+  async askReadOnly(): Promise<boolean> {
+    return (await this.#begun.promise).askReadOnly();
   }
 
   async listen(channel: string, onNotify: (payload: string) => void): Promise<() => void> {
@@ -95,10 +105,11 @@ export class ListeningConnection {
     await this.#client?.end();
   }
 
-  async #begin(client: pg.Client): Promise<void> {
+  async #begin(client: PostgresConnection): Promise<void> {
     this.#client = client;
     await this.#lookForOthers();
     for (const channel of [FAREWELL, ...this.#channelNames()]) await client.query(listenTo(channel));
+    this.#begun.resolve(client);
     this.#tellOfGap();
     if (!this.#burst.isEmpty) this.#sending ??= this.#sendBursts();
   }
@@ -130,6 +141,12 @@ export class ListeningConnection {
     this.#sending = undefined;
   }
 
+  async #lookAround(): Promise<void> {
+    await this.#client?.askReadOnly().catch(() => {});
+    if (this.#client?.isSpent) await this.#client.end();
+    else await this.#lookForOthers();
+  }
+
   /** A killed process has not notified others of its last commits. */
   async #lookForOthers(): Promise<void> {
     const found = await this.#query(LOOK, [NAME]);
@@ -149,8 +166,9 @@ export class ListeningConnection {
     for (const channel of this.#channelNames()) this.#channels.emit(channel, '');
   }
 
-  async #reconnect(lost: pg.Client): Promise<void> {
+  async #reconnect(lost: PostgresConnection): Promise<void> {
     this.#client = undefined;
+    this.#begun = Promise.withResolvers();
     void lost.end().catch(() => {});
     for (let wait = 100; !this.#closing.signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
       try {

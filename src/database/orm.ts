@@ -7,6 +7,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { Names } from '../entities/columns.ts';
 import { entities, routines } from '../entities/index.ts';
 import type { TellOperator } from './database.ts';
+import { faultOf } from './sqlstate.ts';
 import { transactions } from './transactions.ts';
 
 const folder = join(import.meta.dirname, '../migrations');
@@ -40,20 +41,13 @@ function noneWithoutTable(error: unknown): unknown[] {
 }
 
 const UNREACHABLE = 'The database cannot be reached.';
+const SQLSTATE = /^(?=.*\d)[\dA-Z]{5}$/;
 
-/** What an error of PostgreSQL means, by the class of its code; its own text may name what a prober should not know. */
-const faults: Readonly<Record<string, string>> = {
-  '28': 'The database refuses the credentials',
-  '3D': 'The database does not exist',
-  '42': 'The role may not read the tables',
-  '53': 'The database has no connection, memory or disk left',
-  '57': 'The database is starting or stopping',
-};
-
-function faultOf(error: unknown): string {
+/** What an error means for readiness; its own text may name what a prober should not know. */
+function stateOf(error: unknown): string {
   const code = String((error as { code?: unknown }).code);
-  const fault = faults[code.slice(0, 2)];
-  return fault ? `${fault} (${code}).` : UNREACHABLE;
+  const says = code.startsWith('42') ? 'The role may not read the tables.' : (faultOf(error)?.says ?? UNREACHABLE);
+  return SQLSTATE.test(code) ? says.replace(/\.$/, ` (${code}).`) : says;
 }
 
 /** The end of a migration's name that names the oldest version that can work with it, as `_since_0_2_0`. */
@@ -66,8 +60,12 @@ function isHarmless(migration: string): boolean {
   return since !== undefined && ownVersion.localeCompare(since, 'en', { numeric: true }) >= 0;
 }
 
-/** Members of both databases that need MikroORM; `look` sends the queries of `unready` and `ping`. */
-export function commonDatabaseMembers(orm: MikroORM, look: (statement: string) => Promise<unknown[]>) {
+/** Members of both databases that need MikroORM; `look` sends the queries of `unready`. */
+export function commonDatabaseMembers(
+  orm: MikroORM,
+  look: (statement: string) => Promise<unknown[]>,
+  ping: () => Promise<unknown> = () => look('select'),
+) {
   const pendingMigrations = async () => (await orm.migrator.getPending()).map(({ name }) => name);
   const own = globSync(MIGRATIONS, { cwd: folder }).map((file) => parse(file).name);
   async function differences(): Promise<string | null> {
@@ -84,10 +82,11 @@ export function commonDatabaseMembers(orm: MikroORM, look: (statement: string) =
   return {
     orm,
     pendingMigrations,
-    ping: () => look('select'),
+    ping,
     async unready(): Promise<string | null> {
       const tooLate = delay(5_000, UNREACHABLE, { ref: false });
-      return Promise.race([differences().catch(faultOf), tooLate]);
+      const found = ping().then(differences);
+      return Promise.race([found.catch(stateOf), tooLate]);
     },
   };
 }
@@ -109,8 +108,8 @@ export async function applyMigrations(orm: MikroORM, tell: TellOperator): Promis
       await orm.migrator.up();
       return pending.map(({ name }) => name);
     } catch (error) {
-      const { code } = error as { code?: unknown };
-      if ((code !== '55P03' && code !== '40P01') || attempt === ATTEMPTS) throw error;
+      const { is = '' } = faultOf(error) ?? {};
+      if (!['held', 'conflict'].includes(is) || attempt === ATTEMPTS) throw error;
     }
     if (patient) await orm.em.getConnection().execute('reset lock_timeout');
     await delay(1000);

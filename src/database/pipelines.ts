@@ -1,6 +1,7 @@
-import pg from 'pg';
+import type pg from 'pg';
 import type { PostgresConnection } from './postgres-connection.ts';
 import type { ServerWatch } from './server-watch.ts';
+import { faultOf } from './sqlstate.ts';
 
 // A connection is opening (statements wait in it), open, or leaving. `open` makes it, pg has it open. `retire` has it leave after its
 // last answer, since it is spent; `cut` at once, so that statements in it fail; and it leaves by itself where the server ends it.
@@ -25,12 +26,13 @@ export function openPipelines(watch: ServerWatch, config: pg.ClientConfig, { mos
       return (await connection.send(statement, values, asTexts)).rows;
     } catch (error) {
       const isUnsent = !connection.isConnected;
-      if (isUnsent || (repeatable && !isOfStatement(error))) {
+      const fault = faultOf(error);
+      if (isUnsent || (repeatable && fault)) {
         // Statements behind a slow one would wait as long for each other slow one: they fail at once, and go elsewhere.
         cut(connection);
         return null;
       }
-      if (wasCancelled(error)) return null;
+      if (fault?.undone) return null;
       // The stack shows the caller, rather than the reader of the socket.
       if (error instanceof Error) Error.captureStackTrace(error);
       throw error;
@@ -69,11 +71,3 @@ export function openPipelines(watch: ServerWatch, config: pg.ClientConfig, { mos
 
   return { send, close: () => connections.forEach(cut) };
 }
-
-const codeOf = (error: unknown): string => (error instanceof pg.DatabaseError && error.code) || '';
-
-/** Whether the statement failed, not a connection, the server (53, 57, 58), a lock (55) or a preparation (26000). */
-const isOfStatement = (error: unknown): boolean => /^(?!26000|5[3578])./.test(codeOf(error));
-
-/** Whether the statement was undone or not begun. */
-const wasCancelled = (error: unknown): boolean => ['57014', '55P03', '26000'].includes(codeOf(error));

@@ -3,6 +3,7 @@ import { createPostgreSqlTypeParsers } from '@mikro-orm/sql';
 import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 import { type Step, traced } from '../telemetry/telemetry.ts';
+import { type Fault, faultOf } from './sqlstate.ts';
 
 /**
  * Statements that a connection prepares, at some 30 kB each. Clients of GraphQL make ever new texts, so a text is named
@@ -57,6 +58,14 @@ const textRows = { rowMode: 'array', types: { getTypeParser: () => asText } as u
 
 type Result = pg.QueryResult<object>;
 
+/** A standby is read-only, too. */
+export const READ_ONLY = 'show transaction_read_only';
+export const isOn = (rows: readonly unknown[] | null): boolean =>
+  (rows?.[0] as { transaction_read_only: string } | undefined)?.transaction_read_only === 'on';
+
+/** The longest life of a connection, half of it by chance: an address may lead elsewhere by then, and the old server still answer. */
+const LIFE_MS = 30 * 60_000;
+
 /** A connection that prepares each statement once, which saves parsing and planning. */
 export class PostgresConnection extends pg.Client {
   readonly socket: Socket;
@@ -65,7 +74,10 @@ export class PostgresConnection extends pg.Client {
   isConnected = false;
   /** Whether its server's name is resolved. */
   hasAddress = false;
+  /** Whether it leads to a server that takes no changes, as far as it was asked. */
+  isReadOnly = false;
   #isEnding = false;
+  #leavesAt = performance.now() + LIFE_MS * (0.5 + Math.random() / 2);
   readonly #prepared = new Set<string>();
 
   constructor(config: pg.ClientConfig) {
@@ -87,7 +99,8 @@ export class PostgresConnection extends pg.Client {
   override connect(): Promise<pg.Client>;
   override connect(callback: (error: Error) => void): void;
   override connect(callback?: (error: Error) => void): Promise<pg.Client> | undefined {
-    const connected = super.connect().catch((error: Error) => {
+    const begun = super.connect().then((client) => this.begin().then(() => client));
+    const connected = begun.catch((error: Error) => {
       this.socket.destroy();
       throw error;
     });
@@ -96,9 +109,28 @@ export class PostgresConnection extends pg.Client {
     return undefined;
   }
 
-  /** Whether it needs a replacement: it has prepared enough, is lost, or is ending. */
+  /** What is asked of a new connection before its user has it. */
+  protected async begin(): Promise<void> {}
+
+  /** Asks whether its server takes changes. */
+  async askReadOnly(): Promise<boolean> {
+    this.isReadOnly = isOn((await this.send(READ_ONLY)).rows);
+    return this.isReadOnly;
+  }
+
+  /** Whether it needs a replacement: it has prepared enough or lived long enough, is lost, or is ending. */
   get isSpent(): boolean {
-    return this.#isEnding || this.socket.destroyed || this.#prepared.size >= MOST_PREPARED;
+    const isOver = this.#isEnding || this.socket.destroyed || performance.now() > this.#leavesAt;
+    return isOver || this.#prepared.size >= MOST_PREPARED;
+  }
+
+  leaveWithin(ms: number): void {
+    this.#leavesAt = Math.min(this.#leavesAt, performance.now() + ms);
+  }
+
+  /** The server says that it ends a connection before it does. */
+  protected meet({ is, leaves }: Fault): void {
+    if (leaves && !(is === 'read-only' && this.isReadOnly)) this.#isEnding = true;
   }
 
   /** Has statements of this turn of the event loop go out together. */
@@ -129,10 +161,10 @@ export class PostgresConnection extends pg.Client {
       const { promise, resolve, reject } = Promise.withResolvers<Result>();
       this.waiting += 1;
       // Its types have values beside a configuration, but not with a callback.
-      this.query(query as never, [...values], (error: (Error & { code?: string }) | null, result: Result) => {
+      this.query(query as never, [...values], (error: Error | null, result: Result) => {
         this.waiting -= 1;
-        // The server says that it ends a connection before it does.
-        if (error && /^57P/.test(error.code ?? '57P')) this.#isEnding = true;
+        const fault = faultOf(error);
+        if (fault) this.meet(fault);
         if (error) reject(error);
         else resolve(result);
       });

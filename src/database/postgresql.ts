@@ -1,23 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { MikroORM, type Options } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
-import pg, { type PoolConfig } from 'pg';
+import type { PoolConfig } from 'pg';
 import { nameOf, reasonOf } from './address.ts';
 import { type Database, type DatabaseConfig, StartError, type TellOperator } from './database.ts';
 import { ListeningConnection } from './listening-connection.ts';
 import { applyMigrations, commonDatabaseMembers, MIGRATION_LOCK_TIMEOUT, ormOptions } from './orm.ts';
 import { openPipelines } from './pipelines.ts';
+import { isOn, READ_ONLY } from './postgres-connection.ts';
 import { ServerPool } from './server-pool.ts';
 import { ServerWatch } from './server-watch.ts';
 import { GENERIC_PLAN, READ_SETTINGS, session } from './session.ts';
+import { faultOf, ReadOnlyError } from './sqlstate.ts';
 import { afterCommit } from './transactions.ts';
 
 /** The connections to one server. */
-function openServer(url: string, tell: TellOperator = () => {}) {
-  const name = nameOf(url);
-  const watch = new ServerWatch(session(url), (isLost) =>
-    tell(isLost ? `The database at ${name} cannot be reached.` : `The database at ${name} can be reached again.`),
-  );
+function openServer(url: string, tell: TellOperator = () => {}, isReplica = false) {
+  const watch = new ServerWatch(session(url), { name: nameOf(url), isReplica, tell });
   const pool = new ServerPool(watch, pooled(url));
   const reading = { ...session(url, READ_SETTINGS), pipeline: true };
   const shortReads = openPipelines(watch, reading, { most: MOST_READING, repeatable: true });
@@ -33,7 +32,7 @@ type Connections = ReturnType<typeof openServer>;
 
 export async function connectServer(url: string, config: DatabaseConfig, tell?: TellOperator): Promise<Database> {
   const primary = openServer(url, tell);
-  const replicas = config.DATABASE_READ_URLS.map((replica) => openServer(replica, tell));
+  const replicas = config.DATABASE_READ_URLS.map((replica) => openServer(replica, tell, true));
   const direct = config.DATABASE_DIRECT_URL ? openServer(config.DATABASE_DIRECT_URL, tell) : primary;
   const closeServers = () => Promise.all([primary, ...replicas, direct].map((server) => server.close()));
   const listening = new ListeningConnection(session(direct.url), direct.watch.Client);
@@ -51,6 +50,14 @@ export async function connectServer(url: string, config: DatabaseConfig, tell?: 
   const addition = { ...session(url, { ...GENERIC_PLAN, lock_timeout: '20ms' }), pipeline: true };
   const additions = openPipelines(primary.watch, addition, { most: MOST_ADDING, repeatable: false });
   const orm = await MikroORM.init(options);
+  /** Has each kind of connection answer. A pool that is busy answers by what it does. */
+  const ask = async () => {
+    const kinds = [probing, primary.shortReads, additions, ...(primary.pool.usage.waiting > 0 ? [] : [primary.pool])];
+    const found = await Promise.all(kinds.map((kind) => kind.send(READ_ONLY, [])));
+    if (found.some(isOn)) primary.watch.noteReadOnly(true);
+    if (primary.watch.isReadOnly || direct.watch.isReadOnly || (await listening.askReadOnly()))
+      throw new ReadOnlyError();
+  };
   let turn = 0;
   /** A replica, or the primary where none can be reached. */
   const nextReader = () => {
@@ -58,7 +65,11 @@ export async function connectServer(url: string, config: DatabaseConfig, tell?: 
     return readers[turn++ % readers.length] ?? primary;
   };
   return {
-    ...commonDatabaseMembers(orm, (statement) => probing.send(statement, [])),
+    ...commonDatabaseMembers(
+      orm,
+      (statement) => probing.send(statement, []),
+      () => ask().catch(ask),
+    ),
     kind: 'postgresql',
     send: (statement, values) => primary.pool.send(statement, values),
     read: (statement, values, asTexts) => nextReader().shortReads.send(statement, values, asTexts),
@@ -68,12 +79,17 @@ export async function connectServer(url: string, config: DatabaseConfig, tell?: 
         return await pool.read(statement, values, how);
       } catch (error) {
         // The primary answers for a replica that cannot be reached.
-        if (pool === primary.pool || how.signal?.aborted || !isUnreached(error)) throw error;
+        const { is = 'slow' } = faultOf(error) ?? {};
+        if (pool === primary.pool || how.signal?.aborted || is === 'slow') throw error;
         return primary.pool.read(statement, values, how);
       }
     },
     add: (statement, values) => additions.send(statement, values),
-    connections: () => ({ ...primary.pool.usage, lostReplicas: replicas.filter(({ watch }) => watch.isLost).length }),
+    connections: () => ({
+      ...primary.pool.usage,
+      isReadOnly: primary.watch.isReadOnly,
+      lostReplicas: replicas.filter(({ watch }) => watch.isLost).length,
+    }),
     listen: (channel, onNotify) => listening.listen(channel, onNotify),
     notify: (channel, payload) => afterCommit(() => listening.notify(channel, payload)),
     migrate: (tell = () => {}) => migrateServer(direct, tell),
@@ -86,9 +102,6 @@ export async function connectServer(url: string, config: DatabaseConfig, tell?: 
     },
   };
 }
-
-/** Whether the server was not reached. */
-const isUnreached = (error: unknown) => !(error instanceof pg.DatabaseError) || /^(?:08|57P)/.test(error.code ?? '');
 
 /** Where the connections of a pool work, and where they find the tables of the gateway. */
 const PLACE = `select current_database() as "dbName", current_schema() as schema, (select n.nspname from pg_class c

@@ -5,6 +5,7 @@ import type { SlowReadOptions } from './database.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import type { ServerWatch } from './server-watch.ts';
 import { GENERIC_PLAN, READ_SETTINGS } from './session.ts';
+import { faultOf } from './sqlstate.ts';
 
 /** The interval at which the server checks, during a statement, whether the client has left. */
 const LEFT_MS = 250;
@@ -51,12 +52,23 @@ export class ServerPool {
   async connect(): Promise<PooledConnection> {
     // A new connection would be waited for.
     if (this.#watch.isSilent) throw new Error('Connection terminated: the server is silent');
-    return new PooledConnection((await this.#pool.connect()) as PoolConnection);
+    for (;;) {
+      const connection = new PooledConnection((await this.#pool.connect()) as PoolConnection);
+      if (!connection.isSpent) return connection;
+      connection.release();
+    }
   }
 
-  async send(statement: string, values: readonly unknown[]): Promise<unknown[]> {
+  /** Once more, where nothing was done and it was the connection's fault. */
+  async send(statement: string, values: readonly unknown[], isRepeated = false): Promise<unknown[]> {
     using connection = await this.connect();
-    return (await connection.query(statement, values)).rows;
+    try {
+      return (await connection.query(statement, values)).rows;
+    } catch (error) {
+      if (isRepeated || !connection.isSpent || !faultOf(error)?.undone) throw error;
+    }
+    connection.release();
+    return this.send(statement, values, true);
   }
 
   async read(statement: string, values: readonly unknown[], how: SlowReadOptions): Promise<unknown[]> {
@@ -95,6 +107,10 @@ class PooledConnection implements Disposable {
 
   query(sql: string, values?: readonly unknown[], asTexts = false): Promise<pg.QueryResult> {
     return this.#connection.send(sql, values, asTexts);
+  }
+
+  get isSpent(): boolean {
+    return this.#connection.isSpent;
   }
 
   cork(): void {

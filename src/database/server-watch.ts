@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { PostgresConnection } from './postgres-connection.ts';
+import type { Fault } from './sqlstate.ts';
 
 const LOOK_MS = 500;
 /** Looks without a byte after which a waiting connection is suspected. */
@@ -10,30 +11,48 @@ const ANSWER_MS = 2_500;
 /** A server that refused a connection is not asked for reads within this time. */
 const AWAY_MS = 5_000;
 
+/** The life of a connection to a server that takes no changes: soon the address may lead to one that does. */
+const READ_ONLY_LIFE_MS = 1_000;
+const TELL_AGAIN_MS = 60_000;
+
+type Watching = { name: string; isReplica: boolean; tell: (message: string) => void };
+
 /**
  * Tells a slow server from a silent one, for which statements would wait for minutes. When a connection has waited in
  * vain for two seconds, another one says hello; without an answer all are cut, and new ones fail at once.
+ *
+ * A primary is to take changes. When a connection meets a server that takes none, those of before go, since they may lead there
+ * too, and new ones live for a second; they go when one finds a server that takes changes.
  */
 export class ServerWatch {
   readonly Client: typeof PostgresConnection;
   readonly #config: pg.ClientConfig;
-  readonly #tell: (isLost: boolean) => void;
+  readonly #watching: Watching;
   readonly #watched = new Map<PostgresConnection, { looks: number; bytes: number }>();
   readonly #timer = setInterval(() => this.#look(), LOOK_MS).unref();
   /** New connections fail at once. */
   isSilent = false;
   /** The last attempt to connect failed. */
   isLost = false;
+  /** The server takes no changes. */
+  isReadOnly = false;
+  #readOnlyAt = Number.NEGATIVE_INFINITY;
+  #toldAt = Number.NEGATIVE_INFINITY;
   #awayUntil = 0;
   #heardAt = 0;
   #greeting = false;
 
-  constructor(config: pg.ClientConfig, tell: (isLost: boolean) => void) {
+  constructor(config: pg.ClientConfig, watching: Watching) {
     this.#config = config;
-    this.#tell = tell;
+    this.#watching = watching;
     const watched = this.#watched;
     const noteLost = (isLost: boolean) => this.#noteLost(isLost);
+    const noteReadOnly = (isReadOnly: boolean) => this.noteReadOnly(isReadOnly);
+    const isStale = (one: PostgresConnection, since: number) =>
+      since < this.#readOnlyAt || (one.isReadOnly && !this.isReadOnly);
     this.Client = class extends PostgresConnection {
+      #since = Number.POSITIVE_INFINITY;
+
       constructor(config: pg.ClientConfig) {
         super(config);
         watched.set(this, { looks: 0, bytes: 0 });
@@ -41,6 +60,26 @@ export class ServerWatch {
           watched.delete(this);
           if (!this.isConnected) noteLost(true);
         });
+      }
+
+      protected override async begin(): Promise<void> {
+        if (watching.isReplica) return;
+        if (await this.askReadOnly()) this.leaveWithin(READ_ONLY_LIFE_MS);
+        this.#since = performance.now();
+      }
+
+      override async askReadOnly(): Promise<boolean> {
+        noteReadOnly(await super.askReadOnly());
+        return this.isReadOnly;
+      }
+
+      override get isSpent(): boolean {
+        return super.isSpent || isStale(this, this.#since);
+      }
+
+      protected override meet(fault: Fault): void {
+        super.meet(fault);
+        if (fault.is === 'read-only') noteReadOnly(true);
       }
     };
   }
@@ -56,12 +95,28 @@ export class ServerWatch {
 
   #noteLost(isLost: boolean): void {
     this.#awayUntil = isLost ? performance.now() + AWAY_MS : 0;
-    if (isLost !== this.isLost) this.#tell(isLost);
+    if (isLost !== this.isLost) this.#tell(isLost ? 'cannot be reached' : 'can be reached again');
     this.isLost = isLost;
   }
 
+  noteReadOnly(isReadOnly: boolean): void {
+    if (this.#watching.isReplica) return;
+    const now = performance.now();
+    if (isReadOnly && now >= this.#readOnlyAt + READ_ONLY_LIFE_MS) this.#readOnlyAt = now;
+    if (isReadOnly && now >= this.#toldAt + TELL_AGAIN_MS) {
+      this.#toldAt = now;
+      this.#tell('is read-only');
+    }
+    if (this.isReadOnly && !isReadOnly) this.#tell('can be written again');
+    this.isReadOnly = isReadOnly;
+  }
+
+  #tell(state: string): void {
+    this.#watching.tell(`The database at ${this.#watching.name} ${state}.`);
+  }
+
   #look(): void {
-    let suspected = this.isSilent;
+    let suspected = this.isSilent || this.isReadOnly;
     for (const [{ socket, waiting, isConnected, hasAddress }, last] of this.#watched) {
       const { bytesRead: bytes } = socket;
       const isWaiting = hasAddress && (waiting > 0 || !isConnected);
@@ -80,9 +135,14 @@ export class ServerWatch {
     const connection = new PostgresConnection({ ...this.#config, connectionTimeoutMillis: 0 });
     const { promise: silence, resolve } = Promise.withResolvers<true>();
     connection.socket.once('connectionAttempt', () => setTimeout(resolve, ANSWER_MS, true).unref());
-    const hello = connection.connect().then(() => connection.query('select 1'));
+    const hello = connection.connect().then(() => connection.askReadOnly());
     // An error is an answer, too.
-    const answer = hello.catch(() => {}).then(() => false);
+    const answer = hello
+      .then(
+        (isReadOnly) => this.noteReadOnly(isReadOnly),
+        () => {},
+      )
+      .then(() => false);
     const silent = await Promise.race([answer, silence]);
     connection.socket.destroy();
     this.#greeting = false;

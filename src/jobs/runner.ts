@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { ChangeFeed, DueKind } from '../core/changes.ts';
 import type { Context } from '../core/context.ts';
+import { isHeld } from '../core/database-errors.ts';
 import { WakeSignal } from '../core/followers.ts';
 import { traced } from '../telemetry/telemetry.ts';
 import { activateContracts } from './activate-contracts.ts';
@@ -65,8 +66,7 @@ export function startRunner({ open, changes, log, activity }: Options) {
 
 function reportFailure({ log, changes }: Pick<Options, 'log' | 'changes'>, job: DueKind, error: unknown): void {
   // A long transaction, such as the storing of a large file, held a lock for longer than statements wait.
-  const isLocked = error instanceof Error && 'code' in error && error.code === '55P03';
-  if (isLocked)
+  if (isHeld(error))
     return void log.info({ job }, 'a job left rows that somebody else has locked for long; they come due again');
   changes.emit('outcome', 'job', job, 1);
   log.warn({ err: error, job }, 'a job failed; what it left undone will come due again');

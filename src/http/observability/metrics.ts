@@ -125,7 +125,8 @@ const PATIENCE_MS = 2_000;
 
 const described = {
   info: ['Always 1; the labels say what is running.', 'version', 'database'],
-  database_up: ['Whether the database has just answered (1) or not (0).'],
+  database_up: ['Whether the database has just answered on each kind of connection, and takes changes (1) or not (0).'],
+  database_read_only: ['Whether the database takes no changes (1): it is a standby, or was made read-only.'],
   ready: ['What /readyz says: ready (1) or not (0).'],
   database_connections: ['Connections of the pool to a server, by state.', 'state'],
   database_waiting: ['Statements that wait for a connection of the pool.'],
@@ -198,6 +199,7 @@ function showMemory({ database, fairness, manufacturers, clock }: HttpServices, 
     gauges.database_connections.set({ state: 'idle' }, pool.idle);
     gauges.database_connections.set({ state: 'used' }, pool.used);
     gauges.database_waiting.set(pool.waiting);
+    gauges.database_read_only.set(Number(pool.isReadOnly));
     gauges.database_replicas_lost.set(pool.lostReplicas);
   }
   const shares = [fairness.places, ...Object.values(fairness.large)];
