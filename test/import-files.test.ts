@@ -232,6 +232,14 @@ describe.each(Object.entries(ways))('a spreadsheet by %s', (way, upload) => {
     expect(body.summary.created).toBe(1);
   });
 
+  test('with bytes behind its archive is read, as its central directory says where it ends', async () => {
+    for (const behind of ['\r\n', '\0'.repeat(512), '\r\n--boundary--\r\n']) {
+      const vin = newVin();
+      const [{ body }, vehicles] = await upload(Buffer.concat([sheetOf(['vin', vin]), Buffer.from(behind)]), XLSX);
+      expect([body.summary?.created, vehicles]).toMatchObject([1, [{ vin }]]);
+    }
+  });
+
   test('whose parts are named in another case than its relationships have it is read', async () => {
     const vin = newVin();
     const parts = {

@@ -465,6 +465,30 @@ describe('the parts of a workbook', () => {
     );
   });
 
+  test('bytes behind the archive are none of it, with or without a comment in it', async () => {
+    const whole = zipOf({ 'vins.csv': A });
+    const workbook = await fixture('exceljs.xlsx');
+    const expected = await read(workbook);
+    const comment = Buffer.from('made by a program');
+    const commented = Buffer.concat([workbook, comment]);
+    commented.writeUInt16LE(comment.length, workbook.length - 2);
+    for (const archive of [workbook, commented]) {
+      for (const behind of [
+        Buffer.from('\n'),
+        Buffer.alloc(40_000),
+        Buffer.from('PK\x05\x06'),
+        Buffer.from('PK\x05\x06'.repeat(30)),
+      ])
+        expect(await read(Buffer.concat([archive, behind]))).toEqual(expected);
+    }
+    expect(await refusal(Buffer.concat([whole, Buffer.from('\r\n')]))).toMatchObject({
+      code: 'UNSUPPORTED_MEDIA_TYPE',
+    });
+    expect(await refusal(Buffer.concat([workbook, Buffer.alloc(200_000)]))).toMatchObject({
+      code: 'VALIDATION_FAILED',
+    });
+  });
+
   test('false sizes', async () => {
     const rows = row(inline(A)).repeat(1000);
     for (const claimed of [0, 10, 10_000_000])

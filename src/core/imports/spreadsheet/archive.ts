@@ -1,5 +1,8 @@
+import { fstat, read } from 'node:fs';
 import { posix } from 'node:path';
+import { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
+import { promisify } from 'node:util';
 import sax from 'sax';
 import yauzl, { type Entry } from 'yauzl';
 import { PayloadTooLarge } from '../../errors.ts';
@@ -33,9 +36,65 @@ export async function openArchive(fd: number, mostBytes: number) {
   };
 }
 
+/** The bytes of a file, which yauzl would take to its end. */
+class FileBytes extends yauzl.RandomAccessReader {
+  readonly #fd: number;
+
+  constructor(fd: number) {
+    super();
+    this.#fd = fd;
+  }
+
+  override read(buffer: Buffer, offset: number, length: number, position: number, callback: ReadCallback): void {
+    read(this.#fd, buffer, offset, length, position, callback);
+  }
+
+  /** Not fs.createReadStream, which closes the file at an early end. */
+  override _readStreamForRange(start: number, end: number): Readable {
+    return Readable.from(piecesOf(this.#fd, start, end));
+  }
+}
+
+type ReadCallback = (error: Error | null, bytes?: number) => void;
+const readAt = promisify(read);
+
+async function* piecesOf(fd: number, start: number, end: number): AsyncGenerator<Buffer> {
+  for (let at = start; at < end; ) {
+    const length = Math.min(PIECE_BYTES, end - at);
+    const { bytesRead, buffer } = await readAt(fd, Buffer.allocUnsafe(length), 0, length, at);
+    if (bytesRead === 0) return;
+    at += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+const PIECE_BYTES = 64 * 1024;
+const END_OF_DIRECTORY = Buffer.from('PK\x05\x06', 'latin1');
+const END_BYTES = 22;
+const LONGEST_COMMENT = 0xffff;
+
+/** Where the archive in a file ends by its last record: mail programs and forms may have left bytes behind it. */
+async function endOfArchive(fd: number): Promise<number> {
+  const { size } = await promisify(fstat)(fd);
+  const tail = Buffer.alloc(Math.min(size, END_BYTES + LONGEST_COMMENT));
+  const start = size - tail.length;
+  await readAt(fd, tail, 0, tail.length, start);
+  for (let at = tail.length - END_BYTES; at >= 0; at--) {
+    at = tail.lastIndexOf(END_OF_DIRECTORY, at);
+    if (at === -1) break;
+    const end = at + END_BYTES + tail.readUInt16LE(at + 20);
+    // Behind the directory that it names, unless the numbers are too large for it (ZIP64).
+    const directory = tail.readUInt32LE(at + 12) + tail.readUInt32LE(at + 16);
+    if (end <= tail.length && (directory <= start + at || directory >= 0xffffffff)) return start + end;
+  }
+  return size;
+}
+
 async function openZip(fd: number) {
+  const end = await endOfArchive(fd);
   // Its sizes are compared with what is unpacked, so that the sizes which entries name are true.
-  const zip = await yauzl.fromFdPromise(fd, { autoClose: false, lazyEntries: true, decodeStrings: false });
+  const options = { autoClose: false, lazyEntries: true, decodeStrings: false };
+  const zip = await yauzl.fromRandomAccessReaderPromise(new FileBytes(fd), end, options);
   const parts = new Map<string, Entry>();
   let entries = 0;
   for await (const entry of zip.eachEntry()) {
