@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+
 import { expect, test } from 'vitest';
 import { inForce, MINUTE, startDecisions } from './support/activations.ts';
 import type { Json } from './support/client.ts';
@@ -9,14 +10,19 @@ const SECRET = 'a secret of High Mobility’s page';
 const { gateway, work, passTime } = await startDecisions({ settings: { HIGH_MOBILITY_WEBHOOK_SECRET: SECRET } });
 const [acme, globex] = [await gateway.as('acme'), await gateway.as('globex')];
 
-const signatureOf = (body: string, secret = SECRET) =>
+const signatureOf = (body: string | Buffer, secret = SECRET) =>
   `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 /** The answer to a delivery; null: without a signature. */
-async function deliver(body: string, signature: string | null = signatureOf(body), url = gateway.url) {
+async function deliver(
+  body: string | Buffer,
+  signature: string | null = signatureOf(body),
+  url = gateway.url,
+  type = 'application/json',
+) {
   const response = await fetch(`${url}/providers/high-mobility/events`, {
     method: 'POST',
-    body,
-    headers: { 'content-type': 'application/json', ...(signature !== null && { 'x-hm-signature-256': signature }) },
+    body: new Blob([Buffer.from(body)]),
+    headers: { 'content-type': type, ...(signature !== null && { 'x-hm-signature-256': signature }) },
   });
   const text = await response.text();
   return { status: response.status, code: text && JSON.parse(text).code };
@@ -67,6 +73,30 @@ test('a delivery that comes again has the vehicle looked at again, and changes n
   await work();
   expect(await dueVins()).toEqual([]);
   expect((await acme.get('/events?limit=100')).body).toEqual(before.body);
+});
+
+test('is signed over its bytes, whatever text they are', async () => {
+  const bodies = {
+    'a byte order mark': Buffer.from(`\ufeff${eventOf(own)}`),
+    'bytes that are not UTF-8': Buffer.concat([
+      Buffer.from(eventOf(own).replace('}', ',"plate":"M')),
+      Buffer.from('\xfc"}', 'latin1'),
+    ]),
+    'UTF-16': Buffer.from(`\ufeff${eventOf(own)}`, 'utf16le'),
+    nothing: Buffer.alloc(0),
+  };
+  for (const [what, body] of Object.entries(bodies)) {
+    const type = what === 'UTF-16' ? 'application/json; charset=utf-16' : undefined;
+    expect([what, (await deliver(body, signatureOf(body), gateway.url, type)).status]).toEqual([what, 204]);
+    const other = Buffer.concat([body, Buffer.of(0)]);
+    expect([what, (await deliver(other, signatureOf(body), gateway.url, type)).status]).toEqual([what, 401]);
+  }
+  expect(await dueVins()).toEqual([['acme', own]]);
+  await work();
+  // A text that a decoder gives for other bytes is another body.
+  const [mark, none] = [Buffer.from(`\ufeff${eventOf(own)}`), Buffer.from(eventOf(own))];
+  expect((await deliver(mark, signatureOf(none))).status).toBe(401);
+  expect(await dueVins()).toEqual([]);
 });
 
 test('is refused with a wrong or missing signature', async () => {

@@ -96,18 +96,28 @@ const utf8 = new TextDecoder();
 /** More than any input has: each copy of a larger body takes time. */
 const MOST_MEMBERS = 1000;
 
+type ReadBody<Body> = (req: Request, res: Response) => Promise<Body>;
+
+/** Makes the reader of bodies of at most `limit` bytes. Throws PayloadTooLarge and MalformedJson. */
+export function bytesReader(limit: number): ReadBody<Buffer> {
+  const readEncoded = encodedReader(limit);
+  return async (req, res) => {
+    const { 'content-length': length, 'transfer-encoding': chunked, 'content-encoding': encoding } = req.headers;
+    if (chunked || encoding) return readEncoded(req, res);
+    if (Number(length ?? 0) > limit) throw tooLarge(limit);
+    return readWhole(req);
+  };
+}
+
 /**
  * Makes the reader of bodies of text of at most `limit` bytes. With an Idempotency-Key, `localsOf(res).digest` is the
  * body's hash. Throws UnsupportedMediaType, PayloadTooLarge and MalformedJson.
  */
-export function textReader(limit: number): (req: Request, res: Response) => Promise<string> {
-  const readEncoded = encodedReader(limit);
+export function textReader(limit: number): ReadBody<string> {
+  const readBytes = bytesReader(limit);
   return async (req, res) => {
-    const { 'content-length': length, 'transfer-encoding': chunked, 'content-type': type } = req.headers;
-    if (OTHER_CHARSET.test(type ?? '')) throw new UnsupportedMediaType('Send text in UTF-8.');
-    const isPlain = !chunked && !req.headers['content-encoding'];
-    if (isPlain && Number(length ?? 0) > limit) throw tooLarge(limit);
-    const bytes = isPlain ? await readWhole(req) : await readEncoded(req, res);
+    if (OTHER_CHARSET.test(req.headers['content-type'] ?? '')) throw new UnsupportedMediaType('Send text in UTF-8.');
+    const bytes = await readBytes(req, res);
     // The decoder would replace what is not UTF-8.
     if (!isUtf8(bytes)) throw new MalformedJson('The body holds bytes that are not UTF-8. Send text in UTF-8.');
     if (req.headers['idempotency-key']) localsOf(res).digest = hash('sha256', bytes);
@@ -116,7 +126,7 @@ export function textReader(limit: number): (req: Request, res: Response) => Prom
 }
 
 /** Makes the reader of JSON bodies, like textReader; undefined without a body. */
-export function jsonReader(limit: number): (req: Request, res: Response) => Promise<unknown> {
+export function jsonReader(limit: number): ReadBody<unknown> {
   const readText = textReader(limit);
   return async (req, res) => {
     const { 'content-length': length, 'transfer-encoding': chunked, 'content-type': type } = req.headers;
@@ -146,9 +156,9 @@ function readWhole(req: Request): Promise<Buffer> {
   return promise;
 }
 
-function encodedReader(limit: number) {
+function encodedReader(limit: number): ReadBody<Buffer> {
   const read = express.raw({ limit, type: () => true });
-  return (req: Request, res: Response): Promise<Buffer> => {
+  return (req, res) => {
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
     read(req, res, (error?: unknown) => {
       if (error) reject(bodyErrorOf(error, limit));

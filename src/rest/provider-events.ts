@@ -4,7 +4,7 @@ import { contextOf } from '../core/context.ts';
 import { touchPrograms } from '../core/contracts/due-activations.ts';
 import { Unauthenticated } from '../core/errors.ts';
 import { vinOrNull } from '../core/vin.ts';
-import { textReader } from '../http/body.ts';
+import { bytesReader } from '../http/body.ts';
 import { type HttpServices, localsOf } from '../http/request-context.ts';
 
 const LARGEST_BODY = 256 * 1024;
@@ -12,30 +12,30 @@ const MOST_VINS = 1000;
 const PATH = '/providers/high-mobility/events';
 
 /**
- * High Mobility's webhook (`fleet_clearance_changed`), signed with HMAC-SHA256. It makes the programs of the vehicles due that it
+ * High Mobility's webhook (`fleet_clearance_changed`), signed with HMAC-SHA256 over its bytes. It makes the programs of the vehicles due that it
  * names, and is believed nothing else.
  */
 export function providerEvents(services: HttpServices): RequestHandler {
   const router = Router({ caseSensitive: true });
   const { HIGH_MOBILITY_WEBHOOK_SECRET: secret } = services.config;
   if (!secret) return router;
-  const readText = textReader(LARGEST_BODY);
+  const readBytes = bytesReader(LARGEST_BODY);
   router.post(PATH, async (req, res) => {
     localsOf(res).route = PATH;
-    const text = await readText(req, res);
-    if (!isSigned(text, req.get('X-HM-Signature-256') ?? '', secret))
+    const bytes = await readBytes(req, res);
+    if (!isSigned(bytes, req.get('X-HM-Signature-256') ?? '', secret))
       throw new Unauthenticated('The signature is not that of this body.', null);
     const ctx = contextOf(services, localsOf(res).requestId, null);
-    await touchPrograms(ctx, 'high-mobility', vinsOf(text));
+    await touchPrograms(ctx, 'high-mobility', vinsOf(new TextDecoder().decode(bytes)));
     res.status(204).end();
   });
   return router;
 }
 
-function isSigned(text: string, given: string, secret: string): boolean {
-  const wanted = Buffer.from(`sha256=${createHmac('sha256', secret).update(text).digest('hex')}`);
-  const bytes = Buffer.from(given);
-  return bytes.length === wanted.length && timingSafeEqual(bytes, wanted);
+function isSigned(bytes: Buffer, signature: string, secret: string): boolean {
+  const wanted = Buffer.from(`sha256=${createHmac('sha256', secret).update(bytes).digest('hex')}`);
+  const given = Buffer.from(signature);
+  return given.length === wanted.length && timingSafeEqual(given, wanted);
 }
 
 /** The VINs in members named `vin` of a JSON text, wherever they are. */
