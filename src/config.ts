@@ -23,7 +23,7 @@ const proxy = z
   .string()
   .refine(isProxy, 'must have addresses, networks such as 10.0.0.0/8, loopback, linklocal or uniquelocal');
 /** A path as addresses below it begin. */
-const path = z.string().regex(/^(?:\/[\w.~-]+)+\/?$/, 'must be a path such as /api/fleet');
+const path = z.string().regex(/^(?:\/(?!\.\.?(?:\/|$))[\w.~-]+)+\/?$/, 'must be a path such as /api/fleet');
 /** An origin as browsers send it. */
 const origin = z
   .string()

@@ -73,13 +73,23 @@ describe.each([
   });
 });
 
-test.each(['//evil.example', '/a"b', '/a b', 'https://evil.example', '/a/%2e', '/a//b', 'a'])(
-  'X-Forwarded-Prefix: %s is no path',
-  async (prefix) => {
-    const { headers } = await (await trusting.as('demo')).post('/fleets', fleetFields, proxied(prefix));
-    expect(headers.get('location')).toMatch(/^\/elsewhere\/fleets\//);
-  },
-);
+test.each([
+  '//evil.example',
+  '/a"b',
+  '/a b',
+  'https://evil.example',
+  '/a/%2e',
+  '/a//b',
+  'a',
+  '/..',
+  '/.',
+  '/a/../b',
+  '/a, /..',
+  '/.,.',
+])('X-Forwarded-Prefix: %s is no path', async (prefix) => {
+  const { headers } = await (await trusting.as('demo')).post('/fleets', fleetFields, proxied(prefix));
+  expect(headers.get('location')).toMatch(/^\/elsewhere\/fleets\//);
+});
 
 test('an answer that is repeated has the addresses of those who ask', async () => {
   const client = await trusting.as('demo');

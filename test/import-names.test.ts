@@ -62,6 +62,11 @@ test.each([
   expect(await named(disposition)).toEqual(alike(name));
 });
 
+test.each(['..', '.', 'a/..', String.raw`a\\.`, '.\u200e.'])('filename="%s" is a place and no name', async (name) => {
+  const [first, last, graphql] = await named(`filename="${name}"`);
+  expect([first, last, graphql]).toEqual([null, null, null]);
+});
+
 test('a path of Windows is no part of a name in a form, where its backslashes stand alone', async () => {
   const [first, last, graphql] = await named('filename="C:\\Users\\me\\vins.csv"');
   expect([first, last, graphql]).toEqual(['vins.csv', 'vins.csv', 'vins.csv']);
@@ -74,6 +79,10 @@ test('a body without a name, or with one that cannot be read, has none', async (
     'filename=',
     'attachment; filename="',
     'attachment; filename="/"',
+    'attachment; filename=".."',
+    'attachment; filename=" . "',
+    'attachment; filename="vins/.."',
+    "attachment; filename*=UTF-8''%E2%80%8E..",
   ]) {
     const importId = randomUUID();
     const headers = { 'content-type': 'text/csv', ...(disposition && { 'content-disposition': disposition }) };

@@ -61,6 +61,9 @@ function networkOf(ip: string | undefined): string {
   return ipaddr.IPv6.networkAddressFromCIDR(`${ip.split('%')[0]}/${NETWORK_BITS}`).toString();
 }
 
+/** As BASE_PATH may be, or empty. Browsers would resolve `.` and `..`. */
+const PLAIN_PATH = /^(?:\/(?!\.\.?(?:\/|$))[\w.~-]+)*$/;
+
 /**
  * The path below which a proxy shows this service, such as `/api/fleet`, with which all addresses in answers begin: what
  * a trusted proxy says, else BASE_PATH.
@@ -72,7 +75,7 @@ export function basePathOf({ config: { BASE_PATH = '' } }: HttpServices, req: Re
   // Each of several proxies adds what it has taken off.
   const parts = given.split(',').map((part) => part.trim().replace(/\/$/, ''));
   const path = parts.join('');
-  return /^(?:\/[\w.~-]+)*$/.test(path) ? path : BASE_PATH;
+  return PLAIN_PATH.test(path) ? path : BASE_PATH;
 }
 
 /** Addresses and localhost: any other name could belong to a hostile page (DNS rebinding). */

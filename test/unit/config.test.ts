@@ -178,6 +178,12 @@ describe('the address of a database', () => {
     );
   });
 
+  test('a path that addresses begin with has neither . nor .. in it', () => {
+    expect(readConfig({ BASE_PATH: '/api/v1.2/..fleet/' }).BASE_PATH).toBe('/api/v1.2/..fleet');
+    for (const BASE_PATH of ['/..', '/.', '/a/../b', '/a/./'])
+      expect(() => readConfig({ BASE_PATH })).toThrow(/BASE_PATH: must be a path/);
+  });
+
   test('a file that it names must be there', () => {
     expect(() => readConfig({ DATABASE_URL: 'postgresql://db/fleets?sslrootcert=/nowhere/ca.pem' })).toThrow(
       /DATABASE_URL: must name files that can be read \(ENOENT.*\/nowhere\/ca\.pem'\)$/m,

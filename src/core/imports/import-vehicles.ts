@@ -132,11 +132,11 @@ const keepLayout = prepareImportUpdate('columns', 'delimiter', 'sheet', 'vin_col
 
 const LONGEST_NAME = 255;
 
-/** A file's name without its path, and without control characters and those that turn the direction of what follows. */
+/** A file's name without its path, control characters and those that turn the direction of what follows; dots are no name. */
 function fileNameOf(sent = ''): string | null {
   const [name = ''] = sent.split(/[/\\]/).slice(-1);
   const plain = name.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '').toWellFormed();
-  return cutText(plain.trim(), LONGEST_NAME) || null;
+  return cutText(plain.trim().replace(/^\.{1,2}$/, ''), LONGEST_NAME) || null;
 }
 
 async function* hashed(file: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
