@@ -9,7 +9,7 @@ import { startSecureServer } from './support/certificate.ts';
 import { databaseConfig } from './support/database.ts';
 import { createFleet } from './support/factories.ts';
 import { type Gateway, spawnGateway, startGateway, testIssuer } from './support/gateway.ts';
-import { childrenOf } from './support/postgres-server.ts';
+import { childrenOf, type Server, startServer } from './support/postgres-server.ts';
 import { newWorld } from './support/worlds.ts';
 
 const given = inject('database');
@@ -100,6 +100,28 @@ describe.runIf(given.kind === 'postgresql')('the address of a server', () => {
       for (const pid of all) process.kill(pid, 'SIGCONT');
     }
     await expect.poll(async () => (await acme.get('/fleets')).status).toBe(200);
+  });
+
+  describe('without TLS', () => {
+    let plain: Server;
+    beforeAll(async () => {
+      plain = await startServer({ ssl: 'off' });
+    });
+    afterAll(() => plain.stop());
+
+    test.each(['require', 'prefer', 'verify-full', 'verify-ca', 'require&uselibpqcompat=true'])(
+      'sslmode=%s ends a command in one sentence, which says what to do',
+      async (mode) => {
+        const DATABASE_URL = `${plain.url}?sslmode=${mode}`;
+        const ended = promisify(execFile)(process.execPath, ['src/commands/migrate.ts', 'status'], {
+          env: { PATH: process.env.PATH, DATABASE_URL },
+        });
+        const stderr = expect.stringMatching(
+          /^Cannot connect to the database at \S+: it has no TLS.*sslmode=disable.*\n$/,
+        );
+        await expect(ended).rejects.toMatchObject({ code: 2, stderr });
+      },
+    );
   });
 
   describe('that asks for a password', () => {

@@ -1,9 +1,15 @@
 import type { ClientConfig } from 'pg';
 import { parseIntoClientConfig } from 'pg-connection-string';
 
+/** Modes that are verify-full here (docs/reference.md); pg would warn of each in a page of text. */
+const AS_VERIFY_FULL = /(?<=[?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/g;
+const AS_LIBPQ = /[?&]uselibpqcompat=true(?:&|$)/;
+
 /** What an address says, as pg takes it. TLS is for networks: servers refuse it on a socket, and libpq ignores it there. */
 export function addressOf(url: string): ClientConfig {
-  const { ssl, ...address } = parseIntoClientConfig(url);
+  const { ssl, ...address } = parseIntoClientConfig(
+    AS_LIBPQ.test(url) ? url : url.replaceAll(AS_VERIFY_FULL, 'verify-full'),
+  );
   return address.host?.startsWith('/') ? { ...address, ssl: false } : { ...address, ...(ssl !== undefined && { ssl }) };
 }
 
@@ -36,6 +42,10 @@ export function addressFault(url: string): string | null {
 
 /** What to do about a password and a certificate; pg's own text names a part of its code, Node's a flag of Node. */
 const REMEDIES: [fault: RegExp, remedy: string][] = [
+  [
+    /does not support SSL/,
+    'it has no TLS: switch it on there (ssl = on), or, on a network of your own, do without it (sslmode=disable)',
+  ],
   [
     /client password must be/,
     'it asks for a password, and the address has none (postgresql://user:password@host/fleets)',
