@@ -7,7 +7,7 @@ import { createApp } from './app.ts';
 import { type Config, ConfigError, mistakenNames, readConfig, settings } from './config.ts';
 import { ChangeFeed } from './core/changes.ts';
 import { contextOf } from './core/context.ts';
-import { reportActivations, startSentence } from './core/contracts/activation-report.ts';
+import { reportActivations, startLines } from './core/contracts/activation-report.ts';
 import { sandboxFault } from './core/contracts/sandbox-apart.ts';
 import { Followers } from './core/followers.ts';
 import { FileReaders } from './core/imports/file-readers.ts';
@@ -21,7 +21,7 @@ import { openServer } from './http/connections/open-server.ts';
 import { openAuthenticator } from './http/identity/caller.ts';
 import { masked, openLog } from './http/observability/open-log.ts';
 import { welcome } from './http/pages/home.ts';
-import { openRateLimit } from './http/request-context.ts';
+import { type HttpServices, openRateLimit } from './http/request-context.ts';
 import { activityOf } from './jobs/job.ts';
 import { startRunner } from './jobs/runner.ts';
 import { openManufacturers } from './manufacturers/open-manufacturers.ts';
@@ -78,19 +78,11 @@ async function main(): Promise<void> {
     throw new StartError(`The gateway cannot listen on HOST=${HOST}, PORT=${PORT}: ${cause.message}`, { cause });
   });
   const open = () => contextOf(services, 'job', null);
-  // Asked before the job takes up what it counts; nothing waits for it.
-  void reportActivations(database.send, manufacturers, new Date(clock())).then(
-    (report) => {
-      const sentence = startSentence(report, config.CONTRACTS_ACTIVATION);
-      if (sentence) log.info(sentence);
-    },
-    (error) => log.warn({ err: error }, 'the contracts at manufacturers could not be counted'),
-  );
-  const runner = config.WORKERS ? startRunner({ open, changes, log, activity: activityOf(server) }) : null;
   const providers = manufacturers.state().map(({ id }) => id);
   log.info({ providers }, 'these providers answer about vehicles');
   for (const warning of [...authenticator.warnings, ...warningsOf(config, providers)]) log.warn(warning);
 
+  let runner: ReturnType<typeof startRunner> | null = null;
   stop = async (reason, graceMs) => {
     if (ending.signal.aborted) return;
     log.info(`${reason}: finishing what is under way`);
@@ -110,9 +102,25 @@ async function main(): Promise<void> {
     await database.close();
     process.exit(0);
   };
+  if (config.WORKERS) {
+    await sayWhatChanges(services);
+    if (!ending.signal.aborted) runner = startRunner({ open, changes, log, activity: activityOf(server) });
+  }
   giveBackAfterStart();
   // Last of all, since the process may be ended as soon as this is read.
   console.log(await welcome(services, (server.address() as AddressInfo).port));
+}
+
+/** Says what the settings change about contracts at manufacturers, before the jobs do it. */
+async function sayWhatChanges({ config, database, manufacturers, log, clock }: HttpServices): Promise<void> {
+  try {
+    const report = await reportActivations(database.send, manufacturers, new Date(clock()));
+    const { info, warn } = startLines(report, config.CONTRACTS_ACTIVATION);
+    for (const line of info) log.info(line);
+    for (const line of warn) log.warn(line);
+  } catch (error) {
+    log.warn({ err: error }, 'the contracts at manufacturers could not be counted');
+  }
 }
 
 /** The work of the start has ended after this time. */

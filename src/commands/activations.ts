@@ -1,5 +1,5 @@
 import { readConfig } from '../config.ts';
-import { reportActivations } from '../core/contracts/activation-report.ts';
+import { goneLines, planLines, reportActivations } from '../core/contracts/activation-report.ts';
 import { sandboxFault } from '../core/contracts/sandbox-apart.ts';
 import { connectDatabase, databaseName } from '../database/open-database.ts';
 import { openManufacturers } from '../manufacturers/open-manufacturers.ts';
@@ -18,24 +18,19 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
     const name = databaseName(config);
     const fault = (await database.unready()) ?? (await sandboxFault(database.send, manufacturers, name));
     if (fault !== null) throw new Error(fault);
-    const { untold, programs } = await reportActivations(database.send, manufacturers, new Date());
+    const report = await reportActivations(database.send, manufacturers, new Date());
+    const lines = planLines(report);
     console.log(`CONTRACTS_ACTIVATION is ${config.CONTRACTS_ACTIVATION ? 'on' : 'off'}, on ${name}.`);
     console.log(
-      untold.length > 0
-        ? '\nContracts in force of which no manufacturer has heard:'
+      lines.length > 0
+        ? '\nContracts in force that these settings change, or of which no manufacturer has heard:'
         : '\nNo contract in force waits to be told to its manufacturer.',
     );
-    for (const { manufacturer, pack, contracts, vehicles, provider, programs } of untold) {
-      const asked = programs
-        ? `${provider} is asked for ${programs.filter(Boolean).join(', ') || 'a clearance'}`
-        : 'nobody is asked';
-      console.log(
-        `  ${contracts} of pack ${pack} for ${vehicles} vehicles of ${manufacturer ?? 'unknown makers'}: ${asked}`,
-      );
-    }
-    if (programs.length > 0) console.log('\nPrograms that manufacturers have been asked for:');
-    for (const { provider, state, wanted, programs: count, due } of programs)
-      console.log(`  ${provider}: ${count} ${state}${wanted ? '' : ', to be ended'}, ${due} of them due`);
+    for (const line of lines) console.log(`  ${line}`);
+    if (report.programs.length > 0) console.log('\nPrograms that manufacturers have been asked for:');
+    for (const { provider, state, wanted, programs, due } of report.programs)
+      console.log(`  ${provider}: ${programs} ${state}${wanted ? '' : ', to be ended'}, ${due} of them due`);
+    for (const line of goneLines(report)) console.log(`\n${line}`);
     return 0;
   } finally {
     await manufacturers.close();

@@ -6,6 +6,7 @@ import {
   findWantedElsewhere,
   touchPrograms,
 } from '../core/contracts/due-activations.ts';
+import { applyPackChanges, findPackChanges } from '../core/contracts/pack-changes.ts';
 import { activationSchedule, companiesToPlan, planContractsInForce } from '../core/contracts/plan-activations.ts';
 import { type AskedProgram, storeActivations } from '../core/contracts/store-activations.ts';
 import type { ClaimingTools } from './claims.ts';
@@ -29,8 +30,9 @@ export function activateContracts(tools: ClaimingTools): Job {
   });
   let isPlanned = false;
 
-  /** What was in force while the setting was off, or before a provider was there. */
+  /** What the settings change: packs that have other programs, and what was in force before manufacturers were told. */
   async function carryOver(ctx: Context, signal: AbortSignal): Promise<void> {
+    await changePacks(tools, ctx, signal);
     let companies = await companiesToPlan(ctx);
     while (companies.length > 0 && !signal.aborted) {
       await plan(ctx, companies, signal);
@@ -92,6 +94,12 @@ export function activateContracts(tools: ClaimingTools): Job {
       }
     },
   };
+}
+
+async function changePacks(tools: ClaimingTools, ctx: Context, signal: AbortSignal): Promise<void> {
+  const { changes, companies } = await findPackChanges(ctx);
+  const change = stepOfEach(tools, (_, company) => applyPackChanges(ctx, company, changes));
+  for (let more = companies.length > 0; more && !signal.aborted; ) ({ more } = await change(ctx, companies, signal));
 }
 
 /** Asks the providers of a batch, and stores what they answer. */

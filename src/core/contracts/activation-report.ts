@@ -1,25 +1,11 @@
 import { sql } from 'kysely';
 import type { Manufacturers } from '../../manufacturers/registry.ts';
 import type { SendStatement } from '../database.ts';
-import { asTimestamptz, db, prepare } from '../sql/sql.ts';
-
-/** Contracts in force of which no manufacturer has heard, by maker and pack. */
-const untold = prepare((p: { now: Date }) =>
-  db
-    .selectFrom('contract as c')
-    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
-    .select(['v.manufacturer', 'c.pack', sql<number>`count(*)::int`.as('contracts')])
-    .select(sql<number>`count(distinct v.vin)::int`.as('vehicles'))
-    .where('c.provider', 'is', null)
-    .where('c.starts_at', '<=', asTimestamptz(p.now))
-    .where('c.ends_at', '>', asTimestamptz(p.now))
-    .groupBy(['v.manufacturer', 'c.pack'])
-    .orderBy('v.manufacturer')
-    .orderBy('c.pack'),
-);
+import { db, prepare } from '../sql/sql.ts';
+import { planOfSettings } from './pack-changes.ts';
 
 /** Programs by provider and state, whether they are wanted, and how many are due. */
-const programs = prepare((p: { now: Date }) =>
+const programsByState = prepare((p: { now: Date }) =>
   db
     .selectFrom('activation')
     .select(['provider', 'state', 'wanted'])
@@ -32,34 +18,75 @@ const programs = prepare((p: { now: Date }) =>
 
 type ActivationReport = Awaited<ReturnType<typeof reportActivations>>;
 
-/** What manufacturers would be asked about contracts in force, and what they have been asked; nothing is asked for it. */
-export async function reportActivations(send: SendStatement, { offers }: Pick<Manufacturers, 'offers'>, now: Date) {
-  const groups = await untold(send, { now });
+/** What the settings have manufacturers be asked about contracts in force, and what they have been asked; nothing is asked for it. */
+export async function reportActivations(
+  send: SendStatement,
+  manufacturers: Pick<Manufacturers, 'offers' | 'activatorOf'>,
+  now: Date,
+) {
+  const programs = await programsByState(send, { now });
   return {
-    untold: groups.map(({ manufacturer, pack, ...numbers }) => {
-      const offer = offers[manufacturer ?? ''];
-      return {
-        manufacturer,
-        pack,
-        ...numbers,
-        provider: offer?.provider ?? null,
-        programs: offer?.packs[pack] ?? offer?.packs['*'] ?? null,
-      };
-    }),
-    programs: await programs(send, { now }),
+    plan: await planOfSettings(send, manufacturers, now),
+    programs,
+    /** Providers without settings whose programs wait. */
+    gone: [...new Set(programs.map(({ provider }) => provider))].filter((one) => !manufacturers.activatorOf(one)),
   };
 }
 
-/** A sentence for the start of the service: what the setting changes. */
-export function startSentence({ untold, programs }: ActivationReport, isOn: boolean): string | null {
-  const sum = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0);
-  const active = sum(programs.flatMap(({ state, programs }) => (state === 'ACTIVE' ? programs : [])));
-  const contracts = sum(untold.flatMap(({ programs, contracts }) => (programs ? contracts : [])));
-  if (isOn)
-    return contracts > 0
-      ? `CONTRACTS_ACTIVATION is on: ${contracts} contracts in force are carried out at manufacturers now.`
-      : null;
-  return active > 0
-    ? `CONTRACTS_ACTIVATION is off: nothing is asked, and ${active} programs stay active at manufacturers.`
-    : null;
+const named = (programs: readonly string[]): string => programs.filter(Boolean).join(', ') || 'a clearance';
+
+/** What becomes of contracts in force by the settings, a line for each maker and pack of which something does. */
+export function planLines({ plan }: ActivationReport): string[] {
+  return plan.flatMap(({ provider, manufacturer, pack, contracts, vehicles, needed, asked, ended }) => {
+    if (provider !== null && asked.length + ended.length === 0) return [];
+    const acts = [
+      ...(asked.length > 0 && needed ? [`${needed.provider} is asked for ${named(asked)}`] : []),
+      ...(ended.length > 0 ? [`${provider} is asked to end ${named(ended)}`] : []),
+    ];
+    return `${contracts} of pack ${pack} for ${vehicles} vehicles of ${manufacturer ?? 'unknown makers'}: ${acts.join(', and ') || 'nobody is asked'}`;
+  });
+}
+
+const WAITING = ['ACTIVE', 'PENDING', 'ENDING'] as const;
+
+/** How many programs stay as they are: `3 ACTIVE and 1 PENDING`; empty if none does. */
+function staying(programs: ActivationReport['programs']): string {
+  const counts = WAITING.flatMap((state) => {
+    const rows = programs.filter((one) => one.state === state);
+    const count = rows.reduce((sum, one) => sum + one.programs, 0);
+    return count > 0 ? `${count} ${state}` : [];
+  });
+  return new Intl.ListFormat('en').format(counts);
+}
+
+/** A sentence for each provider without settings that rows name: it can be asked for nothing, nor told of an end. */
+export const goneLines = ({ programs, gone }: ActivationReport): string[] =>
+  gone.flatMap((provider) => {
+    const stay = staying(programs.filter((one) => one.provider === provider));
+    return `${provider} has no settings any more, and is told of nothing${stay && `: ${stay} programs stay there`}. Set it again, or end them on its page.`;
+  });
+
+/** The sentences of the service's start: what the settings change, before anything is asked. */
+export function startLines(report: ActivationReport, isOn: boolean): { info: string[]; warn: string[] } {
+  const stay = staying(report.programs);
+  if (!isOn)
+    return {
+      info: stay ? [`CONTRACTS_ACTIVATION is off: nothing is asked or ended, and ${stay} programs stay.`] : [],
+      warn: [],
+    };
+  const lines = planLines(report);
+  const told = report.plan.filter(({ provider, asked, ended }) =>
+    provider === null ? asked.length > 0 : asked.length + ended.length > 0,
+  );
+  const contracts = told.reduce((sum, one) => sum + one.contracts, 0);
+  return {
+    info:
+      contracts > 0
+        ? [
+            `CONTRACTS_ACTIVATION is on: ${contracts} contracts in force are carried out at manufacturers now.`,
+            ...lines,
+          ]
+        : [],
+    warn: goneLines(report),
+  };
 }

@@ -25,7 +25,7 @@ export interface PlanValues {
   reasons: string;
 }
 
-const noPack = reason(
+export const noPack = reason(
   'PACK_NOT_OFFERED',
   'The pack is not among those that the operator has set up with the manufacturer’s service.',
 );

@@ -115,7 +115,7 @@ const storeFacts = prepare((p: Facts) => {
 const RANK = `array_position('{REJECTED,FAILED,PENDING,ACTIVE}'::text[], p.state)`;
 
 /** Gives contracts the worst state of their programs, and records what became of them. */
-const settle = prepare((p: EventOrigin & { company: string; vins: readonly string[] }) => {
+export const settle = prepare((p: EventOrigin & { company: string; vins: readonly string[] }) => {
   const now = asTimestamptz(p.at);
   return db
     .with(

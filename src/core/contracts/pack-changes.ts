@@ -1,0 +1,176 @@
+import { sql } from 'kysely';
+import type { Manufacturers } from '../../manufacturers/registry.ts';
+import { scheduleClause } from '../companies/schedule.ts';
+import type { Context } from '../context.ts';
+import { type SendStatement, transaction } from '../database.ts';
+import { announceEvents, type EventOrigin, eventsClause, systemOrigin } from '../events/record-events.ts';
+import { asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.ts';
+import { contractFactsQuery, vehicleNamesOf } from './contracts.ts';
+import { touchActivations } from './due-activations.ts';
+import { noPack, wantClause } from './plan-activations.ts';
+import { settle } from './store-activations.ts';
+
+// Settings that name other programs than contracts in force have: what is missing is asked for, what is left over is ended.
+
+/** Contracts in force by provider (null: no manufacturer has heard of them), maker, pack and programs. */
+const contractsInForce = prepare((p: { now: Date }) =>
+  db
+    .selectFrom('contract as c')
+    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
+    .select(['c.provider', 'v.manufacturer', 'c.pack', 'c.programs', sql<number>`count(*)::int`.as('contracts')])
+    .select(sql<number>`count(distinct v.vin)::int`.as('vehicles'))
+    .where('c.starts_at', '<=', asTimestamptz(p.now))
+    .where('c.ends_at', '>', asTimestamptz(p.now))
+    .groupBy(['c.provider', 'v.manufacturer', 'c.pack', 'c.programs'])
+    .orderBy('c.provider')
+    .orderBy('v.manufacturer')
+    .orderBy('c.pack'),
+);
+
+type Offering = Pick<Manufacturers, 'offers' | 'activatorOf'>;
+type Group = Awaited<ReturnType<typeof contractsInForce>>[number];
+type Need = { provider: string; programs: readonly string[] };
+
+/** What the settings have contracts of a group need; null: nothing, since no provider offers the pack. */
+function neededBy({ provider, manufacturer, pack, programs }: Group, { offers, activatorOf }: Offering): Need | null {
+  const own = provider === null ? undefined : activatorOf(provider);
+  // A provider without settings can be asked for nothing: its contracts wait until it is back.
+  if (provider !== null && Object.keys(own?.packs ?? {}).length === 0) return { provider, programs };
+  const kept = own?.brands.has(manufacturer ?? '') && (own.packs[pack] ?? own.packs['*']);
+  if (provider !== null && kept) return { provider, programs: kept };
+  const offer = offers[manufacturer ?? ''];
+  const offered = offer?.packs[pack] ?? offer?.packs['*'];
+  return offer && offered ? { provider: offer.provider, programs: offered } : null;
+}
+
+/** Contracts in force by what they have and what they are to have: `asked` are programs to ask for, `ended` those to end. */
+export async function planOfSettings(send: SendStatement, offering: Offering, now: Date) {
+  const groups = await contractsInForce(send, { now });
+  return groups.map((group) => {
+    const needed = neededBy(group, offering);
+    const isOther = needed?.provider !== group.provider;
+    const without = (all: readonly string[], some: readonly string[]) => all.filter((one) => !some.includes(one));
+    const asked = without(needed?.programs ?? [], isOther ? [] : group.programs);
+    const ended = without(group.programs, isOther ? [] : (needed?.programs ?? []));
+    return { ...group, needed, asked, ended };
+  });
+}
+type SettingsPlan = Awaited<ReturnType<typeof planOfSettings>>[number];
+
+const AT_ONCE = 500;
+
+interface Change {
+  provider: string;
+  manufacturer: string | null;
+  pack: string;
+  programs: string[];
+  new_provider: string | null;
+  new_programs: string[];
+  asked: string[];
+}
+const changeColumns = `provider text, manufacturer text, pack text, programs text[],
+  new_provider text, new_programs text[], asked text[]`;
+
+type Changes = { changes: string; now: string };
+const changed = ({ changes, now }: Changes) =>
+  db
+    .selectFrom('contract as c')
+    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
+    .innerJoin(jsonRecordset<Change, 'change'>('change', changes, changeColumns), (on) =>
+      on
+        .onRef('change.provider', '=', 'c.provider')
+        .onRef('change.manufacturer', 'is not distinct from', 'v.manufacturer')
+        .onRef('change.pack', '=', 'c.pack')
+        .onRef('change.programs', '=', 'c.programs'),
+    )
+    .where('c.starts_at', '<=', asTimestamptz(now))
+    .where('c.ends_at', '>', asTimestamptz(now));
+
+const findCompanies = prepare((p: Changes) => changed(p).select('c.company').distinct().orderBy('c.company'));
+
+const apply = prepare((p: Changes & EventOrigin & { company: string; reason: string }) => {
+  const now = asTimestamptz(p.now);
+  return db
+    .with('found', () =>
+      changed(p)
+        .select(['c.id', 'c.company', 'v.vin', 'v.manufacturer as brand', 'c.activation as was'])
+        .select(['change.new_provider', 'change.new_programs', 'change.asked'])
+        .where('c.company', '=', p.company)
+        .orderBy('c.id')
+        .limit(sql.lit(AT_ONCE))
+        .forNoKeyUpdate('c'),
+    )
+    .with('plan', (q) =>
+      q
+        .selectFrom('found')
+        .select(['company', 'vin', 'brand', 'new_provider as provider', 'asked as programs'])
+        .select(sql.lit('PENDING').as('activation'))
+        .where('new_provider', 'is not', null),
+    )
+    .with('wanted', (q) => wantClause(q, now))
+    .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('wanted').select(['company', 'due_at'])))
+    .with('c', (q) =>
+      q
+        .updateTable('contract as c')
+        .from('found')
+        .set({
+          provider: sql<string | null>`found.new_provider`,
+          programs: sql<string[]>`found.new_programs`,
+          activation: sql<'UNSUPPORTED'>`case when found.new_provider is null then 'UNSUPPORTED' else c.activation end`,
+          activation_reason: sql<string>`case when found.new_provider is null then ${p.reason}::jsonb else c.activation_reason end`,
+          activation_changed_at: sql<string>`case when found.new_provider is null then ${now} else c.activation_changed_at end`,
+        })
+        .where('c.company', '=', p.company)
+        .whereRef('c.id', '=', 'found.id')
+        .returningAll('c'),
+    )
+    .with('recorded', (q) =>
+      eventsClause(q, p, {
+        'contract.deactivated': contractFactsQuery(q, vehicleNamesOf(p.company), 'withReason').where(
+          sql<boolean>`exists (select from found where found.id = c.id and found.was = 'ACTIVE' and found.new_provider is null)`,
+        ),
+      }),
+    )
+    .selectFrom('found')
+    .select(['company', 'vin', 'id']);
+});
+
+/** What the settings of this process change about contracts in force, and the companies that have such contracts. */
+export async function findPackChanges(ctx: Context): Promise<{ changes: string; companies: string[] }> {
+  const { database, manufacturers } = ctx.services;
+  const changes = toChanges(await planOfSettings(database.send, manufacturers, ctx.now()));
+  if (changes.length === 0) return { changes: '[]', companies: [] };
+  const given = { changes: JSON.stringify(changes), now: ctx.now().toISOString() };
+  return { ...given, companies: (await findCompanies(ctx, given)).map(({ company }) => company) };
+}
+
+const toChanges = (plan: readonly SettingsPlan[]): Change[] =>
+  plan.flatMap(({ needed, provider, manufacturer, pack, programs, asked, ended }) =>
+    provider === null || asked.length + ended.length === 0
+      ? []
+      : {
+          ...{ provider, manufacturer, pack, programs, asked },
+          new_provider: needed?.provider ?? null,
+          new_programs: [...(needed?.programs ?? [])],
+        },
+  );
+
+/** Gives the first of a company's contracts the programs of the settings; gives whether more may be left. */
+export async function applyPackChanges(ctx: Context, company: string, changes: string): Promise<boolean> {
+  const origin = systemOrigin(ctx);
+  const found = await transaction(ctx, async () => {
+    const reason = JSON.stringify(noPack);
+    const rows = await apply(ctx, { ...origin, company, changes, now: ctx.now().toISOString(), reason });
+    const vins = [...new Set(rows.map(({ vin }) => vin))];
+    await touchActivations(ctx, rows);
+    await settle(ctx, { ...origin, company, vins });
+    announceEvents(ctx);
+    return rows;
+  });
+  ctx.services.changes.announce('due', 'activation');
+  ctx.services.changes.announceActivations(
+    company,
+    found.map(({ id }) => id),
+  );
+  return found.length === AT_ONCE;
+}

@@ -1,0 +1,97 @@
+import { expect, test } from 'vitest';
+import { Mercedes } from '../src/manufacturers/mercedes.ts';
+import { manufacturersOf } from '../src/manufacturers/registry.ts';
+import { activationWork, MINUTE, startActivations, stateOf } from './support/activations.ts';
+import type { Json } from './support/client.ts';
+import { addVehicle, newVin } from './support/factories.ts';
+import { type Gateway, startGateway } from './support/gateway.ts';
+
+// MERCEDES_PACKS changes: gateways with other packs on the same database, one after the other.
+
+const first = await startActivations({ packs: { basic: ['1001'], wrong: ['1001', '9999'], large: ['1002', '1001'] } });
+const { upstream, clock } = first;
+upstream.serves = () => ({ status: 'ACTIVE', afterMs: MINUTE / 2 });
+upstream.endsAfterMs = 0;
+const acme = await first.gateway.as('acme');
+const mercedes = () => addVehicle(acme, newVin(0, 'W1K'));
+const settings = { CONTRACTS_ACTIVATION: 'on', CONTRACTS_AUTH: 'required' };
+
+const withPacks = (packs: Record<string, string[]>) => {
+  const { url, tokenUrl } = upstream;
+  const provider = new Mercedes({ url, tokenUrl, clientId: 'client', clientSecret: 'secret', packs, clock });
+  return startGateway({ on: first.gateway, manufacturers: manufacturersOf([provider]), settings });
+};
+const packs = { basic: ['1001', '1002'], wrong: ['1002'], large: ['1001'] };
+const [second, empty, third, fourth] = [
+  await withPacks(packs),
+  await withPacks({}),
+  await withPacks({ ...packs, basic: ['1002', '1001'] }),
+  await withPacks({ basic: ['1001', '1002'], wrong: ['1002'] }),
+];
+
+let workOf: () => Promise<void> = first.work;
+/** The start of a gateway in place of the one before. */
+async function replaceBy(gateway: Gateway) {
+  workOf = activationWork(gateway);
+  gateway.passTime(clock() - gateway.services.clock());
+  upstream.received.length = 0;
+  await letPass(gateway, 0);
+}
+async function letPass(gateway: Gateway, minutes: number) {
+  await workOf();
+  for (let minute = 0; minute < minutes; minute++) {
+    first.passTime(MINUTE);
+    if (gateway !== first.gateway) gateway.passTime(MINUTE);
+    await workOf();
+  }
+}
+const statusOf = ({ vin }: Json, service: string) => upstream.serviceOf(vin, service)?.status;
+const orders = () =>
+  upstream.received.flatMap(({ method, path, body }) =>
+    method === 'POST' && path === '/v2/accounts/vehicles/services' ? (JSON.parse(body) as Json[]) : [],
+  );
+const eventsOf = async ({ id }: Json): Promise<string[]> => {
+  const { body } = await acme.get('/events?limit=200');
+  return body.flatMap(({ type, contractId }: Json) => (contractId === id ? type : []));
+};
+
+test('settings that change are asked for and ended in contracts in force', async () => {
+  const vehicles = [await mercedes(), await mercedes(), await mercedes(), await mercedes()] as const;
+  const [grown, mended, shrunk, gone] = vehicles;
+  const byPack = (vehicle: Json, pack: string) => first.contract(acme, vehicle, { pack });
+  const basic = await byPack(grown, 'basic');
+  const wrong = await byPack(mended, 'wrong');
+  const large = await byPack(shrunk, 'large');
+  const later = await byPack(gone, 'large');
+  await letPass(first.gateway, 4);
+  expect(await stateOf(acme, basic)).toEqual(['ACTIVE']);
+  expect(await stateOf(acme, wrong)).toEqual(['FAILED', 'PACK_NOT_OFFERED', 'OPERATOR']);
+
+  await replaceBy(second);
+  expect(await stateOf(acme, basic)).toEqual(['PENDING']);
+  expect(await stateOf(acme, wrong)).toEqual(['PENDING']);
+  await letPass(second, 10);
+  for (const one of [basic, wrong, large]) expect(await stateOf(acme, one)).toEqual(['ACTIVE']);
+  expect([statusOf(grown, '1001'), statusOf(grown, '1002')]).toEqual(['ACTIVE', 'ACTIVE']);
+  expect([statusOf(mended, '1001'), statusOf(mended, '1002')]).toEqual(['INACTIVE', 'ACTIVE']);
+  expect([statusOf(shrunk, '1002'), statusOf(shrunk, '1001')]).toEqual(['INACTIVE', 'ACTIVE']);
+
+  // A service that stays is not ordered again, and an order of services is no change.
+  const ofGrown = orders().filter(({ vin }) => vin === grown.vin);
+  expect(ofGrown.flatMap(({ services }) => services)).toEqual([{ serviceId: '1002', desiredStatus: 'ACTIVE' }]);
+  await replaceBy(third);
+  expect(orders()).toEqual([]);
+
+  // Without any pack the provider cannot be asked, and nothing is ended by mistake.
+  await replaceBy(empty);
+  expect(await stateOf(acme, later)).toEqual(['ACTIVE']);
+  expect(orders()).toEqual([]);
+
+  await replaceBy(fourth);
+  expect(await stateOf(acme, later)).toEqual(['UNSUPPORTED', 'PACK_NOT_OFFERED', 'OPERATOR']);
+  await letPass(fourth, 2);
+  expect(await eventsOf(later)).toContain('contract.deactivated');
+  await letPass(fourth, 10);
+  expect(statusOf(gone, '1001')).toBe('INACTIVE');
+  expect(await stateOf(acme, basic)).toEqual(['ACTIVE']);
+});
