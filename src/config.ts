@@ -36,11 +36,13 @@ const pack = z
     const [name = '', services = ''] = value.split(':');
     return [name.trim(), services.split('+')];
   });
-/** An installation with its address. */
-const installation = z
-  .string()
-  .regex(/^[\w-]+=https?:\/\/[^/]/, 'must have installations such as a=https://a.example.com')
-  .transform((value) => value.replace(/\/$/, '').split(/=(.*)/).slice(0, 2) as [string, string]);
+/** Installations, each with an address. */
+const installations = (address: RegExp, example: string) =>
+  list
+    .pipe(z.array(z.string().regex(address, `must have installations such as a=${example}`)))
+    .transform((all) =>
+      Object.fromEntries(all.map((one): [string, string] => [one.split('=')[0] ?? '', one.replace(/^.*?=|\/$/g, '')])),
+    );
 
 const scope = z.string().regex(/(?:^| )openid(?: |$)/, 'must name openid');
 
@@ -64,10 +66,11 @@ export const settings = z.object({
     .string()
     .regex(/^[\w-]+$/, 'must be a plain name')
     .optional(),
-  INSTALLATIONS: list
-    .pipe(z.array(installation))
-    .transform(Object.fromEntries<string>)
-    .optional(),
+  INSTALLATIONS: installations(/^[\w-]+=https?:\/\/[^/]/, 'https://a.example.com').optional(),
+  DATABASE_ADMIN_URLS: installations(
+    /^[\w-]+=postgres(?:ql)?:\/\/./,
+    'postgresql://admin@a.example.com/gateway',
+  ).optional(),
   DATA_DIR: z.string().min(1).default('.data'),
   AUTH_ISSUER: http.optional(),
   AUTH_AUDIENCE: list.optional(),

@@ -10,7 +10,7 @@ const BURST_MS = 50;
 const LOOK_MS = 10_000;
 
 /** The connection's name, by which processes see each other. Keepalives notice a lost machine after 20 seconds. */
-const NAME = 'fleet-gateway listening';
+export const LISTENING_NAME = 'fleet-gateway listening';
 const KEEPALIVE = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=2';
 
 /** A process names itself on this channel at its end. */
@@ -50,7 +50,7 @@ export class ListeningConnection {
   #sending: Promise<void> | undefined;
 
   constructor(config: pg.ClientConfig, Client: typeof PostgresConnection, { lookMs = LOOK_MS } = {}) {
-    this.#config = { ...config, application_name: NAME, options: `${config.options ?? ''} ${KEEPALIVE}` };
+    this.#config = { ...config, application_name: LISTENING_NAME, options: `${config.options ?? ''} ${KEEPALIVE}` };
     this.#Client = Client;
     this.#looking = setInterval(() => void this.#lookAround(), lookMs).unref();
   }
@@ -149,7 +149,7 @@ export class ListeningConnection {
 
   /** A killed process has not notified others of its last commits. */
   async #lookForOthers(): Promise<void> {
-    const found = await this.#query(LOOK, [NAME]);
+    const found = await this.#query(LOOK, [LISTENING_NAME]);
     if (!found) return;
     const look: Look = found.rows[0];
     const gone = this.#look.others.some((name) => !look.others.includes(name));

@@ -34,7 +34,7 @@ export const Worker = defineEntity({
   },
 });
 
-const placementStates = ['HERE', 'COPYING', 'DRAINING', 'HELD', 'ARRIVING', 'ARRIVED', 'ELSEWHERE'] as const;
+const placementStates = ['HERE', 'COPYING', 'DRAINING', 'HELD', 'LEFT', 'ARRIVING', 'ARRIVED', 'ELSEWHERE'] as const;
 
 /** Where a company is, for companies that were moved or placed: a row stays here, while the company's own go with it. */
 export const Placement = defineEntity({

@@ -5,7 +5,7 @@ export class Migration20261128190000_since_0_4_0 extends Migration {
   override async up(): Promise<void> {
     this.addSql(`create table placement (
       company text not null primary key,
-      state text not null check (state in ('HERE', 'COPYING', 'DRAINING', 'HELD', 'ARRIVING', 'ARRIVED', 'ELSEWHERE')),
+      state text not null check (state in ('HERE', 'COPYING', 'DRAINING', 'HELD', 'LEFT', 'ARRIVING', 'ARRIVED', 'ELSEWHERE')),
       installation text not null,
       fence uuid,
       changed_at timestamptz not null default clock_timestamp()

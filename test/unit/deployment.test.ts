@@ -21,6 +21,7 @@ describe.each([
   'compose.yaml',
   'deploy/kubernetes.yaml',
   'deploy/nginx.conf',
+  'deploy/haproxy.cfg',
   'deploy/fleet-gateway.service',
 ])('%s', (file) => {
   test('names only existing settings', () => {

@@ -49,6 +49,7 @@ const allowed: Record<string, readonly string[]> = {
   commands: [
     'config',
     'core/contracts',
+    'core/moves',
     'database',
     'manufacturers',
     'graphql/schema',
@@ -159,7 +160,7 @@ const allowed: Record<string, readonly string[]> = {
     'manufacturers',
   ],
   'core/fleets': ['core', 'core/events', 'core/sql', 'entities'],
-  'core/moves': ['core', 'core/sql', 'database'],
+  'core/moves': ['core', 'core/sql', 'database', 'entities'],
   'core/events': ['core/companies', 'core', 'core/sql', 'entities'],
   'core/companies': ['core', 'core/sql'],
   'core/sql': ['core', 'database', 'entities'],

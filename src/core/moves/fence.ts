@@ -35,11 +35,15 @@ const allowed: Readonly<Record<PlacementState, readonly Begun[]>> = {
   COPYING: ['request', 'work'],
   DRAINING: ['request'],
   HELD: [],
+  LEFT: [],
   ARRIVING: [],
   ARRIVED: [],
   ELSEWHERE: [],
 };
+/** Refused with the address of the other installation; else for a moment. */
 const elsewhere: readonly PlacementState[] = ['ARRIVING', 'ELSEWHERE'];
+/** While PostgreSQL copies the company, its rows change in one installation only. */
+const copied: readonly PlacementState[] = ['DRAINING', 'HELD', 'ARRIVING', 'ARRIVED'];
 
 const findChanged = prepare((p: { since: string }) =>
   db
@@ -121,7 +125,7 @@ class Fence {
 
   /** Whether a company arrives or is about to leave: what concerns all companies waits. */
   get isMoving(): boolean {
-    return this.#places.values().some(({ state }) => state !== 'ELSEWHERE' && state !== 'COPYING');
+    return this.#places.values().some(({ state }) => copied.includes(state));
   }
 
   /** Why nothing of this kind may begin; '' is any company. */

@@ -1,0 +1,67 @@
+import { parseArgs } from 'node:util';
+import { z } from 'zod';
+import { readSettings, settings } from '../config.ts';
+import { Installation, MoveError } from '../core/moves/installation.ts';
+import { listCompanies } from '../core/moves/list-companies.ts';
+import { abortMove, moveCompany, named, placeCompany } from '../core/moves/move-company.ts';
+import { runCommand } from './command.ts';
+
+const usage = `npm run companies -- list                         prints companies with what they have, and where
+npm run companies -- place COMPANY INSTALLATION   says where a company is to be that has nothing yet
+npm run companies -- move COMPANY INSTALLATION    moves a company while it works; again, after it was cut off
+npm run companies -- move COMPANY INSTALLATION --abort   gives a move up
+  --map FILE        HAProxy's map of companies, by the path in its configuration
+  --socket ADDRESS  an admin socket of HAProxy (a path, or host:port); several are possible
+DATABASE_ADMIN_URLS=a=postgresql://…,b=postgresql://… names the database of each installation, for an administrator; each server must
+reach the others at these addresses. See "Growing past one machine" in docs/operations.md.`;
+
+const options = {
+  map: { type: 'string' },
+  socket: { type: 'string', multiple: true },
+  abort: { type: 'boolean' },
+} as const;
+
+function readArguments(args: string[]) {
+  try {
+    const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
+    return { ...values, positionals };
+  } catch (cause) {
+    throw new Error(`${(cause as Error).message}\n${usage}`, { cause });
+  }
+}
+
+async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const { positionals, map: file, socket = [], abort } = readArguments(args);
+  const [command = '', company, name, ...rest] = positionals;
+  const isList = command === 'list' && company === undefined;
+  const isChange = ['place', 'move'].includes(command) && company && name && rest.length === 0;
+  if (!isList && !isChange) throw new Error(usage);
+  const { DATABASE_ADMIN_URLS } = readSettings(
+    env,
+    z.object({ DATABASE_ADMIN_URLS: settings.shape.DATABASE_ADMIN_URLS }),
+  );
+  if (!DATABASE_ADMIN_URLS) throw new Error(`DATABASE_ADMIN_URLS: is required\n${usage}`);
+  const installations: Installation[] = [];
+  try {
+    for (const [one, url] of Object.entries(DATABASE_ADMIN_URLS)) installations.push(await Installation.open(one, url));
+    if (isList || !company || !name) {
+      console.table(await listCompanies(installations));
+      return 0;
+    }
+    const begin = performance.now();
+    const tell = (text: string) => console.log(`${((performance.now() - begin) / 1000).toFixed(1)} s: ${text}`);
+    const moving = { company, installations, map: { file, sockets: socket }, tell };
+    const work = command === 'place' ? placeCompany : abort ? abortMove : moveCompany;
+    await work(moving, named(installations, name));
+    if (file === undefined) tell('no --map: tell the proxy');
+    return 0;
+  } catch (error) {
+    if (!(error instanceof MoveError)) throw error;
+    console.error(error.message);
+    return 1;
+  } finally {
+    await Promise.all(installations.map((one) => one.close()));
+  }
+}
+
+await runCommand({ usage, failed: 2 }, main);

@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { type Installation, MoveError } from './installation.ts';
+import { clearedTables, movedTables } from './moved-tables.ts';
+
+// PostgreSQL's own logical replication copies a company and follows its changes: a publication with row filters, and a subscription.
+
+export interface Move {
+  company: string;
+  source: Installation;
+  target: Installation;
+  tell: (text: string) => void;
+}
+
+const POLL_MS = 50;
+const TOLD_MS = 5_000;
+const MOST_FAULTS = 5;
+
+/** The name of publication, subscription and slot of a company. */
+const nameFor = (company: string): string =>
+  `fleet_gateway_move_${createHash('sha256').update(company).digest('hex').slice(0, 16)}`;
+
+const exists = (where: Installation, catalogue: string, column: string, name: string) =>
+  where.one<boolean>(`select exists (select from ${catalogue} where ${column} = $1)`, [name]);
+
+const hasSlot = (where: Installation, name: string) => exists(where, 'pg_replication_slots', 'slot_name', name);
+
+/** Begins the copy, or goes on with one that was begun. */
+export async function beginCopy(move: Move): Promise<void> {
+  const { company, source, target } = move;
+  const name = nameFor(company);
+  if (await exists(target, 'pg_subscription', 'subname', name)) return;
+  // A copy that was cut off before it had a subscription.
+  await forgetSlot(source, name);
+  await clear(target, company, () => {});
+  const tables = movedTables.map(
+    (table) =>
+      `${pg.escapeIdentifier(source.schema)}.${pg.escapeIdentifier(table)} where (company = ${pg.escapeLiteral(company)})`,
+  );
+  if (!(await exists(source, 'pg_publication', 'pubname', name)))
+    await source.query(`create publication ${name} for table ${tables.join(', ')}`);
+  await target.query(`create subscription ${name} connection ${pg.escapeLiteral(source.url)} publication ${name}`);
+}
+
+/** Waits until the company's rows are in the target, and its changes follow. */
+export async function copied(move: Move): Promise<void> {
+  const { company, target, tell } = move;
+  const name = nameFor(company);
+  const faults = () =>
+    target.one<number>(
+      'select (apply_error_count + sync_error_count)::int from pg_stat_subscription_stats where subname = $1',
+      [name],
+    );
+  const before = await faults();
+  for (let told = performance.now(); ; await delay(POLL_MS)) {
+    const [state] = await target.query<{ ready: number; rows: string }>(
+      `select count(*) filter (where r.srsubstate in ('r', 's'))::int as ready, (select coalesce(sum(tuples_processed), 0)
+        from pg_stat_progress_copy where datname = current_database() and command = 'COPY FROM') as rows
+        from pg_subscription_rel r join pg_subscription s on s.oid = r.srsubid where s.subname = $1`,
+      [name],
+    );
+    if (state?.ready === movedTables.length) break;
+    if ((await faults()) - before > MOST_FAULTS)
+      throw new MoveError(`The copy fails again and again: the log of ${target.name}'s PostgreSQL says why.`);
+    if (performance.now() - told < TOLD_MS) continue;
+    told = performance.now();
+    tell(`copied ${state?.ready} of ${movedTables.length} tables; ${state?.rows} rows of the next ones`);
+  }
+  await caughtUp(move);
+}
+
+/** Waits until the target has all that the source has written by now. */
+export async function caughtUp({ company, source, tell }: Move): Promise<void> {
+  // Flushes what others may have committed without waiting for the disk.
+  await source.query(`select pg_logical_emit_message(true, 'fleet-gateway', 'move')`);
+  const end = await source.one<string>('select pg_current_wal_insert_lsn()::text');
+  const behind = `select greatest(0, $1::pg_lsn - confirmed_flush_lsn)::bigint from pg_replication_slots where slot_name = $2`;
+  for (let told = performance.now(); ; await delay(POLL_MS / 5)) {
+    const bytes = await source.one<string | undefined>(behind, [end, nameFor(company)]);
+    if (bytes === undefined) throw new MoveError('The replication slot of the copy has gone: abort the move.');
+    if (bytes === '0') return;
+    if (performance.now() - told < TOLD_MS) continue;
+    told = performance.now();
+    tell(`the target follows, ${bytes} bytes behind`);
+  }
+}
+
+const COUNT = `select ${movedTables.map((table) => `(select count(*) from ${table} where company = $1) as ${table}`).join(', ')}`;
+
+/** Throws MoveError unless both have as many rows in each table. */
+export async function compare({ company, source, target }: Move): Promise<Record<string, string>> {
+  const [[here = {}], [there = {}]] = await Promise.all(
+    [source, target].map((one) => one.query<Record<string, string>>(COUNT, [company])) as [
+      Promise<Record<string, string>[]>,
+      Promise<Record<string, string>[]>,
+    ],
+  );
+  const other = movedTables.filter((table) => here[table] !== there[table]);
+  if (other.length > 0)
+    throw new MoveError(
+      `The copy differs: ${other.map((name) => `${name} ${here[name]} and ${there[name]}`).join(', ')}.`,
+    );
+  return there;
+}
+
+/** So far ahead that the target's own writes cannot pass while the sequence is set. */
+const AHEAD = 1_000_000;
+
+/** Has the target's sequences pass those of the source: rows with the source's numbers have arrived. */
+export async function passSequences({ source, target }: Move): Promise<void> {
+  const sequences = await source.query<{ name: string }>(
+    `select pg_get_serial_sequence(attrelid::regclass::text, attname) as name from pg_attribute
+      where attidentity <> '' and attrelid = any ($1::text[]::regclass[])`,
+    [[...movedTables]],
+  );
+  for (const { name } of sequences) {
+    const last = await source.one<string>(`select last_value from ${name}`);
+    await target.query(`select setval('${name}', greatest(last_value, $1::bigint) + ${AHEAD}) from ${name}`, [last]);
+  }
+}
+
+/** Ends following, wherever it stands. */
+export async function endCopy({ company, source, target }: Move): Promise<void> {
+  const name = nameFor(company);
+  await target.query(`drop subscription if exists ${name}`);
+  await source.query(`drop publication if exists ${name}`);
+  await forgetSlot(source, name);
+}
+
+async function forgetSlot(source: Installation, name: string): Promise<void> {
+  if (await hasSlot(source, name)) await source.query('select pg_drop_replication_slot($1)', [name]);
+}
+
+const CLEARED_AT_ONCE = 5_000;
+
+/** Deletes a company's rows in small steps, so that no other company waits; gives how many. */
+export async function clear(where: Installation, company: string, tell: (text: string) => void): Promise<number> {
+  let cleared = 0;
+  let told = performance.now();
+  for (const table of clearedTables) {
+    for (let more = true; more; ) {
+      const rows = await where.query(
+        `delete from ${table} where ctid = any (array(select ctid from ${table} where company = $1 limit ${CLEARED_AT_ONCE})) returning 1`,
+        [company],
+      );
+      cleared += rows.length;
+      more = rows.length === CLEARED_AT_ONCE;
+      if (performance.now() - told < TOLD_MS) continue;
+      told = performance.now();
+      tell(`deleted ${cleared} rows from ${where.name}`);
+    }
+  }
+  return cleared;
+}

@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { addressOf, nameOf, reasonOf } from '../../database/address.ts';
+import { LISTENING_NAME } from '../../database/listening-connection.ts';
+import { type Placement, type PlacementState, placementChannel } from './placement.ts';
+
+/** Why a company does not move, for the operator. */
+export class MoveError extends Error {}
+
+const POLL_MS = 50;
+
+/** The gateways of a table of migrations, wherever search_path would look. */
+const FIND_SCHEMA = `select n.nspname as schema from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  where c.relname = 'mikro_orm_migrations' order by c.oid = to_regclass('mikro_orm_migrations') desc nulls last limit 1`;
+
+const ACKNOWLEDGED = `select
+  (select count(*)::int from process where alive_until > now() and not fences @> array[$1]::uuid[]) as waiting,
+  (select count(*)::int from process where alive_until > now()) as alive,
+  (select count(*)::int from pg_stat_activity where datname = current_database() and application_name = $2) as listening`;
+interface Acknowledged {
+  waiting: number;
+  alive: number;
+  listening: number;
+}
+
+interface Placing {
+  company: string;
+  state: PlacementState;
+  other: Installation;
+  /** Statements of the same transaction, in which $1 is the company. */
+  also?: readonly string[];
+  fence?: string | null;
+}
+
+/** The database of an installation, as its administrator sees it. */
+export class Installation {
+  readonly name: string;
+  readonly url: string;
+  readonly schema: string;
+  readonly #client: pg.Client;
+
+  private constructor(name: string, url: string, schema: string, client: pg.Client) {
+    this.name = name;
+    this.url = url;
+    this.schema = schema;
+    this.#client = client;
+  }
+
+  static async open(name: string, url: string): Promise<Installation> {
+    const client = new pg.Client({ application_name: 'fleet-gateway companies', ...addressOf(url) });
+    client.on('error', () => {});
+    try {
+      await client.connect();
+    } catch (cause) {
+      throw new MoveError(`Cannot connect to installation ${name} at ${nameOf(url)}: ${reasonOf(cause)}`, { cause });
+    }
+    const { rows } = await client.query(FIND_SCHEMA);
+    if (!rows[0]) throw new MoveError(`Installation ${name} has no tables of the gateway at ${nameOf(url)}.`);
+    // What is decided here must outlive a crash, whatever the server's usual setting.
+    await client.query(`set synchronous_commit = on; set search_path to ${pg.escapeIdentifier(rows[0].schema)}`);
+    return new Installation(name, url, rows[0].schema, client);
+  }
+
+  close = (): Promise<void> => this.#client.end();
+
+  async query<Row = Record<string, unknown>>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    return (await this.#client.query(text, [...values])).rows as Row[];
+  }
+
+  /** The only value of the only row. */
+  async one<T>(text: string, values: readonly unknown[] = []): Promise<T> {
+    const [row] = await this.query(text, values);
+    return Object.values(row ?? {})[0] as T;
+  }
+
+  async placeOf(company: string): Promise<Placement | null> {
+    const [place] = await this.query<Placement>('select * from placement where company = $1', [company]);
+    return place ?? null;
+  }
+
+  /** Records where a company is, beside other statements, and tells the processes, which acknowledge the fence. */
+  async place({ company, state, other, also = [], fence = null }: Placing): Promise<void> {
+    const literal = (value: string) => pg.escapeLiteral(value);
+    const values = [company, state, other.name].map(literal).join(', ');
+    await this.#client.query(`begin;
+      ${also.map((statement) => `${statement.replaceAll('$1', () => literal(company))};`).join('\n')}
+      insert into placement (company, state, installation, fence) values (${values}, ${fence ? literal(fence) : 'null'})
+        on conflict (company) do update set state = excluded.state, installation = excluded.installation,
+          fence = excluded.fence, changed_at = clock_timestamp();
+      select pg_notify(${literal(placementChannel)}, '');
+      commit`);
+  }
+
+  /** Like `place`; waits until every process has acknowledged it. Throws MoveError after `seconds`. */
+  async placeFenced(placing: Placing, seconds: number): Promise<void> {
+    const fence = randomUUID();
+    await this.place({ ...placing, fence });
+    await this.#acknowledged(fence, seconds);
+  }
+
+  async #acknowledged(fence: string, seconds: number): Promise<void> {
+    for (const end = performance.now() + seconds * 1000; ; await delay(POLL_MS)) {
+      const [row] = await this.query<Acknowledged>(ACKNOWLEDGED, [fence, LISTENING_NAME]);
+      const { waiting, alive, listening } = row as Acknowledged;
+      if (waiting === 0 && listening <= alive) return;
+      if (performance.now() < end) continue;
+      throw new MoveError(
+        listening > alive
+          ? `${listening - alive} processes of installation ${this.name} say nothing about companies that leave: start them with INSTALLATION=${this.name}, or end them.`
+          : `Something of the company was still under way in ${waiting} processes of installation ${this.name} after ${seconds} s.`,
+      );
+    }
+  }
+}

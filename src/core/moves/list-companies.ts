@@ -1,0 +1,38 @@
+import type { Installation } from './installation.ts';
+import { movedTables } from './moved-tables.ts';
+
+export interface ListedCompany {
+  company: string;
+  installation: string;
+  /** How a move of it stands; empty without one. */
+  state: string;
+  vehicles: number;
+  rows: number;
+  /** Estimated: its part of the tables and their indexes. */
+  bytes: number;
+}
+
+/** Rows of each company, and the part of each table's size that they are. */
+const COUNTED = movedTables
+  .map(
+    (table) => `select company, count(*) as rows,
+      count(*) * pg_total_relation_size('${table}') / greatest(sum(count(*)) over (), 1) as bytes,
+      ${table === 'vehicle' ? 'count(*)' : '0'} as vehicles from ${table} where company <> '' group by company`,
+  )
+  .join(' union all ');
+
+const LIST = `select company, coalesce(p.state, '') as state, sum(vehicles)::float as vehicles, sum(rows)::float as rows, sum(bytes)::float as bytes
+  from (${COUNTED}) counted left join placement p using (company)
+  where p.state is distinct from 'ELSEWHERE' group by company, p.state order by bytes desc, company`;
+
+/** Companies with what they have, where they are, the largest of each installation first. Reads all rows. */
+export async function listCompanies(installations: readonly Installation[]): Promise<ListedCompany[]> {
+  const lists = await Promise.all(installations.map((one) => one.query<Omit<ListedCompany, 'installation'>>(LIST)));
+  return lists.flatMap((list, at) =>
+    list.map((one) => ({
+      ...one,
+      installation: installations[at]?.name ?? '',
+      state: one.state === 'HERE' ? '' : one.state,
+    })),
+  );
+}

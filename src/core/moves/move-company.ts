@@ -1,0 +1,227 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { beginCopy, caughtUp, clear, compare, copied, endCopy, type Move, passSequences } from './copy.ts';
+import { type Installation, MoveError } from './installation.ts';
+import { movedTables } from './moved-tables.ts';
+import type { PlacementState } from './placement.ts';
+import { mapCompany, type ProxyMap } from './proxy-map.ts';
+
+/** Each step is done again after a kill: both installations say how far the move has come (placement.ts). */
+
+const DRAIN_SECONDS = 150;
+/** Requests of the company are refused for no longer in vain. */
+const HOLD_SECONDS = 10;
+const HOLDS = 3;
+const PAUSE_MS = 2_000;
+const UPLOAD_MS = 200;
+
+interface Moving {
+  company: string;
+  installations: readonly Installation[];
+  map: ProxyMap;
+  tell: (text: string) => void;
+}
+
+/** Moves a company with everything it has; goes on with a move that was cut off. Throws MoveError. */
+export async function moveCompany(moving: Moving, target: Installation): Promise<void> {
+  const { company, installations, map, tell } = moving;
+  const source = await sourceOf(moving, target);
+  if (source) {
+    const move = { company, source, target, tell };
+    const began = (await stateAt(target, company)) === 'ARRIVED' ? performance.now() : await bring(move);
+    await handOver(move);
+    await mapCompany(map, company, target.name);
+    tell(`served by ${target.name}; requests were refused for ${((performance.now() - began) / 1000).toFixed(1)} s`);
+  }
+  // Also after a kill.
+  await mapCompany(map, company, target.name);
+  for (const one of installations) {
+    if (one === target) continue;
+    await one.place({ company, state: 'ELSEWHERE', other: target });
+    const rows = await clear(one, company, tell);
+    if (rows > 0) tell(`deleted ${rows} rows from ${one.name}`);
+  }
+  tell(`${company} is in ${target.name}`);
+}
+
+/** Gives a move up that has not come to its end: the company stays where it is. Throws MoveError. */
+export async function abortMove({ company, installations, tell }: Moving, target: Installation): Promise<void> {
+  const place = await target.placeOf(company);
+  if (place?.state !== 'ARRIVING') throw new MoveError(`${company} is not on its way to ${target.name}.`);
+  const source = named(installations, place.installation);
+  await source.place({ company, state: 'HERE', other: source });
+  await endCopy({ company, source, target, tell });
+  await clear(target, company, tell);
+  await target.place({ company, state: 'ELSEWHERE', other: source });
+  tell(`${company} stays in ${source.name}`);
+}
+
+/** Says where a company is to be that has nothing yet, or where one is that was made there. Throws MoveError. */
+export async function placeCompany({ company, installations, map, tell }: Moving, target: Installation): Promise<void> {
+  const others = installations.filter((one) => one !== target);
+  const states = new Map<Installation, PlacementState>();
+  for (const one of others) states.set(one, (await stateAt(one, company)) ?? 'HERE');
+  if (
+    (await stateAt(target, company)) === 'ARRIVING' ||
+    [...states.values()].some((state) => state !== 'HERE' && state !== 'ELSEWHERE')
+  )
+    throw new MoveError(`${company} is being moved.`);
+  const elsewhere = { company, state: 'ELSEWHERE', other: target } as const;
+  try {
+    for (const one of others) {
+      await one.placeFenced(elsewhere, HOLD_SECONDS);
+      if (await hasRows(one, company)) throw new MoveError(`${company} has rows in ${one.name}: move it.`);
+    }
+  } catch (error) {
+    for (const [one, state] of states) if (state === 'HERE') await one.place({ company, state, other: one });
+    throw error;
+  }
+  for (const one of others) await one.place(elsewhere);
+  await target.place({ company, state: 'HERE', other: target });
+  await mapCompany(map, company, target.name);
+  tell(`${company} is in ${target.name}`);
+}
+
+const stateAt = async (where: Installation, company: string) => (await where.placeOf(company))?.state;
+
+export function named(installations: readonly Installation[], name: string): Installation {
+  const found = installations.find((one) => one.name === name);
+  if (!found)
+    throw new MoveError(
+      `There is no installation ${name}: DATABASE_ADMIN_URLS has ${installations.map((one) => one.name).join(', ')}.`,
+    );
+  return found;
+}
+
+const hasRows = (where: Installation, company: string) =>
+  where.one<boolean>(
+    `select ${movedTables.map((table) => `exists (select from ${table} where company = $1)`).join(' or ')}`,
+    [company],
+  );
+
+/** Where the company comes from; null if it is in the target already. */
+async function sourceOf({ company, installations }: Moving, target: Installation): Promise<Installation | null> {
+  const arriving = await target.placeOf(company);
+  if (arriving?.state === 'ARRIVING' || arriving?.state === 'ARRIVED')
+    return named(installations, arriving.installation);
+  const found: Installation[] = [];
+  for (const one of installations) {
+    const place = await one.placeOf(company);
+    if (place?.state === 'ARRIVING' || place?.state === 'ARRIVED')
+      throw new MoveError(`${company} is on its way to ${one.name}: finish or abort that move first.`);
+    if (place?.state !== 'ELSEWHERE' && place?.state !== 'LEFT' && (place || (await hasRows(one, company))))
+      found.push(one);
+  }
+  if (found.length > 1)
+    throw new MoveError(
+      `${company} has rows in ${found.map(({ name }) => name).join(' and ')}, and may be served by both.`,
+    );
+  const [source] = found;
+  if (!source) throw new MoveError(`No installation has anything of ${company}: place it.`);
+  return source === target ? null : source;
+}
+
+/** Copies the company until the target has all of it and the source writes nothing; gives since when (performance.now()). */
+async function bring(move: Move): Promise<number> {
+  const { company, source, target, tell } = move;
+  await requireFit(move);
+  await target.placeFenced({ company, state: 'ARRIVING', other: source }, DRAIN_SECONDS);
+  await source.place({ company, state: 'COPYING', other: target });
+  tell(`copying ${company} from ${source.name} to ${target.name}`);
+  await beginCopy(move);
+  await copied(move);
+  try {
+    const began = await hold(move);
+    await caughtUp(move);
+    const counts = await compare(move);
+    await passSequences(move);
+    await target.place({ company, state: 'ARRIVED', other: source });
+    tell(
+      `copied ${Object.entries(counts)
+        .flatMap(([name, rows]) => (rows === '0' ? [] : `${name} ${rows}`))
+        .join(', ')}`,
+    );
+    return began;
+  } catch (error) {
+    await source.place({ company, state: 'COPYING', other: target });
+    throw error;
+  }
+}
+
+/** Has every process of the source end what it does of the company; gives since when requests are refused. */
+async function hold({ company, source, target, tell }: Move): Promise<number> {
+  await uploadsEnded(source, company, tell);
+  const draining = { company, state: 'DRAINING', other: target } as const;
+  await source.placeFenced(draining, DRAIN_SECONDS);
+  for (let tries = 1; ; tries++) {
+    const began = performance.now();
+    try {
+      await source.placeFenced({ ...draining, state: 'HELD' }, HOLD_SECONDS);
+      return began;
+    } catch (error) {
+      if (tries === HOLDS) throw error;
+      tell(`${(error as Error).message} It is served again, and held once more.`);
+      await source.placeFenced(draining, DRAIN_SECONDS);
+      await delay(PAUSE_MS);
+    }
+  }
+}
+
+async function uploadsEnded(source: Installation, company: string, tell: Moving['tell']): Promise<void> {
+  const running = () =>
+    source.one<number>(
+      `select count(*)::int from import where company = $1 and state in ('RUNNING', 'STORING') and due_at > now()`,
+      [company],
+    );
+  for (let told = false; (await running()) > 0; told = true) {
+    if (!told) tell('waiting for uploads to end');
+    await delay(UPLOAD_MS);
+  }
+}
+
+/** The company is in the target's hands from the moment that the source has recorded that it has left. */
+async function handOver(move: Move): Promise<void> {
+  const { company, source, target } = move;
+  await endCopy(move);
+  await source.place({ company, state: 'LEFT', other: target, also: ['delete from schedule where company = $1'] });
+  // An entry that is due now is no later than the first due row; the jobs replace it.
+  const due = `insert into schedule (company, kind, due_at)
+    select $1, kind, now() from unnest(array['vehicle', 'contract', 'delivery', 'activation']) kind`;
+  await target.place({ company, state: 'HERE', other: source, also: [due] });
+}
+
+const VERSION = `select coalesce(string_agg(name, ', ' order by name), '') from mikro_orm_migrations`;
+
+/** Throws MoveError where a company cannot move. */
+async function requireFit({ company, source, target }: Move): Promise<void> {
+  const both = [source, target];
+  const refuse = (reason: string) => {
+    throw new MoveError(`${company} cannot move from ${source.name} to ${target.name}: ${reason}`);
+  };
+  const [here, there] = await Promise.all(both.map((one) => one.one<string>(VERSION)));
+  if (here !== there) refuse('their tables are of different versions. Bring both to the same one.');
+  if (source.schema !== target.schema) refuse(`their tables are in the schemas ${source.schema} and ${target.schema}.`);
+  const level = await source.one<string>('show wal_level');
+  if (level !== 'logical')
+    refuse(`PostgreSQL of ${source.name} has wal_level=${level}; it needs logical, and a restart.`);
+  for (const one of both)
+    if ((await one.one<number>('select count(*)::int from process where alive_until > now()')) === 0)
+      refuse(`no gateway of ${one.name} runs with INSTALLATION=${one.name}.`);
+  if ((await stateAt(target, company)) !== 'ARRIVING' && (await stateAt(target, company)) !== 'ELSEWHERE')
+    if (await hasRows(target, company)) refuse(`${target.name} has rows of it already.`);
+  const providers = await source.query<{ provider: string }>(
+    `select distinct provider from activation where company = $1 and asked and provider <> 'sandbox'`,
+    [company],
+  );
+  for (const { provider } of providers) {
+    const [own, others] = await Promise.all(both.map((one) => accountsAt(one, provider)));
+    if (own === '' || own !== others)
+      refuse(`it has programs at ${provider}, which belong to an account there, and both do not have the same one.`);
+  }
+}
+
+const accountsAt = (where: Installation, provider: string) =>
+  where.one<string>(
+    `select coalesce(string_agg(distinct account, ', '), '') from process, unnest(accounts) account
+      where alive_until > now() and starts_with(account, $1 || ' ')`,
+    [provider],
+  );

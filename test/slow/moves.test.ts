@@ -1,0 +1,208 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, describe, expect, inject, test } from 'vitest';
+import { entities } from '../../src/entities/index.ts';
+import { difference, writeAll } from '../support/acknowledged-writes.ts';
+import { Client } from '../support/client.ts';
+import { addVehicles, contractFields, createFleet, newVins, uploadForm } from '../support/factories.ts';
+import { bearer, identityOf, spawnGateway, testIssuer } from '../support/gateway.ts';
+import { hasHaproxy, startHaproxy } from '../support/haproxy.ts';
+import { startServer } from '../support/postgres-server.ts';
+import { until } from '../support/until.ts';
+import { WebhookReceiver } from '../support/webhook-receiver.ts';
+
+/** Moves that are killed some time after their start. */
+const KILLS = 4;
+
+describe.skipIf(!hasHaproxy || inject('database').kind === 'embedded')('two installations behind HAProxy', async () => {
+  const issuer = await testIssuer();
+  const receiver = await WebhookReceiver.start();
+  const servers = { a: await startServer({ wal_level: 'logical' }), b: await startServer({ wal_level: 'logical' }) };
+  const pools = {
+    a: new pg.Pool({ connectionString: servers.a.url }),
+    b: new pg.Pool({ connectionString: servers.b.url }),
+  };
+  for (const pool of Object.values(pools)) pool.on('error', () => {});
+  afterAll(async () => {
+    await Promise.all([pools.a.end(), pools.b.end()]);
+    await Promise.all([servers.a.stop(), servers.b.stop()]);
+  });
+  type Name = keyof typeof servers;
+  const tables = entities.flatMap(({ meta: { tableName, properties } }) =>
+    'company' in properties ? [tableName] : [],
+  );
+  /** What moves by itself; the others are of the place. */
+  const moved = tables.filter((name) => !['placement', 'schedule', 'import_batch'].includes(name));
+
+  const start = (name: Name) =>
+    spawnGateway(
+      {
+        ...identityOf(issuer),
+        DATABASE_URL: servers[name].url,
+        INSTALLATION: name,
+        INSTALLATIONS: 'a=https://a.example.com,b=https://b.example.com',
+        WEBHOOK_LOOPBACK: 'on',
+        CONTRACTS_ACTIVATION: 'on',
+      },
+      { issuer },
+    );
+
+  /** Both installations, with two processes of the first; call it in the test that they end with. */
+  async function open() {
+    const [first, second, other] = [await start('a'), await start('a'), await start('b')];
+    const proxy = await startHaproxy({ a: first.url, b: other.url });
+    const as = (company: string, url = proxy.url) => new Client(url, bearer(issuer.sign({ company })));
+    const companies = (...args: string[]) => {
+      const child = spawn(
+        process.execPath,
+        ['src/commands/companies.ts', ...args, '--map', proxy.map, '--socket', proxy.socket],
+        {
+          env: { PATH: process.env.PATH, DATABASE_ADMIN_URLS: `a=${servers.a.url},b=${servers.b.url}` },
+        },
+      );
+      let output = '';
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += text));
+      const ended = once(child, 'close').then(([code]) => ({ code, output }));
+      return { ended, kill: () => child.kill('SIGKILL') };
+    };
+    return { first, second, other, proxy, as, companies };
+  }
+
+  /** All rows of a company, by table. */
+  async function rowsOf(name: Name, company: string): Promise<Record<string, unknown[]>> {
+    const rows = await Promise.all(
+      tables.map(async (table) => {
+        const text = `select to_jsonb(t) as row from ${table} t where company = $1 order by to_jsonb(t)::text`;
+        return [table, (await pools[name].query(text, [company])).rows.map(({ row }) => row)] as const;
+      }),
+    );
+    return Object.fromEntries(rows);
+  }
+  const pick = (rows: Record<string, unknown[]>, names: readonly string[]) =>
+    Object.fromEntries(names.map((name) => [name, rows[name]]));
+  const settled = async (name: Name, company: string) => {
+    const { rows } = await pools[name].query(
+      `select (select count(*) from vehicle where company = $1 and status = 'PENDING')
+        + (select count(*) from event where company = $1 and position is null)
+        + (select count(*) from delivery where company = $1 and state = 'PENDING')
+        + (select count(*) from activation where company = $1 and state = 'PENDING') as left`,
+      [company],
+    );
+    return Number(rows[0].left) === 0;
+  };
+
+  /** A fleet with vehicles, contracts, an upload and a webhook. */
+  async function fill(client: Client, company: string) {
+    await client.post('/webhooks', { url: receiver.url(`/${company}`) });
+    const fleet = await createFleet(client);
+    const vehicles = await addVehicles(client, newVins(60), fleet);
+    for (const vehicle of vehicles.slice(0, 5))
+      await client.post('/contracts', contractFields(vehicle, { from: new Date().toISOString() }));
+    const csv = `vin\n${newVins(40).join('\n')}\nWBA1\n`;
+    expect((await client.post('/vehicles/file', uploadForm(fleet.id, csv))).status).toBe(201);
+    return fleet;
+  }
+
+  test('a company moves with everything it has, and is served there alone', async () => {
+    const { first, second, other, proxy, as, companies } = await open();
+    const acme = as('acme corp & co');
+    await fill(acme, 'acme');
+    await fill(as('beta'), 'beta');
+    await until(() => settled('a', 'acme corp & co'));
+    const before = await rowsOf('a', 'acme corp & co');
+    for (const table of [
+      'company',
+      'fleet',
+      'vehicle',
+      'contract',
+      'activation',
+      'import',
+      'import_rejection',
+      'event',
+    ])
+      expect([table, before[table]?.length]).not.toEqual([table, 0]);
+
+    const { code, output } = await companies('move', 'acme corp & co', 'b').ended;
+    expect([code, output]).toEqual([0, expect.stringContaining('acme corp & co is in b')]);
+    const after = await rowsOf('b', 'acme corp & co');
+    expect(pick(after, moved)).toEqual(pick(before, moved));
+    const left = await rowsOf('a', 'acme corp & co');
+    expect(Object.entries(left).flatMap(([table, rows]) => (rows.length > 0 ? [table] : []))).toEqual(['placement']);
+
+    expect((await acme.get('/fleets')).status).toBe(200);
+    expect((await as('beta').get('/fleets')).status).toBe(200);
+    for (const { url } of [first, second]) {
+      const { status, body } = await as('acme corp & co', url).get('/fleets');
+      expect([status, body.address]).toEqual([421, 'https://b.example.com']);
+    }
+    expect((await as('acme corp & co', other.url).get('/fleets')).status).toBe(200);
+    // Work goes on there: new rows take numbers that no row has.
+    const [fleet] = (await acme.get('/fleets')).body;
+    await addVehicles(acme, newVins(30), fleet);
+    await until(() => settled('b', 'acme corp & co'));
+    const { rows } = await pools.b.query(
+      `select pubname as name from pg_publication union all select subname from pg_subscription`,
+    );
+    expect(rows).toEqual([]);
+    expect((await pools.a.query('select slot_name from pg_replication_slots')).rows).toEqual([]);
+    expect(await companies('list').ended).toMatchObject({
+      code: 0,
+      output: expect.stringMatching(/acme corp & co.*'b'/),
+    });
+
+    // Back again, over what the first move has left.
+    expect((await companies('move', 'acme corp & co', 'a').ended).code).toBe(0);
+    expect((await acme.get('/fleets')).body).toHaveLength(1);
+    expect(proxy.url).toBeTruthy();
+  });
+
+  test('nothing is lost or doubled by moves that are killed while clients write', async () => {
+    const { as, companies, proxy } = await open();
+    const company = 'killed';
+    await fill(as(company), company);
+    let writing = true;
+    const written: Awaited<ReturnType<typeof writeAll>>[] = [];
+    const keep = async (of: string, into?: typeof written) => {
+      for (const end = () => !writing; !end(); ) {
+        const headers = () => bearer(issuer.sign({ company: of }));
+        const some = await writeAll({ url: proxy.url, headers, writes: 20, writers: 3 });
+        expect(some.faults).toEqual([]);
+        into?.push(some);
+        if (!into) expect(some.retried).toBe(0);
+      }
+    };
+    const writers = Promise.all([keep(company, written), keep('bystander')]);
+    const to = ['b', 'a'] as const;
+    for (let kill = 0; kill < KILLS; kill++) {
+      const target = to[kill % 2] as Name;
+      // Killed twice, at any step; then it goes on to its end.
+      for (const longest of [1_000, 5_000]) {
+        const move = companies('move', company, target);
+        const ended = await Promise.race([move.ended, delay(Math.random() * longest, null)]);
+        if (ended) expect(ended).toMatchObject({ code: 0 });
+        move.kill();
+        await move.ended;
+      }
+      expect(await companies('move', company, target).ended).toMatchObject({ code: 0 });
+    }
+    writing = false;
+    await writers;
+    await until(() => settled('a', company));
+    const { rows: fleets } = await pools.a.query('select id, name from fleet where company = $1', [company]);
+    for (const one of written) expect(difference(one, fleets)).toEqual({ missing: 0, twice: 0, changed: 0 });
+    const { rows: log } = await pools.a.query(
+      `select id, position::int, type, data->>'name' as name from event where company = $1 order by position`,
+      [company],
+    );
+    expect(log.map(({ position }) => position)).toEqual(log.map((_, at) => at + 1));
+    const created = log.filter(({ type }) => type === 'fleet.created');
+    expect(created.map(({ name }) => name).toSorted()).toEqual(fleets.map(({ name }) => name).toSorted());
+    const sent = receiver.received.filter(({ path }) => path === `/${company}`).map(({ event }) => event.id);
+    expect(sent.toSorted()).toEqual(log.map(({ id }) => id).toSorted());
+    expect(
+      Object.entries(await rowsOf('b', company)).flatMap(([table, rows]) => (rows.length > 0 ? [table] : [])),
+    ).toEqual(['placement']);
+  });
+});
