@@ -1,4 +1,5 @@
 import { addAbortListener } from 'node:events';
+import { LRUCache } from 'lru-cache';
 import { SharedPlaces } from '../fairness/shares.ts';
 import type { ChangeFeed, ChangeListeners } from './changes.ts';
 import { RateLimited } from './errors.ts';
@@ -38,6 +39,9 @@ export class WakeSignal {
 /** Shared sources refresh at this interval, since news may be lost. */
 const LOOK_MS = 20_000;
 
+/** Characters or bytes of the texts that are kept for followers who are a little slower. */
+const MOST_KEPT = 32 * 1024 * 1024;
+
 const MOST_OF_COMPANY = 1000;
 const TOO_MANY = `At most ${MOST_OF_COMPANY.toLocaleString('en')} streams and waits of a company at a time. Try again when one has ended.`;
 const RETRY_SECONDS = 10;
@@ -55,6 +59,14 @@ export class Follower extends WakeSignal {
   heard = 0;
 }
 
+type Text = string | Buffer;
+
+interface SharedObject {
+  number: number;
+  /** Reads below the object by statement. */
+  reads: Map<string, Promise<unknown>>;
+}
+
 type SourceKey = readonly [kind: string, company: string, id?: string];
 type Opened = { source: FollowedSource; followers: Set<Follower>; close(): void };
 
@@ -62,8 +74,15 @@ type Opened = { source: FollowedSource; followers: Set<Follower>; close(): void 
 export class Followers {
   readonly #changes: ChangeFeed;
   readonly #opened = new Map<string, Opened>();
-  /** Reads of shared objects by statement, kept as long as the object. */
-  readonly #reads = new WeakMap<object, Map<string, Promise<unknown>>>();
+  readonly #shared = new WeakMap<object, SharedObject>();
+  #lastNumber = 0;
+  readonly #texts = new LRUCache<string, Text, () => Text | Promise<Text>>({
+    maxSize: MOST_KEPT,
+    sizeCalculation: ({ length }) => length + 1,
+    fetchMethod: async (_name, _stale, { context: make }) => make(),
+    // A text that is dropped while it is made is made for those who wait.
+    ignoreFetchAbort: true,
+  });
   readonly #places: SharedPlaces;
 
   constructor(changes: ChangeFeed, most: number) {
@@ -116,19 +135,26 @@ export class Followers {
     return { source, followers, close };
   }
 
-  /** Marks an object that several followers get: reads below it are shared. */
+  /** Marks an object that several followers get: reads below it are shared, and texts of it. */
   share<T extends object>(object: T): T {
-    this.#reads.set(object, new Map());
+    this.#shared.set(object, { number: ++this.#lastNumber, reads: new Map() });
     return object;
   }
 
   isShared(object: object): boolean {
-    return this.#reads.has(object);
+    return this.#shared.has(object);
+  }
+
+  /** A text of a shared object, made once for all followers that ask alike. */
+  async textOf<T extends Text>(object: object, asked: string, make: () => T | Promise<T>): Promise<T> {
+    const number = this.#shared.get(object)?.number;
+    if (number === undefined) return make();
+    return (await this.#texts.forceFetch(`${number} ${asked}`, { context: make })) as T;
   }
 
   /** Reads below an object by a statement, once for all followers that share the object. */
   readOf<T>(object: object, statement: readonly unknown[], read: () => Promise<T>): Promise<T> {
-    const reads = this.#reads.get(object);
+    const reads = this.#shared.get(object)?.reads;
     if (!reads) return read();
     const key = JSON.stringify(statement);
     const known = reads.get(key);

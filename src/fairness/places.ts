@@ -8,6 +8,8 @@ const PLACES = { capacity: 8, reserve: 2 };
 export const openFairness = () => ({
   /** The order in which requests begin. */
   turns: new RequestTurns(),
+  /** The order in which followers take their news: many are woken together, and a company alone delays those without one. */
+  news: new RequestTurns({ aloneMs: Infinity }),
   /** The connections of the pool. */
   places: new SharedPlaces(PLACES),
   /** Statements on the shared connections of additions. */

@@ -8,11 +8,12 @@ const SHORT_MS = 5;
 const ALONE_MS = 60_000;
 
 /**
- * Requests begin at once in a short turn of the event loop, or if one company is alone. Others queue by company, so that
+ * Requests (and what followers are told) begin at once in a short turn of the event loop, or if one company is alone. Others queue by company, so that
  * expensive requests of one do not block another: each turn takes one request, twice as many after each short turn.
  */
 export class RequestTurns {
   readonly #clock: () => number;
+  readonly #aloneMs: number;
   #began: number | null = null;
   /** Waiting requests by company; the company of the last turn comes last. */
   readonly #waiting = new Map<string, (() => void)[]>();
@@ -21,8 +22,9 @@ export class RequestTurns {
   /** The company of the last request, and the time of its first request after another company's. */
   #last = { company: '', since: 0 };
 
-  constructor(clock = () => performance.now()) {
+  constructor({ clock = () => performance.now(), aloneMs = ALONE_MS } = {}) {
     this.#clock = clock;
+    this.#aloneMs = aloneMs;
   }
 
   /** Resolves when a request of this company may begin; undefined if it may begin now. */
@@ -42,7 +44,7 @@ export class RequestTurns {
 
   /** Whether all recent requests are of this company. */
   isAlone(company: string, now = this.#clock()): boolean {
-    return company === this.#last.company && now - this.#last.since >= ALONE_MS;
+    return company === this.#last.company && now - this.#last.since >= this.#aloneMs;
   }
 
   #beginTurn(): void {

@@ -41,7 +41,7 @@ function sendLong(res: Response, body: Buffer): void {
 /** Lets nginx pass on each piece of a stream; it would keep what does not fill its buffers. */
 export const passAtOnce = (res: Response) => res.setHeader('X-Accel-Buffering', 'no');
 
-type Pieces = Iterable<string | Buffer> | AsyncIterable<string | Buffer>;
+export type Pieces = Iterable<string | Buffer> | AsyncIterable<string | Buffer>;
 
 /** Sends pieces as the client takes them; a disconnected client is no error. */
 export async function sendPieces(res: Response, pieces: Pieces): Promise<void> {

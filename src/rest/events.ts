@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Context } from '../core/context.ts';
 import { eventTypes } from '../core/events/event-data.ts';
 import { type Event, type EventFilter, eventCursor, eventSchema, getEvent, listEvents } from '../core/events/events.ts';
 import { MOST_EVENT_TYPES } from '../core/events/record-events.ts';
@@ -35,7 +36,7 @@ const withCursor = (request: RestRequest): RestRequest => {
 const LONGEST_MS = 15 * 60_000;
 
 /** Browsers send `id` back as Last-Event-ID. */
-const frame = (one: Event) => `id: ${one.id}\nevent: ${one.type}\ndata: ${JSON.stringify(shape(one))}\n\n`;
+const frameOf = (one: Event) => `id: ${one.id}\nevent: ${one.type}\ndata: ${JSON.stringify(shape(one))}\n\n`;
 
 const { get } = operations('Events', { resource: eventSchema, missing: 'NOT_FOUND' });
 
@@ -73,7 +74,7 @@ export const eventRoutes = [
       const { after } = readInput(z.object({ after: once }), request.query);
       const from = request.header('Last-Event-ID') || after;
       const events = await followEvents(ctx, { after: from, filter: readFilter(request) }, signal);
-      return eventStream(events, signal, frame);
+      return eventStream(ctx, events, signal, frameOf);
     },
   }),
   get('/events/:id', 'getEvent', {
@@ -87,9 +88,16 @@ export const eventRoutes = [
 /** The interval of comments, which keep the connection open and show when the reader has disconnected. */
 const BEAT_MS = 15_000;
 
-/** Server-sent events: each item as `frame` writes it, until their end or that of `signal`. */
-export function eventStream<T>(items: AsyncGenerator<T>, signal: AbortSignal, frame: (item: T) => string) {
-  async function* framed(): AsyncGenerator<string> {
+/** Server-sent events until the end of `items` or of `signal`: each as `frameOf` writes it, once for all followers of an item. */
+export function eventStream<T extends object>(
+  { services: { followers } }: Context,
+  items: AsyncGenerator<T>,
+  signal: AbortSignal,
+  frameOf: (item: T) => string,
+) {
+  const bytesOf = (item: T) => followers.textOf(item, 'frame', () => Buffer.from(frameOf(item)));
+
+  async function* framed(): AsyncGenerator<string | Buffer> {
     yield 'retry: 2000\n\n';
     let next = items.next();
     try {
@@ -98,7 +106,7 @@ export function eventStream<T>(items: AsyncGenerator<T>, signal: AbortSignal, fr
         const timer = setTimeout(() => beat.resolve('beat'), BEAT_MS);
         const result = await Promise.race([next, beat.promise]).finally(() => clearTimeout(timer));
         if (result !== 'beat' && result.done) return;
-        yield result === 'beat' ? ':\n\n' : frame(result.value);
+        yield result === 'beat' ? ':\n\n' : await bytesOf(result.value);
         if (result !== 'beat') next = items.next();
       }
     } finally {

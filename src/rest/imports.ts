@@ -78,7 +78,7 @@ const progressEvent = (run: Import) =>
 async function followImport(ctx: Context, request: RestRequest): Promise<Answer> {
   const signal = request.closed();
   const changes = await followImportChanges(ctx, { importId: request.params.id }, signal);
-  if (request.header('Last-Event-ID') !== ENDED) return eventStream(changes, signal, progressEvent);
+  if (request.header('Last-Event-ID') !== ENDED) return eventStream(ctx, changes, signal, progressEvent);
   return { status: 204 };
 }
 

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Context, Scope } from '../core/context.ts';
 import type { ErrorCode, Precondition } from '../core/errors.ts';
 import { copierOf } from '../core/sql/selection.ts';
+import type { Pieces } from '../http/body.ts';
 import { type HeaderName, type Json, mapValues } from './openapi/json-schema.ts';
 import { type PathParameter, type QueryParameter, queryParameters, type Tag } from './openapi/parameters.ts';
 
@@ -31,7 +32,7 @@ export interface RestRequest {
 export const membersOf = ({ body }: RestRequest): object =>
   typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {};
 
-/** The answer: a value to send as JSON, or pieces of text to stream. */
+/** The answer: a value to send as JSON, or pieces to stream. */
 export interface Answer {
   /** By default the first of the route's `answers`. */
   status?: number;
@@ -39,7 +40,7 @@ export interface Answer {
   body?: unknown;
   /** A body that is text already: JSON, unless a header says otherwise. */
   text?: string;
-  stream?: { type: string; pieces: AsyncIterable<string> | Iterable<string> };
+  stream?: { type: string; pieces: Pieces };
 }
 
 /** An operation: its handler, and its description in openapi.json. */

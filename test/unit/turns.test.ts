@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { RequestTurns } from '../../src/fairness/turns.ts';
 
 let now = 0;
-const newTurns = () => new RequestTurns(() => now);
+const newTurns = () => new RequestTurns({ clock: () => now });
 /** Advances the clock of the turns by the work of a request. */
 const work = (ms: number) => {
   now += ms;

@@ -40,6 +40,7 @@ async function followChanges<Row extends ChangingRow>(
       while (await follower.wait({ signal })) {
         do {
           for (const row of await readNext(contextOfSharedRead(ctx))) {
+            await ctx.services.fairness.news.next(company);
             if (fleetId === null || row.fleetId === fleetId) yield row;
           }
         } while (follower.heard < source.last && !signal.aborted);

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { authorize, type Context, contextOfSharedRead, renewContext } from '../context.ts';
+import { authorize, type Context, contextOfSharedRead } from '../context.ts';
 import { read } from '../database.ts';
 import { knownEventType } from '../events/event-data.ts';
 import { endOfLogExpression, readEndOfLog } from '../events/event-log.ts';
@@ -11,7 +11,9 @@ import { jsonObjectSql } from '../sql/selection.ts';
 import { db, isId, numberParameters } from '../sql/sql.ts';
 import { SharedReads } from './shared-reads.ts';
 
+/** Few large events: each slow follower may hold a page of its own. */
 const READ_AT_ONCE = 100;
+const BYTES_AT_ONCE = 16 * 1024;
 
 /** Events after a position of a company's log; `end` is the next position, `more`: read again at once. */
 interface LogPage {
@@ -24,19 +26,22 @@ interface LogPage {
 function nextEvents({ names, values: given }: GivenConditions, hidden: boolean) {
   const where = whereSql(rowSelectionOf(eventResource, { names, hidden }));
   const end = endOfLogExpression(sql.raw('$company')).compile(db).sql;
+  // The size of the ids as they are stored, a quarter of them or all: PostgreSQL tells it without reading them.
+  const before = `sum(pg_column_size(e.vehicle_ids)) over (order by e.position rows between unbounded preceding and 1 preceding)`;
   const statement = numberParameters(
     `select log."end"::text, page.position::text, page.json from (select ${end} as "end") log left join lateral (
-       select e.position, ${jsonObjectSql(eventResource.members)} as json from event e
-       where e.position > $position::bigint and ${where} order by e.position limit ${READ_AT_ONCE}
+       select e.position, case when coalesce(${before}, 0) < ${BYTES_AT_ONCE} then ${jsonObjectSql(eventResource.members)} end as json
+       from (select * from event e where e.position > $position::bigint and ${where} order by e.position limit ${READ_AT_ONCE}) e
      ) page on true order by page.position`,
   );
   return async (ctx: Context, company: string, after: string): Promise<LogPage> => {
     const values = statement.values({ ...given, company, position: after });
     const rows = await read(ctx, statement.text, values, { newest: true });
-    const events = rows.flatMap(([, position, json]) =>
-      position && json ? [{ position, event: JSON.parse(json) }] : [],
+    const found = rows.filter(([, position]) => position !== null);
+    const events = found.flatMap(([, position, json]) =>
+      position && json ? [{ position, event: ctx.services.followers.share<Event>(JSON.parse(json)) }] : [],
     );
-    const more = events.length === READ_AT_ONCE;
+    const more = found.length === READ_AT_ONCE || events.length < found.length;
     // Events that the filter left out need not be read again.
     return { events, end: (more ? events.at(-1)?.position : rows[0]?.[0]) ?? after, more };
   };
@@ -65,16 +70,19 @@ export async function followEvents(ctx: Context, input: FollowInput, signal: Abo
   const { source, follower, leave } = ctx.services.followers.join(['events', company], open, signal);
   // The past is long, and indexes find events in it; at the end of the log all followers read the same.
   const past = nextEvents({ names, values }, hidden);
+  const kind = JSON.stringify([values, hidden]);
   const isJudged = names.every((name) => name in fits);
   let atEnd = isJudged && input.after == null;
 
   async function* events(): AsyncGenerator<Event> {
     try {
       while (!signal.aborted) {
-        const page = atEnd
-          ? await source.once(position, () => nextOfAll(contextOfSharedRead(ctx), company, position))
-          : await past(renewContext(ctx), company, position);
+        const next = atEnd ? nextOfAll : past;
+        const page = await source.once(atEnd ? position : `${position} ${kind}`, () =>
+          next(contextOfSharedRead(ctx), company, position),
+        );
         for (const { position: place, event } of page.events) {
+          await ctx.services.fairness.news.next(company);
           if (atEnd && !isWanted(event, values, hidden)) continue;
           yield event;
           position = place;

@@ -33,6 +33,7 @@ export async function followImportChanges(ctx: Context, { importId }: { importId
       while (await follower.wait({ signal })) {
         const run = await source.once(id, read);
         if (!run) continue;
+        await ctx.services.fairness.news.next(company);
         yield run;
         if (!isImportUnderWay(run.state)) return;
         await delay(PAUSE_MS, undefined, { signal }).catch(() => {});

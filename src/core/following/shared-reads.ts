@@ -3,8 +3,8 @@ import type { ChangeListeners } from '../changes.ts';
 import type { FollowedSource } from '../followers.ts';
 import { getOrCreate } from '../sql/sql.ts';
 
-/** Few, since a page of events may name 100,000 vehicles. */
-const KEPT = 4;
+/** Few, since a page of events may name thousands of vehicles. */
+const KEPT = 16;
 
 /** Reads that the followers of a source share until its next news. */
 export class SharedReads<T> implements FollowedSource {

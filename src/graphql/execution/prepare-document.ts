@@ -60,7 +60,7 @@ export class PreparedOperation {
   readonly asksOnlyForSchema: boolean;
   /** Variables by which `@skip` and `@include` decide. */
   readonly #deciding: readonly string[];
-  readonly #id = randomUUID();
+  readonly id = randomUUID();
   #cost: number | undefined;
 
   /** Throws GraphQLError for a query that one statement cannot hold. */
@@ -100,7 +100,7 @@ export class PreparedOperation {
   }
 
   #keyOf(place: string, variables: GraphqlVariables): string {
-    return `${this.#id} ${place} ${JSON.stringify(this.#deciding.map((one) => variables[one]))}`;
+    return `${this.id} ${place} ${JSON.stringify(this.#deciding.map((one) => variables[one]))}`;
   }
 
   readonly #query: PlanFactory = (planner) =>

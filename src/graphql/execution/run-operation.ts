@@ -1,6 +1,6 @@
-import { type ExecutionResult, execute, GraphQLError, OperationTypeNode, subscribe } from 'graphql';
+import { execute, GraphQLError, OperationTypeNode } from 'graphql';
 import { z } from 'zod';
-import { requireCaller } from '../../core/context.ts';
+import { type Context, contextOfSharedRead, requireCaller } from '../../core/context.ts';
 import { cutText } from '../../core/cut-text.ts';
 import { runAnswerInTurn, runChangeInTurn } from '../../core/database.ts';
 import { CostExceeded, MethodNotAllowed, Unavailable, ValidationFailed } from '../../core/errors.ts';
@@ -20,6 +20,7 @@ import { OperationReads } from './operation-reads.ts';
 import { documentText } from './persisted-documents.ts';
 import { type PreparedOperation, prepareDocument } from './prepare-document.ts';
 import { errorResult, publicResult, rejectedDocumentError } from './result-errors.ts';
+import { runSubscription, type Told } from './run-subscription.ts';
 import type { GraphqlVariables } from './selected.ts';
 import { readVariables } from './variables.ts';
 
@@ -39,8 +40,8 @@ const operationParams = z.object(
 );
 
 /** A result as JSON or as an object with public errors; or the results of a subscription. */
-export type OperationResult = string | ExecutionResult | ResultStream;
-export type ResultStream = AsyncIterableIterator<ExecutionResult, void>;
+export type OperationResult = Told | ResultStream;
+export type ResultStream = AsyncIterableIterator<Told, void>;
 
 export const isResultStream = (outcome: OperationResult): outcome is ResultStream =>
   typeof outcome === 'object' && Symbol.asyncIterator in outcome;
@@ -81,12 +82,18 @@ async function begin(sent: unknown, request: OperationRequest): Promise<Operatio
     throw new MethodNotAllowed('GET', ['POST'], ' A mutation needs POST.');
   const { variables, cost } = guard(operation, params.variables ?? {}, request);
   const { LIMIT_GRAPHQL_COST } = request.services.config;
-  const budget = new AnswerBudget(LIMIT_GRAPHQL_COST);
-  const reads = new OperationReads(request.ctx, operation, variables, budget);
-  const context: GraphqlContext = { ...request, budget, reads };
+  const open = (ctx: Context): GraphqlContext & { reads: OperationReads } => {
+    const budget = new AnswerBudget(LIMIT_GRAPHQL_COST);
+    return { ...request, ctx, budget, reads: new OperationReads(ctx, operation, variables, budget) };
+  };
+  const context = open(request.ctx);
+  const { reads } = context;
   const { variables: variableValues } = params;
   const args = { schema: graphqlSchema, document: document.tree, operationName, variableValues, contextValue: context };
-  if (type === OperationTypeNode.SUBSCRIPTION) return traceOperation(operation, () => subscribe(args));
+  if (type === OperationTypeNode.SUBSCRIPTION) {
+    const openShared = () => open(contextOfSharedRead(request.ctx));
+    return traceOperation(operation, () => runSubscription(operation, args, openShared));
+  }
   const byGraphql = () => execute(args);
   // graphql-js answers where the database's text is not the whole.
   const query = async () => (await reads.text()) ?? byGraphql();
@@ -167,10 +174,14 @@ function traceOperation<T>({ node: { operation: type, name }, label }: PreparedO
   }, work);
 }
 
-/** The results of a subscription; an error of the source is the last one. */
+/** The results of a subscription; an error of the source is the last one. Many followers wait for the same text. */
 async function* streamOf(source: ResultStream, request: OperationRequest): ResultStream {
+  const { news } = request.services.fairness;
   try {
-    for await (const result of source) yield publicResult(result, request);
+    for await (const told of source) {
+      await news.next(request.ctx.caller?.company ?? '');
+      yield typeof told === 'string' ? told : publicResult(told, request);
+    }
   } catch (error) {
     yield errorResult(error as Error, request);
   } finally {

@@ -21,7 +21,6 @@ const BIT = 20;
 export function withAnswerBudget(schema: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(schema.getTypeMap())) {
     if (!isObjectType(type) || type.name.startsWith('__')) continue;
-    const isRootOfEvents = type === schema.getSubscriptionType();
     for (const field of Object.values(type.getFields())) {
       const resolve = (field.resolve ?? defaultFieldResolver) as Resolver;
       const named = getNamedType(field.type);
@@ -29,7 +28,6 @@ export function withAnswerBudget(schema: GraphQLSchema): GraphQLSchema {
       const longMs = isPlain(named) ? LONG_PLAIN_MS : LONG_MS;
       field.resolve = (source, args, context: GraphqlContext, info) => {
         const { budget } = context;
-        if (isRootOfEvents) budget.renew();
         if (budget.domainError && made === objectMade) return Promise.reject(budget.domainError);
         const value =
           source instanceof PlannedObject && field.args.length === 0

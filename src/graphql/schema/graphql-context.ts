@@ -61,11 +61,6 @@ export class AnswerBudget {
     if (this.#held > MOST_ANSWER_BYTES) this.stop(answerTooLarge(MOST_ANSWER_BYTES, 'bytes'));
     if (this.domainError) throw this.domainError;
   }
-
-  renew(): void {
-    this.#objects = this.#bytes = this.#held = 0;
-    this.domainError = null;
-  }
 }
 
 function answerTooLarge(most: number, unit: string): CostExceeded {

@@ -3,7 +3,7 @@ import type { ExecutionResult } from 'graphql';
 import type { WebSocket } from 'ws';
 import { msLeft } from '../../http/connections/closed.ts';
 import { resultWithoutHttp } from '../execution/result-errors.ts';
-import { isResultStream, type OperationResult, type ResultStream } from '../execution/run-operation.ts';
+import { isResultStream, type OperationResult } from '../execution/run-operation.ts';
 
 /** The interval of pings; a client that does not answer one has disconnected. */
 const BEAT_MS = 15_000;
@@ -25,6 +25,9 @@ export const ENDED = 'The operation has ended.';
 
 /** Runs what a client sent; ends early when the client completes it. */
 type RunOperation = (sent: unknown, completed: AbortSignal) => Promise<OperationResult>;
+
+/** What graphql-ws is to send; texts are sent past it. */
+export type Results = AsyncIterableIterator<ExecutionResult, void>;
 
 /** One WebSocket for graphql-ws. It never outlives its token. */
 export class WebSocketPeer {
@@ -66,7 +69,7 @@ export class WebSocketPeer {
   }
 
   /** Runs an operation and gives its results. Their `return` ends the work at once, and nothing is sent after it. */
-  operate(id: string, sent: unknown): ResultStream {
+  operate(id: string, sent: unknown): Results {
     const completed = new AbortController();
     const running = (this.#run as RunOperation)(sent, completed.signal);
     this.#running.add(running);
@@ -74,7 +77,7 @@ export class WebSocketPeer {
     // graphql-ws would send what follows to another operation, which may have this id now.
     const unlessCompleted = <T>(value: T): T | Promise<never> =>
       completed.signal.aborted ? new Promise<never>(() => {}) : value;
-    const results = this.#resultsOf(id, running.then(unlessCompleted));
+    const results = this.#resultsOf(id, running.then(unlessCompleted), completed.signal);
     return {
       [Symbol.asyncIterator]() {
         return this;
@@ -88,11 +91,22 @@ export class WebSocketPeer {
     };
   }
 
-  async *#resultsOf(id: string, running: Promise<OperationResult>): AsyncGenerator<ExecutionResult, void> {
+  async *#resultsOf(
+    id: string,
+    running: Promise<OperationResult>,
+    completed: AbortSignal,
+  ): AsyncGenerator<ExecutionResult, void> {
     const outcome = await running;
-    // graphql-ws would parse the database's text and write it again.
-    if (typeof outcome === 'string') void this.send(`{"id":${JSON.stringify(id)},"type":"next","payload":${outcome}}`);
-    else if (isResultStream(outcome)) yield* outcome;
+    // graphql-ws would parse a text and write it again.
+    const sendNext = (text: string) => this.send(`{"id":${JSON.stringify(id)},"type":"next","payload":${text}}`);
+    if (typeof outcome === 'string') void sendNext(outcome);
+    else if (isResultStream(outcome)) {
+      for await (const told of outcome) {
+        if (completed.aborted) return;
+        if (typeof told === 'string') await sendNext(told);
+        else yield told;
+      }
+    }
     // The protocol has a message of its own for the errors of an operation without data.
     else if (outcome.data === undefined) throw new AggregateError(resultWithoutHttp(outcome).errors ?? []);
     else yield outcome;

@@ -19,10 +19,10 @@ import { loadedOnce } from '../../http/assets.ts';
 import type { Upgrades } from '../../http/connections/open-server.ts';
 import { countRequest, type HttpServices, localsOf, payerOf } from '../../http/request-context.ts';
 import { errorResult, resultWithoutHttp } from '../execution/result-errors.ts';
-import { isResultStream, type OperationResult, type ResultStream, runOperation } from '../execution/run-operation.ts';
+import { isResultStream, type OperationResult, runOperation } from '../execution/run-operation.ts';
 import type { OperationRequest } from '../schema/graphql-context.ts';
 import { graphqlSchema } from '../schema/schema.ts';
-import { ENDED, WebSocketPeer } from './peer.ts';
+import { ENDED, type Results, WebSocketPeer } from './peer.ts';
 
 /** Close codes of the protocol, and ours. Clients come back after 4403 and 1013, never after 4400, 4401 and 4500. */
 const closeCodes: Partial<Record<ErrorCode, number>> = {
@@ -120,7 +120,7 @@ function rules(services: HttpServices): ServerOptions<Record<string, unknown>, W
       subscriptions[id] = results;
       return { schema: graphqlSchema, document: NOTHING, rootValue: results };
     },
-    execute: ({ rootValue }: ExecutionArgs) => rootValue as ResultStream,
+    execute: ({ rootValue }: ExecutionArgs) => rootValue as Results,
     onNext: (_context, _id, _payload, _args, result) => resultWithoutHttp(result as ExecutionResult),
     onError: (_context, _id, _payload, [error]) => (error?.originalError as AggregateError | undefined)?.errors,
   };

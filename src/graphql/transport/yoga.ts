@@ -4,6 +4,7 @@ import type { Plugin } from 'graphql-yoga';
 import { ValidationFailed } from '../../core/errors.ts';
 import { loadedOnce } from '../../http/assets.ts';
 import { isResultStream, type OperationResult, type ResultStream } from '../execution/run-operation.ts';
+import type { Told } from '../execution/run-subscription.ts';
 
 /** Clients that take any get the first. */
 export const JSON_TYPES = ['application/json', 'application/graphql-response+json'] as const;
@@ -49,17 +50,23 @@ async function openYoga() {
 /** Yoga parses this in place of a document that has been run. */
 const NOTHING = parse('subscription { nothing }');
 
+/** A result for Yoga, which asks it for its text. */
+const resultOf = (told: Told): ExecutionResult =>
+  typeof told === 'string' ? ({ stringify: () => told } as ExecutionResult) : told;
+
+async function* resultsOf(stream: ResultStream): AsyncGenerator<ExecutionResult, void> {
+  for await (const told of stream) yield resultOf(told);
+}
+
 /** Gives Yoga the outcome in place of its own steps, which a subscription passes to be written as events. */
 const writing: Plugin<Answered, Answered> = {
   onRequestParse: ({ setRequestParser }) => setRequestParser(() => ({ query: '' })),
   onParams({ setParamsHandler, context: { outcome } }) {
-    if (isResultStream(outcome)) return;
-    const result = typeof outcome === 'string' ? ({ stringify: () => outcome } as ExecutionResult) : outcome;
-    setParamsHandler(() => result);
+    if (!isResultStream(outcome)) setParamsHandler(() => resultOf(outcome));
   },
   onParse: ({ setParsedDocument }) => setParsedDocument(NOTHING),
   onValidate: ({ setResult }) => setResult([]),
-  onSubscribe: ({ args, setSubscribeFn }) => setSubscribeFn(() => args.contextValue.outcome as ResultStream),
+  onSubscribe: ({ args, setSubscribeFn }) => setSubscribeFn(() => resultsOf(args.contextValue.outcome as ResultStream)),
   // Yoga's 406 would name some forms of answers twice.
   onResponse({ response }) {
     if (response.status === 406) response.headers.set('Accept', ANSWER_TYPES.join(', '));
