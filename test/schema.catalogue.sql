@@ -89,7 +89,7 @@ CREATE OR REPLACE FUNCTION public.folded(name text)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE STRICT
-AS $function$ select lower(regexp_replace(normalize(name, nfkd), '[\u0300-\u036f]', '', 'g') collate "und-x-icu") $function$
+AS $function$ select regexp_replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(lower(regexp_replace(normalize(name, nfkd), '[\u0300-\u036f]', '', 'g') collate "und-x-icu"), 'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe'), 'þ', 'th'), 'ł', 'l'), 'ø', 'o'), 'ı', 'i'), 'đ', 'd'), 'ð', 'd'), 'ħ', 'h'), 'ŧ', 't'), '[ \t\n\r\f\v]+', ' ', 'g') $function$
 CREATE OR REPLACE FUNCTION public.new_uuid()
  RETURNS uuid
  LANGUAGE sql

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { Migration20261124000000 as Before } from '../src/migrations/Migration20261124000000.ts';
+import { Migration20261128200500_since_0_4_0 as Since } from '../src/migrations/Migration20261128200500_since_0_4_0.ts';
 import type { Client, Json } from './support/client.ts';
-import { addVehicles, createContract, createFleet } from './support/factories.ts';
+import { addVehicles, createContract, createFleet, newVins } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { folded } from './support/reference.ts';
 
@@ -119,6 +121,48 @@ test('letters that accents do not explain are found as they are typed', async ()
     expect([text, await found(text)]).toEqual([text, ['ISPARTA', 'Isparta', 'İsparta', 'ısparta']]);
   for (const text of ['massn', 'MASSNAHME', 'maßnahme lodz'])
     expect([text, await found(text)]).toEqual([text, ['Maßnahme Łódź']]);
+});
+
+const spellings: readonly (readonly [typed: string, names: readonly string[]])[] = [
+  ['dakovo', ['Đakovo', 'đakovo', 'ĐAKOVO', 'Dakovo']],
+  ['aero', ['Ærø', 'ærø', 'ÆRØ', 'Aero']],
+  ['oeuvre', ['Œuvre', 'œuvre', 'ŒUVRE', 'Oeuvre']],
+  ['thingvellir', ['Þingvellir', 'þingvellir', 'ÞINGVELLIR', 'Thingvellir']],
+  ['hamrudur', ['Ħamruður', 'ħamruður', 'ĦAMRUÐUR', 'Hamrudur']],
+  ['big vans', ['Big Vans', 'Big  Vans', 'Big\t\tVans', 'Big\u00a0Vans', 'big \u2003 vans']],
+];
+test.each(spellings)('"%s" finds %j, and each of them the others, by search and filters', async (typed, names) => {
+  const client = await gateway.as(`spelling-${typed}`, { scope });
+  const made = [];
+  for (const name of names) made.push(await createFleet(client, { name }));
+  const vehicles = await addVehicles(client, newVins(names.length), await createFleet(client, { name: '-' }));
+  for (const [at, name] of names.entries()) await createContract(client, vehicles[at], { name: `For ${name}, 2030` });
+  const all = names.flatMap((name) => [name, `For ${name}, 2030`]).sort();
+  for (const text of [typed, typed.toUpperCase(), ...names, typed.replace(' ', '   ')]) {
+    const name = encodeURIComponent(text);
+    expect([text, (await bySearch(client, text, 50)).map((one) => one.name).sort()]).toEqual([text, all]);
+    expect((await client.get(`/fleets?name=${name}`)).body).toHaveLength(names.length);
+    const conditions = encodeURIComponent(JSON.stringify({ company: `spelling-${typed}` }));
+    expect((await client.get(`/contracts?conditions=${conditions}&name=${name}`)).body).toHaveLength(names.length);
+  }
+});
+
+test('contracts of the versions before are found so, too, once the tables are those of this one', async () => {
+  const client = await gateway.as('before', { scope });
+  const [vehicle] = await addVehicles(client, newVins(1), await createFleet(client, { name: '-' }));
+  const run = async (Step: typeof Before) => {
+    const { em, config } = gateway.database.orm;
+    const step = new Step(em.getDriver(), config);
+    await step.up();
+    return step.getQueries().map(String);
+  };
+  const [before = ''] = await run(Before);
+  await gateway.execute(before.replace('create function', 'create or replace function'));
+  await createContract(client, vehicle, { name: 'Straße  nach Đakovo' });
+  expect(await bySearch(client, 'strasse nach dakovo')).toEqual([]);
+  for (const statement of await run(Since)) await gateway.execute(statement);
+  expect(await bySearch(client, 'strasse nach dakovo')).toMatchObject([{ name: 'Straße  nach Đakovo' }]);
+  expect(await bySearch(client, 'Straße  nach Đ')).toMatchObject([{ name: 'Straße  nach Đakovo' }]);
 });
 
 test('returns each object as its own address does', async () => {

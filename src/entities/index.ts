@@ -11,6 +11,13 @@ export const entities = [
   ...[Placement, GatewayProcess],
 ];
 
+const typedAs = { ß: 'ss', æ: 'ae', œ: 'oe', þ: 'th', ł: 'l', ø: 'o', ı: 'i', đ: 'd', ð: 'd', ħ: 'h', ŧ: 't' };
+const typed = Object.entries(typedAs).reduce(
+  (text, [letter, others]) => `replace(${text}, '${letter}', '${others}')`,
+  `lower(regexp_replace(normalize(name, nfkd), '[\\u0300-\\u036f]', '', 'g'))`,
+);
+const foldedSql = `select regexp_replace(${typed}, '[ \\t\\n\\r\\f\\v]+', ' ', 'g')`;
+
 export const routines = [
   new Routine({
     name: 'new_uuid',
@@ -20,14 +27,15 @@ export const routines = [
     body: `select (lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
       || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid`,
   }),
-  // Names without case and accents. The migration adds the collation und-x-icu if the server has it, so bodies differ.
+  // Names as people type them: without case and accents, some letters by others, one blank for several. The migration adds
+  // the collation und-x-icu if the server has it, so bodies differ.
   new Routine({
     name: 'folded',
     type: 'function',
     language: 'sql',
     params: { name: { type: 'text' } },
     returns: { columnType: 'text', runtimeType: 'string' },
-    body: `select lower(regexp_replace(normalize(name, nfkd), '[\\u0300-\\u036f]', '', 'g'))`,
+    body: foldedSql,
     ignoreSchemaChanges: ['body', 'deterministic'],
   }),
 ];

@@ -166,7 +166,12 @@ export const folded = (text: string) =>
     .normalize('NFKD')
     .replaceAll(/[\u0300-\u036f]/g, '')
     .toLowerCase()
-    .replaceAll(/[ßłøı]/g, (letter) => ({ ß: 'ss', ł: 'l', ø: 'o', ı: 'i' })[letter] ?? letter);
+    .replaceAll(/[ßæœþłøıđðħŧ]/g, (letter) => typed[letter] ?? letter)
+    .replaceAll(/[ \t\n\r\f\v]+/g, ' ');
+/** What people type who do not have a letter on their keyboard. */
+const typed: Readonly<Record<string, string>> = {
+  ...{ ß: 'ss', æ: 'ae', œ: 'oe', þ: 'th', ł: 'l', ø: 'o', ı: 'i', đ: 'd', ð: 'd', ħ: 'h', ŧ: 't' },
+};
 const statusOf = ({ startsAt, endsAt }: Row, now: string) =>
   now < startsAt ? 'SCHEDULED' : now < endsAt ? 'ACTIVE' : 'ENDED';
 

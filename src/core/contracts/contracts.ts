@@ -5,7 +5,6 @@ import { transaction } from '../database.ts';
 import { ContractNotFound, Forbidden } from '../errors.ts';
 import { type EventOrigin, eventsClause, systemOrigin } from '../events/record-events.ts';
 import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
-import { typedSql } from '../fleets/fleets.ts';
 import type { ListInput } from '../sql/page.ts';
 import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
@@ -116,7 +115,7 @@ export const contractResource: Resource = {
     pack: ['c.pack = ?'],
     status: [`${statusSql} = ?`],
     activation: [`${activationStateSql} = any(?::text[])`],
-    name: [`position(${typedSql('folded(?::text)')} in ${typedSql('c.folded_name')}) > 0`],
+    name: ['position(folded(?::text) in c.folded_name) > 0'],
   },
   leading: { fleetId: 'c.fleet_id' },
   seek: vinSeek,

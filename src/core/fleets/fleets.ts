@@ -107,11 +107,6 @@ export const tallySumsSql = [
   ...statuses.map(([name, status]) => `coalesce(sum(t.delta) filter (where t.status = '${status}'), 0) as ${name}`),
 ].join(', ');
 
-/** Letters that `folded` keeps, and how others type them. */
-const typedAs = Object.entries({ ß: 'ss', ł: 'l', ø: 'o', ı: 'i' });
-export const typedSql = (folded: string): string =>
-  typedAs.reduce((text, [letter, typed]) => `replace(${text}, '${letter}', '${typed}')`, folded);
-
 export const fleetResource: Resource = {
   expected: 100,
   table: 'fleet f',
@@ -122,7 +117,7 @@ export const fleetResource: Resource = {
   filter: fleetFilterSchema,
   conditions: {
     id: ['f.id = ?::uuid', idOrNull],
-    name: [`position(${typedSql('folded(?::text)')} in ${typedSql('folded(f.name)')}) > 0`],
+    name: ['position(folded(?::text) in folded(f.name)) > 0'],
     vat: ['f.vat = ?'],
   },
   orders: fleetSortOrders,

@@ -5,7 +5,7 @@ import type { Contract } from '../contracts/contract.ts';
 import { contractResource } from '../contracts/contracts.ts';
 import { read } from '../database.ts';
 import type { Fleet } from '../fleets/fleet.ts';
-import { fleetResource, typedSql } from '../fleets/fleets.ts';
+import { fleetResource } from '../fleets/fleets.ts';
 import { readInput, textSchema } from '../input.ts';
 import { rowSelectionOf, whereSql } from '../sql/list-rows.ts';
 import type { ListPosition } from '../sql/order.ts';
@@ -71,10 +71,9 @@ async function byVin(ctx: Context, { company, text }: SearchTerms): Promise<Fit[
   }));
 }
 
-/** `folded` is SQL for the folded name, for which there is an index, or few rows. */
-async function byName(ctx: Context, type: 'Fleet' | 'Contract', of: Resource, folded: string, terms: SearchTerms) {
-  const name = typedSql(folded);
-  const part = typedSql('folded($text::text)');
+/** `name` is SQL for the folded name, for which there is an index, or few rows. */
+async function byName(ctx: Context, type: 'Fleet' | 'Contract', of: Resource, name: string, terms: SearchTerms) {
+  const part = 'folded($text::text)';
   const fit = `case when ${name} = ${part} then ${WHOLE} when starts_with(${name}, ${part}) then ${BEGINNING} else ${ELSEWHERE} end`;
   const [alias = ''] = of.id.split('.');
   const json = jsonObjectSql(of.members);
