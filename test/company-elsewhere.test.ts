@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import { createClient } from 'graphql-ws';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import WebSocket from 'ws';
@@ -15,7 +15,7 @@ import {
 } from './support/factories.ts';
 import { type GatewayOptions, startGateway, testIssuer } from './support/gateway.ts';
 import { until } from './support/until.ts';
-import { WebhookReceiver } from './support/webhook-receiver.ts';
+import { status, WebhookReceiver } from './support/webhook-receiver.ts';
 
 const there = 'https://b.example.com';
 
@@ -175,5 +175,33 @@ describe.skipIf(inject('database').kind === 'embedded')('a company', async () =>
     await database.commit();
     expect((await change).status).toBe(200);
     await until(() => acknowledged(fence));
+  });
+
+  test('gets what a provider sends to one installation, with its signature, once', async () => {
+    const other = await WebhookReceiver.start();
+    const secret = 'a secret of the provider';
+    const installations = { INSTALLATIONS: `a=https://a.example.com,b=${other.url('')}` };
+    const fronted = await startGateway({
+      issuer,
+      settings: { ...settings, ...installations, HIGH_MOBILITY_WEBHOOK_SECRET: secret },
+      on: gateway,
+    });
+    const body = JSON.stringify({ vehicles: [{ vin: newVin() }] });
+    const signature = `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
+    const send = (headers: Record<string, string>) =>
+      fetch(`${fronted.url}/providers/high-mobility/events`, { method: 'POST', body, headers });
+    expect((await send({ 'x-hm-signature-256': signature })).status).toBe(204);
+    const [first, ...rest] = other.received;
+    expect([first?.path, first?.body, rest]).toEqual(['/providers/high-mobility/events', body, []]);
+    expect(first?.headers['x-hm-signature-256']).toBe(signature);
+    const forwarded = Object.fromEntries(
+      Object.entries(first?.headers ?? {}).filter(([name]) => /^(x-|forwarded)/.test(name)),
+    );
+    expect((await send(forwarded as Record<string, string>)).status).toBe(204);
+    expect((await send({ 'x-hm-signature-256': 'sha256=wrong' })).status).toBe(401);
+    expect(other.received).toHaveLength(1);
+    other.always('/providers/high-mobility/events', status(503));
+    expect((await send({ 'x-hm-signature-256': signature })).status).toBe(204);
+    await fronted.close();
   });
 });

@@ -10,6 +10,11 @@ import { type HttpServices, localsOf } from '../http/request-context.ts';
 const LARGEST_BODY = 256 * 1024;
 const MOST_VINS = 1000;
 const PATH = '/providers/high-mobility/events';
+const SIGNATURE = 'X-HM-Signature-256';
+/** The installation that has passed it on. */
+const FORWARDED = 'X-Forwarded-Installation';
+const FORWARD_MS = 3_000;
+const NOT_FORWARDED = 'another installation did not take news of a provider';
 
 /**
  * High Mobility's webhook (`fleet_clearance_changed`), signed with HMAC-SHA256 over its bytes. It makes the programs of the vehicles due that it
@@ -23,13 +28,30 @@ export function providerEvents(services: HttpServices): RequestHandler {
   router.post(PATH, async (req, res) => {
     localsOf(res).route = PATH;
     const bytes = await readBytes(req, res);
-    if (!isSigned(bytes, req.get('X-HM-Signature-256') ?? '', secret))
-      throw new Unauthenticated('The signature is not that of this body.', null);
+    const signature = req.get(SIGNATURE) ?? '';
+    if (!isSigned(bytes, signature, secret)) throw new Unauthenticated('The signature is not that of this body.', null);
     const ctx = contextOf(services, localsOf(res).requestId, null);
     await touchPrograms(ctx, 'high-mobility', vinsOf(new TextDecoder().decode(bytes)));
+    if (req.get(FORWARDED) === undefined) await forward(services, bytes, signature);
     res.status(204).end();
   });
   return router;
+}
+
+/** A provider knows one installation: each tells the others, once. One that is away looks at its programs every day. */
+async function forward({ config, log }: HttpServices, bytes: Buffer, signature: string): Promise<void> {
+  const { INSTALLATION: own, INSTALLATIONS = {} } = config;
+  if (!own) return;
+  const headers = { 'content-type': 'application/json', [SIGNATURE]: signature, [FORWARDED]: own };
+  const others = Object.entries(INSTALLATIONS).filter(([name]) => name !== own);
+  const send = async ([installation, address]: [string, string]) => {
+    const signal = AbortSignal.timeout(FORWARD_MS);
+    const options = { method: 'POST', body: new Blob([Buffer.from(bytes)]), headers, signal };
+    const { ok, status } = await fetch(address + PATH, options);
+    if (!ok) log.warn({ installation, status }, NOT_FORWARDED);
+  };
+  const unreached = (err: unknown) => log.warn({ err }, NOT_FORWARDED);
+  await Promise.all(others.map((one) => send(one).catch(unreached)));
 }
 
 function isSigned(bytes: Buffer, signature: string, secret: string): boolean {
