@@ -65,7 +65,7 @@ describe.skipIf(!hasHaproxy || inject('database').kind === 'embedded')('two inst
       let output = '';
       for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += text));
       const ended = once(child, 'close').then(([code]) => ({ code, output }));
-      return { ended, kill: () => child.kill('SIGKILL') };
+      return { ended, kill: () => child.kill('SIGKILL'), says: (text: string) => until(() => output.includes(text)) };
     };
     return { first, second, other, proxy, as, companies };
   }
@@ -156,6 +156,50 @@ describe.skipIf(!hasHaproxy || inject('database').kind === 'embedded')('two inst
     expect((await companies('move', 'acme corp & co', 'a').ended).code).toBe(0);
     expect((await acme.get('/fleets')).body).toHaveLength(1);
     expect(proxy.url).toBeTruthy();
+  });
+
+  test('a move that cannot be, or is given up, changes nothing', async () => {
+    const { as, companies } = await open();
+    const refused = async (...args: string[]) => {
+      const { code, output } = await companies(...args).ended;
+      expect([code, output]).toEqual([1, expect.any(String)]);
+      return output;
+    };
+    const [stays, fresh] = [as('stays'), as('fresh')];
+    await fill(stays, 'stays');
+    expect(await refused('move', 'nobody', 'b')).toContain('place it');
+    expect(await refused('move', 'stays', 'c')).toContain('There is no installation c');
+    expect(await refused('move', 'stays', 'b', '--abort')).toContain('not on its way');
+    expect(await refused('place', 'stays', 'b')).toContain('has rows in a: move it');
+    expect((await stays.get('/fleets')).status).toBe(200);
+
+    expect((await companies('place', 'fresh', 'b').ended).code).toBe(0);
+    await createFleet(fresh);
+    expect([(await rowsOf('a', 'fresh')).fleet, (await rowsOf('b', 'fresh')).fleet?.length]).toEqual([[], 1]);
+
+    const newer = `mikro_orm_migrations where name = 'Migration20261201000000_since_0_4_0'`;
+    await pools.b.query(`insert into mikro_orm_migrations (name) values ('Migration20261201000000_since_0_4_0')`);
+    expect(await refused('move', 'stays', 'b')).toContain('different versions');
+    await pools.b.query(`delete from ${newer}`);
+    await pools.a.query(`insert into activation (company, id, vin, provider, program, brand, asked, changed_at)
+      values ('stays', gen_random_uuid(), 'WBA00000000000001', 'high-mobility', '', 'bmw', true, now())`);
+    expect(await refused('move', 'stays', 'b')).toContain('programs at high-mobility');
+    await pools.a.query(`delete from activation where provider = 'high-mobility'`);
+
+    const move = companies('move', 'stays', 'b');
+    await move.says('copying');
+    move.kill();
+    await move.ended;
+    expect((await companies('move', 'stays', 'b', '--abort').ended).code).toBe(0);
+    expect((await stays.get('/fleets')).status).toBe(200);
+    await createFleet(stays);
+    const there = Object.entries(await rowsOf('b', 'stays')).flatMap(([table, rows]) =>
+      rows.length > 0 ? [table] : [],
+    );
+    expect(there).toEqual(['placement']);
+    const left = `select pubname as name from pg_publication union all select subname from pg_subscription
+      union all select slot_name from pg_replication_slots`;
+    for (const pool of Object.values(pools)) expect((await pool.query(left)).rows).toEqual([]);
   });
 
   test('nothing is lost or doubled by moves that are killed while clients write', async () => {
