@@ -52,7 +52,7 @@ async function inTurn<T>(ctx: Context, shares: SharedPlaces, work: () => Promise
   const seconds = services.config.LIMIT_STATEMENT_SECONDS;
   const holder = caller?.company ?? '';
   if (shares.held(holder) >= MOST_WAITING) throw new RateLimited(seconds, TOO_MANY);
-  const waitEnds = () => AbortSignal.any([left(), AbortSignal.timeout((patience ?? seconds) * 1000)]);
+  const waitEnds = () => ({ left: left(), ms: (patience ?? seconds) * 1000 });
   let began = false;
   const begin = () => {
     began = true;
@@ -67,7 +67,7 @@ async function inTurn<T>(ctx: Context, shares: SharedPlaces, work: () => Promise
 }
 
 /** Work on more rows than this is large: each of its steps holds the event loop for milliseconds. */
-const LARGE_ROWS = 200;
+export const LARGE_ROWS = 200;
 
 /** Seconds that large work waits for its turn. */
 const LARGE_PATIENCE = 30;

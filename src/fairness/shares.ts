@@ -9,6 +9,9 @@ export interface PlacePolicy {
   queue?: number;
 }
 
+/** How long work waits: until its client has left, or a time is over. Signals for times cost more than many a request. */
+type Patience = { left: AbortSignal; ms?: number };
+
 /** Holders with a known turn; the others count as those that waited longest. */
 const MOST_SERVED = 100_000;
 
@@ -64,8 +67,8 @@ export class SharedPlaces {
     return Math.max(share, held === 0 && mayBegin && (reserved || open > 0) ? 1 : 0);
   }
 
-  /** Runs `work` in this holder's turn; rejects if the signal of `patience` aborts before. */
-  async run<T>(holder: string, work: () => Promise<T>, patience?: () => AbortSignal): Promise<T> {
+  /** Runs `work` in this holder's turn; rejects if its patience, asked for only if it has to wait, ends before. */
+  async run<T>(holder: string, work: () => Promise<T>, patience?: () => Patience): Promise<T> {
     await this.#enter(holder, patience);
     try {
       return await work();
@@ -92,7 +95,7 @@ export class SharedPlaces {
     return holders.toSorted((a, b) => compared(nameOf(a), nameOf(b)));
   }
 
-  async #enter(holder: string, patience?: () => AbortSignal): Promise<void> {
+  async #enter(holder: string, patience?: () => Patience): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const queue = this.#waiting.get(holder) ?? [];
     queue.push(resolve);
@@ -101,9 +104,12 @@ export class SharedPlaces {
     this.#startNext();
     const waits = queue.at(-1) === resolve;
     if (!waits || !patience) return void (await promise);
-    const signal = patience();
-    using _leaving = addAbortListener(signal, () => this.#forget(holder, resolve));
-    if (!(await promise)) throw signal.reason;
+    const { left, ms } = patience();
+    const giveUp = () => this.#forget(holder, resolve);
+    const timer = ms === undefined ? undefined : setTimeout(giveUp, ms);
+    using _leaving = addAbortListener(left, giveUp);
+    const starts = await promise.finally(() => clearTimeout(timer));
+    if (!starts) throw left.aborted ? left.reason : new Error('The work waited in vain for its turn.');
   }
 
   #forget(holder: string, one: WaitingWork): void {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LARGE_ROWS } from '../core/database.ts';
 import { ValidationFailed } from '../core/errors.ts';
 import { readInput } from '../core/input.ts';
 import { type ListPosition, restSortsOf, type SortOrder, type SortOrders } from '../core/sql/order.ts';
@@ -45,7 +46,7 @@ export function readListQuery({ route, path, query }: RestRequest, orders: SortO
   const { limit, after } = readInput(listQuery, query);
   const orderBy = readSort(query, orders);
   const paged = limit !== undefined || after !== undefined;
-  const first = paged ? (limit ?? DEFAULT_PAGE_SIZE) : STREAM_PAGE;
+  const first = paged ? (limit ?? DEFAULT_PAGE_SIZE) : LARGE_ROWS;
   const page = readPageArguments({ first, after, orderBy }, orders);
   const linkTo = (last: ListPosition): Record<string, string> => {
     const kept = [...Object.keys(route.parameters.shape), ...(orderBy ? ['sort'] : [])];
@@ -67,7 +68,10 @@ function readSort({ sort }: RestRequest['query'], orders: SortOrders) {
   ]);
 }
 
-/** Rows of a page of a whole list: few, since others' requests wait while Node writes a page. */
+/**
+ * Rows of a further page of a whole list: few, since others' requests wait while Node writes a page. The first page is not large (LARGE_ROWS):
+ * most lists have no other, and would wait for a turn in vain.
+ */
 const STREAM_PAGE = 250;
 
 async function* wholeList(first: TextPage, order: SortOrder, read: PageReader): AsyncGenerator<string> {

@@ -99,7 +99,7 @@ async function runImport(
       onBatch: (batch) => staging.add(batch),
     });
     await staging.end();
-    const stored = await ctx.services.files.storing.run(company, store, () => upload.signal);
+    const stored = await ctx.services.files.storing.run(company, store, () => ({ left: upload.signal }));
     return await reportOf(own, stored, repeated);
   } catch (error) {
     await staging.end().catch(() => {});

@@ -1,0 +1,34 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { addVehicles, createFleet, newVins } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
+
+const gateway = await startGateway();
+const [acme, other] = [await gateway.as('acme'), await gateway.as('other')];
+const fleet = await createFleet(acme);
+await addVehicles(acme, newVins(700), fleet);
+const short = await createFleet(acme);
+await addVehicles(acme, newVins(60), short);
+
+/** The number of reads that take a turn while two companies send requests. */
+async function turnsOf(path: string, accept = 'application/json'): Promise<number> {
+  const run = vi.spyOn(gateway.services.fairness.large.page, 'run');
+  onTestFinished(() => run.mockRestore());
+  expect((await other.get('/fleets')).status).toBe(200);
+  run.mockClear();
+  expect((await acme.get(path, { accept })).status).toBe(200);
+  return run.mock.calls.length;
+}
+
+test.each(['application/json', 'text/csv', 'application/x-ndjson'])(
+  'a whole list takes no turn before it proves to be large: %s',
+  async (accept) => {
+    expect(await turnsOf(`/fleets/${short.id}/vehicles`, accept)).toBe(0);
+    // Its 700 rows are a page of 200, and two of 250.
+    expect(await turnsOf(`/fleets/${fleet.id}/vehicles`, accept)).toBe(2);
+  },
+);
+
+test('a list of few fleets takes no turn, and a page that may be large takes one', async () => {
+  expect(await turnsOf('/fleets')).toBe(0);
+  expect(await turnsOf(`/fleets/${short.id}/vehicles?limit=1000`)).toBe(1);
+});
