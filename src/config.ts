@@ -79,7 +79,7 @@ export const settings = z.object({
   AUTH_COMPANY_CLAIM: z.string().min(1).default('company'),
   AUTH_SCOPES: onOff.default(false),
   CONTRACTS_AUTH: oneOf(['open', 'required']).default('open'),
-  PACKS: list.default([]),
+  PACKS: list.transform(catalogueOf).optional(),
   CONTRACTS_ACTIVATION: onOff.optional(),
   ACTIVATION_GAP_MINUTES: whole(0, 43_200).default(60),
   LIMIT_VINS: whole(1).default(10_000),
@@ -129,6 +129,12 @@ export const settings = z.object({
   TRUSTED_DOCUMENTS: trustedDocuments.optional(),
   METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
 });
+
+/** Packs such as `fuel` or `fuel: Fuel level and range`: their descriptions by their names. */
+function catalogueOf(items: readonly string[]): ReadonlyMap<string, string | null> {
+  const parts = items.map((item) => item.split(/:(.*)/).map((part) => part.trim()));
+  return new Map(parts.map(([name = '', description]) => [name, description || null]));
+}
 
 function isProxy(value: string): boolean {
   if (['loopback', 'linklocal', 'uniquelocal'].includes(value)) return true;
@@ -207,6 +213,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     /** Lines for people at a terminal, JSON for programs. */
     LOG_FORMAT: data.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
     SANDBOX,
+    PACKS: data.PACKS ?? new Map<string, string | null>(),
     /** It costs money, except in the sandbox. */
     CONTRACTS_ACTIVATION: data.CONTRACTS_ACTIVATION ?? (SANDBOX && !data.HIGH_MOBILITY_URL && !data.MERCEDES_URL),
     CONSOLE: data.CONSOLE ?? developmentIdentity,

@@ -269,7 +269,7 @@ describe('eligibility', () => {
   });
 
   test('manufacturers are those of REST', async () => {
-    const { manufacturers } = await read(acme, '{ manufacturers { id name provider supported wmis } }');
+    const { manufacturers } = await read(acme, '{ manufacturers { id name provider supported contracts wmis } }');
     expect(manufacturers).toEqual((await acme.get('/manufacturers')).body);
   });
 });

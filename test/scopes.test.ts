@@ -25,7 +25,7 @@ beforeAll(async () => {
 test("openapi.json names each operation's scope, which follows from its address", () => {
   for (const [name, { scope }] of onRest) {
     const [method, path = ''] = name.split(' ');
-    const subject = path.startsWith('/contracts') ? 'contracts' : 'fleets';
+    const subject = /^\/(contracts|packs)/.test(path) ? 'contracts' : 'fleets';
     expect([name, scope]).toEqual([name, `${subject}:${method === 'GET' ? 'read' : 'write'}`]);
     const described = describedRoutes.find((route) => route.name === name);
     expect(described?.description.description, name).toContain(`Scope: \`${scope}\`.`);

@@ -32,14 +32,22 @@ export type Manufacturers = ReturnType<typeof manufacturersOf>;
 /** Finds a vehicle's manufacturer, and the provider that answers for it. VINs are normalised already. */
 export function manufacturersOf(providers: readonly Provider[], onClose = async (): Promise<void> => {}) {
   const byBrand = providerOfEach(providers);
+  const activators = providers.filter((one) => one.activator).toSorted((a, b) => b.preference - a.preference);
+  /** The provider that carries out contracts for each brand, with the programs of packs. */
+  const offers = Object.fromEntries(
+    brandIds.flatMap((id) => {
+      const provider = activators.find(({ activator }) => activator?.brands.has(id));
+      return provider ? [[id, { provider: provider.id, packs: provider.activator?.packs ?? {} }]] : [];
+    }),
+  );
   const all = brandIds.map((id) => ({
     id,
     name: brands[id],
     provider: byBrand.get(id)?.id ?? null,
     supported: byBrand.has(id),
+    contracts: id in offers,
     wmis: wmiTable.filter((row) => row.brands.includes(id)).map((row) => row.wmi),
   }));
-  const activators = providers.filter((one) => one.activator).toSorted((a, b) => b.preference - a.preference);
   const asked = new Map(providers.map((provider) => [provider, new LastMinute()]));
 
   /** One attempt. `remembered` is the brand that answered last time; it is asked first. */
@@ -69,13 +77,7 @@ export function manufacturersOf(providers: readonly Provider[], onClose = async 
     manufacturerOf: (vin: string) => candidateBrands(vin)[0] ?? null,
     unsupported,
     noActivation,
-    /** The provider that carries out contracts for each brand, with the programs of packs. */
-    offers: Object.fromEntries(
-      brandIds.flatMap((id) => {
-        const provider = activators.find(({ activator }) => activator?.brands.has(id));
-        return provider ? [[id, { provider: provider.id, packs: provider.activator?.packs ?? {} }]] : [];
-      }),
-    ),
+    offers,
     activatorOf: (id: string): Activator | undefined => activators.find((one) => one.id === id)?.activator,
     verify,
     channels: channelsOf(providers, byBrand),

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import {
   contractSchema,
   contractSortOrders,
-  createContractInput,
+  newContractSchema,
   updateContractInput,
   updatingContracts,
 } from '../core/contracts/contract.ts';
 import { contractResource, getContract, listContracts } from '../core/contracts/contracts.ts';
 import { createContract } from '../core/contracts/create-contract.ts';
-import { createContracts, createContractsInput, createdContractsSchema } from '../core/contracts/create-contracts.ts';
+import { createContracts, createdContractsSchema, newContractsSchema } from '../core/contracts/create-contracts.ts';
 import {
   deleteContract,
   deleteContracts,
@@ -22,15 +22,26 @@ import {
   endedContractsSchema,
   endingContracts,
 } from '../core/contracts/end-contracts.ts';
+import { listPacks, packSchema, warningsSchema } from '../core/contracts/packs.ts';
 import { refreshOneActivation } from '../core/contracts/refresh-activation.ts';
 import { updateContract } from '../core/contracts/update-contract.ts';
 import { readInput, storableText } from '../core/input.ts';
 import { jsonRowWriter } from '../core/sql/read.ts';
+import { copierOf } from '../core/sql/selection.ts';
+import { readDryRun } from './add-query.ts';
+import { tagOf } from './etag.ts';
 import { listAnswer, listOf, type PageReader, readQuery } from './list.ts';
 import { membersOf, type Operation, operations } from './route.ts';
 
 const open =
   'Where contracts are open (`CONTRACTS_AUTH`), no token is needed; one that is sent confines the request to its company.';
+
+/** A new contract, with what can be said beforehand about its effect. */
+const createdContractSchema = contractSchema
+  .extend({ warnings: warningsSchema.optional() })
+  .meta({ id: 'CreatedContract', description: 'A new contract, with the reasons for which it may have no effect.' });
+const copyContract = copierOf(contractSchema);
+const copyAllCreated = copierOf(createdContractsSchema);
 
 const asJson = jsonRowWriter(contractResource.members, contractSchema);
 
@@ -78,20 +89,46 @@ export const contractRoutes = [
     etag: true,
     summary: 'Create a contract',
     description: `Creates a contract for a vehicle, a pack and a period. ${open}`,
-    body: createContractInput,
-    answers: { 201: { description: 'The new contract.', schema: contractSchema, headers: ['Location'] } },
+    query: ['dryRunContracts'],
+    body: newContractSchema,
+    answers: {
+      201: { description: 'The new contract.', schema: createdContractSchema, headers: ['Location'] },
+      200: { description: 'The contract as it would be, of a dry run.', schema: createdContractSchema },
+    },
     errors: ['FLEET_NOT_FOUND', 'VEHICLE_NOT_FOUND', 'CONTRACT_OVERLAP'],
-    result: (ctx, { body }) => createContract(ctx, body),
+    async answer(ctx, request) {
+      const dryRun = readDryRun(request);
+      const { contract, warnings } = await createContract(ctx, { ...membersOf(request), dryRun });
+      const resource = copyContract(contract) as object;
+      const body = warnings.length > 0 ? { ...resource, warnings } : resource;
+      if (dryRun) return { status: 200, body };
+      // The tag of a later read, which has no warnings.
+      const headers = { Location: `/contracts/${contract.id}`, ETag: tagOf(JSON.stringify(resource)) };
+      return { status: 201, headers, body };
+    },
   }),
   post('/contracts/bulk', 'createContracts', {
     summary: 'Create contracts for several vehicles',
     description: `Creates a contract of the same terms for each of up to 1,000 vehicles in a fleet. Vehicles that cannot have one are in \`rejected\`; if no vehicle can, the answer is 400. ${open}`,
-    body: createContractsInput,
+    query: ['dryRunContracts'],
+    body: newContractsSchema,
     answers: {
       201: { description: 'The new contracts, and the vehicles that were rejected.', schema: createdContractsSchema },
+      200: { description: 'The contracts as they would be, of a dry run.', schema: createdContractsSchema },
     },
     errors: ['FLEET_NOT_FOUND'],
-    result: (ctx, { body }) => createContracts(ctx, body),
+    async answer(ctx, request) {
+      const dryRun = readDryRun(request);
+      const body = copyAllCreated(await createContracts(ctx, { ...membersOf(request), dryRun }));
+      return { status: dryRun ? 200 : 201, body };
+    },
+  }),
+  get('/packs', 'listPacks', {
+    summary: 'List packs',
+    description:
+      'Lists the packs of data services that the operator offers, and those that contracts of the company have, by name.',
+    answers: { 200: { description: 'The packs, by name.', schema: z.array(packSchema) } },
+    result: listPacks,
   }),
   get('/contracts', 'listContracts', {
     summary: 'List the contracts of a company',

@@ -370,8 +370,8 @@ export const operations: Readonly<Record<string, Operation>> = {
     ),
   },
   'POST /contracts': {
-    ...mutation('createContract', `contract { ${contract} }`),
-    asRest: ({ contract: made }) => rest(made),
+    ...mutation('createContract', `contract { ${contract} } warnings { code message vin }`),
+    asRest: ({ contract: made, warnings }) => ({ ...rest(made), ...(warnings.length > 0 && { warnings }) }),
     scope: 'contracts:write',
     others: 'FLEET_NOT_FOUND',
     cases: {
@@ -393,8 +393,11 @@ export const operations: Readonly<Record<string, Operation>> = {
     },
   },
   'POST /contracts/bulk': {
-    ...mutation('createContracts', `contracts { ${contract} } rejected { vin code message conflicts }`),
-    asRest: ({ contracts, rejected }) => ({ contracts: rest(contracts), rejected }),
+    ...mutation(
+      'createContracts',
+      `contracts { ${contract} } rejected { vin code message conflicts } warnings { code message vin }`,
+    ),
+    asRest: ({ contracts, ...others }) => ({ contracts: rest(contracts), ...others }),
     scope: 'contracts:write',
     others: 'FLEET_NOT_FOUND',
     cases: {
@@ -580,6 +583,13 @@ export const operations: Readonly<Record<string, Operation>> = {
         variables: { fleetId, first: 100 },
       }),
     },
+  },
+  'GET /packs': {
+    ...query('packs', '', 'name description isOffered contracts manufacturers { id }'),
+    asRest: (packs) =>
+      packs.map((one: Json) => ({ ...one, manufacturers: one.manufacturers.map(({ id }: Json) => id) })),
+    scope: 'contracts:read',
+    cases: { 'the list': () => ({ path: '/packs' }) },
   },
   'GET /manufacturers': {
     ...query('manufacturers', '', all('Manufacturer')),

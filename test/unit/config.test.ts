@@ -105,7 +105,15 @@ test.each(['PACKS', 'HIGH_MOBILITY_BRANDS', 'TRUST_PROXY', 'CORS_ORIGINS', 'AUTH
   (name) => {
     for (const nothing of [' , ', ',', ' '])
       expect(() => readConfig({ [name]: nothing })).toThrow(`${name}: must have an item, not "${nothing}"`);
-    expect(readConfig({ PACKS: 'basic, ,pro,' }).PACKS).toEqual(['basic', 'pro']);
+    expect(readConfig({ CORS_ORIGINS: 'https://a.example, ,https://b.example,' }).CORS_ORIGINS).toEqual([
+      'https://a.example',
+      'https://b.example',
+    ]);
+    expect([...readConfig({ PACKS: 'basic: Fuel, range,pro' }).PACKS]).toEqual([
+      ['basic', 'Fuel'],
+      ['range', null],
+      ['pro', null],
+    ]);
   },
 );
 

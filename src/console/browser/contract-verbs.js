@@ -2,7 +2,7 @@ import { ask, byFleet, fieldError, partsOf, reported, unless } from './api.js';
 import { explain } from './codes.js';
 import { lastOf } from './columns.js';
 import { attempt, openDialog, openEditor } from './dialog.js';
-import { counted, html, list, t } from './html.js';
+import { counted, html, t } from './html.js';
 import { localDay } from './parts.js';
 import { carryOut } from './query.js';
 import { RefusedTable } from './refused.js';
@@ -10,28 +10,25 @@ import { toast } from './toast.js';
 import { asking } from './words.js';
 
 const createContract =
-  'mutation CreateContract($input: CreateContractInput!) { createContract(input: $input) { contract { id } } }';
+  'mutation CreateContract($input: CreateContractInput!) { createContract(input: $input) { contract { id } warnings { code message } } }';
 const createMany =
-  'mutation CreateContracts($input: CreateContractsInput!) { createContracts(input: $input) { contracts { id } rejected { vin code message conflicts } } }';
+  'mutation CreateContracts($input: CreateContractsInput!) { createContracts(input: $input) { contracts { id } rejected { vin code message conflicts } warnings { code message } } }';
+const packsQuery = 'query Packs { packs { name isOffered contracts } }';
 const updateContract =
   'mutation UpdateContract($input: UpdateContractInput!) { updateContract(input: $input) { contract { id } } }';
 const refreshActivation = `mutation RefreshActivation($ids: [ID!]!) {
   refreshActivation(input: { ids: $ids }) { contracts { id activation { state changedAt nextAttemptAt reason { code message actor } } } }
 }`;
-const endContracts =
-  'mutation EndContracts($ids: [ID!]!) { endContracts(input: { ids: $ids }) { contracts { id status to } } }';
-const deleteContracts =
-  'mutation DeleteContracts($ids: [ID!]!) { deleteContracts(input: { ids: $ids }) { deleted { id name } } }';
 const vehicleByVin = 'query VehicleByVin($vin: String!) { vehicle(by: { vin: $vin }) { vin fleet { id } } }';
 const onePack = t('A vehicle can have one contract per pack at a time.');
 
-function contractFields(before = {}) {
+function contractFields(before = {}, packs = []) {
   const [from, to] = [new Date(), new Date()];
   from.setDate(from.getDate() + 1);
   to.setFullYear(to.getFullYear() + 1);
   return [
     { name: 'name', label: t('Name'), maxlength: 255 },
-    { name: 'pack', label: t('Data service pack'), hint: onePack, maxlength: 255 },
+    { name: 'pack', label: t('Data service pack'), hint: onePack, maxlength: 255, type: 'combobox', options: packs },
     { name: 'description', label: t('Purpose'), type: 'area', rows: 2, maxlength: 2000 },
     { name: 'from', label: t('Start date'), type: 'date', value: localDay(from) },
     { name: 'to', label: t('End date'), type: 'date', value: localDay(to), hint: t('The last day of the contract.') },
@@ -59,22 +56,33 @@ export function editContract(contract) {
 }
 
 /** Asks for the fields of a contract; without a vehicle, also for the VIN. */
-export const newContract = (vehicle = undefined, done = () => {}) =>
+export const newContract = attempt(async (vehicle = undefined, done = () => {}) => {
+  const packs = await packNames();
   openDialog({
     title: vehicle ? t('New contract for {vin}', vehicle) : t('New contract'),
     fields: [
       ...(vehicle ? [] : [{ name: 'vin', label: t('VIN'), class: 'vin', spellcheck: false, required: true }]),
-      ...contractFields(),
+      ...contractFields({}, packs),
     ],
     verb: t('Create contract'),
     send: async ({ vin, ...values }, run) => {
       const input = inputOf(values);
       const { vin: own, fleet } = vehicle ?? (await vehicleWith(vin));
-      await run(createContract, { input: { ...input, vin: own, fleetId: fleet.id } });
+      const answer = await run(createContract, { input: { ...input, vin: own, fleetId: fleet.id } });
       done();
-      return t('“{name}” created.', input);
+      return [t('“{name}” created.', input), ...sentencesOf(answer.createContract.warnings)].join(' ');
     },
   });
+});
+
+/** Packs that are offered, or that contracts have. */
+async function packNames() {
+  const { packs } = await ask(packsQuery);
+  return packs.filter(({ isOffered, contracts }) => isOffered || contracts > 0).map(({ name }) => name);
+}
+
+/** What may keep contracts from having an effect, each reason once. */
+const sentencesOf = (warnings) => [...new Set(warnings.map(explain))];
 
 async function vehicleWith(vin) {
   if (!vin.trim()) throw fieldError('vin', t('Enter a VIN.'));
@@ -85,36 +93,39 @@ async function vehicleWith(vin) {
 }
 
 /** Creates one contract per vehicle, and shows which vehicles got none and why; `done` is called at the end. */
-export function createContracts(vehicles, done) {
+export const createContracts = attempt(async (vehicles, done) => {
   if (vehicles.length === 1) return newContract(vehicles[0], done);
+  const packs = await packNames();
   openDialog({
     title: t('New contracts for {vehicles}', { vehicles: counted(vehicles.length, 'vehicle') }),
     about: t('Each vehicle gets its own contract with these details.'),
-    fields: contractFields(),
+    fields: contractFields({}, packs),
     verb: t('Create contracts'),
     wide: true,
     send: async (values, run, tell) => {
       const input = inputOf(values);
       const refused = [];
+      const warnings = [];
       let asked = 0;
       for (const part of byFleet(vehicles)) {
         const vins = part.map(({ vin }) => vin);
         const own = { ...input, fleetId: part[0].fleet.id, vins };
         const answer = run(createMany, { input: own }, part[0].id).catch(reported('createContracts'));
         const { error, createContracts: report } = await answer.catch(unless('FLEET_NOT_FOUND'));
+        warnings.push(...(report?.warnings ?? []));
         refused.push(...(report?.rejected ?? vins.map((vin) => ({ vin, message: explain(error) }))));
         asked += part.length;
         tell(asked, vehicles.length);
       }
       done();
       const first = t('{contracts} created', { contracts: counted(vehicles.length - refused.length, 'contract') });
-      if (refused.length === 0) return `${first}.`;
+      if (refused.length === 0) return [`${first}.`, ...sentencesOf(warnings)].join(' ');
       const second = t('none for {vehicles}', { vehicles: counted(refused.length, 'vehicle') });
       const rows = refused.map(({ vin, ...one }) => ({ id: vin, value: vin, ...one }));
       return { title: t('{first}; {second}', { first, second }), body: html`<${RefusedTable} rows=${rows} />` };
     },
   });
-}
+});
 
 /** Whether a contract waits for its manufacturer, or was refused. */
 export const mayAsk = ({ activation: { state } }) => ['PENDING', 'REJECTED', 'FAILED', 'ENDING'].includes(state);
@@ -129,60 +140,3 @@ export const askAgain = (contracts, done = () => {}) =>
     done();
     toast(asked > 0 ? asking(asked) : t('Nothing to check: none of these is pending, rejected or failed.'));
   })();
-
-/** Asks for confirmation and does something to contracts, at most a thousand at a time; calls `done` afterwards. */
-function confirm(contracts, { titleOf, about, document, countOf, said, ...question }, done) {
-  const things = counted(contracts.length, 'contract');
-  const named = contracts.slice(0, 5).map(({ name, vehicle }) => `${name} (${vehicle.vin})`);
-  openDialog({
-    ...question,
-    title: titleOf(contracts, things),
-    about: `${list.format(named)}${contracts.length > 5 ? ' …' : ''}. ${about}`,
-    send: async (_, run, tell) => {
-      let acted = 0;
-      let asked = 0;
-      for (const part of partsOf(contracts)) {
-        acted += countOf(await run(document, { ids: part.map(({ id }) => id) }, part[0].id));
-        asked += part.length;
-        tell(asked, contracts.length);
-      }
-      done();
-      const first = said(counted(acted, 'contract'));
-      const second = counted(asked - acted, 'contract');
-      return `${acted < asked ? t('{first}; {second} left as before', { first, second }) : first}.`;
-    },
-  });
-}
-
-export const endNow = (contracts, done = () => {}) =>
-  confirm(
-    contracts,
-    {
-      titleOf: ([one, ...others], things) =>
-        others.length === 0 ? t('End the contract “{name}” now?', one) : t('End {things} now?', { things }),
-      about: t(
-        'The end is now, and the manufacturer ends the data services. Ended contracts stay in the list. Those that have not begun stay as they are.',
-      ),
-      verb: t('End now'),
-      document: endContracts,
-      countOf: ({ endContracts: { contracts } }) => contracts.length,
-      said: (things) => t('{things} ended', { things }),
-    },
-    done,
-  );
-
-export const removeContracts = (contracts, done = () => {}) =>
-  confirm(
-    contracts,
-    {
-      titleOf: ([one, ...others], things) =>
-        others.length === 0 ? t('Delete the contract “{name}”?', one) : t('Delete {things}?', { things }),
-      about: t('This cannot be undone.'),
-      verb: t('Delete'),
-      danger: true,
-      document: deleteContracts,
-      countOf: ({ deleteContracts: { deleted } }) => deleted.length,
-      said: (things) => t('{things} deleted', { things }),
-    },
-    done,
-  );

@@ -1,7 +1,8 @@
 import { EventList } from './activity.js';
 import { pageData } from './api.js';
 import { AtManufacturer, ContractBadge, contractColumns, Period } from './columns.js';
-import { askAgain, editContract, endNow, mayAsk, newContract, removeContracts } from './contract-verbs.js';
+import { endNow, removeContracts } from './contract-ends.js';
+import { askAgain, editContract, mayAsk, newContract } from './contract-verbs.js';
 import { useFleetOptions } from './fleet-verbs.js';
 import { html, t } from './html.js';
 import { List } from './list.js';

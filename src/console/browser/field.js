@@ -1,7 +1,7 @@
 import { said } from './codes.js';
 import { html } from './html.js';
 
-/** A field: `type` is one of inputs, `area`, `check`, or `select` and `checks` with `options` (value, name); other members become attributes. */
+/** A field: `type` is one of inputs, `area`, `check`, `combobox` with `options`, or `select` and `checks` with `options` (value, name); other members become attributes. */
 export function Field({ name, label, type = 'text', wrong, hint, options = [], value, ...rest }) {
   const told = wrong ? `${name}-wrong` : hint ? `${name}-hint` : undefined;
   const shared = { 'aria-describedby': told, 'aria-invalid': wrong ? 'true' : undefined };
@@ -27,6 +27,11 @@ export function Field({ name, label, type = 'text', wrong, hint, options = [], v
 
 function control(type, own, options, value) {
   if (type === 'area') return html`<textarea ...${own} defaultValue=${value ?? ''} />`;
+  if (type === 'combobox') {
+    const list = `${own.id}-options`;
+    return html`<input autocomplete="off" ...${own} list=${list} defaultValue=${value ?? ''} />
+      <datalist id=${list}>${options.map((one) => html`<option key=${one} value=${one} />`)}</datalist>`;
+  }
   if (type !== 'select') return html`<input type=${type} autocomplete="off" ...${own} defaultValue=${value ?? ''} />`;
   return html`<select ...${own}>
     ${options.map(([one, said]) => html`<option key=${one} value=${one} selected=${one === (value ?? '')}>${said}</option>`)}

@@ -54,10 +54,20 @@ export const hasOrder = [
   { path: ['to'], message: 'must be later than from' },
 ] satisfies [unknown, object];
 
-export const createContractInput = z
-  .object(contractFieldsInput)
+export const dryRunInput = z
+  .boolean('must be true or false')
+  .nullish()
+  .transform((dryRun) => dryRun ?? false)
+  .describe('True for a dry run, which checks everything, warns, and stores nothing. False by default.');
+
+const aboutNewContract =
+  'The fields of a new contract. Texts are trimmed and have 1 to 255 characters, its description 2,000.';
+/** The body of REST, where the address says whether it is a dry run. */
+export const newContractSchema = z.object(contractFieldsInput).describe(aboutNewContract);
+export const createContractInput = newContractSchema
+  .extend({ dryRun: dryRunInput })
   .refine(...hasOrder)
-  .describe('The fields of a new contract. Texts are trimmed and have 1 to 255 characters, its description 2,000.');
+  .describe(aboutNewContract);
 
 /** The description of `updateContract` in both interfaces. */
 export const updatingContracts =

@@ -1,6 +1,7 @@
 import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 'kysely';
 import { scheduleClause } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
+import { transaction } from '../database.ts';
 import { violatedConstraint } from '../database-errors.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
 import { announceEvents, callerOrigin, type EventOrigin, eventsClause } from '../events/record-events.ts';
@@ -11,18 +12,25 @@ import type { Tables } from '../sql/table-types.ts';
 import { readVin, vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
 import { contractFactsQuery, contractJsonQuery, contractsWithVehicles, vehicleNamesOf } from './contracts.ts';
+import { type ContractWarning, warningsOf } from './packs.ts';
 
-/** Throws FleetNotFound, VehicleNotFound (not in that fleet), ValidationFailed, and ContractOverlap with the ids. */
-export async function createContract(ctx: Context, input: unknown): Promise<Contract> {
+type CreatedContract = { contract: Contract; warnings: ContractWarning[] };
+
+/**
+ * Gives the new contract; in a dry run, as it would be. Throws FleetNotFound, VehicleNotFound (not in that fleet),
+ * ValidationFailed, and ContractOverlap with the ids.
+ */
+export async function createContract(ctx: Context, input: unknown): Promise<CreatedContract> {
   const caller = authorizeContracts(ctx, 'contracts:write');
-  const { fleetId, vin: vinAsGiven, from, to, ...terms } = readInput(createContractInput, input);
+  const { fleetId, vin: vinAsGiven, from, to, dryRun, ...terms } = readInput(createContractInput, input);
   requirePack(ctx, terms.pack);
   const vin = vinOrNull(vinAsGiven) ?? '';
   const company = caller ?? (await companyOfFleet(ctx, fleetId));
   const period = { from: from.toISOString(), to: to.toISOString() };
   const made = { ...callerOrigin(ctx), ...terms, ...period, activation: initialActivation(ctx) };
   const given = { ...made, id: newId(), company, fleetId, vin };
-  const inserted = isId(fleetId) ? insert(ctx, given, { short: true, mayFail: true }) : Promise.resolve([]);
+  const inserting = () => insert(ctx, given, { short: true, mayFail: true });
+  const inserted = isId(fleetId) ? (dryRun ? undone(ctx, inserting) : inserting()) : Promise.resolve([]);
   const [row] = await inserted.catch(async (error) => {
     // Under a race, only the database sees an overlap; it does not name the contracts.
     if (violatedConstraint(error) !== 'contract_no_overlap') throw error;
@@ -35,16 +43,31 @@ export async function createContract(ctx: Context, input: unknown): Promise<Cont
     const fault = 'message' in read ? ` ${read.message}` : '';
     throw new VehicleNotFound(`This fleet has no vehicle with this VIN.${fault}`);
   }
-  announceEvents(ctx);
-  return row.json;
+  if (!dryRun) announceEvents(ctx);
+  return { contract: row.json, warnings: warningsOf(ctx, terms.pack, [{ ...row.json, status: row.status }]) };
+}
+
+/** Undoes work of a dry run, and gives its result. */
+export async function undone<T>(ctx: Context, work: () => Promise<T>): Promise<T> {
+  const rollback = new Error('a dry run');
+  let result: { value: T } | undefined;
+  await transaction(ctx, async () => {
+    result = { value: await work() };
+    throw rollback;
+  }).catch((error) => {
+    if (error !== rollback) throw error;
+  });
+  if (!result) throw rollback;
+  return result.value;
 }
 
 /** Throws ValidationFailed for a pack that is not in the catalogue, where there is one. */
 export function requirePack({ services }: Context, pack: string): void {
   const { PACKS } = services.config;
-  if (PACKS.length === 0 || PACKS.includes(pack)) return;
+  if (PACKS.size === 0 || PACKS.has(pack)) return;
+  const packs = [...PACKS.keys()].join(', ');
   throw new ValidationFailed([
-    { path: 'pack', code: 'INVALID_VALUE', message: `must be one of the packs ${PACKS.join(', ')}, not "${pack}"` },
+    { path: 'pack', code: 'INVALID_VALUE', message: `must be one of the packs ${packs}, not "${pack}"` },
   ]);
 }
 
@@ -84,7 +107,7 @@ export type NewTerms = EventOrigin &
     activation: ReturnType<typeof initialActivation>;
   };
 
-/** A query that inserts contracts of the same terms, records them, and gives each as `json`. */
+/** A query that inserts contracts of the same terms, records them, and gives each as `json`, with its vehicle's status. */
 export const creationQuery = (creator: QueryCreator<Tables>, p: NewTerms, rows: ContractKeys) =>
   contractJsonQuery(
     creator
@@ -124,7 +147,7 @@ export const creationQuery = (creator: QueryCreator<Tables>, p: NewTerms, rows: 
         eventsClause(q, p, { 'contract.created': contractFactsQuery(q, vehicleNamesOf(p.company)) }),
       ),
     p,
-  );
+  ).select('cv.status');
 
 /** Contracts of vehicles for a pack that are in force within a period, in any fleet. */
 export const findOverlaps = prepare(

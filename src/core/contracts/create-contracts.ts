@@ -9,12 +9,22 @@ import { companyOfFleet, isInFleets, shareLockFleet } from '../fleets/fleets.ts'
 import { listSchema, readInput } from '../input.ts';
 import { anyOfIds, anyOfTexts, db, isId, newId, prepare, unnestLists } from '../sql/sql.ts';
 import { readVin, vinErrorCodes } from '../vin.ts';
-import { type Contract, contractFieldsInput, contractSchema, hasOrder } from './contract.ts';
-import { creationQuery, findOverlaps, initialActivation, type NewTerms, requirePack } from './create-contract.ts';
+import { type Contract, contractFieldsInput, contractSchema, dryRunInput, hasOrder } from './contract.ts';
+import {
+  creationQuery,
+  findOverlaps,
+  initialActivation,
+  type NewTerms,
+  requirePack,
+  undone,
+} from './create-contract.ts';
+import { type ContractWarning, warningsOf, warningsSchema } from './packs.ts';
 
 const MOST_CONTRACTS = 1000;
 
-export const createContractsInput = z
+const aboutNewContracts = 'The terms of new contracts, and the vehicles of a fleet that get one each.';
+/** The body of REST, where the address says whether it is a dry run. */
+export const newContractsSchema = z
   .object({
     fleetId: contractFieldsInput.fleetId,
     vins: listSchema(z.string(), MOST_CONTRACTS)
@@ -35,12 +45,16 @@ export const createContractsInput = z
     from: contractFieldsInput.from,
     to: contractFieldsInput.to,
   })
+  .describe(aboutNewContracts);
+
+export const createContractsInput = newContractsSchema
+  .extend({ dryRun: dryRunInput })
   .refine(...hasOrder)
   .refine(({ vins, vehicleIds }) => Boolean(vins?.length) !== Boolean(vehicleIds?.length), {
     path: ['vins'],
     message: 'must name vehicles, or vehicleIds must: one of the two, and not both',
   })
-  .describe('The terms of new contracts, and the vehicles of a fleet that get one each.');
+  .describe(aboutNewContracts);
 
 export const contractRejectionCodeSchema = z.enum(['VEHICLE_NOT_FOUND', 'CONTRACT_OVERLAP', ...vinErrorCodes]);
 
@@ -71,6 +85,7 @@ export const createdContractsSchema = z
     rejected: z
       .array(rejectedContractSchema)
       .describe('The vehicles for which no contract was created, with the reasons.'),
+    warnings: warningsSchema,
   })
   .meta({
     id: 'CreatedContracts',
@@ -78,7 +93,7 @@ export const createdContractsSchema = z
   });
 
 type Rejected = z.output<typeof rejectedContractSchema>;
-type CreatedContracts = { contracts: Contract[]; rejected: Rejected[] };
+type CreatedContracts = { contracts: Contract[]; rejected: Rejected[]; warnings: ContractWarning[] };
 
 /** Locks vehicles in the order of VINs: each gets one contract at a time, so overlaps are seen before the insertion. */
 const lockVehicles = prepare(
@@ -106,7 +121,7 @@ const insert = prepare((p: NewTerms & { ids: readonly string[]; vehicleIds: read
  */
 export async function createContracts(ctx: Context, input: unknown): Promise<CreatedContracts> {
   const caller = authorizeContracts(ctx, 'contracts:write');
-  const { fleetId, vins, vehicleIds, from, to, ...terms } = readInput(createContractsInput, input);
+  const { fleetId, vins, vehicleIds, from, to, dryRun, ...terms } = readInput(createContractsInput, input);
   requirePack(ctx, terms.pack);
   const company = caller ?? (await companyOfFleet(ctx, fleetId));
   const named = [...new Set((vins ?? vehicleIds ?? []).map((one) => one.trim()))];
@@ -119,7 +134,7 @@ export async function createContracts(ctx: Context, input: unknown): Promise<Cre
     vins: readings.flatMap((one) => ('vin' in one ? one.vin : [])),
   };
   const period = { ...terms, from: from.toISOString(), to: to.toISOString() };
-  return transaction(ctx, async () => {
+  const creation = async () => {
     await shareLockFleet(ctx, company, fleetId);
     const vehicles = await lockVehicles(ctx, { company, fleetId, ...wanted });
     const overlaps = await findOverlaps(ctx, { company, vins: vehicles.map(({ vin }) => vin), ...period });
@@ -144,10 +159,18 @@ export async function createContracts(ctx: Context, input: unknown): Promise<Cre
     const by = callerOrigin(ctx);
     const made = { ...by, company, fleetId: fleetId.toLowerCase(), ...period, activation: initialActivation(ctx) };
     const rows = await insert(ctx, { ...made, ids: own.map(newId), vehicleIds: own });
-    announceEvents(ctx);
-    const byVehicle = new Map(rows.map(({ json }) => [json.vehicleId, json]));
-    return { contracts: own.flatMap((id) => byVehicle.get(id) ?? []), rejected };
-  });
+    if (!dryRun) announceEvents(ctx);
+    const byVehicle = new Map(rows.map((row) => [row.json.vehicleId, row]));
+    const created = own.flatMap((id) => byVehicle.get(id) ?? []);
+    const contracts = created.map(({ json }) => json);
+    const warnings = warningsOf(
+      ctx,
+      terms.pack,
+      created.map(({ json, status }) => ({ ...json, status })),
+    );
+    return { contracts, rejected, warnings };
+  };
+  return dryRun ? undone(ctx, creation) : transaction(ctx, creation);
 }
 
 const { code, message } = new VehicleNotFound('This fleet has no vehicle with this VIN or id.');

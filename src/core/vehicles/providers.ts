@@ -160,6 +160,11 @@ export const manufacturerSchema = z
       'high-mobility',
     ),
     supported: field(z.boolean(), 'True if a provider can be asked about the manufacturer’s vehicles.', true),
+    contracts: field(
+      z.boolean(),
+      'True if a provider carries out contracts for the manufacturer’s vehicles; `packs` says for which packs.',
+      true,
+    ),
     wmis: field(
       z.array(z.string()),
       'The world manufacturer identifiers (WMI) of the manufacturer: the first three characters of its VINs, and for a maker of few vehicles the 12th to 14th as well. Several manufacturers may share one.',

@@ -7,7 +7,6 @@ import {
   contractStatusSchema,
   contractWithVehicleSchema,
   createContractInput,
-  MOST_CONTRACTS_AT_ONCE,
   updateContractInput,
   updatingContracts,
 } from '../../core/contracts/contract.ts';
@@ -19,29 +18,18 @@ import {
   createdContractsSchema,
   rejectedContractSchema,
 } from '../../core/contracts/create-contracts.ts';
-import {
-  deleteContract,
-  deleteContracts,
-  deleteContractsInput,
-  deletedContractsSchema,
-} from '../../core/contracts/delete-contracts.ts';
-import {
-  endContract,
-  endContracts,
-  endContractsInput,
-  endedContractsSchema,
-  endingContracts,
-} from '../../core/contracts/end-contracts.ts';
+import { warningsSchema } from '../../core/contracts/packs.ts';
 import { refreshActivation, refreshActivationInput } from '../../core/contracts/refresh-activation.ts';
 import { updateContract } from '../../core/contracts/update-contract.ts';
 import { followContractChanges } from '../../core/following/follow-changes.ts';
 import { contractSummarySchema } from '../../core/reads/company.ts';
 import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType, listArgs } from './connection.ts';
-import { addMutation, enumTypeOf, idInputSchema, inputTypeOf, objectTypeOf, resultOf } from './described.ts';
+import { addMutation, enumTypeOf, inputTypeOf, objectTypeOf, resultOf } from './described.ts';
 import { FleetRef } from './fleets.ts';
 import { type OperationExtension, resolvePlannedField } from './graphql-context.ts';
 import { manufacturerOverride } from './manufacturers.ts';
+import { MOST_WARNINGS } from './packs.ts';
 import { asManyAsNamed, VehicleRef, vinErrorMeanings } from './vehicles.ts';
 
 enumTypeOf('ContractStatus', contractStatusSchema, 'The status of a contract by its start and end dates alone.', {
@@ -78,7 +66,7 @@ export const ContractRef = objectTypeOf('Contract', contractWithVehicleSchema, {
 });
 
 const ContractConnection = connectionType('Contract', ContractRef, 'contracts');
-const ContractFilterRef = inputTypeOf('ContractFilter', contractFilterSchema);
+export const ContractFilterRef = inputTypeOf('ContractFilter', contractFilterSchema);
 const args = listArgs('Contract', ContractFilterRef, contractSortOrders);
 const reading = { extensions: { scope: 'contracts:read' } satisfies OperationExtension };
 addListField('contracts', ContractConnection, 'Lists the contracts of the company.', { args, ...reading });
@@ -91,16 +79,24 @@ addByIdField('contract', ContractRef, 'Returns a contract by its id.', {
 });
 
 const scope = 'contracts:write';
+const dryRunDefault = { input: { dryRun: { defaultValue: false } } };
 
-addMutation('createContract', {
-  description:
-    'Creates a contract for a vehicle, a pack and a period. A vehicle outside the fleet is VEHICLE_NOT_FOUND; with CONTRACT_OVERLAP, `extensions.conflicts` has the ids of the overlapping contracts.',
-  input: createContractInput,
-  payload: resultOf('creating a contract', { contract: contractWithVehicleSchema.describe('The new contract.') }),
-  scope,
-  errors: ['FLEET_NOT_FOUND', 'VEHICLE_NOT_FOUND', 'CONTRACT_OVERLAP', 'VALIDATION_FAILED'],
-  change: async (ctx, input) => ({ contract: await createContract(ctx, input) }),
-});
+addMutation(
+  'createContract',
+  {
+    description:
+      'Creates a contract for a vehicle, a pack and a period. A vehicle outside the fleet is VEHICLE_NOT_FOUND; with CONTRACT_OVERLAP, `extensions.conflicts` has the ids of the overlapping contracts.',
+    input: createContractInput,
+    payload: resultOf('creating a contract', {
+      contract: contractWithVehicleSchema.describe('The new contract; in a dry run, the contract as it would be.'),
+      warnings: warningsSchema,
+    }),
+    scope,
+    errors: ['FLEET_NOT_FOUND', 'VEHICLE_NOT_FOUND', 'CONTRACT_OVERLAP', 'VALIDATION_FAILED'],
+    change: createContract,
+  },
+  { ...dryRunDefault, payload: { warnings: { extensions: { size: MOST_WARNINGS } } } },
+);
 
 enumTypeOf(
   'ContractRejectionCode',
@@ -129,7 +125,7 @@ addMutation(
     errors: ['FLEET_NOT_FOUND', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
     change: createContracts,
   },
-  { payload: { contracts: asManyAsNamed, rejected: asManyAsNamed } },
+  { ...dryRunDefault, payload: { contracts: asManyAsNamed, rejected: asManyAsNamed, warnings: asManyAsNamed } },
 );
 
 addMutation(
@@ -160,70 +156,6 @@ addMutation('updateContract', {
   scope,
   errors: ['CONTRACT_NOT_FOUND', 'CONTRACT_OVERLAP', 'VALIDATION_FAILED'],
   change: async (ctx, input) => ({ contract: await updateContract(ctx, input) }),
-});
-
-addMutation('endContract', {
-  description: `Ends a contract in force: ${endingContracts} (CONTRACT_NOT_BEGUN). One that is over stays as it is.`,
-  input: idInputSchema('contract', 'The contract to end.'),
-  payload: resultOf('ending a contract', {
-    contract: contractWithVehicleSchema.describe('The contract as it is now.'),
-  }),
-  scope,
-  errors: ['CONTRACT_NOT_FOUND', 'CONTRACT_NOT_BEGUN'],
-  change: async (ctx, input) => ({ contract: await endContract(ctx, input) }),
-});
-
-const ids = { type: ['ID'] as never };
-const severalContracts = z.array(contractWithVehicleSchema);
-
-addMutation(
-  'endContracts',
-  {
-    description: `Ends contracts in force, by their ids or by a filter: ${endingContracts}. An unknown id is no error.`,
-    input: endContractsInput,
-    payload: endedContractsSchema
-      .extend({ contracts: severalContracts.describe('The contracts that were ended, with their end.') })
-      .describe('The result of ending contracts.'),
-    scope,
-    errors: ['VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
-    change: endContracts,
-  },
-  {
-    input: { filter: { type: ContractFilterRef } },
-    payload: {
-      contracts: { extensions: { size: MOST_CONTRACTS_AT_ONCE } },
-      alreadyEnded: ids,
-      notBegun: ids,
-      notFound: ids,
-    },
-  },
-);
-
-addMutation(
-  'deleteContracts',
-  {
-    description:
-      'Deletes contracts, in force or not. Those that are active at the manufacturer are ended there. An unknown id is no error.',
-    input: deleteContractsInput,
-    payload: deletedContractsSchema
-      .extend({ deleted: severalContracts.describe('The contracts that were deleted, as they were before.') })
-      .describe('The result of deleting contracts.'),
-    scope,
-    errors: ['NOTHING_TO_DELETE', 'PAYLOAD_TOO_LARGE'],
-    change: deleteContracts,
-  },
-  { payload: { deleted: asManyAsNamed, notFound: ids } },
-);
-
-addMutation('deleteContract', {
-  description: 'Deletes a contract, in force or not. If it is active at the manufacturer, the gateway ends it there.',
-  input: idInputSchema('contract', 'The contract to delete.'),
-  payload: resultOf('deleting a contract', {
-    contract: contractWithVehicleSchema.describe('The contract as it was before its deletion.'),
-  }),
-  scope,
-  errors: ['CONTRACT_NOT_FOUND'],
-  change: async (ctx, input) => ({ contract: await deleteContract(ctx, input) }),
 });
 
 const contractChange = z

@@ -12,9 +12,9 @@ import { enumTypeOf, objectTypeOf } from './described.ts';
 import type { CostExtension, GraphqlContext } from './graphql-context.ts';
 import { manufacturerOf } from './node.ts';
 
-const ManufacturerRef = objectTypeOf('Manufacturer', manufacturerSchema);
+export const ManufacturerRef = objectTypeOf('Manufacturer', manufacturerSchema);
 
-const MOST_MANUFACTURERS = 50;
+export const MOST_MANUFACTURERS = 50;
 const MOST_PROVIDERS = 10;
 
 const all = 'Lists all manufacturers that the gateway knows, also those whose vehicles it cannot ask about.';

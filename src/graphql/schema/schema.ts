@@ -1,4 +1,5 @@
 import './company.ts';
+import './contract-ends.ts';
 import './contracts.ts';
 import './eligibility.ts';
 import './events.ts';

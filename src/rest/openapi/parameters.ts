@@ -87,6 +87,10 @@ export const queryParameters = {
     type: 'boolean',
     default: false,
   }),
+  dryRunContracts: query('dryRun', 'True for a dry run, which checks everything, warns, and stores nothing.', {
+    type: 'boolean',
+    default: false,
+  }),
   fleetId: query(
     'fleetId',
     'The id of the fleet, for a body that is the file itself, or a client that cannot send the form field before the file.',

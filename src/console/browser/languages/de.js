@@ -575,6 +575,8 @@ export const codes = {
   URL_NOT_ALLOWED: 'An diese Adresse darf nicht gesendet werden. {message}',
   VALIDATION_FAILED: 'Das Gateway kann das nicht annehmen. {message}',
   VEHICLE_BLACKLISTED: 'Der Hersteller hat dieses Fahrzeug gesperrt: Es kann nicht am Programm teilnehmen.',
+  VEHICLE_NOT_ELIGIBLE:
+    'Laut Hersteller ist dieses Fahrzeug nicht geeignet; der Vertrag bleibt daher vielleicht ohne Wirkung.',
   VEHICLE_NOT_FOUND: 'Dieses Fahrzeug gibt es nicht. Vielleicht wurde es gelöscht.',
   VIN_COLUMN_MISSING: 'Keine Spalte der Datei enthält FINs. Nennen Sie die Spalte FIN. {message}',
   VIN_FORMULA_ERROR:

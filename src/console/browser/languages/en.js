@@ -106,6 +106,7 @@ export const codes = {
   URL_NOT_ALLOWED: '{message}',
   VALIDATION_FAILED: '{message}',
   VEHICLE_BLACKLISTED: 'The manufacturer has blocked this vehicle: it cannot join the program.',
+  VEHICLE_NOT_ELIGIBLE: 'The manufacturer says that this vehicle is not eligible, so the contract may have no effect.',
   VEHICLE_NOT_FOUND: 'There is no such vehicle. It may have been deleted.',
   VIN_COLUMN_MISSING: '{message}',
   VIN_FORMULA_ERROR: 'The formula in this cell gives no VIN. Correct it, or enter the VIN itself.',

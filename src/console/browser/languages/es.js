@@ -565,6 +565,7 @@ export const codes = {
   URL_NOT_ALLOWED: 'No está permitido enviar a esta dirección. {message}',
   VALIDATION_FAILED: 'La pasarela no puede aceptarlo. {message}',
   VEHICLE_BLACKLISTED: 'El fabricante ha bloqueado este vehículo: no puede participar en el programa.',
+  VEHICLE_NOT_ELIGIBLE: 'Según el fabricante, este vehículo no es apto, así que el contrato puede no tener efecto.',
   VEHICLE_NOT_FOUND: 'Este vehículo no existe. Puede que se haya eliminado.',
   VIN_COLUMN_MISSING: 'Ninguna columna del archivo contiene VIN. Asigne a la columna el nombre VIN. {message}',
   VIN_FORMULA_ERROR: 'La fórmula de esta celda no da un VIN. Corríjala o introduzca el propio VIN.',

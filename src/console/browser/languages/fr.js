@@ -566,6 +566,7 @@ export const codes = {
   URL_NOT_ALLOWED: 'L’envoi à cette adresse n’est pas autorisé. {message}',
   VALIDATION_FAILED: 'La passerelle ne peut pas l’accepter. {message}',
   VEHICLE_BLACKLISTED: 'Le constructeur a bloqué ce véhicule : il ne peut pas rejoindre le programme.',
+  VEHICLE_NOT_ELIGIBLE: 'Selon le constructeur, ce véhicule n’est pas éligible ; le contrat peut rester sans effet.',
   VEHICLE_NOT_FOUND: 'Ce véhicule n’existe pas. Il a peut-être été supprimé.',
   VIN_COLUMN_MISSING: 'Aucune colonne du fichier ne contient de VIN. Nommez la colonne VIN. {message}',
   VIN_FORMULA_ERROR: 'La formule de cette cellule ne donne aucun VIN. Corrigez-la ou saisissez le VIN lui-même.',

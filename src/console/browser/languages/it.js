@@ -568,6 +568,8 @@ export const codes = {
   URL_NOT_ALLOWED: 'L’invio a questo indirizzo non è consentito. {message}',
   VALIDATION_FAILED: 'Il gateway non può accettare la richiesta. {message}',
   VEHICLE_BLACKLISTED: 'Il costruttore ha bloccato questo veicolo: non può aderire al programma.',
+  VEHICLE_NOT_ELIGIBLE:
+    'Secondo il costruttore questo veicolo non è idoneo, quindi il contratto può restare senza effetto.',
   VEHICLE_NOT_FOUND: 'Questo veicolo non esiste. Forse è stato eliminato.',
   VIN_COLUMN_MISSING: 'Nessuna colonna del file contiene VIN. Chiamare la colonna VIN. {message}',
   VIN_FORMULA_ERROR: 'La formula in questa cella non restituisce un VIN. Correggerla o inserire il VIN stesso.',

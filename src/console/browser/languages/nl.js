@@ -570,6 +570,8 @@ export const codes = {
   URL_NOT_ALLOWED: 'Naar dit adres mag niet worden verzonden. {message}',
   VALIDATION_FAILED: 'De gateway kan dit niet aannemen. {message}',
   VEHICLE_BLACKLISTED: 'De fabrikant heeft dit voertuig geblokkeerd: het kan niet meedoen aan het programma.',
+  VEHICLE_NOT_ELIGIBLE:
+    'Volgens de fabrikant is dit voertuig niet geschikt, dus heeft het contract misschien geen effect.',
   VEHICLE_NOT_FOUND: 'Dit voertuig bestaat niet. Misschien is het verwijderd.',
   VIN_COLUMN_MISSING: 'Geen kolom van het bestand bevat VIN’s. Noem de kolom VIN. {message}',
   VIN_FORMULA_ERROR: 'De formule in deze cel geeft geen VIN. Corrigeer de formule of voer het VIN zelf in.',
