@@ -39,7 +39,9 @@ export const timeSchema = z
   .transform((value, issues) => {
     const date = readTime(value);
     if (date) return date;
-    const message = 'is not an ISO 8601 date-time with a time zone, such as 2026-01-31T08:00:00Z';
+    const message = DATE_TIME.test(value)
+      ? 'is a day that does not exist'
+      : 'is not an ISO 8601 date-time with a time zone, such as 2026-01-31T08:00:00Z';
     issues.addIssue({ code: 'invalid_format', format: 'datetime', message });
     // Later checks compare dates, so they must not see this value.
     return z.NEVER;
@@ -103,7 +105,7 @@ function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
 
 export function inputErrorsOf(issue: z.core.$ZodIssue): InputError[] {
   const { path, code, message, input } = issue;
-  const link = message.startsWith('is not ') ? ': ' : message.startsWith('must ') ? ', not ' : null;
+  const link = /^is (?:not|a) /.test(message) ? ': ' : message.startsWith('must ') ? ', not ' : null;
   const shown = link && typeof input === 'string' && READABLE.test(input) ? `${link}"${input}"` : '';
   return [{ path: path.join('.'), code: codes[code] ?? 'INVALID', message: `${message}${shown}` }];
 }
