@@ -31,6 +31,10 @@ export interface Server {
   start(): Promise<void>;
   /** Copies the stopped server to a standby that follows `url` and can take over. Does not start this server again. */
   standby(overrides?: Record<string, string>, url?: string): Promise<Server>;
+  /** Has the stopped server follow another one from its next start. */
+  follow(other: Server): void;
+  /** Has the stopped server take no changes from its next start. */
+  fence(): void;
   /** Stops the server and removes its files. */
   stop(): Promise<void>;
 }
@@ -140,19 +144,26 @@ async function runServer(
     async standby(own = {}, url = `postgresql://127.0.0.1:${port}`) {
       const copy = `${data}-standby`;
       cpSync(data, copy, { recursive: true, preserveTimestamps: true });
-      const connection = `host=127.0.0.1 port=${new URL(url).port} user=postgres application_name=standby`;
-      appendFileSync(join(copy, 'postgresql.auto.conf'), `primary_conninfo = '${connection}'\n`);
-      writeFileSync(join(copy, 'standby.signal'), '');
+      followFrom(copy, url);
       if (account) execFileSync('chown', ['-R', `${account.uid}:${account.gid}`, copy]);
       chmodSync(copy, 0o700);
       return runServer(cluster, copy, { ...overrides, ...own }, () => {});
     },
+    follow: (other) => followFrom(data, other.url),
+    fence: () => appendFileSync(join(data, 'postgresql.auto.conf'), `default_transaction_read_only = on\n`),
     async stop() {
       process.off('exit', kill);
       await end('SIGINT');
       remove();
     },
   };
+}
+
+/** Has the server of this folder begin as a standby of the one at `url`. */
+function followFrom(data: string, url: string): void {
+  const connection = `host=127.0.0.1 port=${new URL(url).port} user=postgres application_name=standby`;
+  appendFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${connection}'\n`);
+  writeFileSync(join(data, 'standby.signal'), '');
 }
 
 /** Ids of the direct child processes of `pid`. */
