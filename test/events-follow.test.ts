@@ -1,5 +1,8 @@
-import { expect, test } from 'vitest';
-import type { Json } from './support/client.ts';
+import { createClient } from 'graphql-ws';
+import { expect, onTestFinished, test } from 'vitest';
+import WebSocket from 'ws';
+import type { Client, Json } from './support/client.ts';
+import { openStream } from './support/event-stream.ts';
 import { createFleet, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
@@ -65,3 +68,74 @@ test.each(Object.entries(readers))(
     ).toEqual(vins.toSorted());
   },
 );
+
+/** Has the log end earlier, as on a standby that takes over and lacks the last events. */
+const setBack = (company: string, by: number) =>
+  gateway.execute(`
+    with moved as (update company set position = position - ${by} where company = '${company}' returning position),
+      without as (delete from history where company = '${company}' and position > (select position from moved))
+    delete from event where company = '${company}' and position > (select position from moved)`);
+
+const followers: Record<string, (client: Client, filter: string) => Promise<() => Json[]>> = {
+  async 'A stream'(client, filter) {
+    const stream = await openStream(client, `/events/stream${filter && `?type=${filter}`}`);
+    onTestFinished(() => stream.close());
+    const heard: Json[] = [];
+    const listen = async () => {
+      for (;;) heard.push((await stream.next()).data);
+    };
+    listen().catch(() => {});
+    return () => heard;
+  },
+  async 'A subscription'(client, filter) {
+    const socket = createClient({
+      url: `${gateway.url.replace('http', 'ws')}/graphql`,
+      webSocketImpl: WebSocket,
+      connectionParams: { authorization: client.headers.authorization },
+    });
+    onTestFinished(() => void socket.dispose());
+    const heard: Json[] = [];
+    const types = filter && `(filter: { types: [${filter.toUpperCase().replace('.', '_')}] })`;
+    const before = gateway.services.followers.count;
+    socket.subscribe(
+      { query: `subscription { events${types} { id fleetId } }` },
+      { next: ({ data }: Json) => heard.push(data.events), error: () => {}, complete: () => {} },
+    );
+    await until(() => gateway.services.followers.count > before);
+    return () => heard;
+  },
+};
+
+test.each(Object.keys(followers).flatMap((name) => [[name, ''] as const, [name, 'fleet.created'] as const]))(
+  '%s (%s) goes back where positions of the log are given again',
+  async (name, filter) => {
+    const company = `set back ${name} ${filter || 'all'}`;
+    const client = await gateway.as(company);
+    await createFleet(client);
+    await until(async () => (await client.get('/events')).body.length === 1);
+    const heard = await (followers[name] as (typeof followers)[string])(client, filter);
+    const hearing = async (count: number) => {
+      const { id } = await createFleet(client);
+      await until(() => heard().length >= count && heard().at(-1)?.fleetId === id);
+    };
+    for (const count of [1, 2, 3, 4]) await hearing(count);
+    await setBack(company, 2);
+    // A single event, whose position is that of one that was heard; and then more than were lost.
+    for (const count of [5, 6, 7, 8]) await hearing(count);
+    const ids = heard().map(({ id }) => id);
+    expect(ids).toHaveLength(8);
+    expect(new Set(ids).size).toBe(8);
+  },
+);
+
+test('an event that is kept no longer has a follower go on', async () => {
+  const client = await gateway.as('trimmed');
+  const heard = await (followers['A stream'] as (typeof followers)[string])(client, '');
+  for (const count of [1, 2]) {
+    await createFleet(client);
+    await until(() => heard().length === count);
+  }
+  await gateway.execute(`delete from event where company = 'trimmed'`);
+  await createFleet(client);
+  await until(() => heard().length === 3);
+});

@@ -9,18 +9,23 @@ import { hidesRows, rowSelectionOf, whereSql } from '../sql/list-rows.ts';
 import { type GivenConditions, readFilterConditions } from '../sql/resource.ts';
 import { jsonObjectSql } from '../sql/selection.ts';
 import { db, isId, numberParameters } from '../sql/sql.ts';
+import { type PassedEvent, PassedEvents } from './passed-events.ts';
 import { SharedReads } from './shared-reads.ts';
 
 /** Few large events: each slow follower may hold a page of its own. */
 const READ_AT_ONCE = 100;
 const BYTES_AT_ONCE = 16 * 1024;
 
-/** Events after a position of a company's log; `end` is the next position, `more`: read again at once. */
-interface LogPage {
+/**
+ * Events after a position of a company's log; `end` is the next position, `more`: read again at once. null: the event at that
+ * position is another one now.
+ */
+type LogPage = {
   events: readonly { position: string; event: Event }[];
   end: string;
+  last: PassedEvent | null;
   more: boolean;
-}
+} | null;
 
 /** Makes a function that reads events after a position, by a filter. */
 function nextEvents({ names, values: given }: GivenConditions, hidden: boolean) {
@@ -28,22 +33,34 @@ function nextEvents({ names, values: given }: GivenConditions, hidden: boolean) 
   const end = endOfLogExpression(sql.raw('$company')).compile(db).sql;
   // The size of the ids as they are stored, a quarter of them or all: PostgreSQL tells it without reading them.
   const before = `sum(pg_column_size(e.vehicle_ids)) over (order by e.position rows between unbounded preceding and 1 preceding)`;
+  // A passed event that is kept no longer, before the end of the log, is no other one.
   const statement = numberParameters(
-    `select log."end"::text, page.position::text, page.json from (select ${end} as "end") log left join lateral (
+    `select log."end"::text, log.last::text, log."isSame"::text, page.position::text, page.json
+     from (
+       select l."end", (select e.id from event e where e.company = $company and e.position = l."end") as last,
+         $last::uuid is null or coalesce(
+           (select e.id = $last::uuid from event e where e.company = $company and e.position = $position::bigint),
+           l."end" >= $position::bigint) as "isSame"
+       from (select ${end} as "end") l
+     ) log left join lateral (
        select e.position, case when coalesce(${before}, 0) < ${BYTES_AT_ONCE} then ${jsonObjectSql(eventResource.members)} end as json
-       from (select * from event e where e.position > $position::bigint and ${where} order by e.position limit ${READ_AT_ONCE}) e
+       from (select * from event e where log."isSame" and e.position > $position::bigint and ${where}
+         order by e.position limit ${READ_AT_ONCE}) e
      ) page on true order by page.position`,
   );
-  return async (ctx: Context, company: string, after: string): Promise<LogPage> => {
-    const values = statement.values({ ...given, company, position: after });
+  return async (ctx: Context, company: string, after: string, passed: PassedEvent | undefined): Promise<LogPage> => {
+    const values = statement.values({ ...given, company, position: after, last: passed?.id ?? null });
     const rows = await read(ctx, statement.text, values, { newest: true });
-    const found = rows.filter(([, position]) => position !== null);
-    const events = found.flatMap(([, position, json]) =>
+    const [atEnd = after, last = null, isSame] = rows[0] ?? [];
+    if (isSame === 'false') return null;
+    const found = rows.filter(([, , , position]) => position !== null);
+    const events = found.flatMap(([, , , position, json]) =>
       position && json ? [{ position, event: ctx.services.followers.share<Event>(JSON.parse(json)) }] : [],
     );
     const more = found.length === READ_AT_ONCE || events.length < found.length;
     // Events that the filter left out need not be read again.
-    return { events, end: (more ? events.at(-1)?.position : rows[0]?.[0]) ?? after, more };
+    const ofEnd = { end: atEnd ?? after, last: last && atEnd ? { position: atEnd, id: last } : null };
+    return { events, more, ...(more ? { end: events.at(-1)?.position ?? after, last: null } : ofEnd) };
   };
 }
 
@@ -64,6 +81,9 @@ export async function followEvents(ctx: Context, input: FollowInput, signal: Abo
   if (fleetId != null && input.after == null) await requireFleet(ctx, company, isId(fleetId) ? fleetId : '');
   let position = input.after == null ? await readEndOfLog(ctx, company) : await positionOfEvent(ctx, input.after);
 
+  const passed = new PassedEvents(position);
+  if (input.after != null && isId(input.after)) passed.add({ position, id: input.after });
+
   // Listening begins before the first look, so that an event in between is not missed.
   const open = () =>
     new SharedReads<LogPage>((forget) => ({ event: (of) => of === company && forget() }), { looks: true });
@@ -77,17 +97,26 @@ export async function followEvents(ctx: Context, input: FollowInput, signal: Abo
   async function* events(): AsyncGenerator<Event> {
     try {
       while (!signal.aborted) {
+        const { last } = passed;
         const next = atEnd ? nextOfAll : past;
-        const page = await source.once(atEnd ? position : `${position} ${kind}`, () =>
-          next(contextOfSharedRead(ctx), company, position),
+        const key = `${position} ${last?.id}`;
+        const page = await source.once(atEnd ? key : `${key} ${kind}`, () =>
+          next(contextOfSharedRead(ctx), company, position, last),
         );
+        if (!page) {
+          position = await passed.goBack(contextOfSharedRead(ctx), company);
+          continue;
+        }
         for (const { position: place, event } of page.events) {
           await ctx.services.fairness.news.next(company);
-          if (atEnd && !isWanted(event, values, hidden)) continue;
-          yield event;
-          position = place;
+          if (!atEnd || isWanted(event, values, hidden)) {
+            yield event;
+            position = place;
+          }
+          passed.add({ position: place, id: event.id });
         }
         position = page.end;
+        if (page.last) passed.add(page.last);
         if (page.more) continue;
         atEnd = isJudged;
         await follower.wait({ signal });
