@@ -114,6 +114,10 @@ export const settings = z.object({
   EVENTS_KEEP_DAYS: whole(1, 36_500).default(400),
   IMPORTS_KEEP_DAYS: whole(1, 36_500).default(90),
   WEBHOOK_LOOPBACK: onOff.optional(),
+  // Node's own, which has fetch and telemetry use the proxy, too.
+  NODE_USE_ENV_PROXY: oneOf(['0', '1'])
+    .transform((value) => value === '1')
+    .optional(),
   SANDBOX: onOff.optional(),
   PROVIDER_CONCURRENCY: whole(1, 1000).default(16),
   PROVIDER_TIMEOUT_SECONDS: whole(1, 300).default(30),

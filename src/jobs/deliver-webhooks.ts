@@ -45,7 +45,8 @@ export class DeliverWebhooks implements Job {
   constructor(tools: Tools) {
     this.#tools = tools;
     this.#begin = rounds(tools);
-    this.#sender = openWebhookSender({ loopback: tools.open().services.config.WEBHOOK_LOOPBACK });
+    const { WEBHOOK_LOOPBACK: loopback, NODE_USE_ENV_PROXY: byProxy } = tools.open().services.config;
+    this.#sender = openWebhookSender({ loopback, byProxy });
   }
 
   async run(signal: AbortSignal): Promise<string | null> {

@@ -1,7 +1,11 @@
-import { type Dispatcher, request } from 'undici';
+import { Agent, type Dispatcher, EnvHttpProxyAgent, request } from 'undici';
 import { z } from 'zod';
 import { type Step, traced } from '../telemetry/telemetry.ts';
 import { ProviderError } from './provider.ts';
+
+/** Connections to other services; `byProxy`: through that of HTTPS_PROXY and HTTP_PROXY, but for what NO_PROXY names. */
+export const openAgent = (byProxy: boolean, options: EnvHttpProxyAgent.Options): Dispatcher =>
+  byProxy ? new EnvHttpProxyAgent(options) : new Agent(options);
 
 export interface UpstreamRequest {
   method: 'GET' | 'POST' | 'DELETE';

@@ -21,6 +21,7 @@ type ProviderSettings = Partial<
   MERCEDES_PACKS?: Readonly<Record<string, string[]>> | undefined;
   PROVIDER_CONCURRENCY: number;
   PROVIDER_TIMEOUT_SECONDS: number;
+  NODE_USE_ENV_PROXY?: boolean | undefined;
   SANDBOX?: boolean | undefined;
 };
 
@@ -30,8 +31,8 @@ export async function openManufacturers(
   clock = () => Date.now(),
   tell?: (refusal: Refusal) => void,
 ): Promise<Manufacturers> {
-  const { PROVIDER_CONCURRENCY: concurrency, PROVIDER_TIMEOUT_SECONDS: seconds } = config;
-  const common = { concurrency, timeoutMs: seconds * 1000, clock, ...(tell && { tell }) };
+  const { PROVIDER_CONCURRENCY: concurrency, PROVIDER_TIMEOUT_SECONDS: seconds, NODE_USE_ENV_PROXY: byProxy } = config;
+  const common = { concurrency, timeoutMs: seconds * 1000, byProxy: byProxy ?? false, clock, ...(tell && { tell }) };
   const providers: Provider[] = [];
   const serves = (id: BrandId) => config.HIGH_MOBILITY_BRANDS?.some((one) => one === id) ?? true;
   if (config.HIGH_MOBILITY_URL && config.HIGH_MOBILITY_CLIENT_ID && config.HIGH_MOBILITY_CLIENT_SECRET) {
@@ -69,6 +70,7 @@ export async function openManufacturers(
     brands: sandboxBrands,
     clearance: { brands: clearanceBrands, looks: SANDBOX_LOOKS },
     concurrency: 256,
+    byProxy: false,
   });
   return manufacturersOf([client], () => sandbox.close());
 }

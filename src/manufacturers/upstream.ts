@@ -1,9 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { Agent } from 'undici';
+import type { Dispatcher } from 'undici';
 import { z } from 'zod';
 import { breakerDefaults, openBreakers, secondsUntil } from './breaker.ts';
-import { exchange, type IssuedToken, issuedToken, type Reply, sharedToken, type UpstreamRequest } from './exchange.ts';
+import {
+  exchange,
+  type IssuedToken,
+  issuedToken,
+  openAgent,
+  type Reply,
+  sharedToken,
+  type UpstreamRequest,
+} from './exchange.ts';
 import { type Asker, type NoAnswer, ProviderError, type ProviderState, reasonOf } from './provider.ts';
 import { Slots } from './slots.ts';
 
@@ -14,6 +22,8 @@ const defaults = {
   timeoutMs: 30_000,
   /** Calls wait out a pause up to this long; a longer one is their answer at once. */
   patienceMs: 2_000,
+  /** Whether it is reached through the proxy of the environment (openAgent). */
+  byProxy: false,
   /** Is told of refusals that an operator must look into, once a minute each. */
   tell: (_refusal: Refusal): void => {},
   ...breakerDefaults,
@@ -45,7 +55,7 @@ const anyone: Asker = { company: '', deadline: Number.POSITIVE_INFINITY };
 export abstract class Upstream {
   abstract readonly id: string;
   readonly capacity: Slots;
-  readonly #agent: Agent;
+  readonly #agent: Dispatcher;
   readonly #breakers: ReturnType<typeof openBreakers>;
   readonly #token: ReturnType<typeof sharedToken>;
   readonly #options: typeof defaults;
@@ -57,8 +67,8 @@ export abstract class Upstream {
 
   constructor(token: UpstreamRequest, options: UpstreamOptions) {
     this.#options = { ...defaults, ...options };
-    const { concurrency, clock } = this.#options;
-    this.#agent = new Agent({ connections: concurrency, maxResponseSize: LARGEST_BODY });
+    const { concurrency, clock, byProxy } = this.#options;
+    this.#agent = openAgent(byProxy, { connections: concurrency, maxResponseSize: LARGEST_BODY });
     this.capacity = new Slots(concurrency);
     this.#told = new LRUCache({ max: 100, ttl: 60_000, perf: { now: clock } });
     this.#breakers = openBreakers(this.#options);

@@ -1,10 +1,13 @@
 import dns, { type LookupAddress } from 'node:dns';
+import { readFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import ipaddr from 'ipaddr.js';
-import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openWebhookSender } from '../../src/core/webhooks/sender.ts';
 import { isReachableAddress } from '../../src/core/webhooks/webhook.ts';
 import special from '../fixtures/special-addresses.json' with { type: 'json' };
+import { ConnectProxy, startTls } from '../support/connect-proxy.ts';
 import { holdDeadlines, takeTurns } from '../support/deadlines.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -88,6 +91,83 @@ describe('A sender', async () => {
       });
     }
     expect(receiver.at('/inside')).toEqual([]);
+  });
+
+  describe('behind a proxy', async () => {
+    const proxy = await ConnectProxy.start();
+    const tls = await startTls(['receiver.example'], Number(port));
+    const known = getCACertificates('default');
+    setDefaultCACertificates([...known, readFileSync(tls.certificate, 'utf8')]);
+    afterAll(() => setDefaultCACertificates(known));
+    const outside = { address: '93.184.215.14', family: 4 };
+    const inside = { address: '10.0.0.7', family: 4 };
+    beforeEach(() => {
+      vi.stubEnv('HTTPS_PROXY', proxy.url);
+      proxy.asked.length = 0;
+    });
+    afterEach(() => vi.unstubAllEnvs());
+
+    test('has it connect to the address that was checked, and speaks to the name', async () => {
+      proxy.routes.set('93.184.215.14:443', tls.port);
+      proxy.routes.set('[2606:4700::6810:84e5]:8443', tls.port);
+      const sender = open({
+        byProxy: true,
+        lookup: naming([outside], [{ address: '2606:4700::6810:84e5', family: 6 }]),
+      });
+      for (const url of ['https://receiver.example/four', 'https://receiver.example:8443/six'])
+        expect(await sender.send(url, {}, '{}')).toMatchObject({ status: 204, error: null });
+      expect(proxy.asked).toEqual(['CONNECT 93.184.215.14:443', 'CONNECT [2606:4700::6810:84e5]:8443']);
+      expect(receiver.received.slice(-2).map(({ path, headers }) => [path, headers.host])).toEqual([
+        ['/four', 'receiver.example'],
+        ['/six', 'receiver.example:8443'],
+      ]);
+    });
+
+    test('asks it for no internal address, by any answer of the name server, nor by a literal one', async () => {
+      for (const addresses of [[inside], [outside, inside], []]) {
+        const sender = open({ byProxy: true, lookup: naming(addresses) });
+        expect(await sender.send('https://receiver.example/inside', {}, '{}')).toMatchObject({
+          status: null,
+          error: 'The host is not on the public internet.',
+        });
+      }
+      const sender = open({ byProxy: true });
+      for (const url of ['https://10.0.0.7/inside', 'https://[::1]/inside', 'https://localhost/inside'])
+        expect(await sender.send(url, {}, '{}')).toMatchObject({ error: expect.stringMatching(/^The URL must/) });
+      expect(proxy.asked).toEqual([]);
+    });
+
+    test('asks it for a literal address as it is, and believes no certificate of another name', async () => {
+      proxy.routes.set('93.184.215.14:443', tls.port);
+      const error = 'The request failed (ERR_TLS_CERT_ALTNAME_INVALID).';
+      const sender = open({ byProxy: true, lookup: naming([outside]) });
+      for (const url of ['https://93.184.215.14/other', 'https://other.example/other'])
+        expect(await sender.send(url, {}, '{}')).toMatchObject({ status: null, error });
+      expect(proxy.asked).toEqual(['CONNECT 93.184.215.14:443', 'CONNECT 93.184.215.14:443']);
+      expect(receiver.at('/other')).toEqual([]);
+    });
+
+    test('connects itself to what NO_PROXY names, to no internal address either, and to all unless it is told', async () => {
+      vi.stubEnv('NO_PROXY', 'receiver.example');
+      const refused = { status: null, error: 'The host is not on the public internet.' };
+      const sender = open({ byProxy: true, lookup: naming([inside]) });
+      expect(await sender.send('https://receiver.example/inside', {}, '{}')).toMatchObject(refused);
+      vi.unstubAllEnvs();
+      vi.stubEnv('HTTPS_PROXY', proxy.url);
+      const direct = open({ lookup: naming([inside]) });
+      expect(await direct.send('https://receiver.example/inside', {}, '{}')).toMatchObject(refused);
+      expect(proxy.asked).toEqual([]);
+    });
+
+    test('says so if it refuses', async () => {
+      const sender = open({ byProxy: true, lookup: naming([outside]) });
+      proxy.credentials = 'Basic other';
+      expect(await sender.send('https://receiver.example/refused', {}, '{}')).toMatchObject({
+        status: null,
+        error: expect.stringMatching(/^The request failed/),
+      });
+      proxy.credentials = undefined;
+    });
   });
 
   test("resolves names without the system's resolver, which the database needs", async () => {

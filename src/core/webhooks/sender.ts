@@ -1,8 +1,8 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { type LookupAddress, type LookupAllOptions, lookup as lookupName, promises } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
-import { Agent, request } from 'undici';
-import { secondsToWait } from '../../manufacturers/exchange.ts';
+import { type buildConnector, Pool, request } from 'undici';
+import { openAgent, secondsToWait } from '../../manufacturers/exchange.ts';
 import { cutText } from '../cut-text.ts';
 import type { Event } from '../events/events.ts';
 import { mendText } from '../input.ts';
@@ -19,6 +19,8 @@ type Lookup = (
 interface Options {
   /** Whether this machine itself may be reached. */
   loopback: boolean;
+  /** Whether receivers are reached through the proxy of the environment (openAgent). */
+  byProxy?: boolean | undefined;
   timeoutMs?: number;
   lookup?: Lookup;
 }
@@ -41,15 +43,21 @@ export const deliveryErrors = {
 /** Sends webhooks to public addresses only, checked as resolved for the connection in use. */
 export function openWebhookSender({
   loopback,
+  byProxy = false,
   timeoutMs = 15_000,
   lookup = loopback ? lookupName : askNameServers,
 }: Options) {
-  const agent = new Agent({
-    connect: { lookup: publicOnly(lookup, loopback), timeout: timeoutMs },
+  const checked = publicOnly(lookup, loopback);
+  const agent = openAgent(byProxy, {
+    connect: { lookup: checked, timeout: timeoutMs },
     allowH2: false,
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
     keepAliveTimeout: 4_000,
+    proxyTunnel: true,
+    // A function connects through a proxy.
+    factory: (origin, { connect, ...options }: Pool.Options) =>
+      new Pool(origin, { ...options, connect: typeof connect === 'function' ? byAddress(connect, checked) : connect }),
   });
 
   async function attempt(url: string, headers: Record<string, string>, body: string) {
@@ -100,6 +108,22 @@ const publicOnly =
       }
       if (options.all) callback(null, addresses);
       else callback(null, first.address, first.family);
+    });
+  };
+
+/** Has a proxy connect to the address that was checked here: it would resolve the name itself, perhaps to another one. */
+const byAddress =
+  (connect: buildConnector.connector, lookup: LookupFunction): buildConnector.connector =>
+  (options, callback) => {
+    const { hostname, port } = options;
+    if (isIP(hostname.replace(/^\[(.*)\]$/, '$1'))) return connect(options, callback);
+    lookup(hostname, {}, (error, address) => {
+      if (error) return callback(error, null);
+      const host = isIP(String(address)) === 6 ? `[${address}]` : address;
+      connect(
+        { ...options, servername: options.servername || hostname, host: port ? `${host}:${port}` : `${host}` },
+        callback,
+      );
     });
   };
 
