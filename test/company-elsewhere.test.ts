@@ -177,6 +177,16 @@ describe.skipIf(inject('database').kind === 'embedded')('a company', async () =>
     await until(() => acknowledged(fence));
   });
 
+  test('is served by no gateway that does not know which installation it is', async () => {
+    await placed('acme', 'ELSEWHERE');
+    const { INSTALLATION: _, INSTALLATIONS: __, ...others } = settings;
+    await expect(startGateway({ issuer, settings: others, on: gateway })).rejects.toThrow('set INSTALLATION');
+    const wrong = { ...settings, INSTALLATION: 'b' };
+    await expect(startGateway({ issuer, settings: wrong, on: gateway })).rejects.toThrow('not that of installation b');
+    const unknown = { ...settings, INSTALLATION: 'c' };
+    await expect(startGateway({ issuer, settings: unknown, on: gateway })).rejects.toThrow('one of INSTALLATIONS');
+  });
+
   test('gets what a provider sends to one installation, with its signature, once', async () => {
     const other = await WebhookReceiver.start();
     const secret = 'a secret of the provider';

@@ -67,6 +67,16 @@ const sign = prepare((p: { id: string; fences: readonly string[]; accounts: read
     .onConflict((conflict) => conflict.column('id').doUpdateSet({ alive_until, fences, accounts }));
 });
 
+const findOthers = prepare((p: { own: string }) =>
+  db
+    .selectFrom('placement')
+    .select([
+      sql<boolean>`count(*) > 0`.as('others'),
+      sql<boolean>`coalesce(bool_or(installation = ${p.own}), false)`.as('own'),
+    ])
+    .where('state', '<>', sql.lit('HERE')),
+);
+
 const leave = prepare((p: { id: string }) => db.deleteFrom('process').where('id', '=', p.id));
 
 interface Known extends Placement {
@@ -82,9 +92,15 @@ interface Opened {
 /** Opens the fence of a process; null where there is one installation only. Throws StartError. */
 export async function openFence(services: Opened): Promise<Fence | null> {
   const { INSTALLATION, INSTALLATIONS = {} } = services.config;
-  if (!INSTALLATION) return null;
+  const [found] = await findOthers(services.database.send, { own: INSTALLATION ?? '' });
+  if (!INSTALLATION) {
+    if (found?.others) throw new StartError('Companies of this database are in other installations: set INSTALLATION.');
+    return null;
+  }
   if (!(INSTALLATION in INSTALLATIONS))
     throw new StartError(`INSTALLATION: must be one of INSTALLATIONS, not "${INSTALLATION}"`);
+  if (found?.own)
+    throw new StartError(`This database is not that of installation ${INSTALLATION}: its companies went there.`);
   const fence = new Fence(services);
   await fence.open();
   return fence;
