@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
@@ -6,15 +7,13 @@ import { afterAll, describe, expect, inject, test } from 'vitest';
 import { entities } from '../../src/entities/index.ts';
 import { difference, writeAll } from '../support/acknowledged-writes.ts';
 import { Client } from '../support/client.ts';
+import { openStream } from '../support/event-stream.ts';
 import { addVehicles, contractFields, createFleet, newVins, uploadForm } from '../support/factories.ts';
 import { bearer, identityOf, spawnGateway, testIssuer } from '../support/gateway.ts';
 import { hasHaproxy, startHaproxy } from '../support/haproxy.ts';
 import { startServer } from '../support/postgres-server.ts';
 import { until } from '../support/until.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
-
-/** Moves that are killed some time after their start. */
-const KILLS = 4;
 
 describe.skipIf(!hasHaproxy || inject('database').kind === 'embedded')('two installations behind HAProxy', async () => {
   const issuer = await testIssuer();
@@ -159,7 +158,7 @@ describe.skipIf(!hasHaproxy || inject('database').kind === 'embedded')('two inst
   });
 
   test('a move that cannot be, or is given up, changes nothing', async () => {
-    const { as, companies } = await open();
+    const { second, as, companies } = await open();
     const refused = async (...args: string[]) => {
       const { code, output } = await companies(...args).ended;
       expect([code, output]).toEqual([1, expect.any(String)]);
@@ -200,53 +199,116 @@ describe.skipIf(!hasHaproxy || inject('database').kind === 'embedded')('two inst
     const left = `select pubname as name from pg_publication union all select subname from pg_subscription
       union all select slot_name from pg_replication_slots`;
     for (const pool of Object.values(pools)) expect((await pool.query(left)).rows).toEqual([]);
+
+    // A process that says nothing any more is waited for, and no longer than until it must have noticed.
+    await second.stop('SIGKILL');
+    expect((await companies('move', 'stays', 'b').ended).code).toBe(0);
+    expect((await stays.get('/fleets')).body).toHaveLength(2);
   });
 
-  test('nothing is lost or doubled by moves that are killed while clients write', async () => {
-    const { as, companies, proxy } = await open();
-    const company = 'killed';
-    await fill(as(company), company);
-    let writing = true;
-    const written: Awaited<ReturnType<typeof writeAll>>[] = [];
-    const keep = async (of: string, into?: typeof written) => {
-      for (const end = () => !writing; !end(); ) {
-        const headers = () => bearer(issuer.sign({ company: of }));
-        const some = await writeAll({ url: proxy.url, headers, writes: 20, writers: 3 });
-        expect(some.faults).toEqual([]);
-        into?.push(some);
-        if (!into) expect(some.retried).toBe(0);
+  test.each(['first', 'second', 'third'])(
+    'nothing is lost or doubled by moves that are killed while clients write: %s run',
+    async (company) => {
+      const { as, companies, proxy } = await open();
+      const fleet = await fill(as(company), company);
+      let writing = true;
+      const written: Awaited<ReturnType<typeof writeAll>>[] = [];
+      const keep = async (of: string, into?: typeof written) => {
+        for (const end = () => !writing; !end(); ) {
+          const headers = () => bearer(issuer.sign({ company: of }));
+          const some = await writeAll({ url: proxy.url, headers, writes: 20, writers: 3 });
+          expect(some.faults).toEqual([]);
+          into?.push(some);
+        }
+      };
+      const client = as(company);
+      /** Uploads files, each again until it is stored. */
+      let uploaded = 0;
+      const upload = async (fleetId: string) => {
+        while (writing) {
+          const [csv, importId] = [`vin\n${newVins(50).join('\n')}\n`, randomUUID()];
+          const send = () => client.post(`/vehicles/file?importId=${importId}`, uploadForm(fleetId, csv));
+          for (let answer = await send(); answer.status !== 201; answer = await send()) {
+            expect([409, 503]).toContain(answer.status);
+            await delay(100);
+          }
+          uploaded += 50;
+        }
+      };
+      /** Follows the events, and comes back after the last one where a stream ends. */
+      const followed: string[] = [];
+      let stream = null as Awaited<ReturnType<typeof openStream>> | null;
+      const follow = async (after: string) => {
+        while (writing) {
+          const last = followed.at(-1) ?? after;
+          stream = await openStream(client, '/events/stream', { 'last-event-id': last }).catch(() => null);
+          for (let more = stream !== null; more && writing; )
+            more = await (stream?.next() ?? Promise.reject()).then(
+              ({ id }) => Boolean(followed.push(id)),
+              () => false,
+            );
+          stream?.close();
+          await delay(100);
+        }
+      };
+      const [first] = (await client.get('/events?limit=1')).body;
+      const began = await addVehicles(client, newVins(12), fleet);
+      for (const [at, vehicle] of began.entries()) {
+        const from = new Date(Date.now() + 2_000 * (at + 1)).toISOString();
+        expect((await client.post('/contracts', contractFields(vehicle, { from }))).status).toBe(201);
       }
-    };
-    const writers = Promise.all([keep(company, written), keep('bystander')]);
-    const to = ['b', 'a'] as const;
-    for (let kill = 0; kill < KILLS; kill++) {
-      const target = to[kill % 2] as Name;
-      // Killed twice, at any step; then it goes on to its end.
-      for (const longest of [1_000, 5_000]) {
-        const move = companies('move', company, target);
-        const ended = await Promise.race([move.ended, delay(Math.random() * longest, null)]);
-        if (ended) expect(ended).toMatchObject({ code: 0 });
-        move.kill();
-        await move.ended;
+      const writers = Promise.all([
+        keep(company, written),
+        keep(`beside ${company}`),
+        upload(fleet.id),
+        follow(first.id),
+      ]);
+      for (const target of ['b', 'a']) {
+        // Killed twice, at any step; then it goes on to its end.
+        for (const longest of [1_000, 5_000]) {
+          const move = companies('move', company, target);
+          const ended = await Promise.race([move.ended, delay(Math.random() * longest, null)]);
+          if (ended) expect(ended).toMatchObject({ code: 0 });
+          move.kill();
+          await move.ended;
+        }
+        expect(await companies('move', company, target).ended).toMatchObject({ code: 0 });
       }
-      expect(await companies('move', company, target).ended).toMatchObject({ code: 0 });
-    }
-    writing = false;
-    await writers;
-    await until(() => settled('a', company));
-    const { rows: fleets } = await pools.a.query('select id, name from fleet where company = $1', [company]);
-    for (const one of written) expect(difference(one, fleets)).toEqual({ missing: 0, twice: 0, changed: 0 });
-    const { rows: log } = await pools.a.query(
-      `select id, position::int, type, data->>'name' as name from event where company = $1 order by position`,
-      [company],
-    );
-    expect(log.map(({ position }) => position)).toEqual(log.map((_, at) => at + 1));
-    const created = log.filter(({ type }) => type === 'fleet.created');
-    expect(created.map(({ name }) => name).toSorted()).toEqual(fleets.map(({ name }) => name).toSorted());
-    const sent = receiver.received.filter(({ path }) => path === `/${company}`).map(({ event }) => event.id);
-    expect(sent.toSorted()).toEqual(log.map(({ id }) => id).toSorted());
-    expect(
-      Object.entries(await rowsOf('b', company)).flatMap(([table, rows]) => (rows.length > 0 ? [table] : [])),
-    ).toEqual(['placement']);
-  });
+      writing = false;
+      stream?.close();
+      await writers;
+      const begun = `select count(*) = (select count(*) from contract where company = $1) as all
+      from event where company = $1 and type = 'contract.started'`;
+      await until(async () => (await pools.a.query(begun, [company])).rows[0].all);
+      await until(() => settled('a', company));
+      const { rows: fleets } = await pools.a.query('select id, name from fleet where company = $1', [company]);
+      for (const one of written) expect(difference(one, fleets)).toEqual({ missing: 0, twice: 0, changed: 0 });
+      const { rows: log } = await pools.a.query(
+        `select id, position::int, type, data->>'name' as name, contract_id as contract from event where company = $1 order by position`,
+        [company],
+      );
+      expect(log.map(({ position }) => position)).toEqual(log.map((_, at) => at + 1));
+      const created = log.filter(({ type }) => type === 'fleet.created');
+      expect(created.map(({ name }) => name).toSorted()).toEqual(fleets.map(({ name }) => name).toSorted());
+      const sent = receiver.received.filter(({ path }) => path === `/${company}`).map(({ event }) => event.id);
+      expect(sent.toSorted()).toEqual(log.map(({ id }) => id).toSorted());
+      const ids: string[] = log.map(({ id }) => id);
+      const start = ids.indexOf(first.id) + 1;
+      expect(followed).toEqual(ids.slice(start, start + followed.length));
+      expect(followed.length).toBeGreaterThan(0);
+      const started = log.filter(({ type }) => type === 'contract.started').map(({ contract }) => contract);
+      const { rows: contracts } = await pools.a.query('select id from contract where company = $1', [company]);
+      expect(started.toSorted()).toEqual(contracts.map(({ id }) => id).toSorted());
+      const { rows: vehicles } = await pools.a.query('select count(*)::int from vehicle where company = $1', [company]);
+      expect(vehicles[0].count).toBe(60 + 40 + began.length + uploaded);
+      const { rows: tallies } = await pools.a.query(
+        'select sum(delta)::int as count from vehicle_tally where company = $1',
+        [company],
+      );
+      expect(tallies).toEqual(vehicles);
+      expect(
+        Object.entries(await rowsOf('b', company)).flatMap(([table, rows]) => (rows.length > 0 ? [table] : [])),
+      ).toEqual(['placement']);
+    },
+  );
 });
