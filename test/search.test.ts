@@ -60,9 +60,9 @@ function expected(text: string, first = 10): string[] {
   const named = (rows: Json[]) =>
     rows
       .map(({ id, name }) => ({ id, text: folded(name), fit: fitOf(folded(part), folded(name)) }))
-      .filter((one) => one.text.includes(folded(part)));
+      .filter((one) => (part.length < 3 ? one.text.startsWith(folded(part)) : one.text.includes(folded(part))));
   const byVin = vehicles
-    .filter((one) => vin.length >= 3 && (one.vin.startsWith(vin) || one.vin.endsWith(vin)))
+    .filter((one) => vin.length >= 2 && (one.vin.startsWith(vin) || one.vin.endsWith(vin)))
     .map((one) => ({ id: one.id, text: one.vin, fit: fitOf(vin, one.vin) }));
   const groups = [named(fleets), byVin, named(contracts)].map((group) =>
     group.toSorted((a, b) => Buffer.compare(Buffer.from(a.text), Buffer.from(b.text)) || (a.id < b.id ? -1 : 1)),
@@ -189,6 +189,18 @@ test('finds nothing of another company, and no contract without its scope', asyn
   expect((await bySearch(other, 'berlin')).map(({ id }) => id)).toEqual([alien.id]);
   const reader = await gateway.as('acme', { scope: 'fleets:read' });
   expect((await bySearch(reader, 'berlin')).map(({ type }) => type)).not.toContain('Contract');
+});
+
+test('two characters find VINs that begin or end with them, and names that begin with them', async () => {
+  const client = await gateway.as('two characters', { scope });
+  const fleet = await createFleet(client, { name: '17 vans' });
+  await createFleet(client, { name: 'Depot 17' });
+  const vins = ['WBA00000000000017', 'WBA00000000001700'];
+  await client.post('/vehicles', { fleetId: fleet.id, vins });
+  const found = await bySearch(client, '17');
+  expect(found.map(({ name, vin }) => name ?? vin)).toEqual(['17 vans', vins[0]]);
+  expect((await bySearch(client, ' wb')).map(({ vin }) => vin)).toEqual(vins);
+  expect(await bySearch(client, 'a0')).toEqual([]);
 });
 
 test('refuses an empty or long text, and a limit above 50', async () => {

@@ -15,13 +15,15 @@ import { fromClause, type Resource } from '../sql/resource.ts';
 import { jsonObjectSql } from '../sql/selection.ts';
 import { numberParameters } from '../sql/sql.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
-import { vehicleResource } from '../vehicles/vehicles.ts';
+import { vehicleResource, vinCondition } from '../vehicles/vehicles.ts';
 import { isPartOfVin, normalizeVinPart } from '../vin.ts';
 
 export const MOST_SEARCH_RESULTS = 50;
 
 export const searchInput = z.object({
-  text: textSchema(255).describe('The text to find: a part of a name, or the beginning or end of a VIN.'),
+  text: textSchema(255).describe(
+    'The text to find: a part of a name, or the beginning or end of a VIN. Two characters find VINs and the beginning of names, one only the latter.',
+  ),
   first: z
     .int()
     .min(1, 'must be at least 1')
@@ -36,7 +38,7 @@ const [WHOLE, BEGINNING, ELSEWHERE] = [0, 1, 2];
 type Fit = { fit: number; found: SearchResult };
 
 /**
- * Fleets and contracts by a part of their names, and vehicles by the beginning or end of their VIN: whole matches
+ * Fleets and contracts by a part of their names (the beginning for one or two characters), and vehicles by the beginning or end of their VIN: whole matches
  * first, then beginnings, then the others, by name. Contracts need `contracts:read`.
  */
 export async function searchResources(ctx: Context, input: unknown): Promise<SearchResult[]> {
@@ -53,13 +55,20 @@ export async function searchResources(ctx: Context, input: unknown): Promise<Sea
 
 type SearchTerms = z.output<typeof searchInput> & { company: string };
 
+/** People read the last two digits off papers; a filter of lists takes three. */
+const TWO = /^[A-HJ-NPR-Z\d]{2}$/;
+const searchedVehicles: Resource = {
+  ...vehicleResource,
+  filter: z.object({ vin: z.string() }).transform(({ vin }) => vinCondition(vin)),
+};
+
 async function byVin(ctx: Context, { company, text }: SearchTerms): Promise<Fit[]> {
   const vin = normalizeVinPart(text);
-  if (!isPartOfVin(vin)) return [];
+  if (!isPartOfVin(vin) && !TWO.test(vin)) return [];
   const page = readPageArguments({ first: MOST_SEARCH_RESULTS, orderBy: { field: 'VIN' } }, vehicleResource.orders);
   const read = async (after: ListPosition | null) => {
     const request = { company, page: { ...page, after }, filter: { vin } };
-    return (await readItemsPage<Vehicle>(ctx, vehicleResource, request)).items;
+    return (await readItemsPage<Vehicle>(ctx, searchedVehicles, request)).items;
   };
   const all = await read(null);
   // By VIN, those that begin with the text come right after it, perhaps behind the first page.
@@ -74,15 +83,17 @@ async function byVin(ctx: Context, { company, text }: SearchTerms): Promise<Fit[
 /** `name` is SQL for the folded name, for which there is an index, or few rows. */
 async function byName(ctx: Context, type: 'Fleet' | 'Contract', of: Resource, name: string, terms: SearchTerms) {
   const part = 'folded($text::text)';
+  // So few characters are in most names.
+  const found = terms.text.length < 3 ? `starts_with(${name}, ${part})` : `position(${part} in ${name}) > 0`;
   const fit = `case when ${name} = ${part} then ${WHOLE} when starts_with(${name}, ${part}) then ${BEGINNING} else ${ELSEWHERE} end`;
   const [alias = ''] = of.id.split('.');
   const json = jsonObjectSql(of.members);
-  const where = `${whereSql(rowSelectionOf(of, { names: [], hidden: false }))} and position(${part} in ${name}) > 0`;
+  const where = `${whereSql(rowSelectionOf(of, { names: [], hidden: false }))} and ${found}`;
   const order = `order by fit, ${name}, ${of.id}`;
   const best = `select ${alias}.*, ${fit} as fit from ${of.table} where ${where} ${order} limit $first`;
   const from = fromClause({ ...of, table: alias }, json);
   const statement = numberParameters(`select fit::text, ${json} from (${best}) ${from} ${order}`);
   const values = statement.values({ ...terms, now: ctx.now() });
   const rows = await read(ctx, statement.text, values, { long: true });
-  return rows.map(([fits, found]): Fit => ({ fit: Number(fits), found: { type, ...JSON.parse(found ?? '') } }));
+  return rows.map(([fits, row]): Fit => ({ fit: Number(fits), found: { type, ...JSON.parse(row ?? '') } }));
 }

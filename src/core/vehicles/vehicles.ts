@@ -144,6 +144,10 @@ const warnings: ValueField = {
   isText: true,
 };
 
+/** The condition on a VIN, or on its beginning and end. */
+export const vinCondition = (vin: string) =>
+  isWholeVin(vin) ? { vin } : { [vin.length < RARE_CHARACTERS ? 'vinPart' : 'rareVinPart']: vin };
+
 export const vehicleResource: Resource = {
   table: 'vehicle v',
   ...existingFleetConditions('v'),
@@ -157,7 +161,7 @@ export const vehicleResource: Resource = {
   filter: vehicleFilterSchema.transform(({ vin, reasonCode, ...others }) => ({
     ...others,
     ...(reasonCode && { [reasonCode === 'OTHER' ? 'otherReason' : 'reasonCode']: reasonCode }),
-    ...(vin && (isWholeVin(vin) ? { vin } : { [vin.length < RARE_CHARACTERS ? 'vinPart' : 'rareVinPart']: vin })),
+    ...(vin && vinCondition(vin)),
   })),
   conditions: {
     id: ['v.id = ?::uuid', idOrNull],
