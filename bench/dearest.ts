@@ -40,7 +40,7 @@ const one = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)] as 
 
 await using world = await openWorld();
 migrate(world.url);
-const made = await seed(world.url, 100_000);
+const made = await seed(world.admin, 100_000);
 const gateway = await world.gateway();
 const headers = { ...world.headers(COMPANY), 'content-type': 'application/json' };
 

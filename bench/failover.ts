@@ -26,7 +26,7 @@ async function failover(name: string, replication: Record<string, string>): Prom
   const replicationNetwork = await TcpProxy.start(primary.url);
   const standby = await primary.standby({ synchronous_standby_names: '' }, replicationNetwork.through(primary.url));
   await primary.start();
-  while ((await sql(primary.url, `select from pg_stat_replication where state = 'streaming'`)).length === 0)
+  while ((await sql(primary.admin, `select from pg_stat_replication where state = 'streaming'`)).length === 0)
     await delay(100);
   const network = await TcpProxy.start(primary.url);
   const gateway = await world.gateway({ DATABASE_URL: network.through(primary.url) });
@@ -38,7 +38,7 @@ async function failover(name: string, replication: Record<string, string>): Prom
     replicationNetwork.cut();
     await delay(1_000);
     const promoted = performance.now();
-    await sql(standby.url, 'select pg_promote(true, 60)');
+    await sql(standby.admin, 'select pg_promote(true, 60)');
     // The address fails over, as a DNS name or a proxy does.
     network.target = addressOf(standby.url);
     network.cut();
@@ -49,7 +49,7 @@ async function failover(name: string, replication: Record<string, string>): Prom
     );
     const others = load.sent.filter(({ status }) => ![200, 201, 503].includes(status)).length;
     const slowest = Math.max(...load.sent.map(({ began, ended }) => ended - began));
-    const missing = await load.missing(standby.url);
+    const missing = await load.missing(standby.admin);
     console.log(
       `${name.padEnd(12)} ${load.acknowledged.length} acknowledged writes, ${missing.length} missing after the failover; ` +
         `writes again ${back ? `${Math.round(back.ended - promoted)} ms` : 'never'} after the promotion began; ` +

@@ -57,17 +57,15 @@ for (const [name, requestOf] of Object.entries(requests)) {
 
 /** A database with this number of vehicles of other companies, and a gateway without other load. */
 async function open(vehicles: number): Promise<Size> {
-  const url = new URL(world.url);
-  await world.sql(`create database growth_${vehicles}`);
-  url.pathname = `/growth_${vehicles}`;
-  migrate(url.href);
+  const { url, admin } = await world.server.database(`growth_${vehicles}`);
+  migrate(url);
   const began = performance.now();
-  const seeded = await seed(url.href, vehicles);
+  const seeded = await seed(admin, vehicles);
   console.log(`${vehicles.toLocaleString('en')} vehicles in ${((performance.now() - began) / 1000).toFixed(0)} s`);
-  const [row] = await sql(url.href, 'select id from vehicle where fleet_id = $1 order by id offset 90000 limit 1', [
+  const [row] = await sql(admin, 'select id from vehicle where fleet_id = $1 order by id offset 90000 limit 1', [
     seeded.fleetOf100000,
   ]);
-  const gateway = await world.gateway({ DATABASE_URL: url.href, WORKERS: 'off' });
+  const gateway = await world.gateway({ DATABASE_URL: url, WORKERS: 'off' });
   const deep = Buffer.from(row.id.replaceAll('-', ''), 'hex').toString('base64url');
   return { vehicles, gateway, seeded, deep };
 }

@@ -15,7 +15,7 @@ export async function openImportWorld({
   const world = await openWorld({ server: { fsync } });
   // Only the import is measured, not the verification of a million vehicles after it.
   const { url, pid } = await world.gateway({ LIMIT_FILE_BYTES: String(2 ** 40), WORKERS: 'off', ...settings });
-  const database = new pg.Client(world.url);
+  const database = new pg.Client(world.admin);
   await database.connect();
   const headers = () => world.headers(COMPANY);
   const answer = await fetch(`${url}/fleets`, {
@@ -29,7 +29,7 @@ export async function openImportWorld({
     fleet,
     folder: world.folder,
     database,
-    databaseUrl: world.url,
+    databaseUrl: world.admin,
     data: world.server.data,
     headers,
     headersOf: world.headers,

@@ -80,7 +80,7 @@ const isWanted = (...names: string[]) => wanted.some((begin) => names.some((name
 
 await using world = await openWorld({ postgres: options.postgres });
 migrate(world.url);
-const seeded = await seed(world.url, Number(options.others));
+const seeded = await seed(world.admin, Number(options.others));
 const upstream = await UpstreamServer.start();
 upstream.always('eligibility', slow(UPSTREAM_MS, answered()));
 const floor: Contender = {

@@ -33,7 +33,7 @@ const shares: CoreShare[] = [];
 await using world = await openWorld();
 const primary = world.server;
 migrate(primary.url);
-const seeded = await seed(primary.url, OTHERS);
+const seeded = await seed(primary.admin, OTHERS);
 const all = await workloads(world, seeded);
 const reads = all.filter(({ name }) => /^W[25] (REST|Gr)/.test(name));
 const creates = all.filter(({ name }) => name.startsWith('W7'));
@@ -45,7 +45,7 @@ try {
   if (what.has('processes')) await compareProcesses('processes', reads, 2);
   if (what.has('databases')) {
     for (const { data } of [primary, standby]) limit(postmasterOf(data));
-    await compare('databases', reads, [await start()], [await start(primary.url, standby.url)]);
+    await compare('databases', reads, [await start()], [await start(primary.url, standby.replica)]);
   }
 } finally {
   await standby.stop();

@@ -23,7 +23,7 @@ async function sizes(how = 'vacuum'): Promise<Map<string, number>> {
   await world.sql(how);
   const rows = await world.sql(
     `select relname as name, pg_total_relation_size(oid)::float8 as bytes from pg_class
-     where relkind = 'r' and relnamespace = 'public'::regnamespace`,
+     where relkind = 'r' and relnamespace = current_schema::regnamespace`,
   );
   return new Map(rows.map(({ name, bytes }) => [name, bytes]));
 }

@@ -35,7 +35,7 @@ await using worlds = new AsyncDisposableStack();
 for (const version of options.postgres.split(',')) {
   const world = worlds.use(await openWorld({ postgres: version }));
   migrate(world.url);
-  const { fleetOf100 } = await seed(world.url, Number(options.others));
+  const { fleetOf100 } = await seed(world.admin, Number(options.others));
   const own = { world, fleetOf100 };
   const settings = { ...world.identity, DATABASE_URL: world.url, DATA_DIR: world.folder, WORKERS: 'off' };
   const before = (name: string) => `${options.before}/src/${name}`;

@@ -38,7 +38,7 @@ const VEHICLES = 100;
 
 await using world = await openWorld();
 migrate(world.url);
-const { fleetOf100 } = await seed(world.url, 20_000);
+const { fleetOf100 } = await seed(world.admin, 20_000);
 const gateway = await world.gateway();
 const headers = world.headers(COMPANY);
 const asked = { query: oneFleet(), variables: { id: fleetOf100 } };

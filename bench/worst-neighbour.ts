@@ -32,7 +32,7 @@ const FIELDS = { name: 'Small', companyAddress: 'There 2', email: 'a@beside.exam
 
 await using world = await openWorld();
 migrate(world.url);
-const made = await seed(world.url, 100_000);
+const made = await seed(world.admin, 100_000);
 await world.sql(
   `insert into activity (company, fleet_id, hour, type, events, vehicles)
    select $1, $2, date_trunc('hour', now()) - n * interval '1 hour', type, 3, 30 from generate_series(0, 1000) n, unnest($3::text[]) type`,

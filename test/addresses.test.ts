@@ -1,14 +1,13 @@
 import { execFile } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../src/database/open-database.ts';
-import { startSecureServer } from './support/certificate.ts';
 import { databaseConfig } from './support/database.ts';
 import { createFleet } from './support/factories.ts';
 import { type Gateway, spawnGateway, startGateway, testIssuer } from './support/gateway.ts';
+import { PASSWORD, rolesOf } from './support/operator.ts';
 import { childrenOf, type Server, startServer } from './support/postgres-server.ts';
 import { newWorld } from './support/worlds.ts';
 
@@ -16,9 +15,10 @@ const given = inject('database');
 const issuer = await testIssuer();
 
 describe.runIf(given.kind === 'postgresql')('the address of a server', () => {
-  let server: Awaited<ReturnType<typeof startSecureServer>>;
+  let server: Server;
   beforeAll(async () => {
-    server = await startSecureServer();
+    // A client that stays silent during its handshake is seen.
+    server = await startServer({ authentication_timeout: '600s' });
   });
   afterAll(() => server.stop());
 
@@ -40,15 +40,19 @@ describe.runIf(given.kind === 'postgresql')('the address of a server', () => {
     return gateway;
   }
 
+  const { service } = rolesOf();
+  const password = encodeURIComponent(PASSWORD);
+  const known = `${service}:${password}`;
+
   /** Ways to name a socket, by its folder and the port in its name. */
   const sockets: Record<string, (folder: string, port: string) => string> = {
-    'by host=': (folder, port) => `postgresql://postgres@/postgres?host=${folder}&port=${port}`,
-    'by host=, beside a host': (folder, port) => `postgresql://postgres@localhost:${port}/postgres?host=${folder}`,
+    'by host=': (folder, port) => `postgresql://${known}@/fleets?host=${folder}&port=${port}`,
+    'by host=, beside a host': (folder, port) => `postgresql://${known}@localhost:${port}/fleets?host=${folder}`,
     'by host=, without a user before it': (folder, port) =>
-      `postgres:///postgres?user=postgres&host=${folder}&port=${port}`,
-    'instead of a host': (folder, port) => `postgresql://postgres@${encodeURIComponent(folder)}:${port}/postgres`,
+      `postgres:///fleets?user=${service}&password=${password}&host=${folder}&port=${port}`,
+    'instead of a host': (folder, port) => `postgresql://${known}@${encodeURIComponent(folder)}:${port}/fleets`,
     'with a mode of TLS, which sockets have not': (folder, port) =>
-      `postgresql://postgres@/postgres?host=${folder}&port=${port}&sslmode=verify-full`,
+      `postgresql://${known}@/fleets?host=${folder}&port=${port}&sslmode=verify-full`,
   };
   const port = () => new URL(server.url).port;
 
@@ -71,17 +75,17 @@ describe.runIf(given.kind === 'postgresql')('the address of a server', () => {
     const DATABASE_URL = sockets['by host=']?.(server.folder, port());
     const all = { DATABASE_URL, DATABASE_DIRECT_URL: DATABASE_URL, DATABASE_READ_URLS: DATABASE_URL };
     const gateway = await spawnGateway(all, { issuer });
-    expect(gateway.output()).toContain(`it opens the database at ${server.folder}:${port()}/postgres`);
+    expect(gateway.output()).toContain(`it opens the database at ${server.folder}:${port()}/fleets`);
     const fleet = await createFleet(gateway.as('globex'));
     expect(await gateway.as('globex').get(`/fleets/${fleet.id}`)).toMatchObject({ status: 200, body: fleet });
     const { stdout } = await promisify(execFile)(process.execPath, ['src/commands/migrate.ts', 'status'], {
       env: { PATH: process.env.PATH, DATABASE_URL },
     });
-    expect(stdout).toBe(`Nothing is pending in the database at ${server.folder}:${port()}/postgres.\n`);
+    expect(stdout).toBe(`Nothing is pending in the database at ${server.folder}:${port()}/fleets.\n`);
   });
 
   test('settings in an address stand beside those of the gateway', async () => {
-    const gateway = await started(`${server.url}?options=-c%20work_mem%3D7MB%20-c%20jit%3Don&application_name=ours`);
+    const gateway = await started(`${server.url}&options=-c%20work_mem%3D7MB%20-c%20jit%3Don&application_name=ours`);
     const [show] = await gateway.execute(`select current_setting('work_mem') as memory, current_setting('jit') as jit,
       array(select distinct application_name from pg_stat_activity where client_port > 0 order by 1) as names`);
     expect(show).toEqual({ memory: '7MB', jit: 'off', names: ['fleet-gateway listening', 'ours'] });
@@ -105,7 +109,7 @@ describe.runIf(given.kind === 'postgresql')('the address of a server', () => {
   describe('without TLS', () => {
     let plain: Server;
     beforeAll(async () => {
-      plain = await startServer({ ssl: 'off' });
+      plain = await startServer({}, { tls: false });
     });
     afterAll(() => plain.stop());
 
@@ -125,34 +129,23 @@ describe.runIf(given.kind === 'postgresql')('the address of a server', () => {
   });
 
   describe('that asks for a password', () => {
-    const password = 'p@ss:w/ö?#1 %&+';
-    beforeAll(async () => {
-      const file = join(server.data, 'pg_hba.conf');
-      writeFileSync(file, `host all gateway all scram-sha-256\n${readFileSync(file, 'utf8')}`);
-      const client = new pg.Client(server.url);
-      await client.connect();
-      await client.query(`create role gateway login superuser password ${pg.escapeLiteral(password)};
-        select pg_reload_conf()`);
-      await client.end();
-    });
-    const at = (credentials: string, query = '') => `postgresql://${credentials}@localhost:${port()}/postgres${query}`;
-    const known = () => `gateway:${encodeURIComponent(password)}`;
+    const at = (credentials: string, query = '') => `postgresql://${credentials}@localhost:${port()}/fleets${query}`;
     const status = (DATABASE_URL: string) =>
       promisify(execFile)(process.execPath, ['src/commands/migrate.ts', 'status'], {
         env: { PATH: process.env.PATH, DATABASE_URL },
       });
 
     test('all connections send it: primary, replicas, the direct address, and the one that looks for a lost server', async () => {
-      const gateway = await started(at(known(), `?sslmode=verify-full&sslrootcert=${server.certificate}`));
+      const gateway = await started(at(known, `?sslmode=verify-full&sslrootcert=${server.authority?.certificate}`));
       const { client, fleetId } = await newWorld(gateway, 'acme');
       expect(await gateway.anyone.get('/readyz')).toMatchObject({ status: 200 });
       expect(await client.get(`/fleets/${fleetId}/vehicles`, { accept: 'text/csv' })).toMatchObject({ status: 200 });
       const users = `select distinct usename as user from pg_stat_activity where application_name like 'fleet-gateway%'`;
-      expect(await gateway.execute(users)).toEqual([{ user: 'gateway' }]);
+      expect(await gateway.execute(users)).toEqual([{ user: service }]);
     });
 
     test('the process and its commands send it', async () => {
-      const all = { DATABASE_URL: at(known()), DATABASE_DIRECT_URL: at(known()), DATABASE_READ_URLS: at(known()) };
+      const all = { DATABASE_URL: at(known), DATABASE_DIRECT_URL: at(known), DATABASE_READ_URLS: at(known) };
       const gateway = await spawnGateway(all, { issuer });
       expect(await gateway.as('acme').get('/fleets')).toMatchObject({ status: 200 });
       expect((await status(all.DATABASE_URL)).stdout).toMatch(/^Nothing is pending/);
@@ -160,33 +153,35 @@ describe.runIf(given.kind === 'postgresql')('the address of a server', () => {
 
     test('an address without it ends the start and commands, with a sentence that says so', async () => {
       const sentence = 'it asks for a password, and the address has none';
-      expect(await refusal(at('gateway'))).toContain(sentence);
+      expect(await refusal(at(service))).toContain(sentence);
       // The server waits ten minutes for the rest of the handshake.
-      await expect(status(at('gateway'))).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining(sentence) });
+      await expect(status(at(service))).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining(sentence) });
     });
   });
 
-  describe('with a self-signed certificate', () => {
-    const at = (host: string, query: string) => `postgresql://postgres@${host}:${port()}/postgres?${query}`;
+  describe('with a certificate of an authority of its own', () => {
+    const at = (host: string, query: string) => `postgresql://${known}@${host}:${port()}/fleets?${query}`;
 
     test.each(['require', 'prefer', 'verify-ca', 'verify-full'])(
       'sslmode=%s refuses it, and says what to do',
       async (mode) => {
         const reason = await refusal(at('localhost', `sslmode=${mode}`));
         expect(reason).toMatch(
-          /^Cannot connect to the database at localhost:\d+\/postgres: its certificate is of no authority/,
+          /^Cannot connect to the database at localhost:\d+\/fleets: its certificate is of no authority/,
         );
-        expect(reason).toMatch(/sslrootcert=.*uselibpqcompat=true.*DEPTH_ZERO_SELF_SIGNED_CERT/);
+        expect(reason).toMatch(/sslrootcert=.*uselibpqcompat=true.*SELF_SIGNED_CERT_IN_CHAIN/);
         expect(reason).not.toMatch(/node|--/i);
       },
     );
 
     test.each(['require', 'verify-ca', 'verify-full'])('sslmode=%s accepts it by sslrootcert', async (mode) => {
-      expect(await refusal(at('localhost', `sslmode=${mode}&sslrootcert=${server.certificate}`))).toBe('opened');
+      expect(await refusal(at('localhost', `sslmode=${mode}&sslrootcert=${server.authority?.certificate}`))).toBe(
+        'opened',
+      );
     });
 
     test('another name is refused, also by verify-ca, unless libpq is followed', async () => {
-      const query = `sslmode=verify-ca&sslrootcert=${server.certificate}`;
+      const query = `sslmode=verify-ca&sslrootcert=${server.authority?.certificate}`;
       const reason = await refusal(at('127.0.0.1', query));
       expect(reason).toMatch(/its certificate names another server: .*uselibpqcompat=true.*ALTNAME/);
       expect(await refusal(at('127.0.0.1', `${query}&uselibpqcompat=true`))).toBe('opened');

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Answer, Json } from './support/client.ts';
+import { asAdmin } from './support/database.ts';
 import { addVehicle, contractFields, createFleet, newVin, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
@@ -12,7 +13,7 @@ const acme = await gateway.as('acme');
 
 /** Another connection with an open transaction. */
 async function begin(): Promise<pg.Client> {
-  const client = new pg.Client(gateway.env.DATABASE_URL);
+  const client = new pg.Client(asAdmin(gateway.env));
   await client.connect();
   onTestFinished(() => client.end());
   await client.query('begin');

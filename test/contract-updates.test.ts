@@ -2,6 +2,7 @@ import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { DAY, HOUR, MINUTE, startDecisions, stateOf } from './support/activations.ts';
 import type { Client, Json } from './support/client.ts';
+import { asAdmin } from './support/database.ts';
 import { addVehicle, contractFields, createContract, newVin } from './support/factories.ts';
 import { until } from './support/until.ts';
 
@@ -120,7 +121,7 @@ test.skipIf(gateway.database.kind === 'embedded')(
   'an end waits for a new contract of the vehicle, and names it',
   async () => {
     const first = await createContract(acme);
-    const creation = new pg.Client(gateway.env.DATABASE_URL);
+    const creation = new pg.Client(asAdmin(gateway.env));
     await creation.connect();
     onTestFinished(() => creation.end());
     await creation.query('begin');

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Json } from './support/client.ts';
+import { asAdmin } from './support/database.ts';
 import { addVehicles, createFleet, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
@@ -12,7 +13,7 @@ const idle = await startGateway();
 
 /** Another connection that has added vehicles and not committed yet. */
 async function addingBeside(fleetId: string, vins: readonly string[]): Promise<pg.Client> {
-  const client = new pg.Client(gateway.env.DATABASE_URL);
+  const client = new pg.Client(asAdmin(gateway.env));
   await client.connect();
   onTestFinished(() => client.end());
   await client.query('begin');
@@ -211,7 +212,7 @@ test.skipIf(gateway.database.kind === 'embedded')(
     const { body: first } = await upload();
     const of = `where id = '${first.importId}'`;
     await idle.execute(`update import set state = 'STORING', due_at = now() - interval '1 minute' ${of}`);
-    const beside = new pg.Client(idle.env.DATABASE_URL);
+    const beside = new pg.Client(asAdmin(idle.env));
     await beside.connect();
     onTestFinished(() => beside.end());
     await beside.query(`begin; update import set state = 'COMPLETED', due_at = null ${of}`);

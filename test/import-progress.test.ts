@@ -7,6 +7,7 @@ import { contextOf } from '../src/core/context.ts';
 import { followImportChanges } from '../src/core/following/follow-import.ts';
 import type { Import } from '../src/core/imports/imports.ts';
 import type { Json } from './support/client.ts';
+import { asAdmin } from './support/database.ts';
 import { addVehicles, createFleet, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
@@ -152,7 +153,7 @@ test.skipIf(gateway.database.kind === 'embedded')('both interfaces agree while i
   await addVehicles(acme, newVins(1), fleet);
   const { importId, sending, answered } = await beginUpload(fleet.id);
   const vins = newVins(30_000);
-  const holder = new pg.Client('DATABASE_URL' in gateway.env ? gateway.env.DATABASE_URL : '');
+  const holder = new pg.Client(asAdmin(gateway.env));
   await holder.connect();
   onTestFinished(() => holder.end());
   await holder.query('begin');

@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { activityOf } from '../src/jobs/job.ts';
 import { startRunner } from '../src/jobs/runner.ts';
+import { asAdmin } from './support/database.ts';
 import { addVehicles, createFleet } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
@@ -52,7 +53,7 @@ test.skipIf(gateway.database.kind === 'embedded')(
     const [held, free] = ['WBA00000000000011', 'WBA00000000000021'] as const;
     await addVehicles(acme, [held], doomed);
     await addVehicles(acme, [free]);
-    const deletion = new pg.Client(gateway.env.DATABASE_URL);
+    const deletion = new pg.Client(asAdmin(gateway.env));
     await deletion.connect();
     onTestFinished(() => deletion.end());
     await deletion.query('begin');
@@ -68,7 +69,7 @@ test.skipIf(gateway.database.kind === 'embedded')(
   async () => {
     const lines: { level: number; msg: string; err?: unknown }[] = [];
     const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-    const long = new pg.Client(gateway.env.DATABASE_URL);
+    const long = new pg.Client(asAdmin(gateway.env));
     await long.connect();
     onTestFinished(() => long.end());
     await long.query('begin');

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { asAdmin } from './support/database.ts';
 import { addVehicles, newVin } from './support/factories.ts';
 import { askingAt, startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
@@ -14,7 +15,7 @@ test.skipIf(gateway.database.kind === 'embedded')(
   async () => {
     const [acme, globex] = [await gateway.as('acme'), await gateway.as('globex')];
     const locked = newVin();
-    const long = new pg.Client(gateway.env.DATABASE_URL);
+    const long = new pg.Client(asAdmin(gateway.env));
     await long.connect();
     onTestFinished(() => long.end());
     const asked: string[] = [];

@@ -1,6 +1,6 @@
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../src/database/open-database.ts';
-import { databaseConfig, databaseEnv } from './support/database.ts';
+import { asReplica, databaseConfig, databaseEnv } from './support/database.ts';
 import { addVehicles, createFleet, newVins } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { TcpProxy } from './support/tcp-proxy.ts';
@@ -45,7 +45,7 @@ test.runIf(inject('database').kind === 'postgresql')(
     network.refuse = true;
     onTestFinished(() => network.close());
     const told: string[] = [];
-    const replica = network.through(env.DATABASE_URL ?? '');
+    const replica = network.through(asReplica(env));
     const database = await openDatabase({ ...databaseConfig(env), DATABASE_READ_URLS: [replica] }, (message) =>
       told.push(message),
     );

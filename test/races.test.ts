@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import type { Answer, Json } from './support/client.ts';
+import { asAdmin } from './support/database.ts';
 import {
   addVehicle,
   addVehicles,
@@ -13,6 +14,7 @@ import {
   uploadForm,
 } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
+import { execute } from './support/operator.ts';
 import { stagger, until } from './support/until.ts';
 
 const { kind } = inject('database');
@@ -264,7 +266,8 @@ test('Vehicles moved between fleets and deleted, also with their fleets', async 
 // A deadlock costs a second, and retries hide it.
 test.runIf(kind === 'postgresql')('No race above has caused a deadlock', async () => {
   // A connection reports its statistics when it ends, or after ten idle seconds.
-  const ended = await gateway.execute<{ pid: number }>(
+  const ended = await execute<{ pid: number }>(
+    asAdmin(gateway.env),
     `select pid, pg_terminate_backend(pid) from pg_stat_activity
      where datname = current_database() and pid <> pg_backend_pid()`,
   );

@@ -1,22 +1,19 @@
-import pg from 'pg';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../src/database/open-database.ts';
 import { databaseConfig, databaseEnv } from './support/database.ts';
 import { createFleet, fleetFields, newVin, newVins } from './support/factories.ts';
 import { type Gateway, startGateway } from './support/gateway.ts';
+import { execute } from './support/operator.ts';
 import { until } from './support/until.ts';
 
 const given = inject('database');
 const isServer = given.kind === 'postgresql';
-const env = await databaseEnv();
+// One address, whose state is told once.
+const { DATABASE_DIRECT_URL: _, ...env } = await databaseEnv();
 const name = new URL(env.DATABASE_URL ?? 'postgresql://none/none').pathname.slice(1);
 
 /** Runs a statement as an operator, in another database. */
-async function operate(statement: string): Promise<void> {
-  const client = new pg.Client(given.kind === 'postgresql' ? given.server : '');
-  await client.connect();
-  await client.query(statement).finally(() => client.end());
-}
+const operate = (statement: string) => execute(given.kind === 'postgresql' ? given.admin : '', statement);
 
 /** Fences the database for new sessions, and ends those that there are. */
 async function fence(): Promise<void> {

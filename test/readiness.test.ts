@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import packageJson from '../package.json' with { type: 'json' };
 import { openDatabase } from '../src/database/open-database.ts';
-import { databaseConfig, databaseEnv } from './support/database.ts';
+import { asAdmin, databaseConfig, databaseEnv } from './support/database.ts';
 import { type Gateway, startGateway } from './support/gateway.ts';
+import { at, createRole, execute, SCHEMA } from './support/operator.ts';
 import { until } from './support/until.ts';
 
 /** Records a migration of a newer version as applied. */
@@ -61,20 +62,28 @@ test('a process is ready, and starts, on tables of a compatible newer version', 
 test.runIf(inject('database').kind === 'postgresql')('/readyz says what the database answers', async () => {
   const env = await databaseEnv();
   const role = `gateway_${randomUUID()}`;
-  const owner = await openDatabase(databaseConfig(env));
-  const execute = (statement: string) => owner.orm.em.fork().execute(statement);
-  await execute(`create role "${role}" superuser login`);
-  const url = Object.assign(new URL(env.DATABASE_URL ?? ''), { username: role }).href;
+  const admin = asAdmin(env);
+  const given = inject('database');
+  const own = given.kind === 'postgresql' ? given.roles.service : '';
+  await execute(
+    admin,
+    ...createRole(role, { search_path: SCHEMA, role: own }),
+    `grant "${own}" to "${role}"`,
+    `grant connect on database ${new URL(admin).pathname.slice(1)} to "${role}"`,
+  );
+  const url = at(admin, new URL(admin).pathname.slice(1), role);
   const database = await openDatabase({ ...databaseConfig(env), DATABASE_URL: url });
   const gateway = await startGateway({ on: { env, database } });
   onTestFinished(async () => {
     await gateway.close();
     await database.close();
-    await execute(`drop role "${role}"`);
-    await owner.close();
+    await execute(admin, `drop owned by "${role}"`, `drop role "${role}"`);
   });
   await saying(gateway, 200);
-  await execute(`alter role "${role}" nologin`);
-  await execute(`select pg_terminate_backend(pid) from pg_stat_activity where usename = '${role}'`);
+  await execute(
+    admin,
+    `alter role "${role}" nologin`,
+    `select pg_terminate_backend(pid) from pg_stat_activity where usename = '${role}'`,
+  );
   expect((await saying(gateway, 503)).body.detail).toBe('The database refuses the credentials (28000).');
 });

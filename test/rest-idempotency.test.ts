@@ -234,7 +234,7 @@ describe('Idempotency-Key', () => {
     const secrets = [first.body.secret, rotated.body.secret, createWebhook.mine, createWebhook.also];
     expect(secrets).toEqual(secrets.map(() => expect.stringMatching(/^whsec_/)));
     const tables = await gateway.execute<{ name: string }>(
-      `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`,
+      `select table_name as name from information_schema.tables where table_schema = current_schema and table_type = 'BASE TABLE'`,
     );
     const holding: string[] = [];
     for (const { name } of tables) {

@@ -42,7 +42,7 @@ const ofAllCompanies: Record<string, string[]> = {
 test('all other indexes on company data begin with the company', async () => {
   const rows = await execute(`select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid
     join pg_attribute a on a.attrelid = i.indrelid and a.attname = 'company'
-    where c.relnamespace = 'public'::regnamespace and i.indkey[0] <> a.attnum order by 1`);
+    where c.relnamespace = current_schema::regnamespace and i.indkey[0] <> a.attnum order by 1`);
   expect(rows.map(({ name }) => name)).toEqual(Object.values(ofAllCompanies).flat().toSorted());
 });
 

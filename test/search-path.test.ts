@@ -1,38 +1,25 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
-import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../src/database/open-database.ts';
 import { databaseConfig } from './support/database.ts';
 import { addVehicle, contractFields, createFleet, newVins } from './support/factories.ts';
 import { type Gateway, startGateway } from './support/gateway.ts';
+import { at, createRole, execute } from './support/operator.ts';
 
 const given = inject('database');
-
-async function execute<Row extends object>(url: string, ...statements: string[]): Promise<Row[]> {
-  const client = new pg.Client(url);
-  await client.connect();
-  try {
-    let rows: Row[] = [];
-    for (const statement of statements) ({ rows } = await client.query<Row>(statement));
-    return rows;
-  } finally {
-    await client.end();
-  }
-}
 
 /** An empty database with a role that is no superuser; both vanish after the test. */
 async function empty() {
   if (given.kind !== 'postgresql') throw new Error('There is no server.');
-  const { server } = given;
+  const { admin } = given;
   const name = `somewhere_${randomUUID().replaceAll('-', '')}`;
-  await execute(server, `create role ${name} login`, `create database ${name} owner ${name}`);
-  const asAdmin = Object.assign(new URL(server), { pathname: name }).href;
+  await execute(admin, ...createRole(name), `create database ${name} owner ${name}`);
   onTestFinished(async () => {
-    await execute(server, `drop database ${name} with (force)`, `drop role ${name}`);
+    await execute(admin, `drop database ${name} with (force)`, `drop role ${name}`);
   });
-  return { name, asAdmin, url: Object.assign(new URL(asAdmin), { username: name }).href };
+  return { name, asAdmin: at(admin, name), url: at(admin, name, name) };
 }
 
 const migrate = (command: string, url: string) =>

@@ -1,35 +1,27 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
-import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../src/database/open-database.ts';
 import { databaseConfig } from './support/database.ts';
 import { contractFields, createFleet, fleetFields, newVins } from './support/factories.ts';
 import { type Gateway, startGateway } from './support/gateway.ts';
+import { at, createRole, execute } from './support/operator.ts';
 import { until } from './support/until.ts';
 import { newWorld } from './support/worlds.ts';
 
 const given = inject('database');
 
-async function execute(url: string, ...statements: string[]): Promise<void> {
-  const client = new pg.Client(url);
-  await client.connect();
-  for (const statement of statements) await client.query(statement);
-  await client.end();
-}
-
 /** The address of an empty database whose role has these settings; both vanish after the test. */
 async function empty(defaults: Record<string, string>): Promise<string> {
   if (given.kind !== 'postgresql') throw new Error('There is no server.');
-  const { server } = given;
+  const { admin } = given;
   const name = `odd_${randomUUID().replaceAll('-', '')}`;
-  const settings = Object.entries(defaults).map(
-    ([setting, value]) => `alter role ${name} in database ${name} set ${setting} = ${pg.escapeLiteral(value)}`,
-  );
-  await execute(server, `create role ${name} login`, `create database ${name} owner ${name}`, ...settings);
-  onTestFinished(() => execute(server, `drop database ${name} with (force)`, `drop role ${name}`));
-  return Object.assign(new URL(server), { pathname: name, username: name }).href;
+  await execute(admin, ...createRole(name, defaults), `create database ${name} owner ${name}`);
+  onTestFinished(async () => {
+    await execute(admin, `drop database ${name} with (force)`, `drop role ${name}`);
+  });
+  return at(admin, name, name);
 }
 
 async function started(address: string): Promise<Gateway> {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
+import { asAdmin } from './support/database.ts';
 import { createFleet, newVins, uploadForm } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { until } from './support/until.ts';
@@ -55,7 +56,7 @@ test.skipIf(gateway.database.kind === 'embedded')('an upload analysed half done 
     (await gateway.execute<{ reltuples: number }>(`select reltuples from pg_class where relname = 'vehicle'`))[0]
       ?.reltuples ?? 0;
   const before = await known();
-  const holder = new pg.Client(gateway.env.DATABASE_URL);
+  const holder = new pg.Client(asAdmin(gateway.env));
   await holder.connect();
   onTestFinished(() => holder.end());
   await holder.query('begin');

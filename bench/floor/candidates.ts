@@ -36,7 +36,7 @@ await using world = await openWorld({ postgres: options.postgres });
 migrate(world.url);
 const seeded = await seed(world.url, 10_000);
 const client = new pg.Client({
-  connectionString: world.url,
+  connectionString: world.admin,
   options: '-c timezone=UTC -c plan_cache_mode=force_generic_plan -c jit=off',
 });
 await client.connect();

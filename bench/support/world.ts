@@ -33,15 +33,16 @@ const TMPFS = 0x01021994;
 const LIFETIME_SECONDS = 86_400;
 
 /**
- * The surroundings of gateways: PostgreSQL with its defaults (it waits for its disk, which must be a real one), an
+ * The surroundings of gateways: PostgreSQL without TLS (it waits for its disk, which must be a real one), an
  * issuer of tokens, and a folder. `await using` stops the processes and removes the files.
  */
 export async function openWorld({ postgres, server: overrides = {} }: WorldOptions = {}) {
   if (statfsSync(tmpdir()).type === TMPFS) throw new Error(`${tmpdir()} is no disk: set TMPDIR to a folder on one`);
-  const server = postgres === null ? null : await startServer({ ...durable, ...overrides }, undefined, postgres);
+  const server =
+    postgres === null ? null : await startServer({ ...durable, ...overrides }, { version: postgres, tls: false });
   const issuer = await startIssuer();
   const folder = mkdtempSync(join(tmpdir(), 'fleet-gateway-bench-'));
-  const url = server?.url ?? '';
+  const { url, admin } = server ?? { url: '', admin: '' };
   const identity = { AUTH_ISSUER: issuer.issuer, AUTH_AUDIENCE: issuer.audience, CONTRACTS_AUTH: 'required' };
   const settings = { DATA_DIR: folder, ...(server && { DATABASE_URL: url, SANDBOX: 'on', ...identity }) };
   const started: ServerProcess[] = [];
@@ -58,6 +59,8 @@ export async function openWorld({ postgres, server: overrides = {} }: WorldOptio
     /** The PostgreSQL server; undefined with the embedded database. */
     server: server as PostgresServer,
     url,
+    /** The same database by its administrator, with PostgreSQL's own defaults. */
+    admin,
     issuer,
     folder,
     /** Settings that name the issuer; empty with the embedded database. */
@@ -73,8 +76,8 @@ export async function openWorld({ postgres, server: overrides = {} }: WorldOptio
       return { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     },
     newToken,
-    /** Runs a statement on a new connection and returns the rows. */
-    sql: (statement: string, values: unknown[] = []) => sql(url, statement, values),
+    /** Runs a statement on a new connection of the administrator and returns the rows. */
+    sql: (statement: string, values: unknown[] = []) => sql(admin, statement, values),
     async [Symbol.asyncDispose]() {
       await Promise.all(started.map((one) => one.stop('SIGKILL')));
       await issuer.stop();

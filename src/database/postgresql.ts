@@ -7,6 +7,7 @@ import { type Database, type DatabaseConfig, StartError, type TellOperator } fro
 import { ListeningConnection } from './listening-connection.ts';
 import { applyMigrations, commonDatabaseMembers, MIGRATION_LOCK_TIMEOUT, ormOptions } from './orm.ts';
 import { openPipelines } from './pipelines.ts';
+import { checkPlace, checkRights, type FitPlace, PLACE, type Place } from './place.ts';
 import { isOn, READ_ONLY } from './postgres-connection.ts';
 import { ServerPool } from './server-pool.ts';
 import { ServerWatch } from './server-watch.ts';
@@ -39,7 +40,7 @@ export async function connectServer(url: string, config: DatabaseConfig, tell?: 
   let options: Options;
   try {
     await listening.connect().catch((error) => Promise.reject(notReached(direct.url, error)));
-    options = await optionsOn(primary);
+    options = optionsIn(await placeOf(primary, tell), primary.pool);
   } catch (error) {
     await Promise.all([listening.close(), closeServers()]);
     throw error;
@@ -103,33 +104,24 @@ export async function connectServer(url: string, config: DatabaseConfig, tell?: 
   };
 }
 
-/** Where the connections of a pool work, and where they find the tables of the gateway. */
-const PLACE = `select current_database() as "dbName", current_schema() as schema, (select n.nspname from pg_class c
-  join pg_namespace n on n.oid = c.relnamespace where c.oid = to_regclass('vehicle_tally')) as found`;
-interface Place {
-  dbName: string;
-  schema: string | null;
-  found: string | null;
+async function placeOf({ url, pool }: Pick<Connections, 'url' | 'pool'>, tell?: TellOperator): Promise<FitPlace> {
+  const [place] = await pool.send(PLACE, []).catch((error) => Promise.reject(notReached(url, error)));
+  return checkPlace(place as Place, url, tell);
 }
 
-/** MikroORM's options on a server: by itself, it looks for tables in `public`, wherever search_path has them made. */
-async function optionsOn({ url, pool }: Pick<Connections, 'url' | 'pool'>): Promise<Options> {
-  const rows = await pool.send(PLACE, []).catch((error) => Promise.reject(notReached(url, error)));
-  const { dbName, schema, found } = rows[0] as Place;
-  if (schema === null) {
-    throw new StartError(`search_path of the database names no schema that exists at ${nameOf(url)}: create it first.`);
-  }
-  if (found !== null && found !== schema) {
-    throw new StartError(
-      `The tables are in the schema ${found}, but search_path names the schema ${schema} before it, where others would ` +
-        `be made: have it name ${found} first to use the tables, or leave ${found} out to begin anew.`,
-    );
-  }
-  return { ...ormOptions, dbName, schema, driverOptions: () => pool.dialect };
-}
+/** MikroORM's options in a place: by itself, it looks for tables in `public`, wherever search_path has them made. */
+const optionsIn = ({ dbName, schema }: FitPlace, pool: ServerPool): Options => ({
+  ...ormOptions,
+  dbName,
+  schema,
+  driverOptions: () => pool.dialect,
+});
 
 /** MikroORM's options for its own tools. */
-export const toolOptions = (url: string): Promise<Options> => optionsOn(openServer(url));
+export async function toolOptions(url: string): Promise<Options> {
+  const server = openServer(url);
+  return optionsIn(await placeOf(server), server.pool);
+}
 
 function notReached(url: string, error: unknown): StartError {
   return new StartError(`Cannot connect to the database at ${nameOf(url)}: ${reasonOf(error)}`, { cause: error });
@@ -146,9 +138,12 @@ const lockKey = 4_071_928;
 /** Several processes may start at once: one migrates, the others wait. */
 async function migrateServer({ url, watch }: Connections, tell: TellOperator): Promise<string[]> {
   const limits = { statement_timeout: '0', lock_timeout: `${MIGRATION_LOCK_TIMEOUT}ms` };
-  const options = await optionsOn({ url, pool: new ServerPool(watch, { ...session(url, limits), max: 2 }) });
-  const orm = await MikroORM.init({ ...options, entities: [], discovery: { warnWhenNoEntities: false } });
+  const pool = new ServerPool(watch, { ...session(url, limits), max: 2 });
   try {
+    const place = await placeOf({ url, pool });
+    checkRights(place);
+    const tools = { entities: [], discovery: { warnWhenNoEntities: false } };
+    const orm = await MikroORM.init({ ...optionsIn(place, pool), ...tools });
     return await orm.em
       .getKysely()
       .connection()
@@ -163,7 +158,7 @@ async function migrateServer({ url, watch }: Connections, tell: TellOperator): P
       });
   } finally {
     // Ends the holder's connection, and with it the lock.
-    await orm.close();
+    await pool.end();
   }
 }
 

@@ -7,6 +7,10 @@ type Settings = Readonly<Record<string, string>>;
 export const SESSION = {
   // A change that waited for another goes on with what that one left.
   default_transaction_isolation: 'read committed',
+  // The texts of a statement are written so: a backslash is part of them.
+  standard_conforming_strings: 'on',
+  // A null in an array is not the text NULL.
+  array_nulls: 'on',
   plan_cache_mode: 'auto',
   // Compiling a plan pays for statements of seconds, and costs short ones ten times what they take.
   jit: 'off',

@@ -127,8 +127,8 @@ async function stateOf({ client, company, fleetId, webhookId, importId }: World)
 /** Names of database objects, and folders of this installation. */
 async function innerWords(gateway: Gateway): Promise<string[]> {
   const names = await gateway.execute<{ name: string }>(
-    `select conname as name from pg_constraint where connamespace = 'public'::regnamespace
-     union select indexname from pg_indexes where schemaname = 'public'`,
+    `select conname as name from pg_constraint where connamespace = current_schema::regnamespace
+     union select indexname from pg_indexes where schemaname = current_schema`,
   );
   return [...names.map(({ name }) => name), gateway.env.DATA_DIR, process.cwd()];
 }

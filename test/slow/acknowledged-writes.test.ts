@@ -11,7 +11,7 @@ const issuer = await testIssuer();
 // A separate server, which the test kills.
 const server = kind === 'postgresql' ? await startServer(durable) : null;
 afterAll(() => server?.stop());
-const settings = { ...env, ...(server && { DATABASE_URL: server.url }) };
+const settings = { ...env, ...(server && { DATABASE_URL: server.url, DATABASE_DIRECT_URL: server.direct }) };
 const start = (PORT: string) => spawnGateway({ ...settings, PORT }, kind === 'postgresql' ? { issuer } : {});
 
 test('kill -9 during writes loses no acknowledged write and repeats none', {

@@ -9,7 +9,7 @@ import { databaseConfig, databaseEnv } from '../support/database.ts';
 import { bearer, spawnGateway, startGateway, testIssuer } from '../support/gateway.ts';
 import { Load } from '../support/load.ts';
 import { durable, type Server, startServer } from '../support/postgres-server.ts';
-import { TcpProxy } from '../support/tcp-proxy.ts';
+import { TcpProxy, withoutTls } from '../support/tcp-proxy.ts';
 import { mayMount, mountTmpfs } from '../support/tmpfs.ts';
 import { until } from '../support/until.ts';
 
@@ -59,7 +59,7 @@ async function expectNothingLost({ load, server, returned, refused = [] }: Fault
   expect(kinds(load.probes.filter(({ what }) => what === '/livez'))).toEqual(['200']);
   expect(load.probes.findLast(({ what }) => what === '/readyz')?.status).toBe(200);
   expect(load.acknowledged.length).toBeGreaterThan(50);
-  expect(await load.missing(server.url)).toEqual([]);
+  expect(await load.missing(server.admin)).toEqual([]);
 }
 
 const unready = (load: Load) => load.probes.some(({ what, status }) => what === '/readyz' && status === 503);
@@ -68,7 +68,7 @@ describe.runIf(kind === 'postgresql')('The database, under load', async () => {
   const server = kind === 'postgresql' ? await startServer(durable) : ({} as Server);
   afterAll(() => server.stop?.());
   const sql = async (statement: string) => {
-    const client = new pg.Client(server.url);
+    const client = new pg.Client(server.admin);
     await client.connect();
     return (await client.query(statement).finally(() => client.end())).rows;
   };
@@ -144,7 +144,7 @@ describe.runIf(kind === 'postgresql')('The database, under load', async () => {
 
   test('every connection of the pool waits for a lock, and others for a connection', async () => {
     const { load } = await underLoad(server, {}, 60);
-    const holder = new pg.Client(server.url);
+    const holder = new pg.Client(server.admin);
     await holder.connect();
     await holder.query('begin; lock table fleet in access exclusive mode');
     await delay(8_000);
@@ -156,7 +156,7 @@ describe.runIf(kind === 'postgresql')('The database, under load', async () => {
 
   test('statements run into their time limit', async () => {
     const { load } = await underLoad(server);
-    const holder = new pg.Client(server.url);
+    const holder = new pg.Client(server.admin);
     await holder.connect();
     await holder.query('begin; lock table fleet in access exclusive mode');
     await delay(500);
@@ -172,7 +172,7 @@ describe.runIf(kind === 'postgresql')('The database, under load', async () => {
     const { load } = await underLoad(server);
     const others: pg.Client[] = [];
     for (let full = false; !full; ) {
-      const client = new pg.Client(server.url);
+      const client = new pg.Client(server.admin);
       client.on('error', () => {});
       full = await client.connect().then(
         () => false,
@@ -192,10 +192,11 @@ describe.runIf(kind === 'postgresql')('The database, under load', async () => {
 
 describe.runIf(kind === 'postgresql' && mayMount())('A disk of 200 MB', () => {
   test('runs full and is freed again: writes are refused meanwhile, and none is lost', async () => {
-    const server = await startServer(durable, (data, account) => {
+    const prepare = (data: string, account: Server['account']) => {
       const owner = account ? `,uid=${account.uid},gid=${account.gid}` : '';
       return mountTmpfs(data, '200m', `,mode=700${owner}`);
-    });
+    };
+    const server = await startServer(durable, { prepare });
     onTestFinished(() => server.stop());
     const { load } = await underLoad(server);
     const ballast = join(server.data, 'ballast');
@@ -214,7 +215,7 @@ describe.runIf(kind === 'postgresql' && mayMount())('A disk of 200 MB', () => {
 /** Resolves when the server answers again. */
 async function answering(server: Server): Promise<void> {
   for (;;) {
-    const client = new pg.Client(server.url);
+    const client = new pg.Client(server.admin);
     client.on('error', () => {});
     const answered = await client
       .connect()
@@ -231,7 +232,8 @@ async function answering(server: Server): Promise<void> {
 
 describe.runIf(kind === 'postgresql')('The name server of the database', async () => {
   const own = await databaseEnv();
-  const named = Object.assign(new URL(own.DATABASE_URL ?? 'postgresql://none'), { hostname: 'database.example' }).href;
+  const address = new URL(own.DATABASE_URL ?? 'postgresql://none');
+  const named = withoutTls(Object.assign(address, { hostname: 'database.example' }));
 
   test('hangs: connections that work stay', async () => {
     const { lookup } = dns;

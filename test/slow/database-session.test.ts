@@ -1,11 +1,11 @@
 import pg from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
-import { startSecureServer } from '../support/certificate.ts';
 import type { Json } from '../support/client.ts';
-import { databaseConfig, databaseEnv } from '../support/database.ts';
+import { asAdmin, databaseConfig, databaseEnv } from '../support/database.ts';
 import { contractFields } from '../support/factories.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
+import { startServer } from '../support/postgres-server.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 import { newWorld, type World } from '../support/worlds.ts';
@@ -99,7 +99,7 @@ describe.runIf(url)('with any session settings of a server', async () => {
   const proxy = await TcpProxy.start(url);
   proxy.firstPiece = bareStart;
   afterAll(() => proxy.close());
-  const admin = new pg.Client(url);
+  const admin = new pg.Client(asAdmin(env));
   await admin.connect();
   afterAll(() => admin.end());
   const database = admin.database;
@@ -110,7 +110,10 @@ describe.runIf(url)('with any session settings of a server', async () => {
     ['Postgres, MDY', 'Pacific/Kiritimati', 'database'],
     ['ISO, YMD', '<+0530>-05:30', 'role'],
   ])('DateStyle %s, TimeZone %s by the %s: times are right', async (style, zone, by) => {
-    const whose = by === 'role' ? `role ${admin.user} in database ${database}` : `database ${database}`;
+    const whose =
+      by === 'role'
+        ? `role "${decodeURIComponent(new URL(url).username)}" in database ${database}`
+        : `database ${database}`;
     for (const [name, value] of Object.entries({ datestyle: style, timezone: zone, intervalstyle: 'sql_standard' })) {
       await admin.query(`alter ${whose} set ${name} = '${value}'`);
     }
@@ -138,10 +141,8 @@ test.skipIf(url)('the embedded database gives correct times, too', async () => {
 test.runIf(url)(
   'over TLS, with a certificate that is checked, everything works, and nothing goes without',
   async () => {
-    const server = await startSecureServer();
-    // pg cannot verify an address.
-    const stranger = `${server.url.replace('127.0.0.1', 'localhost')}?sslmode=verify-full`;
-    const secure = { ...env, DATABASE_URL: `${stranger}&sslrootcert=${server.certificate}` };
+    const server = await startServer();
+    const secure = { ...env, DATABASE_URL: server.url, DATABASE_DIRECT_URL: server.direct };
     const opened = await openDatabase(databaseConfig(secure));
     const gateway = await startGateway({ on: { env: secure, database: opened }, workers: true });
     try {
@@ -149,7 +150,10 @@ test.runIf(url)(
       const sessions = await gateway.execute<{ ssl: boolean }>(`select distinct ssl from pg_stat_ssl s
       join pg_stat_activity a using (pid) where application_name like 'fleet-gateway%'`);
       expect(sessions).toEqual([{ ssl: true }]);
-      await expect(openDatabase({ ...databaseConfig(env), DATABASE_URL: stranger })).rejects.toThrow('certificate');
+      const stranger = new URL(server.url);
+      stranger.searchParams.delete('sslrootcert');
+      const refused = openDatabase({ ...databaseConfig(env), DATABASE_URL: stranger.href });
+      await expect(refused).rejects.toThrow('certificate');
     } finally {
       await gateway.close();
       await opened.close();

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { describe, expect, inject, test } from 'vitest';
 import { Client } from '../support/client.ts';
-import { databaseEnv } from '../support/database.ts';
+import { asAdmin, databaseEnv } from '../support/database.ts';
 import { fleetFields } from '../support/factories.ts';
 import { type SpawnedGateway, spawnGateway, testIssuer } from '../support/gateway.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
@@ -109,11 +109,11 @@ describe.each(Object.entries(interfaces))(
         // Jobs would wait for the lock, too.
         const gateway = await start({ WORKERS: 'off' });
         const client = gateway.as(company);
-        const blocker = new pg.Client(env.DATABASE_URL);
+        const blocker = new pg.Client(asAdmin(env));
         await blocker.connect();
         await blocker.query('begin; lock table fleet in exclusive mode');
         // Inside its transaction the blocker would always see the same activity.
-        const watcher = new pg.Client(env.DATABASE_URL);
+        const watcher = new pg.Client(asAdmin(env));
         await watcher.connect();
         const first = ask(client, name);
         first.catch(() => {});

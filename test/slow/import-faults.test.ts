@@ -7,9 +7,10 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
 import type { Client, Headed, Json } from '../support/client.ts';
-import { databaseConfig, databaseEnv } from '../support/database.ts';
+import { asAdmin, databaseConfig, databaseEnv } from '../support/database.ts';
 import { createFleet, newVin, newVins, uploadForm } from '../support/factories.ts';
 import { spawnGateway, startGateway, testIssuer } from '../support/gateway.ts';
+import { execute } from '../support/operator.ts';
 import { END, FORM_TYPE, field, file, part } from '../support/raw-form.ts';
 import { mayMount, mountTmpfs } from '../support/tmpfs.ts';
 
@@ -247,8 +248,11 @@ test.each(['partial', 'atomic'])(
 describe.skipIf(gateway.database.kind === 'embedded')('a database whose connections are cut', () => {
   /** Cuts connections, as a restart does; the pool's next ones are new. */
   const cut = (which: string) =>
-    gateway.execute(`select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and pid <> pg_backend_pid() and ${which}`);
+    execute(
+      asAdmin(gateway.env),
+      `select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid() and ${which}`,
+    );
 
   test.each(['partial', 'atomic'])('between two batches: the whole file is stored, or nothing (%s)', async (mode) => {
     const own = await createFleet(acme);

@@ -20,8 +20,8 @@ describe.skipIf(!hasHaproxy || inject('database').kind === 'embedded')('two inst
   const receiver = await WebhookReceiver.start();
   const servers = { a: await startServer({ wal_level: 'logical' }), b: await startServer({ wal_level: 'logical' }) };
   const pools = {
-    a: new pg.Pool({ connectionString: servers.a.url }),
-    b: new pg.Pool({ connectionString: servers.b.url }),
+    a: new pg.Pool({ connectionString: servers.a.admin }),
+    b: new pg.Pool({ connectionString: servers.b.admin }),
   };
   for (const pool of Object.values(pools)) pool.on('error', () => {});
   afterAll(async () => {
@@ -40,6 +40,7 @@ describe.skipIf(!hasHaproxy || inject('database').kind === 'embedded')('two inst
       {
         ...identityOf(issuer),
         DATABASE_URL: servers[name].url,
+        DATABASE_DIRECT_URL: servers[name].direct,
         INSTALLATION: name,
         INSTALLATIONS: 'a=https://a.example.com,b=https://b.example.com',
         WEBHOOK_LOOPBACK: 'on',
@@ -58,7 +59,7 @@ describe.skipIf(!hasHaproxy || inject('database').kind === 'embedded')('two inst
         process.execPath,
         ['src/commands/companies.ts', ...args, '--map', proxy.map, '--socket', proxy.socket],
         {
-          env: { PATH: process.env.PATH, DATABASE_ADMIN_URLS: `a=${servers.a.url},b=${servers.b.url}` },
+          env: { PATH: process.env.PATH, DATABASE_ADMIN_URLS: `a=${servers.a.admin},b=${servers.b.admin}` },
         },
       );
       let output = '';

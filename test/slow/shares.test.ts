@@ -3,6 +3,7 @@ import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import WebSocket from 'ws';
 import type { Client, Json } from '../support/client.ts';
+import { asAdmin } from '../support/database.ts';
 import { createFleet, fleetFields, newVins, uploadForm } from '../support/factories.ts';
 import { startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
@@ -51,7 +52,7 @@ const worst: Record<string, Worst> = {
 };
 
 test.skipIf(!isServer).each(Object.entries(worst))('%s', async (_, { holds, request }) => {
-  const holder = new pg.Client(gateway.env.DATABASE_URL);
+  const holder = new pg.Client(asAdmin(gateway.env));
   await holder.connect();
   onTestFinished(() => holder.end());
   await holder.query('begin');
@@ -95,7 +96,7 @@ const large: Record<string, { most: number; request: () => Promise<{ status: num
 };
 
 test.skipIf(!isServer).each(Object.entries(large))('%s of a company take turns', async (_, { most, request }) => {
-  const holder = new pg.Client(gateway.env.DATABASE_URL);
+  const holder = new pg.Client(asAdmin(gateway.env));
   await holder.connect();
   onTestFinished(() => holder.end());
   await holder.query('begin');
@@ -127,7 +128,7 @@ test.skipIf(!isServer)('files of two companies during long storing', async () =>
   ];
   const storing = async () => (await gateway.execute(`select from import where state = 'STORING'`)).length;
   const ended: number[] = [];
-  const holder = new pg.Client(gateway.env.DATABASE_URL);
+  const holder = new pg.Client(asAdmin(gateway.env));
   await holder.connect();
   onTestFinished(() => holder.end());
   await holder.query('begin');

@@ -8,7 +8,7 @@ import { manufacturersOf } from '../../src/manufacturers/registry.ts';
 import type { UpstreamOptions } from '../../src/manufacturers/upstream.ts';
 import { scheduleAll } from '../../src/migrations/take-over.ts';
 import type { Json } from '../support/client.ts';
-import { databaseConfig, databaseEnv } from '../support/database.ts';
+import { asAdmin, databaseConfig, databaseEnv } from '../support/database.ts';
 import { addVehicle, addVehicles, createFleet, newVin, newVins } from '../support/factories.ts';
 import { askingAt, spawnGateway, startGateway, testIssuer } from '../support/gateway.ts';
 import { BUDGET_MS } from '../support/until.ts';
@@ -327,7 +327,7 @@ test('a slow answer delays no other', async () => {
 test.skipIf(gateway.database.kind === 'embedded')(
   'a database that stands still stops verification for ten more seconds at most',
   async () => {
-    const holder = new pg.Client(gateway.env.DATABASE_URL);
+    const holder = new pg.Client(asAdmin(gateway.env));
     await holder.connect();
     onTestFinished(() => holder.end());
     await holder.query('begin');

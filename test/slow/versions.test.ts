@@ -93,8 +93,8 @@ async function everyText(): Promise<Texts> {
 
 /** What the plan of each text reads on this version. */
 async function readsOf(version: string, { prepared, made }: Texts): Promise<Map<string, Set<string>>> {
-  const server = await startServer({}, undefined, version);
-  const client = new pg.Client(server.url);
+  const server = await startServer({}, { version });
+  const client = new pg.Client(server.admin);
   const found = new Map<string, Set<string>>();
   try {
     const database = await openDatabase({ DATABASE_URL: server.url, DATABASE_READ_URLS: [], DATA_DIR: '' });

@@ -1,22 +1,34 @@
 import { execFileSync } from 'node:child_process';
-import { chownSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Server, startServer } from './postgres-server.ts';
 
-/** A PostgreSQL server with a self-signed certificate for `localhost`, and a socket in its folder, until `stop`. */
-export async function startSecureServer(): Promise<Server & { certificate: string; folder: string }> {
-  const folder = mkdtempSync(join(tmpdir(), 'fleet-gateway-tls-'));
-  const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
-  const subject = ['-subj', '/CN=database', '-addext', 'subjectAltName=DNS:localhost'];
-  const files = ['-keyout', key, '-out', certificate];
-  execFileSync('openssl', ['req', '-x509', '-nodes', '-newkey', 'rsa:2048', ...files, ...subject], { stdio: 'pipe' });
-  const tls = { ssl_key_file: key, ssl_cert_file: certificate };
-  // A client that stays silent during its handshake is seen.
-  const settings = { ssl: 'on', ...tls, unix_socket_directories: folder, authentication_timeout: '600s' };
-  const server = await startServer(settings, (_, account) => {
-    if (account) for (const path of [folder, key, certificate]) chownSync(path, account.uid, account.gid);
-    return () => rmSync(folder, { recursive: true });
-  });
-  return { ...server, certificate, folder };
+const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'pipe' });
+const newKey = ['-nodes', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
+
+export interface Certificate {
+  key: string;
+  certificate: string;
+}
+
+/** An authority with its files in a folder. */
+export class Authority {
+  readonly certificate: string;
+  readonly #folder: string;
+  readonly #key: string;
+
+  constructor(folder: string, name = 'authority') {
+    this.#folder = folder;
+    this.#key = join(folder, `${name}.key`);
+    this.certificate = join(folder, `${name}.pem`);
+    openssl('req', '-x509', ...newKey, '-keyout', this.#key, '-out', this.certificate, '-subj', `/CN=${name}`);
+  }
+
+  /** A certificate of this name, which may be that of a host or of a role. */
+  issue(name: string, extension = `subjectAltName=DNS:${name}`): Certificate {
+    const file = join(this.#folder, encodeURIComponent(name));
+    const files = { key: `${file}.key`, certificate: `${file}.pem` };
+    const by = ['-CA', this.certificate, '-CAkey', this.#key];
+    const made = ['-keyout', files.key, '-out', files.certificate, '-subj', `/CN=${name}`, '-addext', extension];
+    openssl('req', '-x509', ...newKey, ...made, ...by);
+    return files;
+  }
 }

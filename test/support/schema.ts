@@ -1,15 +1,20 @@
 import { MikroORM } from '@mikro-orm/postgresql';
+import { PostgresDialect } from 'kysely';
+import pg from 'pg';
 import { afterAll } from 'vitest';
 import { ormOptions } from '../../src/database/orm.ts';
 import { testDatabase } from './database.ts';
+import { SCHEMA } from './operator.ts';
 
 type Row = Record<string, string>;
 
 /** A migrated database on a single connection, so that `begin` and `rollback` enclose the statements between them. */
 export async function schemaSession() {
   const { database, env } = await testDatabase();
+  const pool = new pg.Pool({ connectionString: env.DATABASE_URL, max: 1, options: '-c array_nulls=on' });
+  const { dbName, schema } = database.orm.config.getAll();
   const orm = env.DATABASE_URL
-    ? await MikroORM.init({ ...ormOptions, clientUrl: env.DATABASE_URL, pool: { min: 1, max: 1 } })
+    ? await MikroORM.init({ ...ormOptions, dbName, schema, driverOptions: () => new PostgresDialect({ pool }) })
     : database.orm;
   afterAll(() => (orm === database.orm ? undefined : orm.close()));
   const execute = (statement: string) => orm.em.getConnection().execute(statement);
@@ -24,7 +29,7 @@ export async function schemaSession() {
 export const difference = async (orm: MikroORM): Promise<string> =>
   (await orm.schema.getUpdateSchemaSQL({ wrap: false })).trim();
 
-const oursOnly = `c.relnamespace = 'public'::regnamespace and c.relname not like 'mikro_orm_%'`;
+const oursOnly = `c.relnamespace = current_schema::regnamespace and c.relname not like 'mikro_orm_%'`;
 
 /**
  * Columns whose type or collation differs from their property. MikroORM confuses json with jsonb, timestamp with
@@ -71,24 +76,24 @@ const catalogue = [
    from pg_constraint n join pg_class c on c.oid = n.conrelid where not n.convalidated and ${oursOnly}`,
   `select pg_get_triggerdef(t.oid) || case t.tgenabled when 'O' then '' else ' -- enabled ' || t.tgenabled::text end as line
    from pg_trigger t join pg_class c on c.oid = t.tgrelid where not t.tgisinternal and ${oursOnly}`,
-  `select pg_get_functiondef(p.oid) as line from pg_proc p where p.pronamespace = 'public'::regnamespace
+  `select pg_get_functiondef(p.oid) as line from pg_proc p where p.pronamespace = current_schema::regnamespace
      and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')`,
   `select format('sequence %s as %s start %s increment %s from %s to %s cache %s%s', c.relname, s.seqtypid::regtype,
      s.seqstart, s.seqincrement, s.seqmin, s.seqmax, s.seqcache, case when s.seqcycle then ' cycle' end) as line
    from pg_sequence s join pg_class c on c.oid = s.seqrelid where ${oursOnly}`,
-  `select 'rule ' || definition as line from pg_rules where schemaname = 'public'`,
-  `select pg_get_statisticsobjdef(s.oid) as line from pg_statistic_ext s where s.stxnamespace = 'public'::regnamespace`,
+  `select 'rule ' || definition as line from pg_rules where schemaname = current_schema`,
+  `select pg_get_statisticsobjdef(s.oid) as line from pg_statistic_ext s where s.stxnamespace = current_schema::regnamespace`,
   `select 'extension ' || extname as line from pg_extension where extname <> 'plpgsql'`,
-  `select 'schema ' || nspname as line from pg_namespace where nspname !~ '^(pg_|information_schema$|public$)'`,
-  `select 'domain ' || typname as line from pg_type where typtype = 'd' and typnamespace = 'public'::regnamespace`,
+  `select 'schema ' || nspname as line from pg_namespace where nspname not in ('information_schema', 'public', current_schema) and nspname !~ '^pg_'`,
+  `select 'domain ' || typname as line from pg_type where typtype = 'd' and typnamespace = current_schema::regnamespace`,
 ];
 
-/** Lists the objects that MikroORM does not compare, one per line (a function has several lines). */
+/** Lists the objects that MikroORM does not compare, one per line (a function has several lines), as of the schema `public`. */
 export async function beyondMikroOrm(orm: MikroORM): Promise<string> {
   const kinds: string[] = [];
   for (const query of catalogue) {
     const rows = await orm.em.getConnection().execute<Row[]>(query);
-    const lines = rows.map(({ line = '' }) => line.trimEnd()).sort();
+    const lines = rows.map(({ line = '' }) => line.trimEnd().replaceAll(`${SCHEMA}.`, 'public.')).sort();
     if (lines.length > 0) kinds.push(lines.join('\n'));
   }
   return `${kinds.join('\n\n')}\n`;

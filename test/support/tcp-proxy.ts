@@ -3,6 +3,12 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 type Address = { host: string; port: number };
 
+/** A database's address without what it says about TLS, which names the server. */
+export function withoutTls(address: URL): string {
+  for (const name of ['sslmode', 'sslrootcert']) address.searchParams.delete(name);
+  return address.href.replace(/\/$/, '');
+}
+
 /**
  * A TCP proxy that fails on command: `hang` forwards nothing and loses nothing, `delayMs` delays every chunk,
  * `cut` breaks open connections, `refuse` rejects new ones, and answers of the server can be dropped.
@@ -37,9 +43,9 @@ export class TcpProxy {
     this.target = target;
   }
 
-  /** The URL with this proxy's address. */
+  /** The URL with this proxy's address, and without TLS, in which it would see nothing. */
   through(url: string): string {
-    return Object.assign(new URL(url), { hostname: '127.0.0.1', port: this.#port }).href.replace(/\/$/, '');
+    return withoutTls(Object.assign(new URL(url), { hostname: '127.0.0.1', port: this.#port }));
   }
 
   get #port(): string {

@@ -1,0 +1,92 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { promisify } from 'node:util';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { openDatabase } from '../src/database/open-database.ts';
+import { databaseConfig, databaseEnv } from './support/database.ts';
+import { at, createRole, execute } from './support/operator.ts';
+import { TcpProxy } from './support/tcp-proxy.ts';
+
+const given = inject('database');
+const env = await databaseEnv();
+
+/** A role with these defaults and an empty database, which it does not own; both vanish after the test. */
+async function empty(defaults: Record<string, string> = {}, how = '') {
+  if (given.kind !== 'postgresql') throw new Error('There is no server.');
+  const { admin } = given;
+  const name = `unfit_${randomUUID().replaceAll('-', '')}`;
+  await execute(admin, ...createRole(name, defaults), `create database ${name} ${how}`);
+  onTestFinished(async () => {
+    await execute(admin, `drop database ${name} with (force)`, `drop role ${name}`);
+  });
+  return { name, admin: at(admin, name), url: at(admin, name, name) };
+}
+
+const opened = (DATABASE_URL: string, tell?: (message: string) => void) =>
+  openDatabase({ DATABASE_URL, DATABASE_READ_URLS: [], DATA_DIR: '' }, tell);
+
+/** Why a start is refused; the command that migrates says the same, and ends. */
+async function refusal(url: string): Promise<string> {
+  const { message, name } = await opened(url).then(
+    () => Promise.reject(new Error('opened')),
+    (error: Error) => error,
+  );
+  expect({ name, message }).toMatchObject({ name: 'StartError' });
+  const migrating = promisify(execFile)(process.execPath, ['src/commands/migrate.ts', 'up'], {
+    env: { PATH: process.env.PATH, DATABASE_URL: url },
+  });
+  await expect(migrating).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+  return message;
+}
+
+describe.runIf(given.kind === 'postgresql')('A start is refused, in one sentence with the remedy,', () => {
+  test('by a database that has not all letters', async () => {
+    const { url } = await empty({}, `template template0 encoding LATIN1 lc_collate 'C' lc_ctype 'C'`);
+    expect(await refusal(url)).toMatch(/stores texts as LATIN1.* create one with encoding UTF8/);
+  });
+
+  test('by a database that is read-only', async () => {
+    const { url } = await empty({ default_transaction_read_only: 'on' });
+    expect(await refusal(url)).toMatch(/is read-only: name the primary in DATABASE_URL/);
+  });
+
+  test('by a role that may not create tables', async () => {
+    const { url, name } = await empty();
+    expect(await refusal(url)).toBe(
+      `The role ${name} may not create tables in the schema public: grant create on schema "public" to "${name}".`,
+    );
+  });
+
+  test('by a role that may not create the extension, until an administrator has', async () => {
+    const { url, name, admin } = await empty();
+    await execute(admin, `grant create on schema public to ${name}`);
+    expect(await refusal(url)).toMatch(/may not create the extension btree_gist: have an administrator run/);
+    await execute(admin, 'create extension btree_gist');
+    await (await opened(url)).close();
+  });
+
+  test('by a pooler that drops the isolation of sessions; what else it drops is told', async () => {
+    const { DATABASE_URL: url = '', DATABASE_DIRECT_URL = '' } = env;
+    const proxy = await TcpProxy.start(url);
+    onTestFinished(() => proxy.close());
+    // Without the options of the start.
+    proxy.firstPiece = (message) => {
+      const at = message.indexOf('options\0');
+      const end = message.indexOf('\0', at + 'options\0'.length);
+      const kept = Buffer.concat([message.subarray(0, at), message.subarray(end + 1)]);
+      kept.writeInt32BE(kept.length);
+      return kept;
+    };
+    const pooled = proxy.through(url);
+    const { username } = new URL(url);
+    const told: string[] = [];
+    const start = () =>
+      openDatabase({ ...databaseConfig(env), DATABASE_URL: pooled, DATABASE_DIRECT_URL }, (one) => told.push(one));
+    await expect(start()).rejects.toThrow(/Sessions at \S+ have default_transaction_isolation serializable/);
+    if (given.kind !== 'postgresql') return;
+    const own = `alter role "${decodeURIComponent(username)}" in database ${new URL(url).pathname.slice(1)} set`;
+    await execute(given.admin, `${own} default_transaction_isolation = 'read committed'`);
+    await (await start()).close();
+    expect(told).toEqual([expect.stringMatching(/^Sessions at \S+ have array_nulls off, .*idle_session_timeout 20s/)]);
+  });
+});
