@@ -13,7 +13,9 @@ const { DATABASE_DIRECT_URL: _, ...env } = await databaseEnv();
 const name = new URL(env.DATABASE_URL ?? 'postgresql://none/none').pathname.slice(1);
 
 /** Runs a statement as an operator, in another database. */
-const operate = (statement: string) => execute(given.kind === 'postgresql' ? given.admin : '', statement);
+async function operate(statement: string): Promise<void> {
+  await execute(given.kind === 'postgresql' ? given.admin : '', statement);
+}
 
 /** Fences the database for new sessions, and ends those that there are. */
 async function fence(): Promise<void> {

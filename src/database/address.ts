@@ -40,8 +40,13 @@ export function addressFault(url: string): string | null {
   return 'must be an address such as postgresql://user@host/fleets, or postgresql://user@/fleets?host=/var/run/postgresql';
 }
 
+export const READ_ONLY_REMEDY =
+  'it is read-only: name the primary in DATABASE_URL (replicas go to DATABASE_READ_URLS), or set ' +
+  'default_transaction_read_only = off for the role';
+
 /** What to do about a password and a certificate; pg's own text names a part of its code, Node's a flag of Node. */
 const REMEDIES: [fault: RegExp, remedy: string][] = [
+  [/^25006$/, READ_ONLY_REMEDY],
   [
     /does not support SSL/,
     'it has no TLS: switch it on there (ssl = on), or, on a network of your own, do without it (sslmode=disable)',

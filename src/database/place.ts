@@ -1,4 +1,4 @@
-import { nameOf } from './address.ts';
+import { nameOf, READ_ONLY_REMEDY } from './address.ts';
 import { StartError, type TellOperator } from './database.ts';
 import { SESSION } from './session.ts';
 
@@ -58,10 +58,7 @@ export function checkPlace(place: Place, url: string, tell: TellOperator = () =>
     );
   }
   if (readOnly) {
-    throw new StartError(
-      `The database at ${name} is read-only: name the primary in DATABASE_URL (a replica goes to DATABASE_READ_URLS), or set ` +
-        `default_transaction_read_only = off for the role.`,
-    );
+    throw new StartError(`Cannot work with the database at ${name}: ${READ_ONLY_REMEDY}.`);
   }
   const remedy =
     'Set it on the role (docs/operations.md): the gateway cannot, or a pooler does not pass on what it sets.';
