@@ -26,7 +26,7 @@ const issuer = await testIssuer();
 const receiver = await WebhookReceiver.start();
 
 async function sql(server: Server, statement: string): Promise<Json[]> {
-  const client = new pg.Client(server.url);
+  const client = new pg.Client(server.admin);
   await client.connect();
   return (await client.query(statement).finally(() => client.end())).rows;
 }
@@ -135,7 +135,7 @@ async function expectServed({ gateway, acme, load, fleet, deaf }: World, primary
   await load.stop();
   const late = load.since(performance.now() - 1_000).filter(({ status }) => status >= 500);
   expect(late).toEqual([]);
-  expect(await load.missing(primary.url)).toEqual([]);
+  expect(await load.missing(primary.admin)).toEqual([]);
   const { exitCode } = gateway.process;
   expect(exitCode).toBeNull();
 }
