@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
+import { openDatabase } from '../src/database/open-database.ts';
 import { Claims } from '../src/jobs/claims.ts';
 import { scheduleAll } from '../src/migrations/take-over.ts';
+import { databaseConfig } from './support/database.ts';
 import { addVehicles, newVins } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
+import { TcpProxy } from './support/tcp-proxy.ts';
 import { until } from './support/until.ts';
 
 const idle = await startGateway();
@@ -62,4 +65,31 @@ test('claims are taken over if their process was silent for 20 seconds, and not 
   await until(async () => !(await statusesOf('living')).includes('PENDING'));
   await busy.close();
   expect(await idle.execute('select from worker')).toEqual([]);
+});
+
+test.runIf(idle.env.DATABASE_URL)('a claim whose answer was lost is given back by its own process', async () => {
+  const network = await TcpProxy.start(idle.env.DATABASE_URL ?? '');
+  onTestFinished(() => network.close());
+  const env = { ...idle.env, DATABASE_URL: network.through(idle.env.DATABASE_URL ?? '') };
+  const database = await openDatabase(databaseConfig(env));
+  const busy = await startGateway({ workers: true, on: { env, database } });
+  onTestFinished(async () => {
+    await busy.close();
+    await database.close();
+  });
+  let lost = false;
+  network.swallowAnswersAfter = (sent) => {
+    if (lost || !sent.includes('"claimed_by" = $')) return false;
+    lost = true;
+    return true;
+  };
+  await addVehicles(await idle.as('unheard'), newVins(3));
+  busy.services.changes.emit('missed');
+  const held = async () => {
+    const rows = await idle.execute(`select id from vehicle where company = 'unheard' and claimed_by is not null`);
+    return lost && rows.length === 3;
+  };
+  await until(held);
+  network.cut();
+  await until(async () => (await statusesOf('unheard')).every((status) => status !== 'PENDING'));
 });

@@ -4,6 +4,7 @@ import {
   claimant,
   claimDueActivations,
   findWantedElsewhere,
+  programClaimEnd,
   touchPrograms,
 } from '../core/contracts/due-activations.ts';
 import { applyPackChanges, findPackChanges } from '../core/contracts/pack-changes.ts';
@@ -52,7 +53,11 @@ export function activateContracts(tools: ClaimingTools): Job {
     for (; at < companies.length && batch.length < BATCH && !signal.aborted; at++) {
       const company = companies[at] as string;
       const limit = Math.min(share, BATCH - batch.length);
-      const claimed = await attempt(company, () => claimDueActivations(ctx, company, limit));
+      const until = programClaimEnd(ctx);
+      const noted = { kind: 'activation', company, until } as const;
+      const claimed = await attempt(company, () =>
+        tools.claims.noting(noted, () => claimDueActivations(ctx, company, limit, until)),
+      );
       if (!claimed) continue;
       batch.push(...claimed.left);
       if (claimed.left.length === limit) more.push(company);

@@ -1,5 +1,7 @@
 import {
+  giveBackLostClaim,
   giveSignOfLife,
+  type LostClaim,
   SIGN_OF_LIFE_SECONDS,
   takeOverClaims,
   unregisterWorker,
@@ -18,6 +20,7 @@ export class Claims implements Job {
   readonly #held = new Set<Promise<unknown>>();
   /** Times in ms since 1970; null while this process has claimed nothing. */
   #signed: { at: number; until: number } | null = null;
+  readonly #lost = new Set<LostClaim>();
 
   constructor(open: () => Context) {
     this.#open = open;
@@ -38,6 +41,17 @@ export class Claims implements Job {
     for (const company of companies) fence?.hold(company, work);
   }
 
+  /** Makes a claim, and notes it where its answer is lost: what it holds is given back until it ends. */
+  async noting<T>(claim: LostClaim, claiming: () => Promise<T>): Promise<T> {
+    try {
+      return await claiming();
+    } catch (error) {
+      this.#lost.add(claim);
+      this.#open().services.changes.emit('due', 'claim');
+      throw error;
+    }
+  }
+
   /** When others may take the claims over (ms since 1970). */
   get endAt(): number {
     return this.#signed?.until ?? Number.NEGATIVE_INFINITY;
@@ -50,10 +64,19 @@ export class Claims implements Job {
       else await this.#end(ctx);
     }
     // Claims of all companies wait while one leaves: they end by themselves, too.
-    const next = ctx.services.fence?.isMoving ? null : await takeOverClaims(ctx);
-    if (!this.#signed) return next;
-    const own = new Date(this.#signed.at + SIGN_OF_LIFE_SECONDS * 1000).toISOString();
+    const next = ctx.services.fence?.isMoving ? null : await this.#takeOver(ctx);
+    if (!this.#signed && this.#lost.size === 0) return next;
+    const signed = this.#signed?.at ?? ctx.now().getTime();
+    const own = new Date(signed + SIGN_OF_LIFE_SECONDS * 1000).toISOString();
     return next !== null && next < own ? next : own;
+  }
+
+  async #takeOver(ctx: Context): Promise<string | null> {
+    for (const claim of this.#lost) {
+      await giveBackLostClaim(ctx, claim);
+      if (claim.until <= ctx.now().toISOString()) this.#lost.delete(claim);
+    }
+    return takeOverClaims(ctx);
   }
 
   async stop(): Promise<void> {

@@ -5,6 +5,7 @@ import {
   type ClaimedVehicle,
   claimDueVehicles,
   postponeVehicles,
+  vehicleClaimEnd,
   vehicleSchedule,
 } from '../core/vehicles/due-vehicles.ts';
 import { PROVIDER_REPORT_SECONDS, reportProviders } from '../core/vehicles/providers.ts';
@@ -138,7 +139,10 @@ export class VerifyEligibility implements Job {
     for (const hold of holds) await postponeVehicles(ctx, { company, ...hold });
     const except = [...channel.elsewhere, ...holds.flatMap(({ brands }) => brands)];
     await this.#tools.claims.open(ctx);
-    const claimed = await claimDueVehicles(ctx, { company, except, limit });
+    const until = vehicleClaimEnd(ctx);
+    const claimed = await this.#tools.claims.noting({ kind: 'vehicle', company, until }, () =>
+      claimDueVehicles(ctx, { company, except, limit }, until),
+    );
     for (const vehicle of claimed) {
       const one = this.#ask(ctx, vehicle).catch(this.#tools.onError);
       this.#tools.claims.hold(one, [company]);

@@ -6,7 +6,7 @@ import { anyOfIds, asTimestamptz, db, prepare } from '../sql/sql.ts';
 import { scheduleClause } from './schedule.ts';
 
 // A process claims vehicles (core/vehicles/due-vehicles.ts) and programs of contracts (core/contracts/due-activations.ts) until a time.
-// Claims of a dead process end earlier. Its sign of life is one row for all of them.
+// Claims of a dead process end earlier. Its sign of life is one row for all of them. A claim whose answer is lost, its process gives back.
 
 /** A process without a sign of life for so long is dead. */
 const ALIVE_SECONDS = 20;
@@ -88,4 +88,39 @@ export async function takeOverClaims(ctx: Context): Promise<string | null> {
     await forget(ctx, { ids: dead, last: now });
   }
   return others.find((one) => !one.dead)?.until ?? null;
+}
+
+/** A claim without an answer: its rows may be claimed, or be claimed later, as behind a pooler that holds its statement back. */
+export interface LostClaim {
+  kind: 'vehicle' | 'activation';
+  company: string;
+  /** ISO 8601. */
+  until: string;
+}
+
+type GivenBack = Omit<LostClaim, 'kind'> & { process: string; now: Date };
+
+const giveBack = (kind: LostClaim['kind']) =>
+  prepare((p: GivenBack) =>
+    db
+      .with('given', (q) =>
+        q
+          .updateTable(kind)
+          .set({ claimed_by: null, due_at: asTimestamptz(p.now) })
+          .where('company', '=', p.company)
+          .where('claimed_by', '=', p.process)
+          .where('due_at', '=', asTimestamptz(p.until))
+          .returning(['company', 'due_at']),
+      )
+      .with('scheduled', (q) => scheduleClause(q, kind, q.selectFrom('given').select(['company', 'due_at'])))
+      .selectFrom('given')
+      .select('company'),
+  );
+const givingBack = { vehicle: giveBack('vehicle'), activation: giveBack('activation') };
+
+/** Makes the rows of such a claim of this process due. */
+export async function giveBackLostClaim(ctx: Context, { kind, company, until }: LostClaim): Promise<void> {
+  const { changes } = ctx.services;
+  const rows = await givingBack[kind](ctx, { company, until, process: changes.process, now: ctx.now() });
+  if (rows.length > 0) changes.announce('due', kind);
 }

@@ -67,10 +67,13 @@ const claim = prepare((p: { company: string; process: string; now: string; until
     .returning(['a.looks', 'a.faults', 'due.asked', 'due.state as was']);
 });
 
+/** The end of a claim that is made now. */
+export const programClaimEnd = (ctx: Context): string =>
+  new Date(ctx.now().getTime() + LEASE_TIMEOUTS * timeoutMs(ctx)).toISOString();
+
 /** Claims up to `limit` due programs of a company, the longest waiting first; skips rows of other claims. */
-export async function claimDueActivations(ctx: Context, company: string, limit: number) {
+export async function claimDueActivations(ctx: Context, company: string, limit: number, until = programClaimEnd(ctx)) {
   const now = ctx.now();
-  const until = new Date(now.getTime() + LEASE_TIMEOUTS * timeoutMs(ctx)).toISOString();
   const { process } = ctx.services.changes;
   const rows = await claim(ctx, { company, process, now: now.toISOString(), until, limit });
   return rows.map((row) => ({ ...row, until }));

@@ -50,10 +50,13 @@ const claim = prepare((p: ClaimInput & { process: string; now: Date; until: stri
     .returning(['v.id', 'v.vin', 'v.company', 'v.manufacturer']);
 });
 
+/** The end of a claim that is made now. */
+export const vehicleClaimEnd = (ctx: Context): string =>
+  new Date(ctx.now().getTime() + LEASE_TIMEOUTS * timeoutMs(ctx)).toISOString();
+
 /** Claims up to `limit` due vehicles of a company, the longest waiting first; skips rows of other claims. */
-export async function claimDueVehicles(ctx: Context, wanted: ClaimInput) {
+export async function claimDueVehicles(ctx: Context, wanted: ClaimInput, until = vehicleClaimEnd(ctx)) {
   const now = ctx.now();
-  const until = new Date(now.getTime() + LEASE_TIMEOUTS * timeoutMs(ctx)).toISOString();
   const claimed = await claim(ctx, { ...wanted, process: ctx.services.changes.process, now, until });
   return claimed.map((vehicle) => ({ ...vehicle, until }));
 }
