@@ -69,7 +69,7 @@ interface BenchSetup {
 
 /** A server with this number of idle companies, and its gateways. */
 async function open(idle: number): Promise<BenchSetup> {
-  const world = await openWorld();
+  const world = await openWorld({ others: false });
   migrate(world.url);
   await world.sql(largeFleet(Number(options.vehicles)));
   await world.sql(idleCompanies(idle));

@@ -3,7 +3,7 @@
  * Run: npm run bench [-- --rounds 5 --seconds 3 --only W5,writes --postgres 15 --others 1000000 --peer name=http://…]
  * Read: a table per question. Ratios are to the floor, medians of interleaved rounds: machines are shared, and absolute
  * figures drift. CPU is microseconds per request, of the server's process and of PostgreSQL; the ratio "by CPU" of both
- * together hardly depends on the load of the machine. Before the measurement, all responses and all events of writes
+ * together hardly depends on the load of the machine. Two companies more send small requests throughout. Before the measurement, all responses and all events of writes
  * are compared.
  */
 import { release } from 'node:os';

@@ -14,7 +14,7 @@ const { values: options } = parseArgs({ options: { starts: { type: 'string', def
 /** After this time, memory that only the start needed is freed. */
 const IDLE_MS = 15_000;
 
-await using server = await openWorld();
+await using server = await openWorld({ others: false });
 await using embedded = await openWorld({ postgres: null });
 const worlds = { PostgreSQL: server, embedded };
 const ways: Record<string, NodeJS.ProcessEnv> = {

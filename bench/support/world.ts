@@ -23,12 +23,17 @@ export interface WorldOptions {
   postgres?: string | null;
   /** Settings of PostgreSQL that differ from its defaults. */
   server?: Record<string, string>;
+  /** Whether other companies send requests, too; false where an idle gateway is measured. */
+  others?: boolean;
 }
 
 export type World = Awaited<ReturnType<typeof openWorld>>;
 export type PostgresServer = Awaited<ReturnType<typeof startServer>>;
 
 const TMPFS = 0x01021994;
+/** In no installation is a company alone, which would take no turns: these send a small request from the first second on. */
+const OTHERS = ['beside-0', 'beside-1'];
+const OTHERS_MS = 1_000;
 /** Lifetime of tokens, longer than any bench. */
 const LIFETIME_SECONDS = 86_400;
 
@@ -36,7 +41,7 @@ const LIFETIME_SECONDS = 86_400;
  * The surroundings of gateways: PostgreSQL without TLS (it waits for its disk, which must be a real one), an
  * issuer of tokens, and a folder. `await using` stops the processes and removes the files.
  */
-export async function openWorld({ postgres, server: overrides = {} }: WorldOptions = {}) {
+export async function openWorld({ postgres, server: overrides = {}, others = true }: WorldOptions = {}) {
   if (statfsSync(tmpdir()).type === TMPFS) throw new Error(`${tmpdir()} is no disk: set TMPDIR to a folder on one`);
   const server =
     postgres === null ? null : await startServer({ ...durable, ...overrides }, { version: postgres, tls: false });
@@ -55,6 +60,15 @@ export async function openWorld({ postgres, server: overrides = {} }: WorldOptio
     started.push(one);
     return one;
   };
+  const addOthers = async (url: string) => {
+    const body = JSON.stringify({ query: '{ __typename }' });
+    const send = async (company: string) =>
+      (await fetch(`${url}/graphql`, { method: 'POST', headers: headers(company), body })).arrayBuffer();
+    // A bench may have stopped the gateway.
+    const sendAll = () => Promise.all(OTHERS.map(send)).catch(() => {});
+    await sendAll();
+    setInterval(sendAll, OTHERS_MS).unref();
+  };
   return {
     /** The PostgreSQL server; undefined with the embedded database. */
     server: server as PostgresServer,
@@ -66,15 +80,15 @@ export async function openWorld({ postgres, server: overrides = {} }: WorldOptio
     /** Settings that name the issuer; empty with the embedded database. */
     identity,
     /** Starts a gateway as `npm start` does, with additional settings; resolves when it is ready. */
-    gateway: (own: NodeJS.ProcessEnv = {}, port?: number) => start(startArguments(), { ...settings, ...own }, port),
+    async gateway(own: NodeJS.ProcessEnv = {}, port?: number) {
+      const gateway = await start(startArguments(), { ...settings, ...own }, port);
+      if (others && server) await addOthers(gateway.url);
+      return gateway;
+    },
     /** Starts another server, which must listen on PORT and print "ready on" with its address. */
     process: (args: string[], env: NodeJS.ProcessEnv = {}) => start(args, env),
     /** Headers of a client of this company, always with the same token. */
-    headers(company: string) {
-      const token = tokens.get(company) ?? newToken(company);
-      tokens.set(company, token);
-      return { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-    },
+    headers,
     newToken,
     /** Runs a statement on a new connection of the administrator and returns the rows. */
     sql: (statement: string, values: unknown[] = []) => sql(admin, statement, values),
@@ -85,6 +99,12 @@ export async function openWorld({ postgres, server: overrides = {} }: WorldOptio
       rmSync(folder, { recursive: true, force: true });
     },
   };
+
+  function headers(company: string) {
+    const token = tokens.get(company) ?? newToken(company);
+    tokens.set(company, token);
+    return { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  }
 
   function newToken(company: string, claims: Record<string, unknown> = {}): string {
     return issuer.sign({ company, exp: Math.floor(Date.now() / 1000) + LIFETIME_SECONDS, ...claims });

@@ -27,11 +27,14 @@ export function closedOf(
   return AbortSignal.any([closed, ending, expired.signal]);
 }
 
+/** `abort()` without a reason makes a DOMException with its stack, 30 µs for each request. */
+const LEFT = new Error('The client has left.');
+
 /** Aborts when the client disconnects or has its answer. */
 export function leftOf(res: ServerResponse): AbortSignal {
   const left = new AbortController();
-  if (res.closed) left.abort();
-  else res.once('close', () => left.abort());
+  if (res.closed) left.abort(LEFT);
+  else res.once('close', () => left.abort(LEFT));
   return left.signal;
 }
 
