@@ -59,8 +59,8 @@ async function main(): Promise<void> {
   const database = await openDatabase(config, (message) => log.warn(message));
   const changes = await ChangeFeed.open(database);
   const clock = Date.now;
-  const manufacturers = await openManufacturers(config, clock, (refusal) =>
-    log.warn(refusal, 'a manufacturer’s service refused what this gateway sent'),
+  const manufacturers = await openManufacturers(config, clock, (fault) =>
+    log.warn(fault, 'a manufacturer’s service does not do what this gateway asks for'),
   );
   const mixed = await sandboxFault(database.send, manufacturers, databaseName(config));
   if (mixed) throw new StartError(mixed);

@@ -16,7 +16,7 @@ const serving = await startGateway({ on: working, settings: askingAt(upstream) }
 const acme = await working.as('acme');
 
 const document =
-  '{ providers { name state since askedLastMinute oldestWaiting contracts { toActivate activatingSince toRevoke revokingSince } brands { manufacturer { id } state since } } }';
+  '{ providers { name state since askedLastMinute oldestWaiting contracts { toActivate activatingSince toRevoke revokingSince } services { name state since reason { code message actor retryable } } brands { manufacturer { id } state since } } }';
 const ofRest = async (client: Client): Promise<Json> => (await client.get('/providers')).body;
 const ofGraphql = async (client: Client): Promise<Json> => {
   const { body } = await client.post('/graphql', { query: document });

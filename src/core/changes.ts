@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Database } from '../database/database.ts';
+import { reasonSchema } from './reason.ts';
 
 /** Vehicles of a company with a new answer, or deleted ones; null: any vehicle may be deleted. */
 const vehicleNews = z.object({ company: z.string(), vehicles: z.array(z.tuple([z.string(), z.string()])).nullable() });
@@ -23,6 +24,10 @@ const providerReport = z.object({
       heldSince: z.string().nullable(),
       /** Brands that are held back although their provider is not. */
       brands: z.array(z.object({ id: z.string(), heldSince: z.string().nullable() })),
+      /** Earlier versions know none. */
+      services: z
+        .array(z.object({ name: z.string(), since: z.string().nullable(), reason: reasonSchema.nullable() }))
+        .default([]),
     }),
   ),
 });

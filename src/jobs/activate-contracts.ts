@@ -9,6 +9,7 @@ import {
 } from '../core/contracts/due-activations.ts';
 import { applyPackChanges, findPackChanges } from '../core/contracts/pack-changes.ts';
 import { activationSchedule, companiesToPlan, planContractsInForce } from '../core/contracts/plan-activations.ts';
+import { resumeProviders } from '../core/contracts/returned-providers.ts';
 import { type AskedProgram, storeActivations } from '../core/contracts/store-activations.ts';
 import type { ClaimingTools } from './claims.ts';
 import { type Job, rounds, stepOfEach } from './job.ts';
@@ -33,6 +34,7 @@ export function activateContracts(tools: ClaimingTools): Job {
 
   /** What the settings change: packs that have other programs, and what was in force before manufacturers were told. */
   async function carryOver(ctx: Context, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && (await tools.withBackoff(() => resumeProviders(ctx))));
     await changePacks(tools, ctx, signal);
     let companies = await companiesToPlan(ctx);
     while (companies.length > 0 && !signal.aborted) {

@@ -174,7 +174,7 @@ export function clearances(
     return failure(answer);
   }
 
-  return { brands: new Set(brands), packs: { '*': [''] }, looks, activate };
+  return { service: 'CLEARANCES', brands: new Set(brands), packs: { '*': [''] }, looks, activate };
 }
 
 function createdOf(made?: z.output<typeof cleared>): WishAnswer {

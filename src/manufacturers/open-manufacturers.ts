@@ -5,6 +5,7 @@ import { Mercedes } from './mercedes.ts';
 import { type Provider, SANDBOX } from './provider.ts';
 import { type Manufacturers, manufacturersOf } from './registry.ts';
 import { openSandbox, sandboxBrands } from './sandbox.ts';
+import type { ServiceFault } from './service-health.ts';
 import type { Refusal } from './upstream.ts';
 
 /** The sandbox decides within seconds. */
@@ -29,7 +30,7 @@ type ProviderSettings = Partial<
 export async function openManufacturers(
   config: ProviderSettings,
   clock = () => Date.now(),
-  tell?: (refusal: Refusal) => void,
+  tell?: (fault: Refusal | ServiceFault) => void,
 ): Promise<Manufacturers> {
   const { PROVIDER_CONCURRENCY: concurrency, PROVIDER_TIMEOUT_SECONDS: seconds, NODE_USE_ENV_PROXY: byProxy } = config;
   const common = { concurrency, timeoutMs: seconds * 1000, byProxy: byProxy ?? false, clock, ...(tell && { tell }) };
@@ -60,7 +61,7 @@ export async function openManufacturers(
       }),
     );
   }
-  if (providers.length > 0 || !config.SANDBOX) return manufacturersOf(providers);
+  if (providers.length > 0 || !config.SANDBOX) return manufacturersOf(providers, { clock, tell });
   const sandbox = await openSandbox();
   // Slow answers take 10 s of a place each: there are enough places for the others not to notice.
   const client = new HighMobility({
@@ -72,5 +73,5 @@ export async function openManufacturers(
     concurrency: 256,
     byProxy: false,
   });
-  return manufacturersOf([client], () => sandbox.close());
+  return manufacturersOf([client], { clock, tell, onClose: () => sandbox.close() });
 }

@@ -143,6 +143,8 @@ export type WishAnswer = ProgramAnswer | NoAnswer;
 
 /** Begins and ends the programs of vehicles at a manufacturer. */
 export interface Activator {
+  /** By the name that its state has. */
+  readonly service: 'CLEARANCES' | 'ORDERS';
   readonly brands: ReadonlySet<string>;
   /** The programs of each pack; those of `*` are for packs that are not listed. */
   readonly packs: Readonly<Record<string, readonly string[]>>;

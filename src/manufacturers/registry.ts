@@ -12,6 +12,7 @@ import {
   reason,
   unknowns,
 } from './provider.ts';
+import { openServiceHealth, type ServiceFault } from './service-health.ts';
 import { Slots } from './slots.ts';
 
 /** An answer that holds until the next question. `reason` is null only where the vehicle is eligible. */
@@ -29,8 +30,15 @@ export type Verification = Verified | (Omit<NoAnswer, 'outcome'> & { status: 'PE
 
 export type Manufacturers = ReturnType<typeof manufacturersOf>;
 
+interface Options {
+  onClose?: () => Promise<void>;
+  clock?: () => number;
+  /** Hears of faults of providers' services. */
+  tell?: ((fault: ServiceFault) => void) | undefined;
+}
+
 /** Finds a vehicle's manufacturer, and the provider that answers for it. VINs are normalised already. */
-export function manufacturersOf(providers: readonly Provider[], onClose = async (): Promise<void> => {}) {
+export function manufacturersOf(providers: readonly Provider[], { onClose, ...telling }: Options = {}) {
   const byBrand = providerOfEach(providers);
   const activators = providers.filter((one) => one.activator).toSorted((a, b) => b.preference - a.preference);
   /** The provider that carries out contracts for each brand, with the programs of packs. */
@@ -49,6 +57,19 @@ export function manufacturersOf(providers: readonly Provider[], onClose = async 
     wmis: wmiTable.filter((row) => row.brands.includes(id)).map((row) => row.wmi),
   }));
   const asked = new Map(providers.map((provider) => [provider, new LastMinute()]));
+  const health = new Map(providers.map((provider) => [provider, openServiceHealth(provider, telling)]));
+  const watched = new Map(
+    activators.flatMap((provider) => {
+      const { activator } = provider;
+      if (!activator) return [];
+      async function activate(...[wishes, asker]: Parameters<Activator['activate']>) {
+        const answers = (await activator?.activate(wishes, asker)) ?? [];
+        for (const answer of answers) health.get(provider)?.note(activator?.service ?? 'ORDERS', answer);
+        return answers;
+      }
+      return [[provider.id, { ...activator, activate }] as const];
+    }),
+  );
 
   /** One attempt. `remembered` is the brand that answered last time; it is asked first. */
   async function verify(vin: string, remembered?: string | null, asker?: Asker): Promise<Verification> {
@@ -59,6 +80,7 @@ export function manufacturersOf(providers: readonly Provider[], onClose = async 
       if (!provider) continue;
       const answer = await ask(provider, vin, id, asker);
       if (answer.outcome !== 'NO_ANSWER' || answer.asked) asked.get(provider)?.add();
+      health.get(provider)?.note('ELIGIBILITY', answer);
       if (answer.outcome !== 'BRAND_REFUSED') return verification(answer, id, provider.id);
       rejections.push(answer.raw);
     }
@@ -78,15 +100,20 @@ export function manufacturersOf(providers: readonly Provider[], onClose = async 
     unsupported,
     noActivation,
     offers,
-    activatorOf: (id: string): Activator | undefined => activators.find((one) => one.id === id)?.activator,
+    activatorOf: (id: string): Activator | undefined => watched.get(id),
     verify,
     channels: channelsOf(providers, byBrand),
     /** The state of each provider here, with the number of questions within the last minute. */
     state: () =>
-      providers.map((provider) => ({ id: provider.id, asked: asked.get(provider)?.count ?? 0, ...provider.state() })),
+      providers.map((provider) => ({
+        id: provider.id,
+        asked: asked.get(provider)?.count ?? 0,
+        services: health.get(provider)?.state() ?? [],
+        ...provider.state(),
+      })),
     async close() {
       await Promise.all(providers.map((provider) => provider.close()));
-      await onClose();
+      await onClose?.();
     },
   };
 }

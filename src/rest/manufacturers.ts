@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { authorize } from '../core/context.ts';
-import { listProviders, manufacturerSchema, providerSchema } from '../core/vehicles/providers.ts';
+import { manufacturerSchema, providerSchema } from '../core/vehicles/provider-schema.ts';
+import { listProviders } from '../core/vehicles/providers.ts';
 import { operations } from './route.ts';
 
 const { get } = operations('Manufacturers');
@@ -19,7 +20,12 @@ export const manufacturerRoutes = [
     summary: 'List providers',
     description:
       'Lists the providers, the services that answer about vehicles for manufacturers. Their states show why answers are missing.',
-    answers: { 200: { description: 'All providers that are configured.', schema: z.array(providerSchema) } },
+    answers: {
+      200: {
+        description: 'All providers that are configured, and those that contracts name.',
+        schema: z.array(providerSchema),
+      },
+    },
     result: listProviders,
   }),
 ];

@@ -58,8 +58,9 @@ export async function startActivations({ packs, on, settings, onError, ...option
     new HighMobility({ url: upstream.url, brands: [], ...own }),
     ...(packs ? [new Mercedes({ url: upstream.url, tokenUrl: upstream.tokenUrl, packs, ...own })] : []),
   ];
+  const faults: object[] = [];
   const gateway = await startGateway({
-    manufacturers: manufacturersOf(providers),
+    manufacturers: manufacturersOf(providers, { clock, tell: (fault) => faults.push(fault) }),
     settings: { CONTRACTS_ACTIVATION: 'on', CONTRACTS_AUTH: 'required', ...settings },
     ...(on && { on }),
   });
@@ -74,6 +75,8 @@ export async function startActivations({ packs, on, settings, onError, ...option
   return {
     gateway,
     upstream,
+    /** What operators are told of faults of providers. */
+    faults,
     clock,
     time,
     passTime,

@@ -3,7 +3,7 @@ import { dueCompaniesQuery } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { fleetExistsExpression } from '../fleets/fleet.ts';
 import { asTimestamptz, db, prepare } from '../sql/sql.ts';
-import { type WaitingPrograms, waitingPrograms } from '../vehicles/providers.ts';
+import { goneProviders, type WaitingPrograms, waitingPrograms } from '../vehicles/providers.ts';
 
 /** Rows of one kind that are due and have not been taken up; `oldestSeconds` is how long the first has been waiting. */
 type BacklogEntry = { kind: string; rows: number; oldestSeconds: number };
@@ -85,3 +85,6 @@ export const readBacklog = async (ctx: Context): Promise<BacklogEntry[]> =>
 
 export const readWaitingPrograms = async (ctx: Context): Promise<WaitingPrograms[]> =>
   isTold(ctx) ? waitingPrograms(ctx, {}) : [];
+
+/** Programs at providers without settings stay on, whether or not manufacturers are told. */
+export const readGonePrograms = (ctx: Context) => goneProviders(ctx);

@@ -1,11 +1,12 @@
 import { sql } from 'kysely';
-import { z } from 'zod';
+import type { z } from 'zod';
+import type { ProviderService } from '../../manufacturers/service-health.ts';
 import type { ProviderReport } from '../changes.ts';
 import { dueCompaniesQuery } from '../companies/schedule.ts';
 import { authorize, type Context, contextWithoutClient } from '../context.ts';
-import { field, timeOrNullField } from '../fields.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
 import { asTimestamptz, db, prepare } from '../sql/sql.ts';
+import { MOST_WAITING_PROGRAMS, type ProviderStatus, type providerContractsSchema } from './provider-schema.ts';
 
 /** The time between two reports of a process on its providers, and the time for which a report is valid. */
 export const PROVIDER_REPORT_SECONDS = 10;
@@ -16,27 +17,84 @@ export async function listProviders(ctx: Context): Promise<ProviderStatus[]> {
   const { manufacturers } = ctx.services;
   const reports = reportsOf(ctx);
   const waiting = await waitingOf(ctx);
+  const gone = await goneProviders(ctx);
   const all = manufacturers.list();
-  return manufacturers.state().map(({ id }) => {
+  const contracts = (id: string) => contractsOf(waiting.programs.filter(({ provider }) => provider === id));
+  const set = manufacturers.state().map(({ id, services: known }): ProviderStatus => {
     const own = reports.flatMap(({ providers }) => providers.filter((one) => one.id === id));
-    const since = earliest(own.map((one) => one.heldSince));
+    const heldSince = earliest(own.map((one) => one.heldSince));
+    const services = known.map(({ service }) => serviceOf(service, own));
+    const failingSince = earliest(services.map((one) => one.since));
     const brands = all.filter((one) => one.provider === id).map((one) => one.id);
     return {
       name: id,
-      state: stateOf(since),
-      since,
+      state: heldSince === null && failingSince !== null ? 'FAILING' : stateOf(heldSince),
+      since: heldSince ?? failingSince,
       askedLastMinute: own.reduce((sum, one) => sum + one.asked, 0),
       oldestWaiting: earliest(brands.map((brand) => waiting.vehicles.get(brand) ?? null)),
-      contracts: manufacturers.activatorOf(id)
-        ? contractsOf(waiting.programs.filter(({ provider }) => provider === id))
-        : null,
+      contracts: manufacturers.activatorOf(id) ? contracts(id) : null,
+      services,
       brands: brands.map((brand) => {
         const held = own.flatMap((one) => one.brands.filter((other) => other.id === brand));
-        const heldSince = since ?? earliest(held.map((one) => one.heldSince));
-        return { id: brand, state: stateOf(heldSince), since: heldSince };
+        const since = heldSince ?? earliest(held.map((one) => one.heldSince));
+        return { id: brand, state: stateOf(since), since };
       }),
     };
   });
+  return [
+    ...set,
+    ...gone.map(
+      ({ provider }): ProviderStatus => ({
+        name: provider,
+        state: 'NOT_CONFIGURED',
+        since: null,
+        askedLastMinute: 0,
+        oldestWaiting: null,
+        contracts: contracts(provider),
+        services: [],
+        brands: [],
+      }),
+    ),
+  ];
+}
+
+/** The state of a service as the process says that it failed first. */
+function serviceOf(service: ProviderService, reports: readonly ProviderReport['providers'][number][]) {
+  const [failing] = reports
+    .flatMap(({ services }) => services.filter((one) => one.name === service && one.since !== null))
+    .toSorted((a, b) => (`${a.since}` < `${b.since}` ? -1 : 1));
+  const { since = null, reason = null } = failing ?? {};
+  return { name: service, state: since === null ? ('OK' as const) : ('FAILING' as const), since, reason };
+}
+
+const countPrograms = prepare((_: object) =>
+  db
+    .selectFrom('activation')
+    .select(['provider', sql<number>`count(*)::int`.as('programs')])
+    .groupBy('provider')
+    .orderBy('provider'),
+);
+type ProgramCount = Awaited<ReturnType<typeof countPrograms>>[number];
+
+/** The statement reads all programs. */
+const COUNTED_SECONDS = 60;
+const counted = new WeakMap<object, { until: number; rows: Promise<ProgramCount[]> }>();
+
+/** Providers without settings that programs of contracts name, as of the last minute. */
+export async function goneProviders(ctx: Context): Promise<ProgramCount[]> {
+  const { database, manufacturers } = ctx.services;
+  const now = ctx.now().getTime();
+  let known = counted.get(database);
+  if (!known || now >= known.until) {
+    known = {
+      until: now + COUNTED_SECONDS * 1000,
+      rows: countPrograms(contextWithoutClient(ctx), {}, { reads: true } as const),
+    };
+    known.rows.catch(() => counted.delete(database));
+    counted.set(database, known);
+  }
+  const set = new Set(manufacturers.state().map(({ id }) => id));
+  return (await known.rows).filter(({ provider }) => !set.has(provider));
 }
 
 function contractsOf(programs: readonly WaitingPrograms[]): z.output<typeof providerContractsSchema> {
@@ -63,10 +121,15 @@ function reportsOf(ctx: Context): ProviderReport[] {
 }
 
 function ownReport(ctx: Context): ProviderReport {
-  const providers = ctx.services.manufacturers.state().map(({ id, asked, since, brands }) => ({
+  const providers = ctx.services.manufacturers.state().map(({ id, asked, since, brands, services }) => ({
     id,
     asked,
     heldSince: since?.toISOString() ?? null,
+    services: services.map((one) => ({
+      name: one.service,
+      since: one.since?.toISOString() ?? null,
+      reason: one.reason,
+    })),
     brands: brands.map((brand) => ({ id: brand.id, heldSince: brand.since?.toISOString() ?? null })),
   }));
   return { process: ctx.services.changes.process, at: ctx.now().getTime(), providers };
@@ -75,7 +138,9 @@ function ownReport(ctx: Context): ProviderReport {
 /** Reports on providers to other processes, and once more after the last (`before`); gives whether any is in use. */
 export function reportProviders(ctx: Context, before: boolean): boolean {
   const report = ownReport(ctx);
-  const isQuiet = report.providers.every((one) => one.asked === 0 && !one.heldSince && one.brands.length === 0);
+  const isQuiet = report.providers.every(
+    (one) => one.asked === 0 && !one.heldSince && one.brands.length === 0 && one.services.every(({ since }) => !since),
+  );
   if (!isQuiet || before) ctx.services.changes.announce('provider', report);
   return !isQuiet;
 }
@@ -106,8 +171,6 @@ const oldestWaiting = prepare((p: { soon: Date }) =>
       isoTimeExpression(fn.min<string>('v.created_at')).as('since'),
     ]),
 );
-
-export const MOST_WAITING_PROGRAMS = 100_000;
 
 /** Programs that wait to begin (wanted) or to end, of all companies, by provider: how many, and since when the first does. */
 export const waitingPrograms = prepare((_: object) =>
@@ -149,97 +212,3 @@ function waitingOf(ctx: Context): Promise<Waiting> {
   waiting.catch(() => kept.delete(database));
   return waiting;
 }
-
-export const manufacturerSchema = z
-  .object({
-    id: field(z.string(), 'The id of the manufacturer, such as `bmw`, as vehicles have it in REST.', 'bmw'),
-    name: field(z.string(), 'The name of the manufacturer as it writes it.', 'BMW'),
-    provider: field(
-      z.string().nullable(),
-      'The name of the provider, the service that is asked about the manufacturer’s vehicles; null if none is configured.',
-      'high-mobility',
-    ),
-    supported: field(z.boolean(), 'True if a provider can be asked about the manufacturer’s vehicles.', true),
-    contracts: field(
-      z.boolean(),
-      'True if a provider carries out contracts for the manufacturer’s vehicles; `packs` says for which packs.',
-      true,
-    ),
-    wmis: field(
-      z.array(z.string()),
-      'The world manufacturer identifiers (WMI) of the manufacturer: the first three characters of its VINs, and for a maker of few vehicles the 12th to 14th as well. Several manufacturers may share one.',
-      ['WBA', 'WBS'],
-    ),
-  })
-  .meta({ id: 'Manufacturer', description: 'A manufacturer of vehicles, which the first characters of a VIN tell.' });
-
-export const providerStateSchema = z.enum(['OK', 'HELD_BACK']);
-
-const since = 'The time since which the provider is asked less (`HELD_BACK`); null if it is asked as usual.';
-
-export const providerBrandSchema = z
-  .object({
-    id: field(z.string(), 'The id of the manufacturer, such as `bmw`.', 'bmw'),
-    state: field(
-      providerStateSchema,
-      'The availability of the provider for questions about vehicles of the manufacturer.',
-      'OK',
-    ),
-    since: timeOrNullField(since, null),
-  })
-  .meta({
-    id: 'ProviderBrand',
-    description: 'A manufacturer that a provider answers for, with the state of the gateway’s questions about it.',
-  });
-
-const sinceWhen = (what: string) =>
-  `The time since which the first program of a contract has waited to be ${what}; null if none waits.`;
-
-export const providerContractsSchema = z
-  .object({
-    toActivate: field(
-      z.int(),
-      `The number of vehicles’ programs that contracts need and that are not active yet, each program of each vehicle counted, up to ${MOST_WAITING_PROGRAMS.toLocaleString('en')}.`,
-      12,
-    ),
-    activatingSince: timeOrNullField(sinceWhen('activated'), '2027-01-01T00:00:00.000Z'),
-    toRevoke: field(
-      z.int(),
-      'The number of vehicles’ programs that no contract needs any more and whose end the manufacturer has not confirmed, each program of each vehicle counted.',
-      0,
-    ),
-    revokingSince: timeOrNullField(sinceWhen('revoked'), null),
-  })
-  .meta({
-    id: 'ProviderContracts',
-    description:
-      'The contracts that wait for a provider to activate or end them, counted in vehicles’ programs at the manufacturer: a contract needs one or several of its vehicle.',
-  });
-
-export const providerSchema = z
-  .object({
-    name: field(z.string(), 'The name of the provider, the service that answers for manufacturers.', 'high-mobility'),
-    state: field(
-      providerStateSchema,
-      'The state of the provider: `HELD_BACK` if it failed several times in a row or asked for a pause, so that it is asked less for now.',
-      'OK',
-    ),
-    since: timeOrNullField(since, null),
-    askedLastMinute: field(z.int(), 'The number of the gateway’s questions to the provider in the last minute.', 42),
-    oldestWaiting: timeOrNullField(
-      'The time at which the vehicle was added that has waited longest for the provider’s first answer; null if none waits.',
-      '2026-11-20T08:00:00.000Z',
-    ),
-    contracts: providerContractsSchema
-      .nullable()
-      .describe('The contracts that wait for the provider to activate or end them; null if it carries out none.'),
-    brands: z
-      .array(providerBrandSchema)
-      .describe('The manufacturers whose vehicles the provider is asked about, each with its availability.'),
-  })
-  .meta({
-    id: 'Provider',
-    description:
-      'A service that answers about vehicles for one or more manufacturers, with its state for all companies together.',
-  });
-type ProviderStatus = z.output<typeof providerSchema>;

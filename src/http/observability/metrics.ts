@@ -6,7 +6,12 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { dueKinds } from '../../core/changes.ts';
 import { contextOf } from '../../core/context.ts';
 import { Unauthenticated } from '../../core/errors.ts';
-import { MOST_BACKLOG_ROWS, readBacklog, readWaitingPrograms } from '../../core/operations/backlog.ts';
+import {
+  MOST_BACKLOG_ROWS,
+  readBacklog,
+  readGonePrograms,
+  readWaitingPrograms,
+} from '../../core/operations/backlog.ts';
 import { telemetry } from '../../telemetry/telemetry.ts';
 import { type HttpServices, localsOf, loggedStatus, operationOf } from '../request-context.ts';
 import type { RequestObserver } from './entrance.ts';
@@ -142,6 +147,12 @@ const described = {
     'For how long nearly nothing has been asked of a provider, or about one of its brands.',
     'provider',
   ],
+  provider_service_failing_seconds: [
+    'How long all answers of a service of a provider have been faults; 0 while it is well.',
+    'provider',
+    'service',
+  ],
+  provider_gone_programs: ['Programs of contracts at a provider that has no settings any more.', 'provider'],
 } as const satisfies Record<string, readonly [help: string, ...labels: string[]]>;
 
 type Gauges = Record<keyof typeof described, Gauge<string>>;
@@ -177,16 +188,24 @@ async function showDatabase(services: HttpServices, gauges: Gauges): Promise<voi
   const counted = inTime(readWaitingPrograms(ctx), []);
   const backlog = await inTime(readBacklog(ctx), []);
   const programs = await counted;
+  const gone = await inTime(readGonePrograms(ctx), []);
   gauges.database_up.set(Number(await answers));
   gauges.ready.set(Number(await ready));
   // An unknown value is left out instead of showing its last state.
-  for (const name of ['due_rows', 'due_oldest_seconds', 'programs_waiting', 'programs_waiting_seconds'] as const)
+  for (const name of [
+    'due_rows',
+    'due_oldest_seconds',
+    'programs_waiting',
+    'programs_waiting_seconds',
+    'provider_gone_programs',
+  ] as const)
     gauges[name].reset();
   for (const { provider, wanted, programs: rows, since } of programs) {
     const labels = { provider, for: wanted ? 'begin' : 'end' };
     gauges.programs_waiting.set(labels, rows);
     gauges.programs_waiting_seconds.set(labels, Math.max(0, clock() - Date.parse(since)) / 1000);
   }
+  for (const { provider, programs: rows } of gone) gauges.provider_gone_programs.set({ provider }, rows);
   for (const { kind, rows, oldestSeconds } of backlog) {
     gauges.due_rows.set({ kind }, rows);
     gauges.due_oldest_seconds.set({ kind }, oldestSeconds);
@@ -205,9 +224,14 @@ function showMemory({ database, fairness, manufacturers, clock }: HttpServices, 
   const shares = [fairness.places, ...Object.values(fairness.large)];
   gauges.requests_waiting.set(shares.reduce((sum, { waiting }) => sum + waiting, 0));
   const now = clock();
-  for (const { id: provider, breaker, since, pausedUntil, brands } of manufacturers.state()) {
+  for (const { id: provider, breaker, since, pausedUntil, brands, services } of manufacturers.state()) {
     for (const state of BREAKER_STATES) gauges.provider_state.set({ provider, state }, Number(state === breaker));
     gauges.provider_paused_seconds.set({ provider }, pausedUntil ? Math.max(0, pausedUntil.getTime() - now) / 1000 : 0);
+    for (const { service, since: failing } of services)
+      gauges.provider_service_failing_seconds.set(
+        { provider, service },
+        failing ? (now - failing.getTime()) / 1000 : 0,
+      );
     const times = [since, ...brands.map((brand) => brand.since)].map((time) => time?.getTime() ?? now);
     gauges.provider_held_seconds.set({ provider }, (now - Math.min(...times)) / 1000);
   }

@@ -1,0 +1,63 @@
+import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import type { Provider, ProviderAnswer, Reason, WishAnswer } from './provider.ts';
+
+/** What a provider does for the gateway. They fail apart: one may be well while another is dead. */
+export const providerServices = ['ELIGIBILITY', 'CLEARANCES', 'ORDERS'] as const;
+export type ProviderService = (typeof providerServices)[number];
+
+/** A service whose answers have been faults since then, and the last fault's reason; both null while it is well. */
+interface ServiceState {
+  service: ProviderService;
+  since: Date | null;
+  reason: Reason | null;
+}
+
+/** A fault of a provider's service, for its operator. */
+export type ServiceFault = { provider: string; service: ProviderService; code: string; status: number | null };
+
+/** Faults in a row from which a service counts as failing. */
+const FAILS_AFTER = 5;
+const TOLD_MS = 60_000;
+
+/** A pause that a provider asks for, and a vehicle that it does not know yet, are no faults of a service. */
+const faults: ReadonlySet<string> = new Set([
+  ...['PROVIDER_TIMEOUT', 'PROVIDER_UNREACHABLE', 'PROVIDER_ERROR', 'PROVIDER_BAD_ANSWER'],
+  ...['PROVIDER_CREDENTIALS', 'PROVIDER_UNEXPECTED'],
+]);
+const withStatus = z.object({ status: z.number() });
+
+type Options = { clock?: () => number; tell?: ((fault: ServiceFault) => void) | undefined };
+
+/** Learns from the answers of a provider's services how they are; each fault is told once a minute. */
+export function openServiceHealth(provider: Provider, { clock = Date.now, tell = () => {} }: Options) {
+  const told = new LRUCache<string, true>({ max: 100, ttl: TOLD_MS, perf: { now: clock } });
+  const services: ProviderService[] = ['ELIGIBILITY', ...(provider.activator ? [provider.activator.service] : [])];
+  const health = new Map(services.map((service) => [service, { inRow: 0, first: 0, reason: null as Reason | null }]));
+
+  function note(service: ProviderService, answer: ProviderAnswer | WishAnswer): void {
+    const one = health.get(service);
+    if (!one) return;
+    if (answer.outcome !== 'NO_ANSWER') {
+      // What was known without asking says nothing.
+      if (answer.raw !== null) Object.assign(one, { inRow: 0, reason: null });
+      return;
+    }
+    const { asked, reason, raw } = answer;
+    if (!asked || !reason || !faults.has(reason.code)) return;
+    if (one.inRow === 0) one.first = clock();
+    Object.assign(one, { inRow: one.inRow + 1, reason });
+    const key = `${service} ${reason.code}`;
+    if (told.has(key)) return;
+    told.set(key, true);
+    tell({ provider: provider.id, service, code: reason.code, status: withStatus.safeParse(raw).data?.status ?? null });
+  }
+
+  return {
+    note,
+    state: (): ServiceState[] =>
+      [...health].map(([service, { inRow, first, reason }]) =>
+        inRow < FAILS_AFTER ? { service, since: null, reason: null } : { service, since: new Date(first), reason },
+      ),
+  };
+}
