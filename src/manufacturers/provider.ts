@@ -28,6 +28,7 @@ const causes = {
   LICENCE_EXPIRED: { actor: 'OPERATOR', retryable: false },
   ACCESS_REVOKED: { actor: 'MANUFACTURER', retryable: false },
   WAITING_FOR_GAP: { actor: 'NONE', retryable: true },
+  END_NOT_CONFIRMED: { actor: 'MANUFACTURER', retryable: true },
   CANCELLATION_NOT_SUPPORTED: { actor: 'MANUFACTURER', retryable: true },
 } as const;
 type ReasonCode = keyof typeof causes;

@@ -1,12 +1,11 @@
 import { z } from 'zod';
 import {
   contractSchema,
-  contractSortOrders,
   newContractSchema,
   updateContractInput,
   updatingContracts,
 } from '../core/contracts/contract.ts';
-import { contractResource, getContract, listContracts } from '../core/contracts/contracts.ts';
+import { getContract, listContracts } from '../core/contracts/contracts.ts';
 import { createContract } from '../core/contracts/create-contract.ts';
 import { createContracts, createdContractsSchema, newContractsSchema } from '../core/contracts/create-contracts.ts';
 import {
@@ -26,11 +25,11 @@ import { listPacks, packSchema, warningsSchema } from '../core/contracts/packs.t
 import { refreshOneActivation } from '../core/contracts/refresh-activation.ts';
 import { updateContract } from '../core/contracts/update-contract.ts';
 import { readInput, storableText } from '../core/input.ts';
-import { jsonRowWriter } from '../core/sql/read.ts';
 import { copierOf } from '../core/sql/selection.ts';
 import { readDryRun } from './add-query.ts';
 import { tagOf } from './etag.ts';
-import { listAnswer, listOf, type PageReader, readQuery } from './list.ts';
+import { contractsAnswer, contractsDocs } from './export.ts';
+import { readQuery } from './list.ts';
 import { membersOf, type Operation, operations } from './route.ts';
 
 const open =
@@ -42,8 +41,6 @@ const createdContractSchema = contractSchema
   .meta({ id: 'CreatedContract', description: 'A new contract, with the reasons for which it may have no effect.' });
 const copyContract = copierOf(contractSchema);
 const copyAllCreated = copierOf(createdContractsSchema);
-
-const asJson = jsonRowWriter(contractResource.members, contractSchema);
 
 const company = storableText(z.string().min(1, 'must not be empty'));
 const conditionsQuery = z.object({
@@ -60,7 +57,7 @@ const conditionsQuery = z.object({
     .pipe(z.object({ company })),
 });
 const parameters = [
-  ...(['conditions', 'contractStatus', 'activationState', 'contractPack', 'contractVin'] as const),
+  ...(['conditions', 'contractStatus', 'activationState', 'activationReason', 'contractPack', 'contractVin'] as const),
   ...(['contractFleetId', 'contractName', 'sortContracts', 'limit', 'after'] as const),
 ];
 
@@ -134,12 +131,11 @@ export const contractRoutes = [
     summary: 'List the contracts of a company',
     description: `Lists the contracts of the company in \`conditions\` that meet all filters, oldest first unless \`sort\` says otherwise. ${open}`,
     query: parameters,
-    answers: listOf('The contracts of the list or the page.', contractSchema),
+    answers: { 200: contractsDocs },
     answer(ctx, request) {
       const { conditions } = readInput(conditionsQuery, request.query);
       const filter = readQuery(request);
-      const read: PageReader = (page) => listContracts(ctx, asJson, { ...conditions, page, filter });
-      return listAnswer(request, read, contractSortOrders);
+      return contractsAnswer(request, (writer, page) => listContracts(ctx, writer, { ...conditions, page, filter }));
     },
   }),
   post('/contracts/:id/activation/refresh', 'refreshActivation', {

@@ -29,7 +29,7 @@ export const digits = z
 
 const listQuery = z.object({ limit: digits.pipe(pageSizeSchema).optional(), after: once });
 
-export type PageReader = (page: PageArguments) => Promise<TextPage>;
+type PageReader = (page: PageArguments) => Promise<TextPage>;
 
 /** A page, with the next one in `Link`, or the whole list as a stream. */
 export async function listAnswer(request: RestRequest, read: PageReader, orders?: SortOrders): Promise<Answer> {

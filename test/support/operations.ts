@@ -832,6 +832,7 @@ export const operations: Readonly<Record<string, Operation>> = {
       'of a fleet': ({ fleetId }) => ({ fleetId }),
       'of a VIN': ({ vin }) => ({ vin }),
       'by states at the manufacturer': () => ({ activation: ['SCHEDULED', 'ACTIVE'] }),
+      'by reasons of the state': () => ({ activationReason: ['PACK_NOT_OFFERED', 'OTHER'] }),
       'by a part of the name': () => ({ name: ' LOG' }),
     }),
   },

@@ -206,6 +206,8 @@ const filters: Record<string, Record<string, (row: Row, wanted: Row, rows: Rows)
     },
     pack: (contract, pack) => contract.pack === pack,
     status: (contract, status, rows) => statusOf(contract, rows.now) === status,
+    // In the world of these rows no state needs a reason.
+    activationReason: () => false,
     activation: (contract, states, rows) => [states].flat().includes(activationOf(contract, rows.now)),
     name: (contract, text) => folded(contract.name).includes(folded(text.trim())),
   },
@@ -511,6 +513,7 @@ const fields: Record<string, Field> = {
   'Company.eligibilitySummary': itself,
   'Company.activity': activity,
   'Company.contractSummary': itself,
+  'ContractSummary.byReason': () => [],
   ...Object.fromEntries(
     ['SCHEDULED', 'PENDING', 'ACTIVE', 'REJECTED', 'FAILED', 'ENDING', 'ENDED', 'UNSUPPORTED', 'OFF'].map((state) => [
       `ContractSummary.${state.toLowerCase()}`,

@@ -10,6 +10,7 @@ const known: Record<string, string> = {
   'core/sql/answer.ts statements': 'statements of queries, by plan and shape of arguments',
   'core/sql/sql.ts registered': 'statements, for the test that has all of them planned',
   'core/sql/sql.ts ids': 'the last id of this process',
+  'core/vehicles/providers.ts counted': 'programs by provider, by database, for a minute',
   'core/vehicles/providers.ts kept': 'what waits, by database, for 5 s',
   'database/postgres-connection.ts statements': 'named statements, by text',
   'graphql/execution/prepare-document.ts documents': 'documents, by text',

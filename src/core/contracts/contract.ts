@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { describeInputFields, exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { idSchema, listSchema, storableText, textSchema, timeSchema } from '../input.ts';
+import { reasonCodeSchema } from '../reason.ts';
 import type { SortOrders } from '../sql/order.ts';
 import { activationSchema, activationStateSchema } from './activation.ts';
 
@@ -114,6 +115,10 @@ export const contractFilterSchema = z
       .array(activationStateSchema)
       .nullish()
       .describe('Only contracts in one of these states at the manufacturer.'),
+    activationReason: z
+      .array(reasonCodeSchema)
+      .nullish()
+      .describe('Only contracts whose state at the manufacturer has one of these reasons.'),
     name: storableText(z.string().max(255))
       .transform((value) => value.trim() || null)
       .nullish()

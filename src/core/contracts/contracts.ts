@@ -11,7 +11,7 @@ import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeSql, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
 import { anyOfIds, asTimestamptz, db, isId, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
-import { activationField, activationJson, activationStateSql } from './activation.ts';
+import { activationField, activationJson, activationReasonSql, activationStateSql } from './activation.ts';
 import {
   type Contract,
   type ContractFilter,
@@ -84,7 +84,7 @@ export async function listContracts(
   return readTextPage(ctx, contractResource, writer, { company, ...list });
 }
 
-const statusSql = `case when clock.now < c.starts_at then 'SCHEDULED' when clock.now < c.ends_at then 'ACTIVE' else 'ENDED' end`;
+export const statusSql = `case when clock.now < c.starts_at then 'SCHEDULED' when clock.now < c.ends_at then 'ACTIVE' else 'ENDED' end`;
 
 const contractJson = jsonMembersOf('contract', 'c', contractWithVehicleSchema, {
   vin: jsonSql.code('cv.vin'),
@@ -115,6 +115,7 @@ export const contractResource: Resource = {
     pack: ['c.pack = ?'],
     status: [`${statusSql} = ?`],
     activation: [`${activationStateSql} = any(?::text[])`],
+    activationReason: [`${activationReasonSql} = any(?::text[])`],
     name: ['position(folded(?::text) in c.folded_name) > 0'],
   },
   leading: { fleetId: 'c.fleet_id' },

@@ -1,7 +1,13 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { authorize, type Context, hasScope } from '../context.ts';
-import { type ActivationState, activationStateSql, activationStates } from '../contracts/activation.ts';
+import {
+  type ActivationState,
+  activationReasonSql,
+  activationStateSchema,
+  activationStateSql,
+  activationStates,
+} from '../contracts/activation.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
 import { eventTypes } from '../events/event-data.ts';
 import { CONTRACT_EVENTS_ACCESS, eventSchema } from '../events/events.ts';
@@ -9,6 +15,7 @@ import { field, timeField } from '../fields.ts';
 import { eligibilitySummarySchema, fleetExistsSql } from '../fleets/fleet.ts';
 import { eligibilitySummaryJson, tallySumsSql } from '../fleets/fleets.ts';
 import { readInput, timeSchema } from '../input.ts';
+import { reasonCodeSchema } from '../reason.ts';
 import { MOST_COUNTED_ROWS } from '../sql/page.ts';
 import { jsonRowWriter, readOneRowText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
@@ -23,8 +30,32 @@ const summaryOf = Object.fromEntries(
     field(z.int(), `The number of contracts in the state ${state} at the manufacturer, counted up to ${MOST}.`, 3),
   ]),
 ) as Record<Lowercase<ActivationState>, z.ZodInt>;
+
+export const contractReasonCountSchema = z
+  .object({
+    state: field(activationStateSchema, 'The state of the counted contracts at the manufacturer.', 'REJECTED'),
+    reason: field(reasonCodeSchema, 'The code of the reason for the state.', 'ACTIVATION_REJECTED'),
+    count: field(
+      z.int(),
+      `The number of contracts in the state for the reason, counted up to ${MOST} in each state.`,
+      3,
+    ),
+  })
+  .meta({
+    id: 'ContractReasonCount',
+    description: 'The number of the company’s contracts in one state at the manufacturer for one reason.',
+  });
+/** Reasons that the states of contracts may have; an active one has none that matters. */
+const REASONED = ['PENDING', 'REJECTED', 'FAILED', 'ENDING', 'UNSUPPORTED'] as const;
+export const MOST_REASON_COUNTS = REASONED.length * reasonCodeSchema.options.length;
+
 export const contractSummarySchema = z
-  .object(summaryOf)
+  .object({
+    ...summaryOf,
+    byReason: z
+      .array(contractReasonCountSchema)
+      .describe('The number of contracts by state and reason, without those that are active or have no reason.'),
+  })
   .meta({ id: 'ContractSummary', description: 'The number of the company’s contracts by state at the manufacturer.' });
 
 export const companySchema = z
@@ -60,6 +91,14 @@ const inState = (state: ActivationState) => {
     where c.company = $company and ${own} ${activationStateSql} = '${state}' and ${fleetExistsSql('c')}`;
 };
 
+const countsByReason = REASONED.map(
+  (state) =>
+    `(select '${state}' as state, ${activationReasonSql} as code from ${inState(state)} limit ${MOST_COUNTED_ROWS})`,
+);
+const BY_REASON = `(select coalesce(json_agg(json_build_object('state', g.state, 'reason', g.code, 'count', g.rows)
+  order by g.state, g.code), '[]') from (select state, code, count(*) as rows from (${countsByReason.join(' union all ')}) one
+  where code is not null group by state, code) g)`;
+
 const companyRows: Resource = {
   table: '(select $company::text as company, $company::text as id) co',
   id: 'co.id',
@@ -70,9 +109,10 @@ const companyRows: Resource = {
     vehicleCount: jsonSql.number('counts.total'),
     contractCount: countUpTo(CONTRACTS),
     eligibilitySummary: eligibilitySummaryJson('counts'),
-    contractSummary: Object.fromEntries(
-      activationStates.map((state) => [state.toLowerCase(), countUpTo(`${inState(state)}`)]),
-    ),
+    contractSummary: {
+      ...Object.fromEntries(activationStates.map((state) => [state.toLowerCase(), countUpTo(`${inState(state)}`)])),
+      byReason: { sql: BY_REASON },
+    },
   },
   conditions: {},
   missing: () => new NotFound('There is no company.'),

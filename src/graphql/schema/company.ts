@@ -4,7 +4,10 @@ import {
   activityInput,
   activityUnitSchema,
   companySchema,
+  contractReasonCountSchema,
+  contractSummarySchema,
   getCompanyActivity,
+  MOST_REASON_COUNTS,
   mostActivityCounts,
 } from '../../core/reads/company.ts';
 import { historyItemSchema } from '../../core/reads/history.ts';
@@ -16,6 +19,7 @@ import { FleetRef } from './fleets.ts';
 import { type CostExtension, type GraphqlContext, resolvePlannedField } from './graphql-context.ts';
 import { ImportRef } from './imports.ts';
 import { manufacturerOverride } from './manufacturers.ts';
+import { ReasonCodeRef } from './reason.ts';
 
 const ActivityUnit = enumTypeOf('ActivityUnit', activityUnitSchema, 'The unit of time by which events are counted.', {
   HOUR: 'Events are counted by the hour, from minute 0 on.',
@@ -30,6 +34,10 @@ const totals = Object.fromEntries(
     { resolve: (_company: object, _args: object, { reads }: GraphqlContext) => reads.companyMember(name) },
   ]),
 );
+objectTypeOf('ContractReasonCount', contractReasonCountSchema, { reason: { type: ReasonCodeRef } });
+objectTypeOf('ContractSummary', contractSummarySchema, {
+  byReason: { extensions: { size: MOST_REASON_COUNTS } satisfies CostExtension },
+});
 const CompanyRef = objectTypeOf('Company', companySchema, totals);
 
 const { from, to, by, fleetId } = activityInput.shape;

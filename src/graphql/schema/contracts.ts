@@ -22,7 +22,6 @@ import { warningsSchema } from '../../core/contracts/packs.ts';
 import { refreshActivation, refreshActivationInput } from '../../core/contracts/refresh-activation.ts';
 import { updateContract } from '../../core/contracts/update-contract.ts';
 import { followContractChanges } from '../../core/following/follow-changes.ts';
-import { contractSummarySchema } from '../../core/reads/company.ts';
 import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType, listArgs } from './connection.ts';
 import { addMutation, enumTypeOf, inputTypeOf, objectTypeOf, resultOf } from './described.ts';
@@ -30,6 +29,7 @@ import { FleetRef } from './fleets.ts';
 import { type OperationExtension, resolvePlannedField } from './graphql-context.ts';
 import { manufacturerOverride } from './manufacturers.ts';
 import { MOST_WARNINGS } from './packs.ts';
+import { ReasonCodeRef } from './reason.ts';
 import { asManyAsNamed, VehicleRef, vinErrorMeanings } from './vehicles.ts';
 
 enumTypeOf('ContractStatus', contractStatusSchema, 'The status of a contract by its start and end dates alone.', {
@@ -52,8 +52,6 @@ enumTypeOf('ActivationState', activationStateSchema, 'The state of a contract at
 });
 
 objectTypeOf('ContractActivation', activationSchema);
-objectTypeOf('ContractSummary', contractSummarySchema);
-
 export const ContractRef = objectTypeOf('Contract', contractWithVehicleSchema, {
   fleetId: { name: 'fleet', type: FleetRef, resolve: resolvePlannedField },
   vehicleId: {
@@ -66,7 +64,9 @@ export const ContractRef = objectTypeOf('Contract', contractWithVehicleSchema, {
 });
 
 const ContractConnection = connectionType('Contract', ContractRef, 'contracts');
-export const ContractFilterRef = inputTypeOf('ContractFilter', contractFilterSchema);
+export const ContractFilterRef = inputTypeOf('ContractFilter', contractFilterSchema, {
+  activationReason: { type: [ReasonCodeRef] },
+});
 const args = listArgs('Contract', ContractFilterRef, contractSortOrders);
 const reading = { extensions: { scope: 'contracts:read' } satisfies OperationExtension };
 addListField('contracts', ContractConnection, 'Lists the contracts of the company.', { args, ...reading });

@@ -27,6 +27,7 @@ export const ReasonCodeRef = enumTypeOf(
     LICENCE_EXPIRED: 'The licence of a manufacturer’s data service has expired; the gateway’s operator can extend it.',
     ACCESS_REVOKED: 'The driver or the manufacturer ended the access to a vehicle that was active; `actor` says who.',
     WAITING_FOR_GAP: 'The end waits, since another contract that needs the same access begins soon.',
+    END_NOT_CONFIRMED: 'The end was ordered, and the manufacturer has not confirmed it yet.',
     CANCELLATION_NOT_SUPPORTED:
       'The manufacturer cannot cancel what it has not decided yet; the end is asked for again at `nextAttemptAt`.',
     MANUFACTURER_UNKNOWN: 'The VIN names no known manufacturer.',

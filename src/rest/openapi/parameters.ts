@@ -6,7 +6,7 @@ import { schemaDescription } from '../../core/fields.ts';
 import { fleetFilterSchema, fleetSortOrders } from '../../core/fleets/fleet.ts';
 import { activityInput, activityUnitSchema } from '../../core/reads/company.ts';
 import { MOST_SEARCH_RESULTS, searchInput } from '../../core/reads/search.ts';
-import { actorSchema } from '../../core/reason.ts';
+import { actorSchema, reasonCodeSchema } from '../../core/reason.ts';
 import { restSortName, restSortsOf, type SortOrders } from '../../core/sql/order.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../core/sql/page.ts';
 import { eligibilityStatusSchema, vehicleFilterSchema, vehicleSortOrders } from '../../core/vehicles/vehicle.ts';
@@ -135,6 +135,11 @@ export const queryParameters = {
     'activation',
     meaningOf(contractFilterSchema, 'activation'),
     oneOf(activationStateSchema.options),
+  ),
+  activationReason: commas(
+    'activationReason',
+    meaningOf(contractFilterSchema, 'activationReason'),
+    oneOf(reasonCodeSchema.options),
   ),
   contractPack: filter('pack', contractFilterSchema),
   contractVin: filter('vin', contractFilterSchema),

@@ -499,6 +499,7 @@ export const codes = {
     'Dieses Fahrzeug hat für dieses Paket bereits einen Vertrag in einem sich überschneidenden Zeitraum.',
   COST_EXCEEDED: 'Das ist zu viel für eine Anfrage. Grenzen Sie den Filter ein und versuchen Sie es erneut.',
   ELIGIBILITY_IN_PROGRESS: 'Der Hersteller hat noch nicht geantwortet. Versuchen Sie es gleich noch einmal.',
+  END_NOT_CONFIRMED: 'Das Ende ist beantragt; der Hersteller hat es noch nicht bestätigt.',
   EVERY_ROW_REJECTED: 'Alle Zeilen wurden abgelehnt, daher wurde nichts gespeichert.',
   FIELD_TOO_LONG: 'Eine Zelle der Datei ist zu lang. {message}',
   FLEET_ID_MISSING: 'Wählen Sie eine Flotte.',

@@ -37,6 +37,7 @@ export const codes = {
   CONTRACT_OVERLAP: 'This vehicle already has a contract for this pack in an overlapping period.',
   COST_EXCEEDED: 'This is too much for one request. Narrow the filter and try again.',
   ELIGIBILITY_IN_PROGRESS: 'The manufacturer has not answered yet. Try again in a moment.',
+  END_NOT_CONFIRMED: 'The end was ordered; the manufacturer has not confirmed it yet.',
   EVERY_ROW_REJECTED: 'Every row was rejected, so nothing was saved.',
   FIELD_TOO_LONG: '{message}',
   FLEET_ID_MISSING: 'Choose a fleet.',

@@ -492,6 +492,7 @@ export const codes = {
   CONTRACT_OVERLAP: 'Este vehículo ya tiene un contrato de este paquete en un periodo que se solapa.',
   COST_EXCEEDED: 'Es demasiado para una sola solicitud. Acote el filtro e inténtelo de nuevo.',
   ELIGIBILITY_IN_PROGRESS: 'El fabricante aún no ha respondido. Inténtelo de nuevo en un momento.',
+  END_NOT_CONFIRMED: 'El final está solicitado; el fabricante aún no lo ha confirmado.',
   EVERY_ROW_REJECTED: 'Se han rechazado todas las filas, así que no se ha guardado nada.',
   FIELD_TOO_LONG: 'Una celda del archivo es demasiado larga. {message}',
   FLEET_ID_MISSING: 'Elija una flota.',

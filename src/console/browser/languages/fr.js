@@ -494,6 +494,7 @@ export const codes = {
   CONTRACT_OVERLAP: 'Ce véhicule a déjà un contrat pour ce pack sur une période qui chevauche celle-ci.',
   COST_EXCEEDED: 'C’est trop pour une seule demande. Affinez le filtre et réessayez.',
   ELIGIBILITY_IN_PROGRESS: 'Le constructeur n’a pas encore répondu. Réessayez dans un instant.',
+  END_NOT_CONFIRMED: 'La fin est demandée ; le constructeur ne l’a pas encore confirmée.',
   EVERY_ROW_REJECTED: 'Toutes les lignes ont été refusées : rien n’a été enregistré.',
   FIELD_TOO_LONG: 'Une cellule du fichier est trop longue. {message}',
   FLEET_ID_MISSING: 'Choisissez une flotte.',

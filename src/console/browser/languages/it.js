@@ -494,6 +494,7 @@ export const codes = {
   CONTRACT_OVERLAP: 'Questo veicolo ha già un contratto per questo pacchetto in un periodo che si sovrappone.',
   COST_EXCEEDED: 'È troppo per una sola richiesta. Restringere il filtro e riprovare.',
   ELIGIBILITY_IN_PROGRESS: 'Il costruttore non ha ancora risposto. Riprovare tra poco.',
+  END_NOT_CONFIRMED: 'La fine è stata richiesta; il costruttore non l’ha ancora confermata.',
   EVERY_ROW_REJECTED: 'Tutte le righe sono state rifiutate, quindi non è stato salvato nulla.',
   FIELD_TOO_LONG: 'Una cella del file è troppo lunga. {message}',
   FLEET_ID_MISSING: 'Scegliere una flotta.',

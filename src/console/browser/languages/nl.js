@@ -496,6 +496,7 @@ export const codes = {
   CONTRACT_OVERLAP: 'Dit voertuig heeft al een contract voor dit pakket in een overlappende periode.',
   COST_EXCEEDED: 'Dit is te veel voor één verzoek. Verfijn het filter en probeer het opnieuw.',
   ELIGIBILITY_IN_PROGRESS: 'De fabrikant heeft nog niet geantwoord. Probeer het zo opnieuw.',
+  END_NOT_CONFIRMED: 'Het einde is aangevraagd; de fabrikant heeft het nog niet bevestigd.',
   EVERY_ROW_REJECTED: 'Alle rijen zijn afgewezen, dus er is niets opgeslagen.',
   FIELD_TOO_LONG: 'Een cel van het bestand is te lang. {message}',
   FLEET_ID_MISSING: 'Kies een vloot.',
