@@ -116,13 +116,13 @@ test('contracts are filtered and counted by the reason of their state', async ()
   expect(await acme.get(list('&activationReason=NONE'))).toMatchObject({ status: 400 });
 
   const byReason = [
-    { state: 'ENDING', reason: 'END_NOT_CONFIRMED', count: 1 },
-    { state: 'FAILED', reason: 'OTHER', count: 1 },
-    { state: 'FAILED', reason: 'PACK_NOT_OFFERED', count: 1 },
-    { state: 'REJECTED', reason: 'ACTIVATION_REJECTED', count: 2 },
+    { state: 'ENDING', reason: 'END_NOT_CONFIRMED', actor: 'MANUFACTURER', count: 1 },
+    { state: 'FAILED', reason: 'OTHER', actor: 'OPERATOR', count: 1 },
+    { state: 'FAILED', reason: 'PACK_NOT_OFFERED', actor: 'OPERATOR', count: 1 },
+    { state: 'REJECTED', reason: 'ACTIVATION_REJECTED', actor: 'MANUFACTURER', count: 2 },
   ];
   expect((await acme.get('/company')).body.contractSummary).toMatchObject({ rejected: 2, pending: 0, byReason });
-  const summary = '{ company { contractSummary { failed byReason { state reason count } } } }';
+  const summary = '{ company { contractSummary { failed byReason { state reason actor count } } } }';
   const { body } = await acme.post('/graphql', { query: summary });
   expect(body.data.company.contractSummary).toEqual({ failed: 2, byReason });
 });

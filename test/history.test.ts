@@ -194,7 +194,7 @@ test('the company has its totals, and its events are counted by hour and day', a
   const from = new Date(Date.now() - 3_600_000).toISOString();
   const query = `query ($from: DateTime!, $fleetId: ID) { company {
     id fleetCount vehicleCount contractCount eligibilitySummary { pending eligible ineligible unsupported failed }
-    contractSummary { scheduled pending active rejected failed ending ended unsupported off byReason { state reason count } }
+    contractSummary { scheduled pending active rejected failed ending ended unsupported off byReason { state reason actor count } }
     activity(from: $from, fleetId: $fleetId) { from type count vehicleCount } } }`;
   const { body } = await client.post('/graphql', { query, variables: { from } });
   const { activity, ...totals } = body.data.company;

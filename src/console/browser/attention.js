@@ -8,7 +8,7 @@ import { vehicleVerbs } from './vehicle-verbs.js';
 import { vehiclesQuery } from './vehicles.js';
 import { attentionFilter, turns } from './words.js';
 
-const actors = [['', t('All')], ...Object.entries(turns)];
+const actors = [['', t('All')], ...Object.entries(turns).filter(([actor]) => actor !== 'DRIVER')];
 const { vin, fleet, manufacturer, status, checked } = vehicleColumns;
 
 function reasonOf({ eligibility: { reason } }, group) {

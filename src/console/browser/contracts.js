@@ -4,11 +4,11 @@ import { AtManufacturer, ContractBadge, contractColumns, Period } from './column
 import { endNow, removeContracts } from './contract-ends.js';
 import { askAgain, editContract, mayAsk, newContract } from './contract-verbs.js';
 import { useFleetOptions } from './fleet-verbs.js';
-import { html, t } from './html.js';
+import { counted, html, t } from './html.js';
 import { List } from './list.js';
-import { Day, Empty, Fact, Page, Time, Waiting } from './parts.js';
+import { Day, Empty, Fact, Page, Time, Waiting, Why } from './parts.js';
 import { useActivations, useQuery } from './query.js';
-import { filledIn, go, hrefOf } from './router.js';
+import { filledIn, go, hrefOf, route } from './router.js';
 import { activationStates, byCreation, contractStates } from './words.js';
 
 const contractsQuery = `query Contracts($filter: ContractFilter, $orderBy: ContractOrder, $first: Int, $after: String, $last: Int, $before: String) {
@@ -26,13 +26,32 @@ const byPeriod = {
 const orders = Object.entries({ ...byCreation, ...byPeriod });
 const { name, vehicle, fleet, pack, from, to, status, told } = contractColumns;
 
-const filterOf = ({ status, activation, fleet, name, vin }) =>
-  filledIn({ status, activation, fleetId: fleet, name, vin: vin?.length >= 3 && vin });
+const filterOf = ({ status, activation, reason, fleet, name, vin }) =>
+  filledIn({ status, activation, activationReason: reason, fleetId: fleet, name, vin: vin?.length >= 3 && vin });
+
+/** Contracts of one state stand together by its reason, so that all of one can be checked again. */
+function reasonOf({ activation: { reason } }, group) {
+  const { query } = route.value;
+  const code = reason?.code ?? '';
+  const more = query.reason ? { name: t('All reasons') } : code && { name: t('Only this reason'), reason: code };
+  return {
+    key: code,
+    head:
+      group &&
+      html`<div class="row apart">
+        <span>${reason ? html`<${Why} reason=${reason} />` : activationStates[query.activation]}</span>
+        <span class="dim">
+          ${counted(group.length, 'contract')} on this page${more && html` · <a href=${hrefOf(['contracts'], filledIn({ ...query, reason: more.reason }))}>${more.name}</a>`}
+        </span>
+      </div>`,
+  };
+}
 
 const asks = { document: contractsQuery, filterOf, wakes: ({ type }) => /^(CONTRACT|VEHICLE|FLEET)/.test(type) };
 
 export function Contracts() {
   useActivations();
+  const { activation, reason } = route.value.query;
   const states = Object.entries(activationStates);
   const filters = [
     { name: 'name', label: t('Name'), maxlength: 255 },
@@ -46,7 +65,7 @@ export function Contracts() {
   return html`<${Page} title="Contracts" about="Data service contracts for your vehicles." actions=${make}>
     <${List} label="Contracts" what="contract" filters=${filters} asks=${asks}
       columns=${[name, vehicle, fleet, pack, from, to, status, told]} nameOf=${(one) => `${one.name}, ${one.vehicle.vin}`}
-      verbs=${verbs} empty=${nothing} />
+      groupOf=${activation || reason ? reasonOf : undefined} verbs=${verbs} empty=${nothing} />
   <//>`;
 }
 
@@ -56,8 +75,8 @@ const verbs = [
   { name: t('Delete …'), run: removeContracts, danger: true },
 ];
 
-const nothing = ({ status, activation, fleet, name: typed, vin }) =>
-  status || activation || fleet || typed || vin
+const nothing = ({ status, activation, reason, fleet, name: typed, vin }) =>
+  status || activation || reason || fleet || typed || vin
     ? html`<${Empty} title="No matching contracts"><p>Nothing matches these filters. <a href="#/contracts">Show all contracts</a></p><//>`
     : html`<${Empty} title="No contracts yet">
         <p>Create one here by VIN, on a vehicle’s page, or for the vehicles you select in a fleet.</p>

@@ -1,15 +1,24 @@
 import { count, html, t } from './html.js';
-import { Page, Time, Waiting } from './parts.js';
+import { Page, Time, Waiting, Why } from './parts.js';
 import { useQuery } from './query.js';
 import { Table } from './table.js';
+import { serviceNames } from './words.js';
 
 const manufacturersQuery = `query Manufacturers {
   manufacturers { id name provider supported }
-  providers { name state since askedLastMinute oldestWaiting contracts { toActivate activatingSince toRevoke revokingSince } brands { manufacturer { id name } state since } }
+  providers { name state since services { name state reason { code message actor } } askedLastMinute oldestWaiting contracts { toActivate activatingSince toRevoke revokingSince } brands { manufacturer { id name } state since } }
 }`;
 
-const States = { OK: t('Available'), HELD_BACK: t('On hold'), NONE: t('No connection') };
-const tones = { OK: 'active', HELD_BACK: 'failed', NONE: 'unsupported' };
+const troubles = { HELD_BACK: t('On hold'), FAILING: t('Failing'), NOT_CONFIGURED: t('No settings') };
+const States = { OK: t('Available'), NONE: t('No connection'), ...troubles };
+const tones = {
+  OK: 'active',
+  HELD_BACK: 'failed',
+  FAILING: 'failed',
+  NOT_CONFIGURED: 'unsupported',
+  NONE: 'unsupported',
+};
+const StateBadge = ({ state }) => html`<span class=${`badge ${tones[state]}`}>${States[state]}</span>`;
 const dash = html`<span class="dim">–</span>`;
 
 const columns = [
@@ -18,7 +27,7 @@ const columns = [
   {
     name: t('State'),
     kind: 'tag',
-    cell: ({ state }) => html`<span class=${`badge ${tones[state]}`}>${States[state]}</span>`,
+    cell: StateBadge,
   },
   { name: t('Since'), kind: 'when', cell: ({ since }) => (since ? html`<${Time} at=${since} />` : '') },
 ];
@@ -44,8 +53,9 @@ function rowsOf({ manufacturers, providers }) {
 
 const Providers = ({ providers }) => html`<ul class="list">
   ${providers.map(
-    ({ name, askedLastMinute, oldestWaiting, contracts }) => html`<li key=${name} class="row apart">
-      <b>${name}</b>
+    ({ name, state, services, askedLastMinute, oldestWaiting, contracts }) => html`<li key=${name} class="row apart">
+      <span><b>${name}</b> ${state !== 'OK' && html`<${StateBadge} state=${state} />`}</span>
+      ${services.filter((one) => one.state === 'FAILING').map((one) => html`<span key=${one.name}>${serviceNames[one.name]}: <${Why} reason=${one.reason} /></span>`)}
       <span class="dim">Requests in the last minute: ${count(askedLastMinute)}${oldestWaiting && html` · longest wait since <${Time} at=${oldestWaiting} />`}${contracts?.toActivate > 0 && html` · ${contracts.toActivate} to be activated, since <${Time} at=${contracts.activatingSince} />`}${contracts?.toRevoke > 0 && html` · ${contracts.toRevoke} to be ended, since <${Time} at=${contracts.revokingSince} />`}</span>
     </li>`,
   )}

@@ -1,11 +1,12 @@
 import { History } from './activity.js';
+import { said } from './codes.js';
 import { newFleet } from './finder.js';
 import { count, counted, html, t } from './html.js';
-import { Day, Later, Page, Pick, Summary, Time } from './parts.js';
+import { Day, Later, Page, Pick, Summary, Time, Turn } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf } from './router.js';
 import { Table } from './table.js';
-import { activationStates, attentionFilter, turns } from './words.js';
+import { activationStates, attentionFilter, serviceNames, turns } from './words.js';
 
 const DAY_MS = 86_400_000;
 const DAYS = 30;
@@ -18,10 +19,10 @@ const companyQuery = `query Overview($from: DateTime!) {
   company {
     fleetCount vehicleCount
     eligibilitySummary { eligible ineligible pending unsupported failed }
-    contractSummary { PENDING: pending REJECTED: rejected FAILED: failed UNSUPPORTED: unsupported ENDING: ending ACTIVE: active }
+    contractSummary { PENDING: pending REJECTED: rejected FAILED: failed UNSUPPORTED: unsupported ENDING: ending ACTIVE: active byReason { state reason actor count } }
     activity(from: $from) { from type vehicleCount }
   }
-  providers { name state since brands { manufacturer { name } state since } }
+  providers { name state since services { name state } brands { manufacturer { name } state since } }
   fleets(last: 1) { nodes { id name } }
 }`;
 const turnQuery = `query Turns($you: VehicleFilter!, $maker: VehicleFilter!, $operator: VehicleFilter!) {
@@ -29,7 +30,7 @@ const turnQuery = `query Turns($you: VehicleFilter!, $maker: VehicleFilter!, $op
   MANUFACTURER: vehicles(filter: $maker) { totalCount totalCountIsExact }
   OPERATOR: vehicles(filter: $operator) { totalCount totalCountIsExact }
 }`;
-const [you, maker, operator] = Object.keys(turns).map((actor) => attentionFilter({ actor }));
+const [you, maker, operator] = ['CUSTOMER', 'MANUFACTURER', 'OPERATOR'].map((actor) => attentionFilter({ actor }));
 const numberOf = (type) => (day) => day.counts.find((one) => one.type === type)?.vehicleCount ?? 0;
 const series = [
   { name: t('Vehicles added'), of: numberOf('VEHICLE_ADDED') },
@@ -49,9 +50,12 @@ export function Overview() {
   <//>`;
 }
 
-/** A paused provider, or its paused manufacturers. */
-const silent = ({ name, state, since, brands }) =>
-  (state === 'OK' ? brands : [{ manufacturer: { name }, state, since }]).filter((one) => one.state === 'HELD_BACK');
+/** A paused provider, one of which a service fails, or its paused manufacturers. */
+function silent({ name, state, since, services = [], brands }) {
+  const failing = services.flatMap((one) => (one.state === 'FAILING' ? serviceNames[one.name] : []));
+  const itself = { manufacturer: { name: [name, ...failing].join(', ') }, state, since };
+  return (state === 'OK' ? brands : [itself]).filter((one) => ['HELD_BACK', 'FAILING'].includes(one.state));
+}
 
 const Silent = ({ manufacturer, since }) => html`<p class="warning">
   <span><b>${manufacturer.name}</b> stopped answering <${Time} at=${since} />. The gateway keeps trying at longer intervals.</span>
@@ -86,17 +90,27 @@ function Turns() {
     const { totalCount, totalCountIsExact } = data?.[actor] ?? {};
     return html`<${Pick} key=${actor} href=${hrefOf(['attention'], { actor })} value=${totalCount} exact=${totalCountIsExact}>${name}<//>`;
   };
-  return html`<ul class="picks">${Object.entries(turns).map(pick)}</ul>`;
+  return html`<ul class="picks">${Object.entries(turns)
+    .filter(([actor]) => actor !== 'DRIVER')
+    .map(pick)}</ul>`;
 }
 
-function Told({ summary }) {
-  const shown = Object.entries(summary);
+function Told({ summary: { byReason = [], ...counts } }) {
+  const shown = Object.entries(counts);
   if (!shown.some(([, value]) => value)) return null;
   return html`<section class="summary" aria-labelledby="told">
     <h2 id="told">Activation by manufacturers</h2>
     <ul class="picks">${shown.map(([activation, value]) => html`<${Pick} key=${activation} href=${hrefOf(['contracts'], { activation })} value=${value} exact=${value < MOST_COUNTED}>${activationStates[activation]}<//>`)}</ul>
+    ${byReason.length > 0 && html`<h2>Waiting contracts: who can act</h2><ul class="picks">${byReason.map(waiting)}</ul>`}
   </section>`;
 }
+
+const waiting = ({ state, reason, actor, count: value }) => {
+  const href = hrefOf(['contracts'], { activation: state, reason });
+  return html`<${Pick} key=${`${state} ${reason} ${actor}`} href=${href} value=${value} exact=${value < MOST_COUNTED}>
+    ${said({ code: reason, message: activationStates[state] })} <${Turn} actor=${actor} />
+  <//>`;
+};
 
 function Today() {
   const from = new Date().setHours(0, 0, 0, 0);

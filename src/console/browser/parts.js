@@ -46,7 +46,9 @@ export const Badge = ({ status }) =>
 export const Why = ({ reason }) =>
   reason && html`<span class="why">${said(reason)}</span> <${Turn} actor=${reason.actor} />`;
 
-export const Turn = ({ actor }) => html`<span class=${`turn ${actor.toLowerCase()}`}>${turns[actor]}</span>`;
+/** Nobody has to act while a contract only waits. */
+export const Turn = ({ actor }) =>
+  turns[actor] && html`<span class=${`turn ${actor.toLowerCase()}`}>${turns[actor]}</span>`;
 export const Empty = ({ title, children }) => html`<div class="empty"><h2>${title}</h2>${children}</div>`;
 
 /** An error with those of its fields; `about` says what becomes of the request. */

@@ -30,6 +30,14 @@ export const turns = {
   CUSTOMER: t('Up to you'),
   MANUFACTURER: t('Up to the manufacturer'),
   OPERATOR: t('Up to the operator'),
+  DRIVER: t('Up to the driver'),
+};
+
+/** What providers do for the gateway. */
+export const serviceNames = {
+  ELIGIBILITY: t('Eligibility checks'),
+  CLEARANCES: t('Clearances'),
+  ORDERS: t('Orders of services'),
 };
 
 const megabytes = new Intl.NumberFormat(locale, { style: 'unit', unit: 'megabyte', maximumFractionDigits: 2 });

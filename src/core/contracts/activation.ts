@@ -50,6 +50,8 @@ export const activationReasonJsonSql = `case when ${HAS_REASON} then ${REASON} e
 /** Its code as an enumeration, so that `OTHER` finds what another version stored. */
 export const activationReasonSql = `case when ${HAS_REASON} then ${jsonSql.known(`(${REASON} ->> 'code')`, reasonCodes).sql} end`;
 
+export const activationActorSql = `(${REASON} ->> 'actor')`;
+
 /** A contract without a provider is planned at once. */
 export const activationNextSql = `case when ${IS_WAITING} then case when c.provider is null then greatest(c.starts_at, c.created_at) else (select min(na.due_at) from activation na
   where ${programsOfContract('na', 'c', 'cv.vin')} and na.claimed_by is null) end end`;

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { authorize, type Context, hasScope } from '../context.ts';
 import {
   type ActivationState,
+  activationActorSql,
   activationReasonSql,
   activationStateSchema,
   activationStateSql,
@@ -15,7 +16,7 @@ import { field, timeField } from '../fields.ts';
 import { eligibilitySummarySchema, fleetExistsSql } from '../fleets/fleet.ts';
 import { eligibilitySummaryJson, tallySumsSql } from '../fleets/fleets.ts';
 import { readInput, timeSchema } from '../input.ts';
-import { reasonCodeSchema } from '../reason.ts';
+import { actorSchema, reasonCodeSchema } from '../reason.ts';
 import { MOST_COUNTED_ROWS } from '../sql/page.ts';
 import { jsonRowWriter, readOneRowText } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
@@ -35,6 +36,7 @@ export const contractReasonCountSchema = z
   .object({
     state: field(activationStateSchema, 'The state of the counted contracts at the manufacturer.', 'REJECTED'),
     reason: field(reasonCodeSchema, 'The code of the reason for the state.', 'ACTIVATION_REJECTED'),
+    actor: field(actorSchema, 'The party that must act before the reason no longer holds.', 'MANUFACTURER'),
     count: field(
       z.int(),
       `The number of contracts in the state for the reason, counted up to ${MOST} in each state.`,
@@ -43,7 +45,8 @@ export const contractReasonCountSchema = z
   })
   .meta({
     id: 'ContractReasonCount',
-    description: 'The number of the company’s contracts in one state at the manufacturer for one reason.',
+    description:
+      'The number of the company’s contracts in one state at the manufacturer for one reason, with the party that must act.',
   });
 /** Reasons that the states of contracts may have; an active one has none that matters. */
 const REASONED = ['PENDING', 'REJECTED', 'FAILED', 'ENDING', 'UNSUPPORTED'] as const;
@@ -93,11 +96,11 @@ const inState = (state: ActivationState) => {
 
 const countsByReason = REASONED.map(
   (state) =>
-    `(select '${state}' as state, ${activationReasonSql} as code from ${inState(state)} limit ${MOST_COUNTED_ROWS})`,
+    `(select '${state}' as state, ${activationReasonSql} as code, ${activationActorSql} as actor from ${inState(state)} limit ${MOST_COUNTED_ROWS})`,
 );
-const BY_REASON = `(select coalesce(json_agg(json_build_object('state', g.state, 'reason', g.code, 'count', g.rows)
-  order by g.state, g.code), '[]') from (select state, code, count(*) as rows from (${countsByReason.join(' union all ')}) one
-  where code is not null group by state, code) g)`;
+const BY_REASON = `(select coalesce(json_agg(json_build_object('state', g.state, 'reason', g.code, 'actor', g.actor, 'count', g.rows)
+  order by g.state, g.code, g.actor), '[]') from (select state, code, actor, count(*) as rows from (${countsByReason.join(' union all ')}) one
+  where code is not null group by state, code, actor) g)`;
 
 const companyRows: Resource = {
   table: '(select $company::text as company, $company::text as id) co',

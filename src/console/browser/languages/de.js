@@ -1,6 +1,13 @@
 export const sentences = {
   '. The gateway keeps trying at longer intervals.':
     ' aufgehört zu antworten. Das Gateway versucht es in größeren Abständen weiter.',
+  Clearances: 'Freigaben',
+  'Eligibility checks': 'Prüfungen der Eignung',
+  Failing: 'Gestört',
+  'No settings': 'Nicht eingerichtet',
+  'Orders of services': 'Bestellungen von Diensten',
+  'Up to the driver': 'Liegt bei der Fahrerin oder dem Fahrer',
+  'Waiting contracts: who can act': 'Wartende Verträge: wer handeln kann',
   '… and {0} more in the file.': '… und {0} weitere in der Datei.',
   '… and {0} more.': '… und {0} weitere.',
   '· {0} to be activated, since': '· {0} zu aktivieren, ältester Auftrag:',

@@ -1,5 +1,12 @@
 export const sentences = {
   '. The gateway keeps trying at longer intervals.': '. La pasarela sigue intentándolo a intervalos más largos.',
+  Clearances: 'Autorizaciones',
+  'Eligibility checks': 'Comprobaciones de aptitud',
+  Failing: 'Con fallos',
+  'No settings': 'Sin configurar',
+  'Orders of services': 'Pedidos de servicios',
+  'Up to the driver': 'Depende del conductor',
+  'Waiting contracts: who can act': 'Contratos en espera: quién puede actuar',
   '… and {0} more in the file.': '… y {0} más en el archivo.',
   '… and {0} more.': '… y {0} más.',
   '· {0} to be activated, since': '· {0} por activar, solicitud más antigua:',

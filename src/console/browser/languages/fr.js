@@ -1,5 +1,12 @@
 export const sentences = {
   '. The gateway keeps trying at longer intervals.': '. La passerelle continue d’essayer à intervalles plus longs.',
+  Clearances: 'Autorisations',
+  'Eligibility checks': 'Contrôles d’éligibilité',
+  Failing: 'En panne',
+  'No settings': 'Non configuré',
+  'Orders of services': 'Commandes de services',
+  'Up to the driver': 'Au conducteur d’agir',
+  'Waiting contracts: who can act': 'Contrats en attente : qui peut agir',
   '… and {0} more in the file.': '… et {0} de plus dans le fichier.',
   '… and {0} more.': '… et {0} de plus.',
   '· {0} to be activated, since': '· {0} à activer, demande la plus ancienne :',

@@ -1,5 +1,12 @@
 export const sentences = {
   '. The gateway keeps trying at longer intervals.': '. Il gateway continua a provare a intervalli più lunghi.',
+  Clearances: 'Autorizzazioni',
+  'Eligibility checks': 'Verifiche di idoneità',
+  Failing: 'Guasto',
+  'No settings': 'Non configurato',
+  'Orders of services': 'Ordini di servizi',
+  'Up to the driver': 'Spetta al conducente',
+  'Waiting contracts: who can act': 'Contratti in attesa: chi può intervenire',
   '… and {0} more in the file.': '… e ancora {0} nel file.',
   '… and {0} more.': '… e ancora {0}.',
   '· {0} to be activated, since': '· {0} da attivare, richiesta meno recente:',

@@ -1,6 +1,13 @@
 export const sentences = {
   '. The gateway keeps trying at longer intervals.':
     ' gestopt met antwoorden. De gateway blijft het met langere tussenpozen proberen.',
+  Clearances: 'Vrijgaven',
+  'Eligibility checks': 'Controles van geschiktheid',
+  Failing: 'Gestoord',
+  'No settings': 'Niet ingesteld',
+  'Orders of services': 'Bestellingen van diensten',
+  'Up to the driver': 'Aan de bestuurder',
+  'Waiting contracts: who can act': 'Wachtende contracten: wie kan handelen',
   '… and {0} more in the file.': '… en nog {0} in het bestand.',
   '… and {0} more.': '… en nog {0}.',
   '· {0} to be activated, since': '· {0} te activeren, oudste verzoek:',
