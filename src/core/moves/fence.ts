@@ -18,6 +18,7 @@ declare module '../context.ts' {
 /** A process without a sign of life for so long begins nothing, and is not waited for. */
 const ALIVE_SECONDS = 20;
 const SIGN_MS = 5_000;
+const LOOK_AGAIN_MS = 1_000;
 /** Processes that have gone are forgotten. */
 const FORGOTTEN_HOURS = 1;
 /** A change may be seen after a later one. */
@@ -192,10 +193,14 @@ class Fence {
 
   async #keepLooking(): Promise<void> {
     const { signal } = this.#end;
-    while (!signal.aborted) {
-      await this.#wake.wait({ ms: SIGN_MS, signal });
-      // After a failure the sign of life runs out; the next look gives it again.
-      if (!signal.aborted) await this.#look().catch(() => {});
+    for (let ms = SIGN_MS; !signal.aborted; ) {
+      await this.#wake.wait({ ms, signal });
+      if (signal.aborted) return;
+      // While looks fail, the sign of life runs out.
+      ms = await this.#look().then(
+        () => SIGN_MS,
+        () => LOOK_AGAIN_MS,
+      );
     }
   }
 
