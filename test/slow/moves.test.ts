@@ -32,8 +32,16 @@ describe.skipIf(!hasHaproxy || inject('database').kind === 'embedded')('two inst
   const tables = entities.flatMap(({ meta: { tableName, properties } }) =>
     'company' in properties ? [tableName] : [],
   );
-  /** What moves by itself; the others are of the place. */
-  const moved = tables.filter((name) => !['placement', 'schedule', 'import_batch'].includes(name));
+  /** What moves as it is: the others are of the place, and tallies are summed up at any time. */
+  const moved = tables.filter((name) => !['placement', 'schedule', 'import_batch', 'vehicle_tally'].includes(name));
+  const tallyOf = ({ vehicle_tally = [] }: Record<string, unknown[]>) => {
+    const sums: Record<string, number> = {};
+    for (const { fleet_id, status, delta } of vehicle_tally as { fleet_id: string; status: string; delta: number }[])
+      sums[`${fleet_id} ${status}`] = (sums[`${fleet_id} ${status}`] ?? 0) + delta;
+    return Object.entries(sums)
+      .filter(([, sum]) => sum !== 0)
+      .toSorted();
+  };
 
   const start = (name: Name) =>
     spawnGateway(
@@ -128,6 +136,7 @@ describe.skipIf(!hasHaproxy || inject('database').kind === 'embedded')('two inst
     expect([code, output]).toEqual([0, expect.stringContaining('acme corp & co is in b')]);
     const after = await rowsOf('b', 'acme corp & co');
     expect(pick(after, moved)).toEqual(pick(before, moved));
+    expect(tallyOf(after)).toEqual(tallyOf(before));
     const left = await rowsOf('a', 'acme corp & co');
     expect(Object.entries(left).flatMap(([table, rows]) => (rows.length > 0 ? [table] : []))).toEqual(['placement']);
 

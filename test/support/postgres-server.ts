@@ -72,7 +72,8 @@ export async function startServer(
   const account = unprivilegedAccount();
   if (account) chownSync(folder, account.uid, account.gid);
   const bin = version.includes('/') ? version : await binaries(version, folder, account !== undefined);
-  const run = { ...account, cwd: folder, env: { ...process.env, LC_ALL: 'C' } };
+  // Its own home: as a subscriber, it looks there for certificates.
+  const run = { ...account, cwd: folder, env: { ...process.env, LC_ALL: 'C', HOME: folder } };
   const discard = prepare(data, account);
   const passwordFile = join(folder, 'password');
   writeFileSync(passwordFile, PASSWORD);
