@@ -7,6 +7,7 @@ export const statusOf = {
   NOTHING_TO_MOVE: 400,
   MANUFACTURER_NOT_SUPPORTED: 400,
   COST_EXCEEDED: 400,
+  COLUMN_NOT_FOUND: 400,
   UNAUTHENTICATED: 401,
   FORBIDDEN: 403,
   FLEET_NOT_FOUND: 404,
@@ -108,6 +109,13 @@ export class ManufacturerNotSupported extends withCode('MANUFACTURER_NOT_SUPPORT
         ? `No configured provider answers for the manufacturer "${manufacturer}". The operator can configure one.`
         : 'This VIN names no known manufacturer, so nobody can be asked. Check the VIN.',
     );
+  }
+}
+
+/** A file without the column that was named. */
+export class ColumnNotFound extends withCode('COLUMN_NOT_FOUND') {
+  constructor(message: string, details: DomainError['details']) {
+    super(message, { errors: [{ path: 'column', code: 'COLUMN_NOT_FOUND', message }], details });
   }
 }
 

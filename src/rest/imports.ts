@@ -31,6 +31,10 @@ const importedJson = z
 /** The fields of the form, which is read by hand, as it arrives. */
 const form = z.object({
   fleetId: z.string().meta({ ...importSchema.shape.fleetId.meta() }),
+  column: z
+    .string()
+    .optional()
+    .meta({ description: 'The name of the column that holds the VINs, before the file. The query has it, too.' }),
   vins: z.string().meta({
     description:
       'The file: CSV text in UTF-8, UTF-16 or Windows-1252, with commas, semicolons, tabs or bars between cells; or an Excel ' +
@@ -47,11 +51,11 @@ const rejectedUrl = (request: RestRequest, importId: string) =>
 
 async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
   const { mode, dryRun } = readAddQuery(request.query);
-  const { importId } = readQuery(request);
+  const { importId, column } = readQuery(request);
   const idempotencyKey = readIdempotencyKey(request.header('Idempotency-Key'));
   const upload = await readUpload(ctx, request.incoming, request.query.fleetId);
   try {
-    const input = { fleetId: upload.fleetId, importId, mode, dryRun };
+    const input = { fleetId: upload.fleetId, importId, mode, dryRun, column: column ?? upload.column };
     const file = { ...upload, signal: request.left(), idempotencyKey };
     const { import: run, repeated, ...rows } = await importVehicles(ctx, input, file);
     return {
@@ -92,7 +96,7 @@ export const importRoutes = [
       'Adds the vehicles of a CSV file or an Excel workbook to a fleet. Valid rows are stored even if others are rejected, ' +
       'unless `mode` is `atomic`; if all are rejected, the answer is 400 with the same report. An upload that breaks off changes ' +
       'nothing. The file is a part of a form, or the whole body, with `?fleetId=` and perhaps the `Content-Encoding` gzip, deflate or br.',
-    query: ['mode', 'dryRun', 'fleetId', 'importId'],
+    query: ['mode', 'dryRun', 'fleetId', 'importId', 'column'],
     body: form,
     files: {
       'text/csv': 'vin\nWBA3A5C50CF256985\n',
@@ -106,7 +110,7 @@ export const importRoutes = [
       },
       201: { description: 'The report on the rows of the uploaded file.', schema: importedJson, headers: ['Location'] },
     },
-    errors: ['FLEET_ID_MISSING', 'FLEET_NOT_FOUND'],
+    errors: ['FLEET_ID_MISSING', 'FLEET_NOT_FOUND', 'COLUMN_NOT_FOUND'],
     answer: uploadFile,
   }),
   get('/imports/:id', 'getImport', {

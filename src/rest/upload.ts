@@ -23,6 +23,8 @@ interface Upload {
   file: AsyncIterable<Buffer>;
   /** As it was sent. */
   name: string | undefined;
+  /** A field of the form. */
+  column?: string | undefined;
   /** Frees what the upload holds; to be called when it has been read or rejected. */
   discard(): Promise<void>;
 }
@@ -121,6 +123,7 @@ async function readForm(ctx: Context, req: IncomingMessage, fromQuery: string | 
   let fleetId = fromQuery;
   let hasFile = false;
   let fileName: string | undefined;
+  let column: string | undefined;
   let aside: ReturnType<typeof spoolUpload> | undefined;
 
   async function discard(): Promise<void> {
@@ -134,11 +137,16 @@ async function readForm(ctx: Context, req: IncomingMessage, fromQuery: string | 
     whole.reject(error);
   }
   const resolve = (named: string, content: AsyncIterable<Buffer>) =>
-    upload.resolve({ fleetId: named, file: piecesOf(content, whole.promise), name: fileName, discard });
+    upload.resolve({ fleetId: named, file: piecesOf(content, whole.promise), name: fileName, column, discard });
 
   form.on('field', (name, value, { valueTruncated }) => {
     // An empty fleetId counts as none.
     if (name === 'fleetId' && !valueTruncated && value.trim()) fleetId ??= value;
+    if (name === 'column') {
+      // The file may be read already.
+      if (hasFile && !aside) reject(lateColumn());
+      column = value;
+    }
     if (name === 'vins') reject(noFile('must be a file, not a text field'));
     try {
       requireNoAddQuery([name]);
@@ -183,6 +191,11 @@ function openForm(req: IncomingMessage): busboy.Busboy {
     throw tornForm(error);
   }
 }
+
+const lateColumn = () => {
+  const message = 'must come before the file in the form, or stand in the address, as in ?column=…';
+  return new ValidationFailed([{ path: 'column', code: 'INVALID_VALUE', message }]);
+};
 
 const tooMany = () =>
   new ValidationFailed([], `The form has too many parts: at most 1 file and ${limits.fields} fields.`);

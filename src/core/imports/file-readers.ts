@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { Config } from '../../config.ts';
 import { SharedPlaces } from '../../fairness/shares.ts';
-import { PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../errors.ts';
+import { ColumnNotFound, PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../errors.ts';
 import type { FileWorkerReply, FileWorkerRequest, SerializedError } from './file-worker.ts';
 import type { CsvRowBatch, TableLayout } from './table.ts';
 import { type FileSource, openFileSource, TemporaryDisk } from './temporary-file.ts';
@@ -29,6 +29,8 @@ type Settings = Pick<Config, 'LIMIT_FILE_BYTES' | 'LIMIT_FILE_SECONDS'>;
 
 export interface FileReadOptions {
   company: string;
+  /** The name of the column of VINs, where the caller names it. */
+  column?: string | undefined;
   signal: AbortSignal;
   onLayout(layout: TableLayout): Promise<unknown>;
   /** One more batch is read until this has resolved. */
@@ -66,10 +68,10 @@ export class FileReaders {
     }
   }
 
-  async #readApart(source: FileSource, { company, signal, onLayout, onBatch }: FileReadOptions): Promise<void> {
+  async #readApart(source: FileSource, { company, column, signal, onLayout, onBatch }: FileReadOptions): Promise<void> {
     let bytes = 'workbook' in source ? source.workbook.bytes : 0;
     const mostSeconds = () => Math.max(SMALLEST_PART, bytes / MEASURED_BYTES) * this.#settings.LIMIT_FILE_SECONDS;
-    const limits = { ...shape, bytes: this.#settings.LIMIT_FILE_BYTES };
+    const limits = { ...shape, bytes: this.#settings.LIMIT_FILE_BYTES, column };
     const thread = this.#take();
     const refusal = await thread.use(signal, mostSeconds, async (send) => {
       const ask = (request: FileWorkerRequest) => this.#cores.run(company, () => send(request));
@@ -112,6 +114,7 @@ export class FileReaders {
 function errorOf({ code, message, errors, details }: SerializedError): Error {
   if (code === 'PAYLOAD_TOO_LARGE') return new PayloadTooLarge(message);
   if (code === 'UNSUPPORTED_MEDIA_TYPE') return new UnsupportedMediaType(message);
+  if (code === 'COLUMN_NOT_FOUND') return new ColumnNotFound(message, details);
   return new ValidationFailed(errors ?? [], message, details);
 }
 

@@ -94,6 +94,7 @@ async function runImport(
   try {
     await ctx.services.files.read(bytes, {
       company,
+      column: options.column,
       signal: upload.signal,
       onLayout: (layout) => keepLayout(ctx, { ...run, ...layout, vin_column: layout.column }),
       onBatch: (batch) => staging.add(batch),

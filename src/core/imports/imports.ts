@@ -92,6 +92,13 @@ export const importVehiclesInput = z
       .describe(
         'The id of the new import, a UUID of your choice. With it you can follow the import before the upload, and safely send the file again.',
       ),
+    column: z
+      .string()
+      .nullish()
+      .transform((name) => name?.trim() || undefined)
+      .describe(
+        'The name of the column that holds the VINs, as the file has it, regardless of case; by default the column is found by its name or its VINs.',
+      ),
     ...addOptionFields,
   })
   .describe('The file of VINs to add to a fleet, and the treatment of rejected rows.');

@@ -44,6 +44,7 @@ const ImportFailureCode = enumTypeOf(
     PROCESS_ENDED: 'The process of the gateway that read the upload ended before the import did.',
     NO_ROWS: 'The uploaded file has no rows.',
     VIN_COLUMN_MISSING: 'No column of the uploaded file has VINs.',
+    COLUMN_NOT_FOUND: 'The uploaded file has no column with the name that the request gave.',
     WORKBOOK_DAMAGED: 'The uploaded Excel workbook is damaged.',
     ROW_TOO_LONG: 'A row of the uploaded file has too many characters.',
     TOO_MANY_COLUMNS: 'A row of the uploaded file has too many columns.',
@@ -100,7 +101,7 @@ addMutation(
     description:
       'Adds the vehicles of a file to a fleet. Valid rows are stored even if others are rejected, unless `mode` is ATOMIC; if all are rejected, the mutation fails. An upload that breaks off changes nothing.',
     errors: [
-      ...(['FLEET_ID_MISSING', 'FLEET_NOT_FOUND', 'VALIDATION_FAILED'] as const),
+      ...(['FLEET_ID_MISSING', 'FLEET_NOT_FOUND', 'VALIDATION_FAILED', 'COLUMN_NOT_FOUND'] as const),
       ...(['UNSUPPORTED_MEDIA_TYPE', 'PAYLOAD_TOO_LARGE'] as const),
     ],
     input: importVehiclesInput.extend({ file }).describe(importVehiclesInput.description ?? ''),

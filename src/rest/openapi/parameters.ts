@@ -95,6 +95,10 @@ export const queryParameters = {
     'fleetId',
     'The id of the fleet, for a body that is the file itself, or a client that cannot send the form field before the file.',
   ),
+  column: query(
+    'column',
+    'The name of the column that holds the VINs, as the file has it, regardless of case; by default the column is found by its name or its VINs.',
+  ),
   importId: query(
     'importId',
     'The id of the new import, a UUID of your choice. With it you can follow the import before the upload, and safely send the file again.',

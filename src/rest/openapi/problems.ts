@@ -21,6 +21,10 @@ const samples: Readonly<Record<Exclude<errors.ErrorCode, 'INTERNAL'>, errors.Dom
   NOTHING_TO_DELETE: new errors.NothingToDelete(),
   NOTHING_TO_MOVE: new errors.NothingToMove(),
   MANUFACTURER_NOT_SUPPORTED: new errors.ManufacturerNotSupported('ferrari'),
+  COLUMN_NOT_FOUND: new errors.ColumnNotFound('The file has no column "Kennung". Found: "Plate", "Chassis".', {
+    found: ['Plate', 'Chassis'],
+    preview: [{ row: 1, cells: ['Plate', 'Chassis'] }],
+  }),
   UNAUTHENTICATED: new errors.Unauthenticated('The token has expired.'),
   FORBIDDEN: new errors.Forbidden('The token lacks the scope fleets:write.', 'fleets:write'),
   FLEET_NOT_FOUND: new errors.FleetNotFound(),
@@ -109,6 +113,17 @@ export const problemJson = z
     duplicates: also(z.array(duplicateRowSchema), 'The first 100 rows that repeat an earlier VIN.'),
     row: also(z.int(), 'The number of the row that makes the uploaded file unreadable.'),
     found: also(texts, 'The names of the first columns of a file without a column of VINs.'),
+    preview: also(
+      z.array(
+        z.object({
+          row: field(z.int(), 'The number of the row, from 1.', 1),
+          cells: field(z.array(z.string()), 'The first 20 cells of the row, each of at most 100 characters.', [
+            'Plate',
+          ]),
+        }),
+      ),
+      'The first five rows of a file whose column of VINs is not known.',
+    ),
     sheet: also(z.string().nullable(), 'The sheet of the uploaded workbook that the problem is about.'),
     column: also(z.string().nullable(), 'The header of the file’s column of VINs.'),
     sheets: also(texts, 'The sheets of a workbook without a column of VINs, as far as they were looked at.'),

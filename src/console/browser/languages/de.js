@@ -497,6 +497,7 @@ export const codes = {
     'Der Hersteller kann nicht abbrechen, bevor er entschieden hat. Das Ende wird erneut angefragt.',
   CONNECTION_CLOSED: 'Der Empfänger hat die Verbindung vor seiner Antwort geschlossen.',
   CONNECTION_REFUSED: 'Der Empfänger hat die Verbindung abgelehnt.',
+  COLUMN_NOT_FOUND: 'Die Datei hat keine Spalte mit diesem Namen.',
   COMPANY_ELSEWHERE: '{message}',
   CONNECTIVITY_DEACTIVATED:
     'Die vernetzten Dienste sind in diesem Fahrzeug ausgeschaltet. Fahrer oder Halter können sie im Fahrzeug oder in der App des Herstellers einschalten.',

@@ -29,6 +29,7 @@ export const codes = {
   CANCELLATION_NOT_SUPPORTED: 'The manufacturer cannot cancel before it has decided. The end is asked for again.',
   CONNECTION_CLOSED: 'The receiver closed the connection before it answered.',
   CONNECTION_REFUSED: 'The receiver refused the connection.',
+  COLUMN_NOT_FOUND: 'The file has no column with this name.',
   COMPANY_ELSEWHERE: '{message}',
   CONNECTIVITY_DEACTIVATED:
     'Connected services are off in this vehicle. Its driver or owner can turn them on in the vehicle or in the manufacturer’s app.',

@@ -491,6 +491,7 @@ export const codes = {
   CANCELLATION_NOT_SUPPORTED: 'El fabricante no puede cancelar antes de decidir. El final se solicitará de nuevo.',
   CONNECTION_CLOSED: 'El receptor cerró la conexión antes de responder.',
   CONNECTION_REFUSED: 'El receptor rechazó la conexión.',
+  COLUMN_NOT_FOUND: 'El archivo no tiene ninguna columna con este nombre.',
   COMPANY_ELSEWHERE: '{message}',
   CONNECTIVITY_DEACTIVATED:
     'Los servicios conectados están desactivados en este vehículo. El conductor o el titular puede activarlos en el vehículo o en la aplicación del fabricante.',

@@ -493,6 +493,7 @@ export const codes = {
   CANCELLATION_NOT_SUPPORTED: 'Le constructeur ne peut pas annuler avant d’avoir décidé. La fin sera redemandée.',
   CONNECTION_CLOSED: 'Le destinataire a fermé la connexion avant de répondre.',
   CONNECTION_REFUSED: 'Le destinataire a refusé la connexion.',
+  COLUMN_NOT_FOUND: 'Le fichier n’a pas de colonne de ce nom.',
   COMPANY_ELSEWHERE: '{message}',
   CONNECTIVITY_DEACTIVATED:
     'Les services connectés sont désactivés dans ce véhicule. Le conducteur ou le propriétaire peut les activer dans le véhicule ou dans l’application du constructeur.',

@@ -493,6 +493,7 @@ export const codes = {
   CANCELLATION_NOT_SUPPORTED: 'Il costruttore non può annullare prima di aver deciso. La fine sarà richiesta di nuovo.',
   CONNECTION_CLOSED: 'Il destinatario ha chiuso la connessione prima di rispondere.',
   CONNECTION_REFUSED: 'Il destinatario ha rifiutato la connessione.',
+  COLUMN_NOT_FOUND: 'Il file non ha una colonna con questo nome.',
   COMPANY_ELSEWHERE: '{message}',
   CONNECTIVITY_DEACTIVATED:
     'I servizi connessi sono disattivati in questo veicolo. Il conducente o il proprietario può attivarli nel veicolo o nell’app del costruttore.',

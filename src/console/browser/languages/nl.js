@@ -495,6 +495,7 @@ export const codes = {
     'De fabrikant kan niet annuleren voordat hij heeft besloten. Het einde wordt opnieuw aangevraagd.',
   CONNECTION_CLOSED: 'De ontvanger heeft de verbinding verbroken voordat hij antwoordde.',
   CONNECTION_REFUSED: 'De ontvanger heeft de verbinding geweigerd.',
+  COLUMN_NOT_FOUND: 'Het bestand heeft geen kolom met deze naam.',
   COMPANY_ELSEWHERE: '{message}',
   CONNECTIVITY_DEACTIVATED:
     'De connected services staan uit in dit voertuig. De bestuurder of eigenaar kan ze aanzetten in het voertuig of in de app van de fabrikant.',

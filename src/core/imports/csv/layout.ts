@@ -9,6 +9,8 @@ import {
   unreadableRowError,
   vinColumnMissingError,
 } from './limits.ts';
+import { findNamedColumn, openPreview } from './named-column.ts';
+import { cellsOf, columnsOfVins, isFilled, sampleOf } from './sample.ts';
 import { isFormulaError, isMeantAsVin, isNearlyVin, isVin, stripTextMarks } from './vin-cells.ts';
 
 export interface CsvLayout {
@@ -34,21 +36,31 @@ export interface CsvStart {
  */
 type VinDoubtLevel = 0 | 1 | 2 | 3;
 
-/** Rows in which a column of VINs is looked for below unknown names, if as many hold anything. */
-const SAMPLE = 50;
-const MOST_READ = 500;
 /** Characters that answers have of a column's name. */
 const NAME_LENGTH = 100;
 /** Titles and other rows above a table are at most this many. */
 const HEADER_WITHIN = 20;
 
-/** Reads the first rows up to the header or, without one, the first VIN. Throws ValidationFailed without both. */
+/**
+ * Reads the first rows up to the header or, without one, the first VIN; or up to the header with the column that was named. Throws
+ * ValidationFailed without both, and ColumnNotFound, with the first rows.
+ */
 export async function readCsvStart(
   pieces: AsyncIterator<string, void>,
   limits: CsvLimits,
   delimiter?: CsvDelimiter,
 ): Promise<CsvStart> {
-  const head = openCsvHead(pieces, limits, delimiter);
+  const { head, shownIn } = openPreview(openCsvHead(pieces, limits, delimiter));
+  try {
+    if (limits.column === undefined) return await findStart(head, limits);
+    const named = await findNamedColumn(head, limits.column, HEADER_WITHIN);
+    return belowHeader(head, { ...named, rank: 0, twins: [named.vinAt] }, limits);
+  } catch (error) {
+    throw shownIn(error);
+  }
+}
+
+async function findStart(head: CsvHead, limits: CsvLimits): Promise<CsvStart> {
   const above: CsvHeadLine[] = [];
   let header: Header | undefined;
   for (let read = 0; read < HEADER_WITHIN; read++) {
@@ -84,9 +96,6 @@ interface Column {
 type Match = CsvLineReading & Column;
 type Header = Match & { line: CsvHeadLine };
 
-const cellsOf = ({ readings }: CsvHeadLine, delimiter: CsvDelimiter): readonly string[] =>
-  readings.find((reading) => reading.delimiter === delimiter)?.cells ?? [];
-
 /** The column of a header's name in which a row below holds a VIN. */
 const confirmed = ({ twins, delimiter }: Header, line: CsvHeadLine): number | undefined =>
   twins.find((at) => isVin(cellsOf(line, delimiter)[at] ?? ''));
@@ -102,7 +111,6 @@ function headerOf(lines: readonly CsvHeadLine[], { delimiter, vinAt, cells: { le
   return named.toSorted((a, b) => likeness(a) - likeness(b)).at(-1);
 }
 
-const isFilled = (cell: string): boolean => cell.trim() !== '';
 const isName = (cell = ''): boolean => isFilled(cell) && !isMeantAsVin(cell);
 
 /** Whether a row that has the word VIN in it is above no cells that are meant as VINs. */
@@ -187,25 +195,6 @@ async function atFirstVin(
   }
   const start = belowHeader(head, { ...match, vinAt, cells: [...names], line }, limits);
   return { ...start, doubt: isNamed ? 0 : 1 };
-}
-
-/** The first rows that hold anything, from these on. */
-async function sampleOf(head: CsvHead, lines: readonly CsvHeadLine[], delimiter: CsvDelimiter) {
-  const rows = lines.map((line) => cellsOf(line, delimiter)).filter((cells) => cells.some(isFilled));
-  for (let read = 0; read < MOST_READ && rows.length < SAMPLE; read++) {
-    const line = await head.next();
-    if (!line) break;
-    const cells = cellsOf(line, delimiter);
-    if (cells.some(isFilled)) rows.push(cells);
-  }
-  return rows;
-}
-
-/** Columns of which at least four in five cells are VINs. */
-function columnsOfVins(rows: readonly (readonly string[])[]): number[] {
-  const width = Math.max(...rows.map(({ length }) => length));
-  const columns = Array.from({ length: width }, (_, at) => at);
-  return columns.filter((at) => rows.filter((cells) => isVin(cells[at] ?? '')).length * 5 >= rows.length * 4);
 }
 
 /** The table without a header whose first VIN is in the last of these rows. */

@@ -9,6 +9,8 @@ export interface CsvLimits {
   columns: number;
   fieldLength: number;
   rows: number;
+  /** The name of the column of VINs, where it is not to be found by itself. */
+  column?: string | undefined;
 }
 
 /** What to do with a table in another format. */
@@ -45,8 +47,16 @@ const ROW_ERRORS = {
 export type RowErrorCode = keyof typeof ROW_ERRORS;
 /** Codes of files that are rejected as a whole. */
 const rowErrorCodes = Object.keys(ROW_ERRORS) as RowErrorCode[];
-export const fileErrorCodes = ['NO_ROWS', 'VIN_COLUMN_MISSING', 'WORKBOOK_DAMAGED', ...rowErrorCodes] as const;
+export const fileErrorCodes = [
+  'NO_ROWS',
+  'VIN_COLUMN_MISSING',
+  'COLUMN_NOT_FOUND',
+  'WORKBOOK_DAMAGED',
+  ...rowErrorCodes,
+] as const;
 type FileErrorCode = (typeof fileErrorCodes)[number];
+/** A file in which no column of VINs is found can be sent again with its name. */
+export const columnErrorCodes: readonly FileErrorCode[] = ['VIN_COLUMN_MISSING', 'COLUMN_NOT_FOUND'];
 
 /** A row that makes the rest of the file unreadable, so the whole file is rejected. */
 export const unreadableRowError = (row: number, code: RowErrorCode, limit = 0): ValidationFailed =>

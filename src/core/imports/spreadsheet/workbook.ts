@@ -4,6 +4,7 @@ import { DomainError, PayloadTooLarge, UnsupportedMediaType, ValidationFailed } 
 import { readCsvStart } from '../csv/layout.ts';
 import {
   type CsvLimits,
+  columnErrorCodes,
   limitPieces,
   quotedList,
   SAVE_AS_TABLE,
@@ -152,7 +153,7 @@ export async function openVinSheet(fd: number, limits: CsvLimits) {
     const opened = await open(likeliest.sheet, limits, errorOf);
     if (!(opened instanceof DomainError)) return opened;
   }
-  throw noVinSheet(workbook, failures);
+  throw failures.find((one) => one.code === 'COLUMN_NOT_FOUND') ?? noVinSheet(workbook, failures);
 }
 
 /** Reads a sheet's beginning; gives the error of one without rows, or without VINs. `errorOf` names the sheet in errors. */
@@ -163,7 +164,8 @@ async function open({ name, text: read }: Sheet, limits: CsvLimits, errorOf: typ
     return { name, text, errorOf: (error: unknown) => errorOf(name, error), start };
   } catch (error) {
     await text.return();
-    if (isEmpty(error) || codeOf(error) === 'VIN_COLUMN_MISSING') return error as DomainError;
+    const code = codeOf(error);
+    if (isEmpty(error) || columnErrorCodes.some((one) => one === code)) return error as DomainError;
     throw errorOf(name, error);
   }
 }
