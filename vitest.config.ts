@@ -23,7 +23,17 @@ const files = (names: string[]) => names.map((name) => `test/${name}.test.ts`);
 
 /** Files about what a database does: statements, transactions, notifications, long results. */
 const ofDatabase = files([
-  ...['clock', 'database', 'files-entered', 'graphql', 'graphql-documents', 'history', 'import', 'imports-kept'],
+  ...[
+    'clock',
+    'contract-overlaps',
+    'database',
+    'files-entered',
+    'graphql',
+    'graphql-documents',
+    'history',
+    'import',
+    'imports-kept',
+  ],
   ...['jobs', 'json-bytes', 'json-members', 'kept-statements', 'large-deletions', 'list-texts', 'lists'],
   ...['move-vehicles', 'notifications', 'races', 'rest-contracts', 'rest-fleets', 'rest-vehicles', 'schema'],
   ...['schema-drift', 'search', 'statements', 'take-over', 'tally', 'text-sql', 'unit-of-work', 'vehicle-rows'],

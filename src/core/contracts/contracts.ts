@@ -19,6 +19,7 @@ import {
   contractSortOrders,
   contractWithVehicleSchema,
 } from './contract.ts';
+import { contractsWithVehicles } from './contracts-of-vehicles.ts';
 import { touchActivations } from './due-activations.ts';
 import { type PlanValues, planClause, planned, planValues, wantClause } from './plan-activations.ts';
 import { readVinFilter, vinConditions, vinSeek } from './vin-filter.ts';
@@ -39,13 +40,6 @@ export const lockContracts = prepare((p: { company: string; ids: readonly string
     .forNoKeyUpdate('v')
     .forUpdate('c'),
 );
-
-export const contractsWithVehicles = (company: string) =>
-  db
-    .selectFrom('contract as c')
-    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
-    .where('c.company', '=', company)
-    .where('v.company', '=', company);
 
 export async function getContract(ctx: Context, input: { id: string }): Promise<Contract> {
   const company = authorizeContracts(ctx, 'contracts:read') ?? (await companyOfContract(ctx, input));
@@ -137,9 +131,13 @@ export const contractJsonQuery = (q: WithContracts, p: { company: string; at: Da
     .crossJoin(db.selectNoFrom(asTimestamptz(p.at).as('now')).as('clock'))
     .select(contractJsonExpression.as('json'));
 
+/** By their ids, before their vehicles: see CONTRACTS_OF_VEHICLE. */
 const readContracts = prepare((p: { company: string; ids: readonly string[]; at: Date }) =>
   contractJsonQuery(
-    db.with('c', () => contractsOf(p.company).selectAll('c').where('c.id', '=', anyOfIds(p.ids))),
+    db.with(
+      (c) => c('c').materialized(),
+      () => contractsOf(p.company).selectAll('c').where('c.id', '=', anyOfIds(p.ids)),
+    ),
     p,
   ),
 );

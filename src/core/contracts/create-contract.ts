@@ -7,11 +7,12 @@ import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts
 import { announceEvents, callerOrigin, type EventOrigin, eventsClause } from '../events/record-events.ts';
 import { companyOfFleet, isInFleets, requireFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
-import { anyOfTexts, db, isId, newId, prepare } from '../sql/sql.ts';
+import { db, isId, newId, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { readVin, vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
-import { contractFactsQuery, contractJsonQuery, contractsWithVehicles, vehicleNamesOf } from './contracts.ts';
+import { contractFactsQuery, contractJsonQuery, vehicleNamesOf } from './contracts.ts';
+import { CONTRACTS_OF_VEHICLE, contractsOfVins } from './contracts-of-vehicles.ts';
 import { type ContractWarning, warningsOf } from './packs.ts';
 
 type CreatedContract = { contract: Contract; warnings: ContractWarning[] };
@@ -31,12 +32,15 @@ export async function createContract(ctx: Context, input: unknown): Promise<Crea
   const given = { ...made, id: newId(), company, fleetId, vin };
   const inserting = () => insert(ctx, given, { short: true, mayFail: true });
   const inserted = isId(fleetId) ? (dryRun ? undone(ctx, inserting) : inserting()) : Promise.resolve([]);
-  const [row] = await inserted.catch(async (error) => {
-    // Under a race, only the database sees an overlap; it does not name the contracts.
+  const rows = await inserted.catch(async (error) => {
+    // Under a race, only the constraint sees an overlap; it does not name the contracts.
     if (violatedConstraint(error) !== 'contract_no_overlap') throw error;
     const rows = await findOverlaps(ctx, { ...given, vins: [vin] });
     throw new ContractOverlap(rows.map(({ id }) => id));
   });
+  const conflicts = rows.flatMap(({ conflict }) => conflict ?? []);
+  if (conflicts.length > 0) throw new ContractOverlap(conflicts);
+  const [row] = rows;
   if (!row) {
     await requireFleet(ctx, company, fleetId);
     const read = readVin(vinAsGiven);
@@ -77,7 +81,10 @@ export const initialActivation = ({ services }: Context) =>
 
 type NewContract = NewTerms & Pick<Contract, 'id' | 'vin'>;
 
-/** Locks the fleet, then the vehicle, which gets one contract at a time: two that overlap would wait for each other. */
+/**
+ * Locks the fleet, then the vehicle, which gets one contract at a time: two that overlap would wait for each other. Gives the contract,
+ * or the ids of those in its way: they are looked up beside the constraint, whose index may have lost one (docs/decisions/periods.md).
+ */
 const insert = prepare((p: NewContract) => {
   const vehicle = db
     .selectFrom('fleet as f')
@@ -90,12 +97,21 @@ const insert = prepare((p: NewContract) => {
     .where('v.vin', '=', p.vin)
     .forKeyShare('f')
     .forNoKeyUpdate('v');
-  const row = sql<ContractKey>`(select ${p.id}::uuid as id, v.company, v.fleet_id, v.id as vehicle_id from v)`;
-  return creationQuery(
-    db.with('v', () => vehicle),
-    p,
-    row,
-  );
+  const overlap = (q: QueryCreator<Tables & { v: { id: string } }>) =>
+    q
+      .selectFrom('v')
+      .innerJoin('contract as c', (on) => on.on(sql<boolean>`${sql.raw(CONTRACTS_OF_VEHICLE)}`))
+      .select('c.id')
+      .where('c.company', '=', p.company)
+      .where(overlaps(p))
+      .orderBy('c.id');
+  const row = sql<ContractKey>`(select ${p.id}::uuid as id, v.company, v.fleet_id, v.id as vehicle_id from v
+    where not exists (select from overlap))`;
+  const nothing = [sql<Contract>`null::json`.as('json'), sql<'PENDING'>`null::text`.as('status')] as const;
+  const conflicts = db.selectFrom(sql<{ id: string }>`overlap`.as('o')).select(nothing).select('o.id as conflict');
+  return creationQuery(db.with('v', () => vehicle).with('overlap', overlap), p, row)
+    .select(sql<string | null>`null::uuid`.as('conflict'))
+    .unionAll(conflicts);
 });
 
 const keys = ['id', 'company', 'fleet_id', 'vehicle_id'] as const;
@@ -149,13 +165,13 @@ export const creationQuery = (creator: QueryCreator<Tables>, p: NewTerms, rows: 
     p,
   ).select('cv.status');
 
+type Period = Pick<Contract, 'pack' | 'from' | 'to'>;
+
+/** Whether a contract `c` is for the pack and in force within the period; `greatest` leaves it to its vehicle to find it. */
+const overlaps = (p: Period) => sql<boolean>`greatest(c.pack) = ${p.pack}
+  and greatest(c.starts_at) < ${p.to}::timestamptz and greatest(c.ends_at) > ${p.from}::timestamptz`;
+
 /** Contracts of vehicles for a pack that are in force within a period, in any fleet. */
-export const findOverlaps = prepare(
-  (p: { company: string; vins: readonly string[]; pack: string; from: string; to: string }) =>
-    contractsWithVehicles(p.company)
-      .select(['c.id', 'v.vin'])
-      .where('v.vin', '=', anyOfTexts(p.vins))
-      .where('c.pack', '=', p.pack)
-      .where(sql<boolean>`tstzrange(c.starts_at, c.ends_at) && tstzrange(${p.from}::timestamptz, ${p.to}::timestamptz)`)
-      .orderBy('c.id'),
+export const findOverlaps = prepare((p: Period & { company: string; vins: readonly string[] }) =>
+  contractsOfVins(p.company, p.vins).select(['c.id', 'v.vin']).where(overlaps(p)).orderBy('c.id'),
 );

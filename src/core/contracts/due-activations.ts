@@ -4,6 +4,7 @@ import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { anyOfIds, anyOfTexts, asTimestamptz, db, prepare, prepareStatementVariants } from '../sql/sql.ts';
 import { programsOfContract } from './activation.ts';
+import { CONTRACTS_OF_VEHICLE } from './contracts-of-vehicles.ts';
 
 // A program is at rest, due or claimed, as a vehicle is (core/vehicles/due-vehicles.ts), and ends: its row is deleted once it is ended at the
 // manufacturer and nobody wants it. Changes of contracts (`touchActivations`, plan-activations.ts) make it due, and mark it `touched` where
@@ -28,7 +29,7 @@ export const claimant = (ctx: Context, until: string, takenOverAt: () => number)
 
 /** Whether a contract in force needs the program of a row `a`. */
 const isWanted = (company: string, now: string) =>
-  sql<boolean>`exists (select from vehicle v join contract c on c.company = ${company} and c.vehicle_id = v.id
+  sql<boolean>`exists (select from vehicle v join contract c on c.company = ${company} and ${sql.raw(CONTRACTS_OF_VEHICLE)}
     where v.company = ${company} and ${sql.raw(programsOfContract('a', 'c', 'v.vin'))}
       and c.starts_at <= ${now}::timestamptz and c.ends_at > ${now}::timestamptz)`;
 

@@ -6,6 +6,7 @@ import { type SendStatement, transaction } from '../database.ts';
 import { announceEvents, type EventOrigin, eventsClause, systemOrigin } from '../events/record-events.ts';
 import { asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.ts';
 import { contractFactsQuery, vehicleNamesOf } from './contracts.ts';
+import { isOfContract } from './contracts-of-vehicles.ts';
 import { touchActivations } from './due-activations.ts';
 import { noPack, wantClause } from './plan-activations.ts';
 import { settle } from './store-activations.ts';
@@ -16,7 +17,7 @@ import { settle } from './store-activations.ts';
 const contractsInForce = prepare((p: { now: Date }) =>
   db
     .selectFrom('contract as c')
-    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
+    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').on(isOfContract))
     .select(['c.provider', 'v.manufacturer', 'c.pack', 'c.programs', sql<number>`count(*)::int`.as('contracts')])
     .select(sql<number>`count(distinct v.vin)::int`.as('vehicles'))
     .where('c.starts_at', '<=', asTimestamptz(p.now))
@@ -75,12 +76,12 @@ type Changes = { changes: string; now: string };
 const changed = ({ changes, now }: Changes) =>
   db
     .selectFrom('contract as c')
-    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
+    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').on(isOfContract))
     .innerJoin(jsonRecordset<Change, 'change'>('change', changes, changeColumns), (on) =>
       on
         .onRef('change.provider', '=', 'c.provider')
         .onRef('change.manufacturer', 'is not distinct from', 'v.manufacturer')
-        .onRef('change.pack', '=', 'c.pack')
+        .on(sql<boolean>`change.pack = greatest(c.pack)`)
         .onRef('change.programs', '=', 'c.programs'),
     )
     .where('c.starts_at', '<=', asTimestamptz(now))

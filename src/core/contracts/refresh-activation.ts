@@ -9,7 +9,8 @@ import { listSchema, readInput } from '../input.ts';
 import { anyOfIds, asTimestamptz, db, isId, prepare } from '../sql/sql.ts';
 import { programsOfContract } from './activation.ts';
 import type { Contract } from './contract.ts';
-import { companyOfContract, contractsWithVehicles, findContracts } from './contracts.ts';
+import { companyOfContract, findContracts } from './contracts.ts';
+import { contractsWithVehicles } from './contracts-of-vehicles.ts';
 import { touched } from './due-activations.ts';
 import { planContracts } from './plan-activations.ts';
 

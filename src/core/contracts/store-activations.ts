@@ -8,7 +8,8 @@ import { toMendedJson } from '../input.ts';
 import { anyOfIds, anyOfTexts, asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { programsOfContract } from './activation.ts';
-import { contractFactsQuery, contractsWithVehicles, vehicleNamesOf } from './contracts.ts';
+import { contractFactsQuery, vehicleNamesOf } from './contracts.ts';
+import { CONTRACTS_OF_VEHICLE, contractsOfVins } from './contracts-of-vehicles.ts';
 import type { ClaimedProgram } from './due-activations.ts';
 
 export type AskedProgram = { program: ClaimedProgram; answer: WishAnswer };
@@ -56,9 +57,8 @@ interface Facts extends EventOrigin {
 
 /** Contracts are locked before programs, as whatever changes contracts does. */
 const lockContracts = prepare((p: { company: string; vins: readonly string[] }) =>
-  contractsWithVehicles(p.company)
+  contractsOfVins(p.company, p.vins)
     .select('c.id')
-    .where('v.vin', '=', anyOfTexts(p.vins))
     .where('c.provider', 'is not', null)
     .where('c.activation', '<>', sql.lit('ENDED'))
     .orderBy('c.id')
@@ -126,7 +126,7 @@ export const settle = prepare((p: EventOrigin & { company: string; vins: readonl
           case when c.ends_at > ${now} then worst.state when left_over.is_left then 'ENDING' else 'ENDED' end as state,
           case when c.ends_at > ${now} then worst.reason when left_over.is_left then left_over.reason end as reason
         from contract c
-        join vehicle v on v.company = ${p.company} and v.id = c.vehicle_id
+        join vehicle v on v.company = ${p.company} and ${sql.raw(CONTRACTS_OF_VEHICLE)}
         cross join lateral (
           select p.state, p.reason from (
             select case when a.state is null or a.state = 'ENDING' then 'PENDING' else a.state end as state, a.reason

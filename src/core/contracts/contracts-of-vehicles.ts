@@ -1,0 +1,28 @@
+import { sql } from 'kysely';
+import { anyOfTexts, db } from '../sql/sql.ts';
+
+/** The vehicle `v` of a contract `c`, where it is looked up by the contract: see CONTRACTS_OF_VEHICLE. */
+export const isOfContract = sql<boolean>`v.id = greatest(c.vehicle_id)`;
+
+/** Contracts that are found by themselves, with their vehicles. */
+export const contractsWithVehicles = (company: string) =>
+  db
+    .selectFrom('contract as c')
+    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').on(isOfContract))
+    .where('c.company', '=', company)
+    .where('v.company', '=', company);
+
+/**
+ * The contracts `c` of a vehicle `v`, where they are looked up by it. No equality: by that, PostgreSQL may scan the index of
+ * `contract_no_overlap`, which loses entries where it grows meanwhile (docs/decisions/periods.md).
+ */
+export const CONTRACTS_OF_VEHICLE = 'c.vehicle_id = any(array[v.id])';
+
+/** Contracts of the vehicles with these VINs. */
+export const contractsOfVins = (company: string, vins: readonly string[]) =>
+  db
+    .selectFrom('vehicle as v')
+    .innerJoin('contract as c', (on) => on.on(sql<boolean>`${sql.raw(CONTRACTS_OF_VEHICLE)}`))
+    .where('v.company', '=', company)
+    .where('v.vin', '=', anyOfTexts(vins))
+    .where('c.company', '=', company);
