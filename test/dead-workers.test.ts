@@ -57,8 +57,11 @@ test('programs of contracts of a dead process are due when its last call is over
 test('claims are taken over if their process was silent for 20 seconds, and not if it is alive', async () => {
   await claimedBy('killed', `now() - interval '1 second'`);
   await claimedBy('living', `now() + interval '20 seconds'`);
+  // Its clock was a day ahead.
+  await claimedBy('ahead', `now() + interval '1 day'`);
   const busy = await startGateway({ workers: true, on: idle });
   await until(async () => !(await statusesOf('killed')).includes('PENDING'));
+  await until(async () => !(await statusesOf('ahead')).includes('PENDING'));
   expect(await statusesOf('living')).toEqual(['PENDING']);
 
   busy.passTime(21_000);

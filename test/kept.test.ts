@@ -3,6 +3,7 @@ import { contextOf } from '../src/core/context.ts';
 import { lowestIdAtTime } from '../src/core/sql/sql.ts';
 import { upkeep } from '../src/jobs/upkeep.ts';
 import type { Json } from './support/client.ts';
+import { unknownId } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
 const DAY_MS = 86_400_000;
@@ -105,4 +106,21 @@ test('a step of the upkeep with much to do delays no other', async () => {
   const [seen] = await gateway.execute<{ answers: number }>('select answers from seen');
   expect(seen?.answers).toBeGreaterThan(1000);
   expect(await gateway.execute(`select from idempotency_key where key like 'key %'`)).toEqual([]);
+});
+
+test('activity of hours without events is deleted, also of a company that is silent from then on', async () => {
+  const old = now - 60 * DAY_MS - 10;
+  const hour = (time: number) => `date_trunc('hour', '${new Date(time).toISOString()}'::timestamptz, 'UTC')`;
+  const counted = (company: string, time: number) =>
+    gateway.execute(`insert into activity (company, hour, fleet_id, type, events, vehicles)
+      values ('${company}', ${hour(time)}, '${unknownId}', 'fleet.created', 1, 0)`);
+  for (const [index, company] of ['silent', 'busy'].entries()) {
+    await gateway.execute(`insert into event (id, company, type, actor, at, position, data)
+      values ('${lowestIdAtTime(old + index)}', '${company}', 'fleet.created', 'a', now(), 1, '{}')`);
+    await counted(company, old);
+  }
+  await gateway.execute(`insert into event (id, company, type, actor, at, position, data)
+    values ('${lowestIdAtTime(old + 15)}', 'busy', 'fleet.created', 'a', now(), 2, '{}')`);
+  await runUpkeep();
+  expect(await namesOf(`select company as name from activity where company in ('silent', 'busy')`)).toEqual(['busy']);
 });

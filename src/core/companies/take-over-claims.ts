@@ -11,6 +11,8 @@ import { scheduleClause } from './schedule.ts';
 /** A process without a sign of life for so long is dead. */
 const ALIVE_SECONDS = 20;
 export const SIGN_OF_LIFE_SECONDS = 5;
+/** No sign of life reaches so far ahead, unless by a clock that is wrong: clocks may differ by some seconds. */
+const LONGEST_ALIVE_SECONDS = 3 * ALIVE_SECONDS;
 
 const live = prepare((p: { id: string; until: Date }) =>
   db
@@ -26,23 +28,26 @@ export async function giveSignOfLife(ctx: Context): Promise<number> {
   return until.getTime();
 }
 
-const forget = prepare((p: { ids: readonly string[]; last: Date | 'infinity' }) =>
-  db.deleteFrom('worker').where('id', '=', anyOfIds(p.ids)).where('alive_until', '<=', asTimestamptz(p.last)),
+/** Whether a process gives no sign of life at a time, and none that can be true. */
+const isDead = (now: Date) =>
+  sql<boolean>`(alive_until <= ${now}::timestamptz
+    or alive_until > ${now}::timestamptz + make_interval(secs => ${sql.lit(LONGEST_ALIVE_SECONDS)}))`;
+
+const forget = prepare((p: { ids: readonly string[] }) => db.deleteFrom('worker').where('id', '=', anyOfIds(p.ids)));
+
+const forgetDead = prepare((p: { ids: readonly string[]; now: Date }) =>
+  db.deleteFrom('worker').where('id', '=', anyOfIds(p.ids)).where(isDead(p.now)),
 );
 
 /** This process has no claims any more. */
 export async function unregisterWorker(ctx: Context): Promise<void> {
-  await forget(ctx, { ids: [ctx.services.changes.process], last: 'infinity' });
+  await forget(ctx, { ids: [ctx.services.changes.process] });
 }
 
 const findOthers = prepare((p: { id: string; now: Date }) =>
   db
     .selectFrom('worker')
-    .select(({ eb, ref }) => [
-      'id',
-      isoTimeExpression(ref('alive_until')).as('until'),
-      eb('alive_until', '<=', asTimestamptz(p.now)).$castTo<boolean>().as('dead'),
-    ])
+    .select(({ ref }) => ['id', isoTimeExpression(ref('alive_until')).as('until'), isDead(p.now).as('dead')])
     .where('id', '<>', p.id)
     .orderBy('alive_until'),
 );
@@ -85,7 +90,7 @@ export async function takeOverClaims(ctx: Context): Promise<string | null> {
     const released = Map.groupBy(await releaseAll(ctx, { dead, now, end }), ({ kind }) => kind);
     for (const kind of released.keys()) changes.announce('due', kind);
     if ([...released.values()].some(({ length }) => length === RELEASED_AT_ONCE)) return now.toISOString();
-    await forget(ctx, { ids: dead, last: now });
+    await forgetDead(ctx, { ids: dead, now });
   }
   return others.find((one) => !one.dead)?.until ?? null;
 }

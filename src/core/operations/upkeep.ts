@@ -161,7 +161,24 @@ const forgetEvents = prepare((p: { before: string; time: Date }) =>
         .orderBy('id')
         .limit(TRIMMED_AT_ONCE),
     )
-    .with('companies', (q) => q.selectFrom('old').select('company').distinct())
+    .with('companies', (q) =>
+      q
+        .selectFrom(q.selectFrom('old').select('company').distinct().as('o'))
+        .select('o.company')
+        // A company without later events is not looked at again: its last hour goes, too.
+        .select(({ exists, not, selectFrom }) =>
+          not(
+            exists(
+              selectFrom('event as e')
+                .select('e.id')
+                .whereRef('e.company', '=', 'o.company')
+                .where('e.id', '>=', p.before),
+            ),
+          )
+            .$castTo<boolean>()
+            .as('silent'),
+        ),
+    )
     .with('history_gone', (q) =>
       q
         .deleteFrom('history as h')
@@ -183,7 +200,7 @@ const forgetEvents = prepare((p: { before: string; time: Date }) =>
         .deleteFrom('activity as a')
         .using('companies as c')
         .whereRef('a.company', '=', 'c.company')
-        .where('a.hour', '<', sql<string>`date_trunc('hour', ${p.time}::timestamptz, 'UTC')`),
+        .where(sql<boolean>`(c.silent or a.hour < date_trunc('hour', ${p.time}::timestamptz, 'UTC'))`),
     )
     .deleteFrom('event')
     .where('id', '=', (of) => anyOf(of.selectFrom('old').select('id')))
