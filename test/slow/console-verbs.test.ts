@@ -312,8 +312,11 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.getByText(/^Checking with the manufacturers? again\./).waitFor();
     await page.goto(`${gateway.url}/console#/`);
     const counts = page.getByRole('region', { name: 'Activation by manufacturers' });
-    await counts.getByRole('link', { name: /Pending/ }).click();
+    await counts.getByRole('link', { name: /Rejected.*Up to the manufacturer/ }).click();
     await row(page, bad).waitFor();
+    await row(page, good).waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'All reasons' }).click();
+    await page.getByRole('link', { name: 'Only this reason' }).waitFor();
 
     await page.goto(`${gateway.url}/console#/fleets/${fleet.id}`);
     await page.getByLabel('Select this page').check();
