@@ -9,7 +9,7 @@ import { json, silence } from './support/upstream.ts';
 
 // Each service of a provider has its own state, and a provider whose settings are taken away stays in sight.
 
-const started = await startActivations({ packs: { basic: ['1001'] }, timeoutMs: 50 });
+const started = await startActivations({ packs: { basic: ['1001'] }, timeoutMs: 1500 });
 const { gateway, upstream, faults, workFor, contract, passTime, clock } = started;
 const acme = await gateway.as('acme');
 const credentials = { url: upstream.url, clientId: 'client', clientSecret: 'secret' };
