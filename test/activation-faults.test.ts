@@ -201,7 +201,7 @@ describe(`Faults while contracts are carried out${unlessMissing}`, () => {
     const states = await Promise.all(contracts.map((one) => stateOf(acme, one)));
     expect(states.filter(([state]) => state === 'PENDING')).toHaveLength(5);
     expect(states.filter(([, code]) => code === 'VIN_REFUSED')).toHaveLength(5);
-    expect(questions()).toBe(2);
+    expect(questions()).toBe(1);
   });
 
   test.runIf(inject('database').kind === 'postgresql').each(makes)(

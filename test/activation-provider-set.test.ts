@@ -36,13 +36,14 @@ const first = await startGateway();
 const stateOf = async (client: Client, { id }: Json): Promise<string> =>
   (await client.get(`/contracts/${id}`)).body.activation.state;
 
-test('a contract is carried out when its vehicle turns out to be of another maker', async () => {
+test('a contract is carried out when the maker of its vehicle becomes known', async () => {
   // Renault and Dacia share the beginning of the VIN; only Dacia has a provider.
   const manufacturers = realOf(['dacia'], ['dacia']);
   const gateway = await startGateway({ on: first, settings: { CONTRACTS_ACTIVATION: 'on' }, manufacturers });
   const client = await gateway.as('initech');
   const [vehicle] = await addVehicles(client, [newVin(0, 'VF1')]);
-  expect(vehicle.manufacturer).toBe('renault');
+  // As a version left it that did not know the beginning of the VIN.
+  await first.execute(`update vehicle set manufacturer = null where id = '${vehicle.id}'`);
   const contract = await createContract(client, vehicle, inForce);
   const work = activationWork(gateway);
   await work();

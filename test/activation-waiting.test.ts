@@ -65,7 +65,8 @@ test('the statement of docs/operations.md has all active programs looked at', as
   passTime(11 * MINUTE);
   await work();
   Object.assign(upstream.clearanceOf(vehicle.vin) ?? {}, { status: 'revoked' });
+  passTime(MINUTE);
   await gateway.execute(statement);
   await work();
-  expect((await acme.get(`/contracts/${contract.id}`)).body.activation.state).toBe('PENDING');
+  expect((await acme.get(`/contracts/${contract.id}`)).body.activation.state).toBe('REJECTED');
 });

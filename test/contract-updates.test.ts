@@ -177,6 +177,7 @@ test('the manufacturer is asked about a contract whose end has moved, since its 
   await patch(one, { name: 'Another', description: 'Another' });
   await work();
   expect(upstream.received).toEqual([]);
+  passTime(MINUTE);
   await patch(one, { to: time(2 * DAY) });
   await work();
   expect(upstream.received.map(({ endpoint }) => endpoint)).not.toEqual([]);

@@ -22,7 +22,7 @@ const basic = { pack: 'basic' };
 
 const soon = () => ({ status: 'ACTIVE', afterMs: MINUTE / 2 }) as const;
 const received = () => upstream.received.map(({ method, path }) => `${method} ${path.replace(/W1K\w+/, 'VIN')}`);
-const programsLeft = (vin: string) => gateway.execute(`select program from activation where vin = '${vin}'`);
+const programsLeft = (vin: string) => gateway.execute(`select program, state from activation where vin = '${vin}'`);
 
 afterEach(() => {
   if (hasDocuments) expect(upstream.faults).toEqual([]);
@@ -55,6 +55,9 @@ describe(`Services of Mercedes-Benz${unlessMissing}`, () => {
     await workFor(10 * MINUTE, MINUTE);
     expect(await stateOf(acme, one)).toEqual(['ENDED']);
     expect(upstream.serviceOf(vehicle.vin, '1001')?.status).toBe('INACTIVE');
+    // It is looked at for a day, since the manufacturer may have carried out something late.
+    expect(await programsLeft(vehicle.vin)).toEqual([{ program: '1001', state: 'ENDED' }]);
+    await workFor(2 * DAY, HOUR);
     expect(await programsLeft(vehicle.vin)).toEqual([]);
   });
 

@@ -14,6 +14,7 @@ CREATE INDEX contract_due_by_company ON public.contract USING btree (company, du
 CREATE INDEX contract_no_overlap ON public.contract USING gist (vehicle_id, pack, tstzrange(starts_at, ends_at)) -- constraint
 CREATE INDEX contract_of_fleet_by_end ON public.contract USING btree (company, fleet_id, ends_at, id)
 CREATE INDEX contract_of_fleet_by_start ON public.contract USING btree (company, fleet_id, starts_at, id)
+CREATE INDEX deleted_contract_by_vin ON public.deleted_contract USING btree (company, vin)
 CREATE INDEX delivery_asked_by_webhook ON public.delivery USING btree (company, webhook_id, due_at) WHERE (asked AND (due_at IS NOT NULL))
 CREATE INDEX delivery_by_webhook ON public.delivery USING btree (company, webhook_id, id)
 CREATE INDEX delivery_due_by_webhook ON public.delivery USING btree (company, webhook_id, due_at) WHERE (due_at IS NOT NULL)
@@ -41,6 +42,7 @@ CREATE INDEX vehicle_by_status ON public.vehicle USING btree (company, fleet_id,
 CREATE INDEX vehicle_by_verified ON public.vehicle USING btree (company, COALESCE(verified_at, 'infinity'::timestamp with time zone), id)
 CREATE INDEX vehicle_by_vin ON public.vehicle USING btree (company, fleet_id, vin)
 CREATE INDEX vehicle_by_vin_end ON public.vehicle USING btree (company, fleet_id, reverse(vin))
+CREATE INDEX vehicle_by_vin_hash ON public.vehicle USING hash (vin)
 CREATE INDEX vehicle_due_by_company ON public.vehicle USING btree (company, due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX vehicle_of_fleet_by_verified ON public.vehicle USING btree (company, fleet_id, COALESCE(verified_at, 'infinity'::timestamp with time zone), id)
 CREATE INDEX vehicle_of_sandbox ON public.vehicle USING btree (company, id) WHERE (provider = 'sandbox'::text)
@@ -51,6 +53,7 @@ CREATE UNIQUE INDEX activation_program ON public.activation USING btree (company
 CREATE UNIQUE INDEX activity_pkey ON public.activity USING btree (company, hour, fleet_id, type) -- constraint
 CREATE UNIQUE INDEX company_pkey ON public.company USING btree (company) -- constraint
 CREATE UNIQUE INDEX contract_pkey ON public.contract USING btree (company, id) -- constraint
+CREATE UNIQUE INDEX deleted_contract_pkey ON public.deleted_contract USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX delivery_by_id ON public.delivery USING btree (id)
 CREATE UNIQUE INDEX delivery_event ON public.delivery USING btree (company, event_id, webhook_id) -- constraint
 CREATE UNIQUE INDEX delivery_pkey ON public.delivery USING btree (company, id) -- constraint

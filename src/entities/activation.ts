@@ -1,12 +1,12 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { json, time } from './columns.ts';
+import { json, texts, time } from './columns.ts';
 import type { StoredReason } from './fleet.ts';
 
-const programStates = ['PENDING', 'ACTIVE', 'REJECTED', 'FAILED', 'ENDING'] as const;
+const programStates = ['PENDING', 'ACTIVE', 'REJECTED', 'FAILED', 'ENDING', 'ENDED'] as const;
 
 /**
  * A manufacturer's program for a vehicle: what the contracts want of it, and how it stands at the provider. It outlives
- * its contracts, since it must be ended after them, and goes when the provider has confirmed the end.
+ * its contracts, since it must be ended after them, and goes some looks after the provider has confirmed the end.
  */
 export const Activation = defineEntity({
   name: 'Activation',
@@ -31,12 +31,13 @@ export const Activation = defineEntity({
     provider: p.text(),
     /** Empty where a provider has one program for a vehicle. */
     program: p.text(),
+    /** The brand by which the provider was asked; at first, the vehicle's. */
     brand: p.text(),
     /** Whether a contract in force needed it when the row was last claimed, or since. */
     wanted: p.boolean().default(true),
     /** Whether the provider may have been asked for it. */
     asked: p.boolean().default(false),
-    /** Whether it is asked for although the provider decided against it before. */
+    /** Whether it is to be asked for, or ended, whatever the provider's list says: what is wanted has changed since. */
     renewed: p.boolean().default(false),
     state: p.enum(programStates).default('PENDING'),
     reason: json<StoredReason>().nullable(),
@@ -50,7 +51,28 @@ export const Activation = defineEntity({
     claimedBy: p.uuid().nullable(),
     /** Whether contracts changed while the row was claimed: it is due again when its answer is stored. */
     touched: p.boolean().default(false),
+    /** When the provider last said how it stands without being told to change it, and when an end was last ordered. */
+    lookedAt: time().nullable(),
+    endedAt: time().nullable(),
     /** For support. */
     rawAnswer: json<unknown>().nullable(),
+  },
+});
+
+/** A deleted contract that was active, until the provider has confirmed the end of its programs. */
+export const DeletedContract = defineEntity({
+  name: 'DeletedContract',
+  tableName: 'deleted_contract',
+  indexes: [{ name: 'deleted_contract_by_vin', properties: ['company', 'vin'] }],
+  properties: {
+    company: p.text().primary(),
+    id: p.uuid().primary(),
+    fleetId: p.uuid(),
+    vehicleId: p.uuid(),
+    vin: p.text().collation('C'),
+    provider: p.text(),
+    programs: texts(),
+    /** Of its last event. */
+    data: json<Record<string, unknown>>(),
   },
 });

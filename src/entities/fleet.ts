@@ -61,6 +61,8 @@ export const Vehicle = defineEntity({
     { name: 'vehicle_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
     // Invented answers: a start with a real provider is refused (core/contracts/sandbox-apart.ts).
     { name: 'vehicle_of_sandbox', properties: ['company', 'id'], where: `provider = 'sandbox'::text` },
+    // Programs at manufacturers belong to the gateway's account: a contract of any company may need one.
+    { name: 'vehicle_by_vin_hash', properties: ['vin'], type: 'hash' },
     // Claims of a dead process, of whatever companies.
     { name: 'vehicle_by_claim', properties: ['claimedBy'], where: 'claimed_by IS NOT NULL' },
   ],
@@ -163,5 +165,7 @@ export const Contract = defineEntity({
     /** The provider that carries it out, and the programs that its pack needs there, from its start on. */
     provider: p.text().nullable(),
     programs: texts().default([]),
+    /** Whether it was active, and no event has said since that it is not. */
+    wasActive: p.boolean().default(false),
   },
 });

@@ -1,5 +1,5 @@
 import { Routine } from '@mikro-orm/core';
-import { Activation } from './activation.ts';
+import { Activation, DeletedContract } from './activation.ts';
 import { Company, GatewayProcess, IdempotencyKey, Placement, RateUse, Schedule, Worker } from './company.ts';
 import { Activity, Delivery, Event, History, Webhook } from './event.ts';
 import { Contract, Fleet, Vehicle, VehicleTally } from './fleet.ts';
@@ -7,7 +7,7 @@ import { Import, ImportBatch, ImportRejection } from './import.ts';
 
 export const entities = [
   ...[Company, Fleet, Vehicle, VehicleTally, Contract, Activation, Import, ImportBatch, ImportRejection],
-  ...[IdempotencyKey, Event, History, Activity, Webhook, Delivery, Schedule, Worker, RateUse],
+  ...[DeletedContract, IdempotencyKey, Event, History, Activity, Webhook, Delivery, Schedule, Worker, RateUse],
   ...[Placement, GatewayProcess],
 ];
 

@@ -3,14 +3,15 @@ import {
   type ClaimedProgram,
   claimant,
   claimDueActivations,
-  findWantedElsewhere,
   programClaimEnd,
-  touchPrograms,
+  touchOthers,
+  wishOf,
 } from '../core/contracts/due-activations.ts';
 import { applyPackChanges, findPackChanges } from '../core/contracts/pack-changes.ts';
 import { activationSchedule, companiesToPlan, planContractsInForce } from '../core/contracts/plan-activations.ts';
 import { resumeProviders } from '../core/contracts/returned-providers.ts';
 import { type AskedProgram, storeActivations } from '../core/contracts/store-activations.ts';
+import { type Activator, type Reason, reason, type WishAnswer } from '../manufacturers/provider.ts';
 import type { ClaimingTools } from './claims.ts';
 import { type Job, rounds, stepOfEach } from './job.ts';
 
@@ -113,21 +114,44 @@ async function changePacks(tools: ClaimingTools, ctx: Context, signal: AbortSign
 async function carryOut({ open, claims, withBackoff }: ClaimingTools, batch: readonly ClaimedProgram[]): Promise<void> {
   const ctx = open();
   const asker = claimant(ctx, batch[0]?.until ?? '', () => claims.endAt);
-  const elsewhere = await findWantedElsewhere(ctx, batch);
   const byProvider = Map.groupBy(batch, ({ provider }) => provider);
   await Promise.all(
-    [...byProvider].map(([provider, programs]) =>
-      askProvider(ctx, provider, programs, { elsewhere, asker, withBackoff }),
-    ),
+    [...byProvider].map(([provider, programs]) => askProvider(ctx, provider, programs, { asker, withBackoff })),
   );
 }
 
-const ENDED_HERE = { outcome: 'STANDS', state: 'ENDED', reason: null, raw: null } as const;
 /** Without its provider a program can be neither begun nor ended. */
 const PROVIDER_GONE_SECONDS = 3600;
+/** A contract of another company that has begun is planned by then. */
+const PLANNED_SECONDS = 60;
+/** No vehicle is looked at twice within so many seconds, unless its provider decides sooner. */
+const REST_SECONDS = 30;
+
+const ENDED_HERE = { outcome: 'STANDS', state: 'ENDED', reason: null, raw: null } as const;
+const waits = (retryAfter: number, reason: Reason | null = null): WishAnswer => ({
+  outcome: 'NO_ANSWER',
+  reason,
+  retryAfter,
+  asked: false,
+  raw: null,
+});
+const forTheNext = reason(
+  'WAITING_FOR_GAP',
+  'Another contract that needs the same begins soon, so that it is not ended.',
+);
+
+/** The answer about a program that its provider is not asked about now; null: it is. */
+function answerUnasked(program: ClaimedProgram, { looks }: Activator, now: number): WishAnswer | null {
+  const { wanted, asked, renewed, begins, shared, looked } = program;
+  if (!wanted && (!asked || shared)) return ENDED_HERE;
+  if (!wanted && begins !== null)
+    return waits(Math.max(PLANNED_SECONDS, (Date.parse(begins) - now) / 1000), forTheNext);
+  const rest =
+    Math.min(REST_SECONDS, looks[0] ?? 0) - (looked === null ? REST_SECONDS : (now - Date.parse(looked)) / 1000);
+  return asked && !renewed && rest > 0 ? waits(rest) : null;
+}
 
 interface Asking extends Pick<ClaimingTools, 'withBackoff'> {
-  elsewhere: ReadonlySet<string>;
   asker: ReturnType<typeof claimant>;
 }
 
@@ -135,28 +159,29 @@ async function askProvider(
   ctx: Context,
   provider: string,
   programs: readonly ClaimedProgram[],
-  { elsewhere, asker, withBackoff }: Asking,
+  { asker, withBackoff }: Asking,
 ) {
   const { manufacturers } = ctx.services;
   const activator = manufacturers.activatorOf(provider);
-  const gone = {
-    outcome: 'NO_ANSWER',
-    reason: manufacturers.noActivation,
-    retryAfter: PROVIDER_GONE_SECONDS,
-    asked: false,
-    raw: null,
-  } as const;
-  const asked = programs.filter(({ id }) => !elsewhere.has(id));
-  const answers = activator ? await activator.activate(asked, asker) : asked.map(() => gone);
+  const gone = waits(PROVIDER_GONE_SECONDS, manufacturers.noActivation);
+  const now = ctx.now().getTime();
+  const unasked = new Map(programs.map((one) => [one, activator ? answerUnasked(one, activator, now) : gone]));
+  const asked = programs.filter((one) => unasked.get(one) === null);
+  const answers = (await activator?.activate(asked.map(wishOf), asker)) ?? [];
   const byProgram = new Map(asked.map((program, at) => [program, answers[at] ?? gone]));
-  const all = programs.map((program): AskedProgram => ({ program, answer: byProgram.get(program) ?? ENDED_HERE }));
+  const all = programs.map(
+    (program): AskedProgram => ({
+      program,
+      answer: byProgram.get(program) ?? unasked.get(program) ?? gone,
+    }),
+  );
   for (const [company, own] of Map.groupBy(all, ({ program }) => program.company)) {
     await withBackoff(() => storeActivations(ctx, company, own));
     // Another company may have begun to want what was ended here meanwhile, or has been asked to end.
-    const ended = own.flatMap(({ program, answer }) => {
+    const vins = own.flatMap(({ program, answer }) => {
       const mayHaveBegun = byProgram.has(program) || program.was === 'ENDING';
       return answer.outcome === 'STANDS' && answer.state === 'ENDED' && mayHaveBegun ? program.vin : [];
     });
-    await touchPrograms(ctx, provider, ended, company);
+    await touchOthers(ctx, company, { provider, vins });
   }
 }

@@ -1,6 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
 import type { Reply, UpstreamRequest } from './exchange.ts';
-import { type Asker, type NoAnswer, type ProgramAnswer, ProviderError, type Reason } from './provider.ts';
+import {
+  type Asker,
+  type NoAnswer,
+  type ProgramAnswer,
+  type ProgramWish,
+  ProviderError,
+  type Reason,
+  reason,
+} from './provider.ts';
 
 /** A manufacturer decides within minutes, days or weeks. */
 export const LOOKS = [60, 300, 900, 3600, 21_600];
@@ -26,6 +35,63 @@ export const unreadable = (raw: unknown): NoAnswer => new ProviderError('BAD_ANS
 /** The body of an answer of 200; undefined for any other answer. */
 export const readOk = <T>(schema: z.ZodType<T>, answer: Answer): T | undefined =>
   answer.outcome === 'REPLY' && answer.status === 200 ? schema.safeParse(answer.body).data : undefined;
+
+const HOUR_MS = 3_600_000;
+
+/** Lists lag behind: what one says of the time before the wish is no answer to it, within an hour. `at`: ms since 1970. */
+export const isBefore = ({ since }: ProgramWish, at: number | null, now: number): boolean =>
+  at !== null && at + 1000 <= since && now < since + HOUR_MS;
+
+/** Whether access was ended by this gateway: an end that it ordered may be carried out later. */
+export const isOwnEnd = ({ endedAt }: ProgramWish, at: number | null, now: number): boolean =>
+  endedAt !== null && (at ?? now) < endedAt + HOUR_MS;
+
+const byDriver = /driver|owner|holder|user|customer|consent/i;
+
+export function accessRevoked(why: string | null = null): Reason {
+  const isDriver = byDriver.test(why ?? '');
+  const who = isDriver ? 'The driver' : 'The manufacturer';
+  const message = `${who} ended the access to this vehicle${why ? `: ${why}` : '.'}`;
+  return { ...reason('ACCESS_REVOKED', message), actor: isDriver ? 'DRIVER' : 'MANUFACTURER' };
+}
+
+/** Looks end earlier than other questions: what they find is to be changed. */
+export const forLooks = (asker: Asker): Asker => ({
+  company: asker.company,
+  get deadline() {
+    return Math.min(asker.deadline, asker.looksEnd ?? Number.POSITIVE_INFINITY);
+  },
+});
+
+const PER_SECOND = 20;
+const LONGEST_TURN_MS = 10_000;
+
+/** Orders one after the other: High Mobility's document asks to avoid bursts of calls within a few seconds. */
+export class Pace {
+  readonly #clock: () => number;
+  #next = 0;
+  #late = 0;
+
+  constructor(clock = Date.now) {
+    this.#clock = clock;
+  }
+
+  /** Resolves when it is this order's turn; the answer instead, where others are before it for too long. */
+  async turn(): Promise<NoAnswer | null> {
+    const now = this.#clock();
+    // A clock may be set back.
+    if (this.#next > now + LONGEST_TURN_MS + 1000) this.#next = now;
+    const wait = this.#next - now;
+    if (wait > LONGEST_TURN_MS) {
+      const retryAfter = LONGEST_TURN_MS / 1000 + this.#late++ / PER_SECOND;
+      return { outcome: 'NO_ANSWER', reason: null, retryAfter, asked: false, raw: null };
+    }
+    this.#late = 0;
+    this.#next = Math.max(now, this.#next) + 1000 / PER_SECOND;
+    if (wait > 0) await sleep(wait);
+    return null;
+  }
+}
 
 export function chunksOf<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, n) => items.slice(n * size, (n + 1) * size));

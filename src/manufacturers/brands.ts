@@ -48,6 +48,18 @@ export const highMobilityEligibilityBrands = [
   ...(['mercedes-benz', 'mini', 'opel', 'peugeot', 'renault', 'toyota', 'vauxhall', 'volvo-cars'] as const),
 ] as const satisfies readonly BrandId[];
 
+/** The brand by which High Mobility's eligibility check knows vehicles of a brand that it does not name. */
+const eligibilityNames: Partial<Record<BrandId, BrandId>> = { dacia: 'renault' };
+
+/** For each brand whose eligibility can be asked about, the brand by which it is asked; `known`: those that the provider names. */
+export function eligibilityNamesOf(known: Iterable<BrandId>): ReadonlyMap<string, BrandId> {
+  const own = new Map([...known].map((id) => [id, id]));
+  const others = Object.entries(eligibilityNames).filter(([id, name]) => !own.has(id as BrandId) && own.has(name));
+  return new Map([...own, ...others]);
+}
+
+export const brandName = (id = ''): string => brands[id as BrandId] ?? id;
+
 /** Public lists the rows were taken from. */
 const sources = {
   wikibooks: 'Wikibooks: Vehicle Identification Numbers, list of WMIs',
@@ -83,7 +95,7 @@ export const wmiTable: readonly WmiRow[] = [
   ...rows('wikibooks', 'ZAM ZN6', 'maserati'),
   ...rows('wikibooks', 'VF1', 'renault', 'dacia'),
   ...rows('wikibooks', 'VN1 VS5', 'renault'),
-  ...rows('wikibooks', 'UU1', 'dacia', 'renault'),
+  ...rows('wikibooks', 'UU1', 'dacia'),
   ...rows('wikibooks', 'VFA', 'alpine'),
   ...rows('wikibooks', 'SJN VSK VNV', 'nissan'),
   ...rows('vpic', 'JN1 JN8 1N4 3N1 5N1', 'nissan'),
@@ -135,3 +147,10 @@ export function candidateBrands(vin: string): readonly BrandId[] {
   const wmi = vin[2] === '9' ? vin.slice(0, 3) + vin.slice(11, 14) : vin.slice(0, 3);
   return byWmi.get(wmi) ?? [];
 }
+
+/** The makers some of whose vehicles may be of one of these brands. */
+export const makersOf = (ids: ReadonlySet<string>): ReadonlySet<string> =>
+  new Set([
+    ...ids,
+    ...wmiTable.filter((row) => row.brands.some((id) => ids.has(id))).flatMap((row) => row.brands.slice(0, 1)),
+  ]);

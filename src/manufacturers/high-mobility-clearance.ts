@@ -3,16 +3,21 @@ import {
   type Answer,
   type Ask,
   type AskFor,
+  accessRevoked,
   chunksOf,
+  forLooks,
+  isBefore,
+  isOwnEnd,
   LOOKS,
   Narrowing,
+  Pace,
   readOk,
   sendAll,
   stands,
   unexpected,
   unreadable,
 } from './activation.ts';
-import type { BrandId } from './brands.ts';
+import { type BrandId, brandName, candidateBrands, makersOf } from './brands.ts';
 import type { Reply } from './exchange.ts';
 import {
   type Activator,
@@ -40,16 +45,17 @@ const LOOKED_AT_ONCE = 200;
 const text = z.string().nullish().catch(null);
 const cleared = z.object({ vin: z.string(), status: z.string(), description: text });
 const creation = z.object({ vehicles: z.array(cleared) });
-const changelog = z.array(z.object({ status: z.string(), reason: text })).catch([]);
+const changelog = z.array(z.object({ status: z.string(), reason: text, timestamp: text })).catch([]);
 const listed = z.array(cleared.extend({ changelog }));
 const errors = z.object({ errors: z.array(z.object({ title: text, detail: text, source: text })) });
 
 /** Vehicles of a good request are refused one by one; the whole request without a name of what is wrong. */
 const blames = ({ status }: Reply) => (status === 422 ? () => false : null);
 
-type Cleared = { status: string; why?: string | null | undefined; raw: unknown };
+/** A clearance as the list has it; `at`: when its status began, in ms since 1970. */
+type Cleared = { status: string; why: string | null; at: number | null; raw: unknown };
 
-/** What a status of `FleetVin` means where a clearance is wanted, and where it is not; null: it must be asked for. */
+/** What a status of `FleetVin` means where a clearance is wanted, and where it is not; null: it must be asked for, or ended. */
 const meanings: Readonly<
   Record<string, readonly [wanted: ProgramAnswer['state'] | null, unwanted: 'ENDED' | 'ENDING' | null]>
 > = {
@@ -59,7 +65,7 @@ const meanings: Readonly<
   // A clearance that is ending can be created again when it has ended.
   revoking: ['PENDING', 'ENDING'],
   canceling: ['PENDING', 'ENDING'],
-  revoked: [null, 'ENDED'],
+  revoked: ['REJECTED', 'ENDED'],
   canceled: [null, 'ENDED'],
 };
 
@@ -84,107 +90,185 @@ export const vinRefused = reason(
 );
 const refused = (why?: string | null): Reason =>
   reason('REFUSED', `High Mobility refused to clear this vehicle${why ? `: ${why}` : '.'}`);
+const brandRefused = (brand: string | undefined, why?: string | null): Reason =>
+  reason('REFUSED', `High Mobility does not clear this vehicle as ${brandName(brand)}: ${why ?? 'it gave no reason'}`);
+
+const mentionsBrand = (text?: string | null): boolean => /\bbrands?\b/i.test(text ?? '');
+
+/** Timestamps without a zone are UTC. */
+function timeOf(timestamp?: string | null): number | null {
+  const time = Date.parse(/[zZ]$|[+-]\d\d:?\d\d$/.test(timestamp ?? '') ? `${timestamp}` : `${timestamp}Z`);
+  return Number.isNaN(time) ? null : time;
+}
+
+type Question = { vin: string; names: readonly string[]; wishes: readonly ProgramWish[] };
 
 /** Clearances of vehicles by High Mobility's Fleet Clearance API: one for a vehicle, whatever its packs. */
 export function clearances(
   askFor: AskFor,
   url: string,
   brands: Iterable<string>,
-  { looks = LOOKS, clock }: { looks?: readonly number[]; clock?: () => number } = {},
+  { looks = LOOKS, clock = Date.now }: { looks?: readonly number[]; clock?: (() => number) | undefined } = {},
 ): Activator {
+  const known = new Set(brands);
   const narrowing = new Narrowing(clock);
+  const pace = new Pace(clock);
   const vehicles = `${url}/v1/fleets/vehicles`;
 
+  /** A new wish is ordered; otherwise the list says what is to be ordered. */
   async function activate(wishes: readonly ProgramWish[], asker: Asker): Promise<WishAnswer[]> {
     const ask: Ask = (request) => askFor(request, asker);
-    const found = await look(ask, [...new Set(wishes.map(({ vin }) => vin))]);
-    const answers = new Map(wishes.map((wish) => [wish, answerOf(wish, found.get(wish.vin))]));
-    const open = wishes.filter((wish) => answers.get(wish) === null);
-    const created = create(
-      ask,
+    const answers = new Map<ProgramWish, WishAnswer>();
+    const before = wishes.filter(({ asked, renewed }) => asked && !renewed);
+    const found = await look(forLooks(asker), [...new Set(before.map(({ vin }) => vin))]);
+    const looked = new Set<ProgramWish>();
+    const refused = new Map<string, string>();
+    for (const wish of before) {
+      const one = found.get(wish.vin);
+      const answer = one && 'outcome' in one ? one : answerOf(wish, one);
+      if (!one || !('outcome' in one)) looked.add(wish);
+      if (answer?.outcome === 'STANDS' && answer.state === 'REJECTED' && mentionsBrand(answer.reason?.message)) {
+        // It may be cleared as another brand.
+        refused.set(wish.vin, wish.brand);
+        if (namesOf(wish, wish.brand).length > 0) continue;
+      }
+      if (answer) answers.set(wish, answer);
+    }
+    const open = wishes.filter((wish) => !answers.has(wish));
+    const created = Map.groupBy(
       open.filter(({ wanted }) => wanted),
-      answers,
+      ({ vin }) => vin,
     );
-    const revoked = open
-      .filter(({ wanted }) => !wanted)
-      .map(async (wish) => answers.set(wish, await revoke(ask, wish)));
-    await Promise.all([created, ...revoked]);
-    return wishes.map((wish) => answers.get(wish) ?? unreadable(null));
+    const questions = [...created].map(([vin, own]) => ({
+      vin,
+      names: namesOf(own[0] as ProgramWish, refused.get(vin)),
+      wishes: own,
+    }));
+    const ended = open.filter(({ wanted }) => !wanted);
+    await Promise.all([
+      create(ask, questions, answers),
+      ...ended.map(async (wish) => answers.set(wish, await revoke(ask, wish))),
+    ]);
+    return wishes.map((wish) => ({ ...(answers.get(wish) ?? unreadable(null)), looked: looked.has(wish) }));
+  }
+
+  /** The brands by which a vehicle is asked for, in order: that of the row first, without those up to a refused one. */
+  function namesOf({ vin, brand }: ProgramWish, refused?: string): readonly string[] {
+    const candidates = candidateBrands(vin).filter((name) => known.has(name));
+    const all = candidates.length > 0 ? candidates : [brand];
+    if (refused !== undefined) return all.slice(all.indexOf(refused) + 1);
+    return all.toSorted((a, b) => Number(b === brand) - Number(a === brand));
   }
 
   /** The clearances of these VINs (getting one by one is limited to 60 calls a minute); an answer where none was read. */
-  async function look(ask: Ask, vins: readonly string[]): Promise<Map<string, Cleared | WishAnswer>> {
+  async function look(asker: Asker, vins: readonly string[]): Promise<Map<string, Cleared | WishAnswer>> {
     const found = new Map<string, Cleared | WishAnswer>();
     const read = async (some: readonly string[]) => {
-      const filter = encodeURIComponent(JSON.stringify({ vin: { operator: 'in', value: some } }));
-      const answer = await ask({ method: 'GET', url: `${vehicles}?filter=${filter}` });
-      const list = readOk(listed, answer);
-      if (!list) for (const vin of some) found.set(vin, failure(answer));
-      for (const one of list ?? []) {
-        const why = one.changelog.findLast(({ status }) => status === one.status)?.reason;
-        found.set(one.vin, { status: one.status, why: why ?? one.description, raw: one });
-      }
+      const answer = await list(asker, { vin: { operator: 'in', value: some } });
+      if ('outcome' in answer) for (const vin of some) found.set(vin, answer);
+      else for (const [vin, one] of answer) found.set(vin, one);
     };
     await Promise.all(chunksOf(vins, LOOKED_AT_ONCE).map(read));
     return found;
   }
 
-  /** null: it must be asked for. */
-  function answerOf({ wanted, asked, renewed }: ProgramWish, found?: Cleared | WishAnswer): WishAnswer | null {
-    // That a list has no clearance does not confirm its end.
-    if (!found) return wanted || asked ? null : stands('ENDED', null);
-    if ('outcome' in found) return found;
-    if (wanted && renewed && found.status === 'rejected') return null;
-    const meaning = meanings[found.status];
-    if (!meaning) return unreadable(found.raw);
-    const state = meaning[wanted ? 0 : 1];
-    return state && stands(state, found.raw, state === 'REJECTED' ? rejection(found.why) : null);
+  async function list(asker: Asker, filter: object): Promise<Map<string, Cleared> | WishAnswer> {
+    const answer = await askFor(
+      { method: 'GET', url: `${vehicles}?filter=${encodeURIComponent(JSON.stringify(filter))}` },
+      asker,
+    );
+    const read = readOk(listed, answer);
+    if (!read) return failure(answer);
+    return new Map(
+      read.map((one) => {
+        const last = one.changelog.findLast(({ status }) => status === one.status);
+        const why = last?.reason ?? one.description ?? null;
+        return [one.vin, { status: one.status, why, at: timeOf(last?.timestamp), raw: one }];
+      }),
+    );
   }
 
-  async function create(ask: Ask, wishes: readonly ProgramWish[], answers: Map<ProgramWish, WishAnswer | null>) {
-    // Two companies may want the clearance of one vehicle.
-    const ofVin = Map.groupBy(wishes, ({ vin }) => vin);
-    const asked = [...ofVin].map(([vin, [first]]) => ({ vin, brand: first?.brand ?? '' }));
-    await sendAll(asked, {
+  /** null: it must be asked for, or ended. */
+  function answerOf(wish: ProgramWish, found?: Cleared): WishAnswer | null {
+    // That a list has no clearance does not confirm its end.
+    if (!found) return wish.state === 'ENDED' && !wish.wanted ? stands('ENDED', null) : null;
+    const { status, why, at, raw } = found;
+    const meaning = meanings[status];
+    if (!meaning) return unreadable(raw);
+    const state = meaning[wish.wanted ? 0 : 1];
+    if (state !== 'REJECTED') return state && stands(state, raw);
+    const isRevoked = status === 'revoked';
+    if (isBefore(wish, at, clock()) || (isRevoked && isOwnEnd(wish, at, clock()))) return null;
+    return stands(state, raw, isRevoked ? accessRevoked(why) : rejection(why));
+  }
+
+  async function create(
+    ask: Ask,
+    questions: readonly Question[],
+    answers: Map<ProgramWish, WishAnswer>,
+  ): Promise<void> {
+    const again: Question[] = [];
+    await sendAll(questions, {
       most: CREATED_AT_ONCE,
       narrowing,
-      send: (some) => ask({ method: 'POST', url: vehicles, body: { vehicles: some } }),
+      async send(some) {
+        const asked = some.map(({ vin, names }) => ({ vin, brand: names[0] }));
+        return (await pace.turn()) ?? ask({ method: 'POST', url: vehicles, body: { vehicles: asked } });
+      },
       blames,
       note(sent, answer) {
         const made = readOk(creation, answer);
         const byVin = new Map(made?.vehicles.map((one) => [one.vin, one]));
-        for (const { vin } of sent) {
-          const result = made ? createdOf(byVin.get(vin)) : failure(answer);
-          for (const wish of ofVin.get(vin) ?? []) answers.set(wish, result);
+        for (const question of sent) {
+          const { vin, names, wishes } = question;
+          const one = byVin.get(vin);
+          const isOther = one?.status === 'error' && mentionsBrand(one.description);
+          if (isOther && names.length > 1) again.push({ ...question, names: names.slice(1) });
+          else for (const wish of wishes) answers.set(wish, made ? createdOf(one, names[0]) : failure(answer));
         }
       },
     });
+    if (again.length > 0) await create(ask, again, answers);
   }
 
   async function revoke(ask: Ask, { vin }: ProgramWish): Promise<WishAnswer> {
-    const answer = await ask({ method: 'DELETE', url: `${vehicles}/${vin}` });
+    const answer = (await pace.turn()) ?? (await ask({ method: 'DELETE', url: `${vehicles}/${vin}` }));
     if (answer.outcome === 'NO_ANSWER') return answer;
     const { status, body } = answer;
     // Without its errors, the answer is that of a server in between.
     if (status === 404 && errors.safeParse(body).success) return stands('ENDED', body);
     if (status === 200) return stands('ENDING', body);
-    // 422: a pending clearance that cannot be cancelled, or not within its first day, is revoked after its decision.
-    if (status === 422) return stands('ENDING', body);
+    if (status === 422) return stands('ENDING', body, /1 day/i.test(wordsOf(answer)) ? tooEarly : notCancelled);
     if (status === 409) return stands(/already removed/i.test(wordsOf(answer)) ? 'ENDED' : 'ENDING', body);
     return failure(answer);
   }
 
-  return { service: 'CLEARANCES', brands: new Set(brands), packs: { '*': [''] }, looks, activate };
+  return { service: 'CLEARANCES', brands: makersOf(known), packs: { '*': [''] }, looks, activate };
 }
 
-function createdOf(made?: z.output<typeof cleared>): WishAnswer {
+/** A pending clearance is revoked after its decision where it cannot be cancelled. */
+const notCancelled = reason(
+  'CANCELLATION_NOT_SUPPORTED',
+  'The manufacturer has not decided yet and cannot cancel. The end is asked for again until it has decided.',
+);
+const tooEarly = reason(
+  'CANCELLATION_NOT_SUPPORTED',
+  'The manufacturer has not decided yet, and cancels a day after it was asked at the earliest. The end is asked for again.',
+);
+
+function createdOf(made: z.output<typeof cleared> | undefined, brand?: string): WishAnswer {
   if (!made) return unreadable(null);
   const { status, description } = made;
-  if (status === 'error')
-    return stands('FAILED', made, /\bvin\b/i.test(description ?? '') ? vinRefused : refused(description));
+  const by = brand === undefined ? {} : { brand };
+  if (status === 'error') {
+    const why = mentionsBrand(description) ? brandRefused(brand, description) : refused(description);
+    return { ...stands('FAILED', made, /\bvin\b/i.test(description ?? '') ? vinRefused : why), inDoubt: true, ...by };
+  }
   const meaning = meanings[status];
   if (!meaning) return unreadable(made);
-  return stands(meaning[0] ?? 'PENDING', made, status === 'rejected' ? rejection(description) : null);
+  // A clearance that has ended is about to begin again.
+  const state = status === 'revoked' ? 'PENDING' : (meaning[0] ?? 'PENDING');
+  return { ...stands(state, made, state === 'REJECTED' ? rejection(description) : null), ...by };
 }
 
 /** The answer to a request that was not carried out. */

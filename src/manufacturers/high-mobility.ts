@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { BrandId } from './brands.ts';
+import { type BrandId, eligibilityNamesOf } from './brands.ts';
+import type { Reply } from './exchange.ts';
 import { clearanceBrands, clearances, vinRefused } from './high-mobility-clearance.ts';
 import {
   type Activator,
@@ -63,13 +64,15 @@ export class HighMobility extends Upstream implements Provider {
   readonly brands: ReadonlySet<string>;
   readonly preference = 0;
   readonly activator: Activator;
+  readonly #names: ReadonlyMap<string, BrandId>;
   readonly #url: string;
 
   constructor({ id = 'high-mobility', url, clientId, clientSecret, brands, ...options }: HighMobilityOptions) {
     const credentials = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret };
     super({ method: 'POST', url: `${url}/v1/access_tokens`, body: credentials }, options);
     this.id = id;
-    this.brands = new Set(brands);
+    this.#names = eligibilityNamesOf(brands);
+    this.brands = new Set(this.#names.keys());
     this.#url = url;
     const { brands: cleared, ...schedule } = options.clearance ?? { brands: clearanceBrands };
     this.activator = clearances((request, asker) => this.ask('', request, asker), url, cleared, {
@@ -79,9 +82,14 @@ export class HighMobility extends Upstream implements Provider {
   }
 
   async verify(vin: string, brand: string, asker?: Asker): Promise<ProviderAnswer> {
-    const question = { method: 'POST', url: `${this.#url}/v1/eligibility`, body: { vin, brand } } as const;
+    const body = { vin, brand: this.#names.get(brand) ?? brand };
+    const question = { method: 'POST', url: `${this.#url}/v1/eligibility`, body } as const;
     const reply = await this.ask(brand, question, asker);
     if (reply.outcome === 'NO_ANSWER') return reply;
+    return this.#read(reply, vin);
+  }
+
+  #read(reply: Reply, vin: string): ProviderAnswer {
     const { status, body } = reply;
     if (status === 200) return readAnswer(eligibility, body, vin, answered);
     const field = status === 422 || status === 400 ? refusedField(body) : null;

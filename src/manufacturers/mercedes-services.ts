@@ -3,7 +3,11 @@ import {
   type Answer,
   type Ask,
   type AskFor,
+  accessRevoked,
   chunksOf,
+  forLooks,
+  isBefore,
+  isOwnEnd,
   LOOKS,
   Narrowing,
   readOk,
@@ -33,7 +37,9 @@ const KNOWN_VIN = /^[A-HJ-NPR-Z0-9]{13}\d{4}$/;
 
 const services = z.object({
   vin: z.string(),
-  services: z.array(z.object({ serviceId: z.string(), status: z.string() })),
+  services: z.array(
+    z.object({ serviceId: z.string(), status: z.string(), orderTime: z.number().nullish().catch(null) }),
+  ),
 });
 const licence = z.object({ status: z.string() });
 const names = z.array(z.string()).catch([]);
@@ -80,51 +86,64 @@ export const notSettled = reason(
 
 type Note = (wish: ProgramWish, answer: WishAnswer) => void;
 
+type Service = { status: string; orderTime?: number | null | undefined };
+
 /** Services of Mercedes-Benz Connect Your Fleet, by the numbers that its catalogue gives them. */
 export function mercedesServices(
   askFor: AskFor,
   url: string,
   packs: Activator['packs'],
-  clock?: () => number,
+  clock: () => number = Date.now,
 ): Activator {
   const narrowing = new Narrowing(clock);
+
+  /** A new wish is ordered; otherwise a look says what is to be ordered. */
   async function activate(wishes: readonly ProgramWish[], asker: Asker): Promise<WishAnswer[]> {
     /** Without the right to ask, no further vehicle is asked about. */
     let barred: NoAnswer | null = null;
-    const ask: Ask = async (request) => {
-      const answer = barred ?? (await askFor(request, asker));
-      if (answer.outcome === 'REPLY' && answer.status === 403 && !isOfItems(answer))
-        barred = new ProviderError('CREDENTIALS', { raw: answer }).answer;
-      return barred ?? answer;
-    };
+    const askBy =
+      (by: Asker): Ask =>
+      async (request) => {
+        const answer = barred ?? (await askFor(request, by));
+        if (answer.outcome === 'REPLY' && answer.status === 403 && !isOfItems(answer))
+          barred = new ProviderError('CREDENTIALS', { raw: answer }).answer;
+        return barred ?? answer;
+      };
     const answers = new Map<ProgramWish, WishAnswer>();
     const note: Note = (wish, answer) => answers.set(wish, answer);
-    for (const wish of wishes) {
-      if (!wish.wanted && !(wish.asked && KNOWN_VIN.test(wish.vin))) note(wish, stands('ENDED', null));
-      else if (!KNOWN_VIN.test(wish.vin)) note(wish, stands('FAILED', null, vinRefused));
-    }
     const open = (isMeant = (_: ProgramWish) => true) =>
       Map.groupBy(
         wishes.filter((wish) => !answers.has(wish) && isMeant(wish)),
         ({ vin }) => vin,
       );
-    /** Vehicles that the account has, as far as is known. */
-    const enrolled = new Set<string>();
-    const asked = open((wish) => wish.asked).entries();
+    for (const wish of wishes)
+      if (!KNOWN_VIN.test(wish.vin))
+        note(wish, wish.wanted ? stands('FAILED', null, vinRefused) : stands('ENDED', null));
+    /** Vehicles that were looked at, and whether the account has them. */
+    const looked = new Map<string, boolean>();
+    const known = open(({ asked, renewed }) => asked && !renewed);
+    const turns = known.entries();
+    const ask = askBy(forLooks(asker));
     const lookAtAll = async () => {
-      for (const [vin, own] of asked) if (await look(ask, vin, own, note)) enrolled.add(vin);
+      for (const [vin, own] of turns) {
+        const isThere = await look(ask, vin, own, note);
+        if (isThere !== null) looked.set(vin, isThere);
+      }
     };
     await Promise.all(Array.from({ length: LOOKED_AT_ONCE }, lookAtAll));
     const strangers = open()
       .entries()
-      .filter(([vin, own]) => !enrolled.has(vin) && own.some(({ wanted }) => wanted));
-    await enrol(ask, new Map(strangers), note);
-    await order(ask, open(), note);
-    return wishes.map((wish) => answers.get(wish) ?? new ProviderError('BAD_ANSWER').answer);
+      .filter(([vin, own]) => !looked.get(vin) && own.some(({ wanted }) => wanted));
+    await enrol(askBy(asker), new Map(strangers), note);
+    await order(askBy(asker), open(), note);
+    return wishes.map((wish) => ({
+      ...(answers.get(wish) ?? new ProviderError('BAD_ANSWER').answer),
+      looked: looked.has(wish.vin) && known.get(wish.vin)?.includes(wish) === true,
+    }));
   }
 
-  /** Notes programs that stand as they are wanted, or that nothing can change. Gives whether the account has the vehicle. */
-  async function look(ask: Ask, vin: string, asked: readonly ProgramWish[], note: Note): Promise<boolean> {
+  /** Notes programs that stand as they are wanted, or that nothing can change. Gives whether the account has the vehicle; null: unknown. */
+  async function look(ask: Ask, vin: string, asked: readonly ProgramWish[], note: Note): Promise<boolean | null> {
     const answer = await ask({ method: 'GET', url: `${url}/v2/accounts/vehicles/${vin}/services` });
     const isUnknown = answer.outcome === 'REPLY' && problem.parse(answer.body).type === VEHICLE_UNKNOWN;
     const read = readOk(services, answer);
@@ -135,20 +154,23 @@ export function mercedesServices(
       if (!found && !isUnknown) note(wish, failure(answer, wish.wanted));
       else if (state) note(wish, state);
     }
-    return !isUnknown;
+    return found || isUnknown ? !isUnknown : null;
   }
 
-  async function wantedState(ask: Ask, { vin, program, renewed }: ProgramWish, service?: { status: string }) {
+  async function wantedState(ask: Ask, wish: ProgramWish, service?: Service): Promise<WishAnswer | null> {
+    const { vin, program, state } = wish;
+    const at = service?.orderTime ?? null;
     switch (service?.status) {
       case 'ACTIVE':
-        // Its end may have been ordered.
-        return renewed ? null : stands('ACTIVE', service);
+        return stands('ACTIVE', service);
       case 'ACTIVATION_PENDING':
         return stands('PENDING', service);
+      case 'INACTIVE':
+        return state === 'ACTIVE' && !isOwnEnd(wish, at, clock()) ? stands('REJECTED', service, accessRevoked()) : null;
       case 'NOT_AVAILABLE':
-        return renewed ? null : stands('REJECTED', service, noService);
+        return isBefore(wish, at, clock()) ? null : stands('REJECTED', service, noService);
       case 'ACTIVATION_FAILED': {
-        if (renewed) return null;
+        if (isBefore(wish, at, clock())) return null;
         const status = `${url}/v1/accounts/vehicles/${vin}/services/${program}/license-status`;
         const answer = await ask({ method: 'GET', url: status });
         const found = readOk(licence, answer);
@@ -210,7 +232,7 @@ export function mercedesServices(
 }
 
 /** An end is confirmed when the service is not active any more, nor about to be. */
-function unwantedState(service?: { status: string }): WishAnswer | null {
+function unwantedState(service?: Service): WishAnswer | null {
   const isOn = service?.status === 'ACTIVE' || service?.status === 'ACTIVATION_PENDING';
   return isOn ? null : stands('ENDED', service ?? null);
 }
@@ -241,6 +263,7 @@ function failure(answer: Answer, wanted = true): WishAnswer {
   if (type === NO_PERMISSION && !wanted) return unexpected(answer);
   if (type === NO_PERMISSION || type === '/services/illegal-consent-type' || type === '/services/not-found')
     return stands('FAILED', body, notOffered);
+  if (type === VEHICLE_UNKNOWN && !wanted) return stands('ENDED', body);
   if (type === VEHICLE_UNKNOWN) return { outcome: 'NO_ANSWER', reason: notSettled, asked: true, raw: body };
   return unexpected(answer);
 }

@@ -66,6 +66,8 @@ export interface NoAnswer {
   retryAfter?: number | undefined;
   /** false: nothing was sent (a pause, an open circuit, too little time left), so no attempt was spent. */
   asked: boolean;
+  /** Whether the provider said how it stands, in answers about programs. */
+  looked?: boolean;
   raw: unknown;
 }
 
@@ -99,6 +101,8 @@ export interface ProviderState extends CircuitState {
 export interface Asker {
   company: string;
   deadline: number;
+  /** The deadline of questions that change nothing, where others follow from them. */
+  looksEnd?: number;
 }
 
 /** The id of the provider whose answers are invented. */
@@ -127,17 +131,27 @@ export interface ProgramWish {
   wanted: boolean;
   /** Whether the provider may have been asked for it before. */
   asked: boolean;
-  /** Whether a decision against it is to be asked for again. */
+  /** Whether it is to be begun, or ended, whatever the provider's list says: the wish is new. */
   renewed: boolean;
+  /** How it stood by the last answer, since when (in ms since 1970) it is so or is not wanted, and when an end was last ordered. */
+  state: 'PENDING' | 'ACTIVE' | 'REJECTED' | 'FAILED' | 'ENDING' | 'ENDED';
+  since: number;
+  endedAt: number | null;
 }
 
 /** How a program stands at the provider. ENDED: it is not active, and nothing has to be ended. */
 export interface ProgramAnswer {
   outcome: 'STANDS';
-  state: 'PENDING' | 'ACTIVE' | 'REJECTED' | 'FAILED' | 'ENDING' | 'ENDED';
+  state: ProgramWish['state'];
   reason: Reason | null;
   /** The answer as it came, kept for support; never logged. */
   raw: unknown;
+  /** Whether the provider said so without being told to change it. */
+  looked?: boolean;
+  /** Whether it may yet be otherwise: some looks decide. */
+  inDoubt?: boolean;
+  /** The brand by which it was asked. */
+  brand?: string;
 }
 
 export type WishAnswer = ProgramAnswer | NoAnswer;

@@ -31,7 +31,7 @@ export function providerEvents(services: HttpServices): RequestHandler {
     const signature = req.get(SIGNATURE) ?? '';
     if (!isSigned(bytes, signature, secret)) throw new Unauthenticated('The signature is not that of this body.', null);
     const ctx = contextOf(services, localsOf(res).requestId, null);
-    await touchPrograms(ctx, 'high-mobility', vinsOf(new TextDecoder().decode(bytes)));
+    await touchPrograms(ctx, { provider: 'high-mobility', vins: vinsOf(new TextDecoder().decode(bytes)) });
     if (req.get(FORWARDED) === undefined) await forward(services, bytes, signature);
     res.status(204).end();
   });

@@ -2,8 +2,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { HighMobility } from '../../src/manufacturers/high-mobility.ts';
 import { Mercedes } from '../../src/manufacturers/mercedes.ts';
 import type { Provider } from '../../src/manufacturers/provider.ts';
+import type { Json } from '../support/client.ts';
 import { hasDocuments } from '../support/published.ts';
-import { UpstreamServer } from '../support/upstream.ts';
+import { json, UpstreamServer } from '../support/upstream.ts';
 
 // What is said of programs that a manufacturer does not begin, at a server that is as strict as the published documents.
 
@@ -34,6 +35,7 @@ function activate(provider: Provider, wishes: readonly Wished[]) {
   opened.add(provider);
   const all = wishes.map((one) => ({
     ...{ brand: 'audi', program: '', wanted: true, asked: false, renewed: false },
+    ...{ state: 'PENDING' as const, since: Date.now(), endedAt: null },
     ...one,
   }));
   return provider.activator?.activate(all, { company: 'acme', deadline: Number.POSITIVE_INFINITY });
@@ -65,6 +67,55 @@ test.each([
   const vin = 'WAUZZZ8V0KA000002';
   await activate(provider, [{ vin }]);
   expect(await activate(provider, [{ vin, asked: true }])).toMatchObject([{ state: 'REJECTED', reason: { message } }]);
+});
+
+/** High Mobility that clears vehicles of these brands alone. */
+function clearsOnly(...brands: string[]): void {
+  upstream.always('clearances', (response, received) => {
+    const refusal = ({ vin }: Json) => ({ vin, status: 'error', description: 'The brand is invalid' });
+    const { vehicles } = JSON.parse(received.body);
+    const answers = vehicles.map((one: Json) =>
+      brands.includes(one.brand) ? { vin: one.vin, status: 'pending' } : refusal(one),
+    );
+    return json(200, { vehicles: answers })(response, received);
+  });
+}
+const brandsAsked = () =>
+  upstream.received
+    .filter(({ endpoint }) => endpoint === 'clearances')
+    .flatMap(({ body }) => JSON.parse(body).vehicles.map(({ brand }: Json) => brand));
+
+test.each([
+  // The maker that an eligibility check had left with the vehicle.
+  ['UU1HSDCL5L0000001', 'renault', ['dacia'], 'dacia'],
+  ['UU1HSDCL5L0000001', 'dacia', ['dacia'], 'dacia'],
+  ['VSSZZZ5FZHR000001', 'seat', ['seat', 'cupra'], 'cupra'],
+  ['VSSZZZ5FZHR000001', 'cupra', ['cupra'], 'cupra'],
+])('%s, last asked for as %s, is asked for as %s', async (vin, brand, asked, taken) => {
+  clearsOnly(taken);
+  const provider = new HighMobility({ url: upstream.url, ...credentials, brands: [] });
+  expect(await activate(provider, [{ vin, brand }])).toMatchObject([{ state: 'PENDING', brand: taken }]);
+  expect(brandsAsked()).toEqual(asked);
+});
+
+test('a vehicle that no brand fits fails with a sentence that says so', async () => {
+  clearsOnly('bmw');
+  const provider = new HighMobility({ url: upstream.url, ...credentials, brands: [] });
+  const [answer] = (await activate(provider, [{ vin: 'VSSZZZ5FZHR000001', brand: 'seat' }])) ?? [];
+  expect(answer).toMatchObject({ state: 'FAILED', reason: { code: 'REFUSED' } });
+  expect(answer?.reason?.message).toBe('High Mobility does not clear this vehicle as Cupra: The brand is invalid');
+  expect(brandsAsked()).toEqual(['seat', 'cupra']);
+});
+
+test('a vehicle that is rejected because of its brand is asked for as the next one', async () => {
+  upstream.decide = () => ({ status: 'rejected', afterMs: 0, reason: 'VIN belongs to another brand' });
+  const provider = new HighMobility({ url: upstream.url, ...credentials, brands: [] });
+  const vin = 'VSSZZZ5FZHR000001';
+  await activate(provider, [{ vin, brand: 'seat' }]);
+  const again = { vin, brand: 'seat', asked: true };
+  expect(await activate(provider, [again])).toMatchObject([{ state: 'PENDING', brand: 'cupra' }]);
+  expect(await activate(provider, [{ ...again, brand: 'cupra' }])).toMatchObject([{ state: 'REJECTED' }]);
+  expect(brandsAsked()).toEqual(['seat', 'cupra']);
 });
 
 test('a service that the Mercedes-Benz account may not order fails alone', async () => {

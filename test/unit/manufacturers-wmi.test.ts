@@ -77,7 +77,7 @@ describe('WMI table', () => {
     ['VR7', ['citroen']],
     ['VF3', ['peugeot']],
     ['VF1', ['renault', 'dacia']],
-    ['UU1', ['dacia', 'renault']],
+    ['UU1', ['dacia']],
     ['VSS', ['seat', 'cupra']],
     ['ZFF', ['ferrari']],
     ['WP0', ['porsche']],

@@ -84,7 +84,7 @@ describe('Manufacturers: providers of brands', () => {
 
   test('High Mobility serves its own brands', () => {
     const served = manufacturers.list().filter((one) => one.provider === 'high-mobility');
-    expect(served.map((one) => one.id)).toEqual([...highMobilityEligibilityBrands]);
+    expect(served.map((one) => one.id)).toEqual([...highMobilityEligibilityBrands, 'dacia'].toSorted());
     expect(byId('tesla')).toMatchObject({ provider: null, supported: false });
   });
 
@@ -180,9 +180,15 @@ describe('Manufacturers: one verification', () => {
   });
 
   test('candidates without a provider are skipped', async () => {
+    await open({ ...highMobility(), HIGH_MOBILITY_BRANDS: 'vauxhall' });
+    expect(await manufacturers.verify(OPEL)).toMatchObject({ status: 'ELIGIBLE', manufacturer: 'vauxhall' });
+    expect(brandsAsked()).toEqual(['vauxhall']);
+  });
+
+  test('the eligibility of a Dacia is asked about as a Renault’s, and it stays a Dacia', async () => {
     expect(await manufacturers.verify('UU1HSDCL5L0000001')).toMatchObject({
       status: 'ELIGIBLE',
-      manufacturer: 'renault',
+      manufacturer: 'dacia',
     });
     expect(brandsAsked()).toEqual(['renault']);
   });

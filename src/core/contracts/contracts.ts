@@ -21,7 +21,8 @@ import {
 } from './contract.ts';
 import { contractsWithVehicles } from './contracts-of-vehicles.ts';
 import { touchActivations } from './due-activations.ts';
-import { type PlanValues, planClause, planned, planValues, wantClause } from './plan-activations.ts';
+import { type PlanValues, planValues } from './needs.ts';
+import { planClause, planned, wantClause } from './plan-activations.ts';
 import { readVinFilter, vinConditions, vinSeek } from './vin-filter.ts';
 
 /** By the clock; one that is over stays so, since its end was carried out. */
@@ -174,6 +175,23 @@ export const contractFactsQuery = (
 
 export const vehicleNamesOf = (company: string) =>
   db.selectFrom('vehicle').select(['company', 'id', 'vin', 'manufacturer']).where('company', '=', company).as('v');
+
+/** A `with` clause that keeps what is told of deleted contracts of clause `c` once their programs are ended. */
+export const keepActiveClause = (
+  q: WithContracts & QueryCreator<Tables>,
+  vehicles: AliasedExpression<VehicleName, 'v'>,
+) =>
+  q
+    .insertInto('deleted_contract')
+    .columns(['company', 'id', 'fleet_id', 'vehicle_id', 'vin', 'provider', 'programs', 'data'])
+    .expression(
+      contractFactsQuery(q, vehicles)
+        .clearSelect()
+        .select(['c.company', 'c.id', 'c.fleet_id', 'c.vehicle_id', 'v.vin', 'c.provider', 'c.programs'])
+        .select(contractData.as('data'))
+        .where('c.provider', 'is not', null)
+        .where(sql<boolean>`(c.was_active or c.activation = 'ACTIVE')`),
+    );
 
 const CONTRACTS_AT_ONCE = 500;
 

@@ -14,6 +14,7 @@ import {
   contractFactsQuery,
   contractJsonQuery,
   contractResource,
+  keepActiveClause,
   lockContracts,
   uniqueIds,
   vehicleNamesOf,
@@ -87,6 +88,7 @@ const remove = prepare((p: EventOrigin & { company: string; ids: readonly string
           .where(fleetExistsExpression('c', p.company))
           .returningAll('c'),
       )
+      .with('kept', (q) => keepActiveClause(q, vehicleNamesOf(p.company)))
       .with('recorded', (q) =>
         eventsClause(q, p, { 'contract.deleted': contractFactsQuery(q, vehicleNamesOf(p.company)) }),
       ),

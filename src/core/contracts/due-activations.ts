@@ -1,15 +1,14 @@
 import { type Expression, sql } from 'kysely';
-import type { Asker } from '../../manufacturers/provider.ts';
+import type { Asker, ProgramWish } from '../../manufacturers/provider.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
-import { anyOfIds, anyOfTexts, asTimestamptz, db, prepare, prepareStatementVariants } from '../sql/sql.ts';
-import { programsOfContract } from './activation.ts';
-import { CONTRACTS_OF_VEHICLE } from './contracts-of-vehicles.ts';
+import { isoTimeExpression } from '../sql/selection.ts';
+import { anyOfTexts, asTimestamptz, db, prepare, prepareStatementVariants } from '../sql/sql.ts';
+import { needSql, planValues } from './needs.ts';
 
-// A program is at rest, due or claimed, as a vehicle is (core/vehicles/due-vehicles.ts), and ends: its row is deleted once it is ended at the
-// manufacturer and nobody wants it. Changes of contracts (`touchActivations`, plan-activations.ts) make it due, and mark it `touched` where
-// it is claimed: its answer, stored if the claim is still held (store-activations.ts), then makes it due at once in place of at rest or
-// deleted.
+// A program is at rest, due or claimed, as a vehicle is (core/vehicles/due-vehicles.ts). Once it is ended at the manufacturer it is looked at
+// three times more before its row is deleted. Changes of contracts (`touchActivations`, plan-activations.ts) make it due, and mark it
+// `touched` where it is claimed: its answer, stored if the claim is still held (store-activations.ts), then makes it due at once.
 
 /** A claim outlives the wait for a place, a token, and questions that build on each other, each of up to one time-out. */
 const LEASE_TIMEOUTS = 6;
@@ -22,34 +21,53 @@ const timeoutMs = (ctx: Context): number => ctx.services.config.PROVIDER_TIMEOUT
  */
 export const claimant = (ctx: Context, until: string, takenOverAt: () => number): Asker => ({
   company: '',
+  looksEnd: Date.parse(until) - (LEASE_TIMEOUTS / 2) * timeoutMs(ctx),
   get deadline() {
     return Math.min(Date.parse(until) - timeoutMs(ctx), takenOverAt() + timeoutMs(ctx));
   },
 });
 
-/** Whether a contract in force needs the program of a row `a`. */
-const isWanted = (company: string, now: string) =>
-  sql<boolean>`exists (select from vehicle v join contract c on c.company = ${company} and ${sql.raw(CONTRACTS_OF_VEHICLE)}
-    where v.company = ${company} and ${sql.raw(programsOfContract('a', 'c', 'v.vin'))}
-      and c.starts_at <= ${now}::timestamptz and c.ends_at > ${now}::timestamptz)`;
+interface Claim {
+  company: string;
+  process: string;
+  now: string;
+  soon: string;
+  until: string;
+  offers: string;
+  limit: number;
+}
 
 /**
  * What is wanted goes by the contracts of now: whatever changes them makes the row due again. That it is asked for, or ended, is
- * noted before it is: a process may be killed in between.
+ * noted before it is: a process may be killed in between. `shared`: a row of another company has it, so that it is not ended here.
  */
-const claim = prepare((p: { company: string; process: string; now: string; until: string; limit: number }) => {
+const claim = prepare((p: Claim) => {
+  const now = asTimestamptz(p.now);
   const due = db
     .selectFrom('activation as a')
-    .select(['a.id', 'a.asked', 'a.state', isWanted(p.company, p.now).as('wanted')])
+    .select(['a.id', 'a.company', 'a.vin', 'a.provider', 'a.program', 'a.asked', 'a.state'])
     .where('a.company', '=', p.company)
-    .where('a.due_at', '<=', asTimestamptz(p.now))
+    .where('a.due_at', '<=', now)
     .orderBy('a.due_at')
     .limit(p.limit)
     .forUpdate()
     .skipLocked();
-  const isEnding = sql<boolean>`(due.asked and not due.wanted)`;
+  const others = sql<{ shared: boolean; ended_at: string | null }>`(
+    select coalesce(bool_or(o.company <> a.company and o.wanted and o.asked), false) as shared, max(o.ended_at) as ended_at
+    from activation o where o.vin = a.vin and o.provider = a.provider and o.program = a.program)`;
+  const isUnwanted = sql<boolean>`(due.asked and due.begins is null)`;
+  const isOver = sql<boolean>`(${isUnwanted} and a.state not in ('ENDING', 'ENDED'))`;
+  const isBack = sql<boolean>`(due.wanted and a.state in ('ENDING', 'ENDED'))`;
   return db
-    .with('due', () => due)
+    .with('row', () => due)
+    .with('due', (q) =>
+      q
+        .selectFrom('row as a')
+        .crossJoinLateral(needSql(p.offers, now, asTimestamptz(p.soon)).as('need'))
+        .crossJoinLateral(others.as('others'))
+        .select(['a.id', 'a.asked', 'a.state', 'need.wanted', 'need.begins', 'others.ended_at'])
+        .select(sql<boolean>`(others.shared and need.begins <= ${now})`.as('shared')),
+    )
     .updateTable('activation as a')
     .from('due')
     .set({
@@ -57,15 +75,23 @@ const claim = prepare((p: { company: string; process: string; now: string; until
       claimed_by: p.process,
       touched: false,
       wanted: sql<boolean>`due.wanted`,
-      changed_at: sql<string>`case when a.wanted = due.wanted then a.changed_at else ${asTimestamptz(p.now)} end`,
+      changed_at: sql<string>`case when a.wanted = due.wanted then a.changed_at else ${now} end`,
       asked: sql<boolean>`due.asked or due.wanted`,
-      state: sql<'ENDING'>`case when ${isEnding} then 'ENDING' else a.state end`,
-      looks: sql<number>`case when ${isEnding} and a.state <> 'ENDING' then 0 else a.looks end`,
+      renewed: sql<boolean>`a.renewed or ${isOver} or ${isBack}`,
+      state: sql<'ENDING'>`case when ${isOver} then 'ENDING' when ${isBack} then 'PENDING' else a.state end`,
+      looks: sql<number>`case when ${isOver} or ${isBack} then 0 else a.looks end`,
+      ended_at: sql<string | null>`case when ${isUnwanted} then ${now} else a.ended_at end`,
     })
     .where('a.company', '=', p.company)
     .whereRef('a.id', '=', 'due.id')
     .returning(['a.id', 'a.company', 'a.vin', 'a.provider', 'a.program', 'a.brand', 'a.wanted', 'a.renewed', 'a.state'])
-    .returning(['a.looks', 'a.faults', 'due.asked', 'due.state as was']);
+    .returning(['a.looks', 'a.faults', 'due.asked', 'due.state as was', 'due.shared'])
+    .returning(({ ref }) => [
+      isoTimeExpression(ref('a.changed_at')).as('since'),
+      isoTimeExpression(ref('a.looked_at')).as('looked'),
+      isoTimeExpression(ref('due.begins')).as('begins'),
+      isoTimeExpression(ref('due.ended_at')).as('ended'),
+    ]);
 });
 
 /** The end of a claim that is made now. */
@@ -75,100 +101,86 @@ export const programClaimEnd = (ctx: Context): string =>
 /** Claims up to `limit` due programs of a company, the longest waiting first; skips rows of other claims. */
 export async function claimDueActivations(ctx: Context, company: string, limit: number, until = programClaimEnd(ctx)) {
   const now = ctx.now();
-  const { process } = ctx.services.changes;
-  const rows = await claim(ctx, { company, process, now: now.toISOString(), until, limit });
-  return rows.map((row) => ({ ...row, until }));
+  const { changes, config } = ctx.services;
+  const soon = new Date(now.getTime() + config.ACTIVATION_GAP_MINUTES * 60_000).toISOString();
+  const offers = planValues(ctx).offers ?? '{}';
+  const given = { company, process: changes.process, now: now.toISOString(), soon, until, offers, limit };
+  return (await claim(ctx, given)).map((row) => ({ ...row, until }));
 }
 
 /** A program to be asked about; `until` shows that the claim is still held when the answer is stored. */
 export type ClaimedProgram = Awaited<ReturnType<typeof claimDueActivations>>[number];
 
-/** The one question over all companies: programs belong to the gateway's account at the provider. */
-const wantedElsewhere = prepare((p: { ids: readonly string[]; companies: readonly string[] }) =>
-  db
-    .selectFrom('activation as a')
-    .select('a.id')
-    .where('a.id', '=', anyOfIds(p.ids))
-    .where('a.company', '=', anyOfTexts(p.companies))
-    .where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom('activation as o')
-          .select('o.id')
-          .whereRef('o.vin', '=', 'a.vin')
-          .whereRef('o.provider', '=', 'a.provider')
-          .whereRef('o.program', '=', 'a.program')
-          .whereRef('o.company', '<>', 'a.company')
-          .where('o.wanted', '=', sql.lit(true)),
-      ),
-    ),
-);
+export const wishOf = ({ since, ended, ...program }: ClaimedProgram): ProgramWish => ({
+  ...program,
+  since: Date.parse(since),
+  endedAt: ended === null ? null : Date.parse(ended),
+});
 
-/**
- * The programs among these that nobody wants here but another company does, so that they are not to be ended. Each row says whether it
- * is wanted before it is asked here, so of two companies that end at the same time, the later one sees that nobody wants it.
- */
-export async function findWantedElsewhere(ctx: Context, programs: readonly ClaimedProgram[]): Promise<Set<string>> {
-  const unwanted = programs.filter(({ wanted }) => !wanted);
-  if (unwanted.length === 0) return new Set();
-  const ids = unwanted.map(({ id }) => id);
-  const companies = [...new Set(unwanted.map(({ company }) => company))];
-  return new Set((await wantedElsewhere(ctx, { ids, companies })).map(({ id }) => id));
-}
-
-/** Makes a row due. A claimed one is due when its answer is stored, since two questions could overtake each other. */
+/** Makes a row due, and begins its schedule anew. A claimed one is due when its answer is stored: two questions could overtake each other. */
 export const touched = (now: Expression<string>) => {
   const isClaimed = sql<boolean>`(activation.claimed_by is not null and activation.due_at > ${now})`;
   return {
     touched: sql<boolean>`${isClaimed}`,
     due_at: sql<string>`case when ${isClaimed} then activation.due_at else ${now} end`,
+    looks: 0,
   };
 };
 
-/** Makes the programs of vehicles due, and schedules them. */
-const touch = prepare((p: { company: string; vins: readonly string[]; now: Date }) =>
-  db
-    .with('touched', (q) =>
-      q
-        .updateTable('activation')
-        .set(touched(asTimestamptz(p.now)))
-        .where('company', '=', p.company)
-        .where('vin', '=', anyOfTexts(p.vins))
-        .returning(['company', 'due_at']),
-    )
-    .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('touched').select(['company', 'due_at'])))
-    .selectFrom('touched')
-    .select('company'),
+/** Makes the programs of vehicles due, and schedules them; `ended`: an end may have been ordered of what they have. */
+const touch = prepareStatementVariants<{ company: string; vins: readonly string[]; now: Date; ended?: true }>()(
+  ['ended'],
+  (p, has) => {
+    const now = asTimestamptz(p.now);
+    return db
+      .with('touched', (q) =>
+        q
+          .updateTable('activation')
+          .set({ ...touched(now), ...(has.ended && { ended_at: now }) })
+          .where('company', '=', p.company)
+          .where('vin', '=', anyOfTexts(p.vins))
+          .returning(['company', 'due_at']),
+      )
+      .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('touched').select(['company', 'due_at'])))
+      .selectFrom('touched')
+      .select('company');
+  },
 );
 
 type OfVehicle = { company: string; vin: string };
 
 /** Has what is wanted of these vehicles looked at again, after the statement of the transaction that changed their contracts. */
-export async function touchActivations(ctx: Context, vehicles: readonly OfVehicle[]): Promise<void> {
+export async function touchActivations(ctx: Context, vehicles: readonly OfVehicle[], how: { ended?: true } = {}) {
   for (const [company, own] of Map.groupBy(vehicles, (one) => one.company)) {
-    const touched = await touch(ctx, { company, vins: [...new Set(own.map(({ vin }) => vin))], now: ctx.now() });
+    const vins = [...new Set(own.map(({ vin }) => vin))];
+    const touched = await touch(ctx, { company, vins, now: ctx.now(), ...how });
     if (touched.length > 0) ctx.services.changes.announce('due', 'activation');
   }
 }
 
-const findPrograms = prepareStatementVariants<{ provider: string; vins: readonly string[]; except?: string }>()(
-  ['except'],
-  (p, has) =>
-    db
-      .selectFrom('activation')
-      .select(['company', 'vin'])
-      .distinct()
-      .where('vin', '=', anyOfTexts(p.vins))
-      .where('provider', '=', p.provider)
-      .$if(has.except, (q) => q.where('company', '<>', p.except).where('wanted', '=', sql.lit(true))),
+type OfProvider = { provider: string; vins: readonly string[] };
+
+const findPrograms = prepare((p: OfProvider) =>
+  db
+    .selectFrom('activation')
+    .select(['company', 'vin', 'wanted'])
+    .distinct()
+    .where('vin', '=', anyOfTexts(p.vins))
+    .where('provider', '=', p.provider),
 );
 
-/** Has a provider's programs of these vehicles looked at again: of all companies, or those that others than one want. */
-export async function touchPrograms(ctx: Context, provider: string, vins: readonly string[], except?: string) {
-  if (vins.length === 0) return;
+async function programsHere(ctx: Context, given: OfProvider) {
+  if (given.vins.length === 0) return [];
   const { fence } = ctx.services;
-  const found = await findPrograms(ctx, { provider, vins, ...(except && { except }) });
-  await touchActivations(
-    ctx,
-    found.filter(({ company }) => !fence?.refusal(company, 'work')),
-  );
+  return (await findPrograms(ctx, given)).filter(({ company }) => !fence?.refusal(company, 'work'));
+}
+
+/** Has a provider's programs of these vehicles looked at again, whatever their company. */
+export const touchPrograms = async (ctx: Context, given: OfProvider): Promise<void> =>
+  touchActivations(ctx, await programsHere(ctx, given));
+
+/** Has programs that a company ended, or that were being ended, looked at again where others want them. */
+export async function touchOthers(ctx: Context, company: string, given: OfProvider): Promise<void> {
+  const others = (await programsHere(ctx, given)).filter((one) => one.wanted && one.company !== company);
+  await touchActivations(ctx, others, { ended: true });
 }

@@ -8,7 +8,8 @@ import { asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.ts';
 import { contractFactsQuery, vehicleNamesOf } from './contracts.ts';
 import { isOfContract } from './contracts-of-vehicles.ts';
 import { touchActivations } from './due-activations.ts';
-import { noPack, wantClause } from './plan-activations.ts';
+import { noPack } from './needs.ts';
+import { wantClause } from './plan-activations.ts';
 import { settle } from './store-activations.ts';
 
 // Settings that name other programs than contracts in force have: what is missing is asked for, what is left over is ended.

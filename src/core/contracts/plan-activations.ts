@@ -1,10 +1,10 @@
-import { type Expression, type QueryCreator, type Selectable, sql } from 'kysely';
-import { type Reason, reason } from '../../manufacturers/provider.ts';
+import { type Expression, type QueryCreator, type RawBuilder, type Selectable, sql } from 'kysely';
 import { scheduleClause, scheduleForKind } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { anyOfIds, asTimestamptz, db, LOWEST_ID, prepare, prepareStatementVariants } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { touched } from './due-activations.ts';
+import { offerSql, type PlanValues, packSql, planValues } from './needs.ts';
 
 // What contracts in force need becomes rows of `activation`, in the transaction that starts or ends them. A row is made
 // due by whatever changes contracts; whether it is wanted is asked of the contracts when the row is claimed.
@@ -18,30 +18,6 @@ export const activationSchedule = scheduleForKind('activation', (company) =>
     .orderBy('due_at')
     .limit(sql.lit(1)),
 );
-
-/** Values of a plan, as JSON: what providers offer by brand (null: manufacturers are not told), and why there is none. */
-export interface PlanValues {
-  offers: string | null;
-  reasons: string;
-}
-
-export const noPack = reason(
-  'PACK_NOT_OFFERED',
-  'The pack is not among those that the operator has set up with the manufacturer’s service.',
-);
-
-export function planValues({ services }: Context): PlanValues {
-  const { manufacturers, config } = services;
-  const reasons: Record<'unknown' | 'brand' | 'pack', Reason> = {
-    unknown: manufacturers.unsupported(null),
-    brand: manufacturers.noActivation,
-    pack: noPack,
-  };
-  return {
-    offers: config.CONTRACTS_ACTIVATION ? JSON.stringify(manufacturers.offers) : null,
-    reasons: JSON.stringify(reasons),
-  };
-}
 
 type Planned = {
   id: string;
@@ -60,17 +36,24 @@ export const planClause = (p: PlanValues & { company: string }, now: Expression<
       case when c.provider is not null then c.programs when packed.needed is null then '{}'
         else array(select jsonb_array_elements_text(packed.needed)) end as programs,
       case when c.ends_at <= ${now} then
-          case when c.provider is not null and c.activation in ('PENDING', 'ACTIVE', 'FAILED', 'ENDING') then 'ENDING' else 'ENDED' end
+          case when c.provider is not null and c.activation not in ('OFF', 'UNSUPPORTED', 'ENDED') then 'ENDING' else 'ENDED' end
         when ${p.offers}::jsonb is null then 'OFF' when packed.needed is null then 'UNSUPPORTED' else 'PENDING' end as activation,
       case when c.ends_at > ${now} and ${p.offers}::jsonb is not null and packed.needed is null then ${p.reasons}::jsonb ->
         case when v.manufacturer is null then 'unknown' when offer is null then 'brand' else 'pack' end end as reason
     from c
     join vehicle v on v.company = ${p.company} and v.id = c.vehicle_id
-    cross join lateral (select ${p.offers}::jsonb -> v.manufacturer as offer offset 0) offered
-    cross join lateral (select coalesce(offer -> 'packs' -> c.pack, offer -> 'packs' -> '*') as needed offset 0) packed)`;
+    cross join lateral (select ${offerSql(p.offers)} as offer offset 0) offered
+    cross join lateral (select ${packSql(sql`offer`)} as needed offset 0) packed)`;
 
 type WantedRow = Pick<Selectable<Tables['activation']>, (typeof wantedColumns)[number]>;
 const wantedColumns = ['company', 'id', 'vin', 'provider', 'program', 'brand', 'changed_at', 'due_at'] as const;
+
+/** A new wish is a new question: what the provider decided before is no answer to it. */
+export const askedAnew = (isNew: RawBuilder<unknown>, now: Expression<string>) => ({
+  renewed: sql<boolean>`activation.renewed or ${isNew}`,
+  state: sql<'PENDING'>`case when ${isNew} then 'PENDING' else activation.state end`,
+  changed_at: sql<string>`case when ${isNew} then ${now} else activation.changed_at end`,
+});
 
 /** A `with` clause that makes the programs of clause `plan` wanted, and due. */
 export const wantClause = (q: QueryCreator<Tables>, now: Expression<string>) =>
@@ -83,13 +66,11 @@ export const wantClause = (q: QueryCreator<Tables>, now: Expression<string>) =>
         from plan, unnest(programs) program where activation = 'PENDING' order by company, vin, provider, program`,
     )
     .onConflict((conflict) =>
-      conflict.columns(['company', 'vin', 'provider', 'program']).doUpdateSet(({ ref }) => ({
+      conflict.columns(['company', 'vin', 'provider', 'program']).doUpdateSet({
         wanted: true,
-        brand: ref('excluded.brand'),
-        // A new contract is a new question.
-        renewed: sql<boolean>`activation.state in ('REJECTED', 'FAILED', 'ENDING')`,
+        ...askedAnew(sql`activation.state not in ('PENDING', 'ACTIVE')`, now),
         ...touched(now),
-      })),
+      }),
     )
     .returning(['company', 'due_at']);
 
@@ -168,41 +149,16 @@ export const planned = (now: Expression<string>) => ({
   activation_changed_at: now,
   provider: sql<string | null>`plan.provider`,
   programs: sql<string[]>`plan.programs`,
+  was_active: sql<boolean>`contract.was_active or contract.activation = 'ACTIVE'`,
 });
 
 /** Carries out contracts in force of which no manufacturer has heard: those with these ids, or the first after one. */
 export const planContracts = (ctx: Context, given: Pick<Unplanned, 'company' | 'after' | 'ids'>) =>
   plan(ctx, { ...planValues(ctx), ...given, now: ctx.now() });
 
-const rebrand = prepare((p: Unplanned & { vehicles: readonly string[] }) => {
-  const now = asTimestamptz(p.now);
-  return db
-    .with('touched', (q) =>
-      q
-        .updateTable('activation')
-        .from('vehicle as v')
-        .set({
-          ...touched(now),
-          brand: sql<string>`v.manufacturer`,
-          renewed: sql<boolean>`activation.renewed or activation.state in ('REJECTED', 'FAILED')`,
-        })
-        .where('v.company', '=', p.company)
-        .where('v.id', '=', anyOfIds(p.vehicles))
-        .where('activation.company', '=', p.company)
-        .whereRef('activation.vin', '=', 'v.vin')
-        .where(sql<boolean>`activation.provider = ${p.offers}::jsonb -> v.manufacturer ->> 'provider'`)
-        .returning(['activation.company', 'activation.due_at']),
-    )
-    .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('touched').select(['company', 'due_at'])))
-    .selectFrom('touched')
-    .select('company');
-});
-
 /** Carries out the contracts of vehicles whose maker has changed, in the transaction that changes it. */
 export async function planVehicles(ctx: Context, company: string, vehicles: readonly string[]): Promise<void> {
-  const given = { ...planValues(ctx), company, vehicles, now: ctx.now() };
-  await plan(ctx, given);
-  await rebrand(ctx, given);
+  await plan(ctx, { ...planValues(ctx), company, vehicles, now: ctx.now() });
   ctx.services.changes.announce('due', 'activation');
 }
 

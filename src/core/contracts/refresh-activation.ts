@@ -12,7 +12,7 @@ import type { Contract } from './contract.ts';
 import { companyOfContract, findContracts } from './contracts.ts';
 import { contractsWithVehicles } from './contracts-of-vehicles.ts';
 import { touched } from './due-activations.ts';
-import { planContracts } from './plan-activations.ts';
+import { askedAnew, planContracts } from './plan-activations.ts';
 
 const MOST_REFRESHED = 1000;
 
@@ -47,10 +47,7 @@ const askAgain = prepare((p: Refreshed) => {
         .from('named')
         .set({
           ...touched(now),
-          renewed: sql<boolean>`activation.renewed or activation.state in ('REJECTED', 'FAILED')`,
-          state: sql<'PENDING'>`case when activation.state in ('REJECTED', 'FAILED') then 'PENDING' else activation.state end`,
-          changed_at: sql<string>`case when activation.state in ('REJECTED', 'FAILED') then ${now} else activation.changed_at end`,
-          looks: 0,
+          ...askedAnew(sql`activation.state in ('REJECTED', 'FAILED')`, now),
           faults: 0,
         })
         .where(sql<boolean>`${sql.raw(programsOfContract('activation', 'named', 'named.vin'))}`)

@@ -15,25 +15,42 @@ import type { ClaimedProgram } from './due-activations.ts';
 export type AskedProgram = { program: ClaimedProgram; answer: WishAnswer };
 
 /** Active programs are looked at again, since manufacturers end some by themselves. */
-const RECHECK_ACTIVE_SECONDS = 24 * 3600;
+const DAY_SECONDS = 24 * 3600;
+/** What was ended is looked at so often: a manufacturer may still carry out what it did not answer, and its list may lag behind. */
+const LOOKS_AFTER_END = [300, 3600, DAY_SECONDS];
+/** Looks after which a fault that was told in passing stands. */
+const LOOKS_IN_DOUBT = 4;
 /** Delays without an answer grow as 1, 2, 4 … seconds, up to a quarter of an hour, each spread by half. */
 const RETRY_CAP_SECONDS = 900;
 
 /** Seconds until the manufacturer is asked next; null where that would change nothing. */
-function secondsToNext(
-  { looks, faults, state }: ClaimedProgram,
-  answer: AskedProgram['answer'],
-  schedule: readonly number[],
-) {
+function secondsToNext({ program, answer }: AskedProgram, schedule: readonly number[], now: number) {
+  const { looks, faults, state, ended } = program;
   const spread = 1 + Math.random() / 10;
   if (answer.outcome === 'NO_ANSWER') {
     const backoff = Math.min(RETRY_CAP_SECONDS, 2 ** Math.min(faults, 20)) * (0.75 + Math.random() / 2);
     return Math.max(answer.retryAfter ?? 0, answer.asked ? backoff : 1) * spread;
   }
-  if (answer.state === 'ACTIVE') return RECHECK_ACTIVE_SECONDS * spread;
-  if (answer.state !== 'PENDING' && answer.state !== 'ENDING') return null;
   const before = answer.state === state ? looks : 0;
-  return (schedule[Math.min(before, schedule.length - 1)] ?? RETRY_CAP_SECONDS) * spread;
+  const next = (of: readonly number[], past: number | null = of.at(-1) ?? RETRY_CAP_SECONDS) => {
+    const seconds = of[before] ?? past;
+    return seconds === null ? null : seconds * spread;
+  };
+  switch (answer.state) {
+    case 'ACTIVE':
+      // Its end may still be carried out.
+      return ended !== null && now - Date.parse(ended) < DAY_SECONDS * 1000
+        ? next(LOOKS_AFTER_END)
+        : DAY_SECONDS * spread;
+    case 'ENDED':
+      return program.asked && !program.shared ? next(LOOKS_AFTER_END, null) : null;
+    case 'FAILED':
+      return answer.inDoubt ? next(schedule.slice(0, LOOKS_IN_DOUBT), null) : null;
+    case 'REJECTED':
+      return null;
+    default:
+      return next(schedule);
+  }
 }
 
 interface Fact {
@@ -44,9 +61,11 @@ interface Fact {
   reason: string | null;
   raw: string | null;
   asked: boolean;
+  looked: boolean;
+  brand: string | null;
   next: number | null;
 }
-const factColumns = `id uuid, until timestamptz, state text, reason jsonb, raw jsonb, asked boolean, next float8`;
+const factColumns = `id uuid, until timestamptz, state text, reason jsonb, raw jsonb, asked boolean, looked boolean, brand text, next float8`;
 
 interface Facts extends EventOrigin {
   company: string;
@@ -79,6 +98,7 @@ const storeFacts = prepare((p: Facts) => {
         .using('fact')
         .where(held('activation'))
         .where('fact.state', '=', sql.lit('ENDED'))
+        .where('fact.next', 'is', null)
         .where('activation.touched', '=', sql.lit(false)),
     )
     .with('kept', (q) =>
@@ -86,14 +106,13 @@ const storeFacts = prepare((p: Facts) => {
         .updateTable('activation as a')
         .from('fact')
         .set({
-          // Contracts changed while it was being ended: it may be wanted again.
-          state: sql<'PENDING'>`case fact.state when 'ENDED' then 'PENDING' else coalesce(fact.state, a.state) end`,
+          state: sql<'PENDING'>`coalesce(fact.state, a.state)`,
           reason: sql<
             string | null
           >`case when fact.state is null then coalesce(fact.reason, a.reason) else fact.reason end`,
           raw_answer: sql<string | null>`coalesce(fact.raw, a.raw_answer)`,
           changed_at: sql<string>`case when fact.state is null or fact.state = a.state or not a.wanted then a.changed_at else ${now} end`,
-          looks: sql<number>`case when fact.state is null then a.looks when fact.state = a.state then a.looks + 1 else 0 end`,
+          looks: sql<number>`case when a.touched then 0 when fact.state is null then a.looks when fact.state = a.state then a.looks + 1 else 0 end`,
           faults: sql<number>`case when fact.state is null then a.faults + fact.asked::int else 0 end`,
           renewed: sql<boolean>`a.renewed and (fact.state is null or a.touched)`,
           due_at: sql<
@@ -101,9 +120,11 @@ const storeFacts = prepare((p: Facts) => {
           >`case when a.touched then ${now} else ${now} + make_interval(secs => fact.next) end`,
           touched: false,
           claimed_by: null,
+          brand: sql<string>`coalesce(fact.brand, a.brand)`,
+          looked_at: sql<string | null>`case when fact.looked then ${now} else a.looked_at end`,
         })
         .where(held('a'))
-        .where(sql<boolean>`(fact.state is distinct from 'ENDED' or a.touched)`)
+        .where(sql<boolean>`(fact.state is distinct from 'ENDED' or fact.next is not null or a.touched)`)
         .returning(['a.company', 'a.due_at']),
     )
     .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('kept').select(['company', 'due_at'])))
@@ -114,29 +135,39 @@ const storeFacts = prepare((p: Facts) => {
 /** The worst state of a contract's programs comes first. */
 const RANK = `array_position('{REJECTED,FAILED,PENDING,ACTIVE}'::text[], p.state)`;
 
-/** Gives contracts the worst state of their programs, and records what became of them. */
+/** Programs of a contract `c` that nobody wants, and whose end is not confirmed. */
+const leftOf = (c: string, vin: string) =>
+  sql.raw(`activation a
+  where ${programsOfContract('a', c, vin)} and not a.wanted and a.state <> 'ENDED'`);
+
+type Own = Pick<Selectable<Tables['contract']>, 'id' | 'was_active'> & {
+  was: string;
+  state: Selectable<Tables['contract']>['activation'];
+  reason: string | null;
+};
+
+/** Gives contracts the worst state of their programs, and records what became of them, and of deleted ones that were active. */
 export const settle = prepare((p: EventOrigin & { company: string; vins: readonly string[] }) => {
   const now = asTimestamptz(p.at);
   return db
     .with(
       'own',
       () =>
-        sql<{ id: string; was: string; state: Selectable<Tables['contract']>['activation']; reason: string | null }>`(
-        select c.id, c.activation as was,
+        sql<Own>`(
+        select c.id, c.activation as was, c.was_active or c.activation = 'ACTIVE' as was_active,
           case when c.ends_at > ${now} then worst.state when left_over.is_left then 'ENDING' else 'ENDED' end as state,
           case when c.ends_at > ${now} then worst.reason when left_over.is_left then left_over.reason end as reason
         from contract c
         join vehicle v on v.company = ${p.company} and ${sql.raw(CONTRACTS_OF_VEHICLE)}
         cross join lateral (
           select p.state, p.reason from (
-            select case when a.state is null or a.state = 'ENDING' then 'PENDING' else a.state end as state, a.reason
+            select case when a.state is null or a.state in ('ENDING', 'ENDED') then 'PENDING' else a.state end as state, a.reason
             from unnest(c.programs) program left join activation a on a.company = c.company and a.vin = v.vin
               and a.provider = c.provider and a.program = program.program
           ) p order by ${sql.raw(RANK)} limit 1
         ) worst
         cross join lateral (
-          select count(*) > 0 as is_left, (array_agg(a.reason))[1] as reason from activation a
-          where ${sql.raw(programsOfContract('a', 'c', 'v.vin'))} and not a.wanted
+          select count(*) > 0 as is_left, (array_agg(a.reason))[1] as reason from ${leftOf('c', 'v.vin')}
         ) left_over
         where c.company = ${p.company} and v.vin = ${anyOfTexts(p.vins)} and c.provider is not null
           and c.activation <> 'ENDED' and c.starts_at <= ${now})`,
@@ -149,25 +180,47 @@ export const settle = prepare((p: EventOrigin & { company: string; vins: readonl
           activation: sql<'ACTIVE'>`own.state`,
           activation_reason: sql<string | null>`own.reason`,
           activation_changed_at: now,
+          // Waiting is no news.
+          was_active: sql<boolean>`own.was_active and own.state in ('PENDING', 'ENDING')`,
         })
         .where('c.company', '=', p.company)
         .whereRef('c.id', '=', 'own.id')
         .where(sql<boolean>`(own.state <> own.was or own.reason is distinct from c.activation_reason)`)
         .returningAll('c'),
     )
+    .with('deleted', (q) =>
+      q
+        .deleteFrom('deleted_contract as c')
+        .where('c.company', '=', p.company)
+        .where('c.vin', '=', anyOfTexts(p.vins))
+        .where(sql<boolean>`not exists (select from ${leftOf('c', 'c.vin')})`)
+        .returningAll(),
+    )
     .with('recorded', (q) => {
-      const changed = (state: 'ACTIVE' | 'REJECTED' | 'ENDED') =>
-        contractFactsQuery(q, vehicleNamesOf(p.company), 'withReason')
-          .where('c.activation', '=', sql.lit(state))
-          .where(sql<boolean>`exists (select from own where own.id = c.id and own.was <> own.state)`);
+      const changed = (states: string, wasActive: boolean) =>
+        contractFactsQuery(q, vehicleNamesOf(p.company), 'withReason').where(
+          sql<boolean>`exists (select from own where own.id = c.id and own.was <> own.state
+            and own.state = any(${sql.lit(states)}::text[]) and own.was_active = ${sql.lit(wasActive)})`,
+        );
+      const ofDeleted = q
+        .selectFrom('deleted as d')
+        .select([
+          'd.company',
+          'd.fleet_id',
+          'd.id as contract_id',
+          sql<string[]>`array[d.vehicle_id]`.as('vehicle_ids'),
+        ])
+        .select([sql<string[]>`array[d.vin]`.as('vins'), 'd.data']);
       return eventsClause(q, p, {
-        'contract.activated': changed('ACTIVE'),
-        'contract.rejected': changed('REJECTED'),
-        'contract.deactivated': changed('ENDED'),
+        'contract.activated': changed('{ACTIVE}', false),
+        'contract.rejected': changed('{REJECTED}', false),
+        'contract.failed': changed('{FAILED}', false),
+        'contract.deactivated': changed('{REJECTED,FAILED,ENDED}', true).unionAll(ofDeleted),
       });
     })
     .selectFrom('c')
-    .select('id');
+    .select('id')
+    .unionAll((q) => q.selectFrom('deleted').select('id'));
 });
 
 /** Stores answers about programs of a company, and what they mean for its contracts; skips claims that are lost. */
@@ -180,7 +233,13 @@ export async function storeActivations(ctx: Context, company: string, asked: rea
     reason: answer.reason,
     raw: answer.raw,
     asked: answer.outcome === 'STANDS' || answer.asked,
-    next: secondsToNext(program, answer, manufacturers.activatorOf(program.provider)?.looks ?? []),
+    looked: answer.looked ?? false,
+    brand: (answer.outcome === 'STANDS' && answer.brand) || null,
+    next: secondsToNext(
+      { program, answer },
+      manufacturers.activatorOf(program.provider)?.looks ?? [],
+      ctx.now().getTime(),
+    ),
   }));
   const origin = systemOrigin(ctx);
   const vins = [...new Set(asked.map(({ program }) => program.vin))];
@@ -198,5 +257,6 @@ export async function storeActivations(ctx: Context, company: string, asked: rea
   for (const { program, answer } of asked) {
     const state = answer.outcome === 'STANDS' ? answer.state : 'NO_ANSWER';
     changes.emit('outcome', 'activation', state === program.state ? 'UNCHANGED' : state, 1);
+    if (program.state === 'ENDED' && state === 'ENDING') changes.emit('outcome', 'found', program.provider, 1);
   }
 }

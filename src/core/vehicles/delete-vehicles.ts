@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import { authorize, type Context } from '../context.ts';
-import { contractFactsQuery } from '../contracts/contracts.ts';
+import { contractFactsQuery, keepActiveClause } from '../contracts/contracts.ts';
 import { touchActivations } from '../contracts/due-activations.ts';
 import { ChangedMeanwhile, transaction } from '../database.ts';
 import { NothingToDelete, type Precondition, requirePrecondition, VehicleNotFound } from '../errors.ts';
@@ -110,6 +110,9 @@ const remove = prepare((p: EventOrigin & { company: string; ids: readonly string
       const counted = q.selectFrom('deleted').select(['company', 'fleet_id', 'status']);
       return tallyClause(q, -1, counted.where(fleetExistsExpression('deleted', p.company)).as('w'));
     })
+    .with('kept', (q) =>
+      keepActiveClause(q, q.selectFrom('deleted').select(['company', 'id', 'vin', 'manufacturer']).as('v')),
+    )
     .with('recorded', (q) => {
       const vehicles = q.selectFrom('deleted').select(['company', 'fleet_id', 'id', 'vin', 'manufacturer']).as('v');
       return eventsClause(q, p, {

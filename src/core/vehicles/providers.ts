@@ -180,6 +180,7 @@ export const waitingPrograms = prepare((_: object) =>
         .selectFrom('activation')
         .select(['provider', 'wanted', 'changed_at'])
         .where(sql<boolean>`(state in ('PENDING', 'ENDING') or not wanted)`)
+        .where('state', '<>', sql.lit('ENDED'))
         .orderBy('changed_at')
         .limit(sql.lit(MOST_WAITING_PROGRAMS))
         .as('first'),

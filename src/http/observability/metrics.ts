@@ -90,6 +90,12 @@ const outcomes: Record<string, { name: string; help: string; known: readonly str
     help: 'Answers of manufacturers about programs of contracts, by the state they led to; UNCHANGED where it was the same.',
     known: ['PENDING', 'ACTIVE', 'REJECTED', 'FAILED', 'ENDING', 'ENDED', 'UNCHANGED', 'NO_ANSWER'],
   },
+  found: {
+    name: 'activations_found',
+    help: 'Programs that were found active at a manufacturer although no contract needs them.',
+    known: [],
+    label: 'provider',
+  },
   delivery: {
     name: 'delivery_attempts_total',
     help: 'Attempts to deliver an event to a webhook, by outcome.',
