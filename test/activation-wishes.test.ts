@@ -1,0 +1,355 @@
+import { createHmac } from 'node:crypto';
+import { afterEach, describe, expect, test } from 'vitest';
+import { contextOf } from '../src/core/context.ts';
+import { recordContractPeriods } from '../src/core/contracts/contracts.ts';
+import { DAY, HOUR, MINUTE, startActivations, stateOf } from './support/activations.ts';
+import type { Client, Json } from './support/client.ts';
+import { addVehicle, addVehicles, newVin, newVins } from './support/factories.ts';
+import { hasDocuments, unlessMissing } from './support/published.ts';
+import { type Behaviour, hangUp, json } from './support/upstream.ts';
+
+// What is wanted changes at once, answers come late, and lists lag behind.
+
+const SECRET = 'a secret of High Mobility’s page';
+const { gateway, upstream, clock, time, passTime, work, workFor, contract } = await startActivations({
+  packs: { basic: ['1001'], more: ['1001', '1002'] },
+  settings: { HIGH_MOBILITY_WEBHOOK_SECRET: SECRET },
+  breakAfter: 1000,
+});
+const [acme, globex] = [await gateway.as('acme'), await gateway.as('globex')];
+const makes = [
+  ['High Mobility', 'WBA'],
+  ['Mercedes-Benz', 'W1K'],
+] as const;
+const basic = { pack: 'basic' };
+
+const isOn = ({ vin }: Json) =>
+  ['approved', 'pending', 'ACTIVE', 'ACTIVATION_PENDING'].includes(
+    upstream.clearanceOf(vin)?.status ?? upstream.serviceOf(vin, '1001')?.status ?? '',
+  );
+const ends = () =>
+  upstream.received.filter(({ endpoint, body }) => endpoint === 'clearance-end' || body.includes('INACTIVE')).length;
+const asked = (vin: string) => upstream.received.filter(({ path, body }) => `${path} ${body}`.includes(vin)).length;
+const record = (company: string) => recordContractPeriods(contextOf(gateway.services, 'job', null), company);
+/** What manufacturers said about a contract. */
+async function eventsOf(client: Client, { id, vin }: Json): Promise<Json[]> {
+  await work();
+  const { body } = await client.get(`/events?vin=${vin}&limit=100`);
+  return body.filter((one: Json) => one.contractId === id && /activated|rejected|failed/.test(one.type));
+}
+const typesOf = async (client: Client, one: Json) => (await eventsOf(client, one)).map(({ type }) => type);
+const remove = (client: Client, { id }: Json) => client.delete(`/contracts/${id}`);
+/** Carries a request out when it is called, after the connection was closed without an answer. */
+function late(): { behaviour: Behaviour; carryOut: () => Promise<unknown> } {
+  let carryOut = async (): Promise<unknown> => expect.fail('nothing was asked');
+  return {
+    behaviour(response, received) {
+      carryOut = received.carryOut;
+      response.destroy();
+    },
+    carryOut: () => carryOut(),
+  };
+}
+
+afterEach(async () => {
+  if (hasDocuments) expect(upstream.faults).toEqual([]);
+  upstream.received.length = 0;
+  Object.assign(upstream, { behaves: () => null, endsAfterMs: 0, decide: () => ({ status: 'approved', afterMs: 0 }) });
+  await gateway.execute('update activation set due_at = null');
+});
+
+describe(`What contracts need${unlessMissing}`, () => {
+  test.each(makes)('%s: contracts that follow each other are seen before they are planned', async (_, wmi) => {
+    // A step plans 500 contracts.
+    const vins = newVins(260, 0, wmi);
+    const [{ fleetId }] = (await addVehicles(acme, vins)) as [Json];
+    const [first, change] = [time(-1000), time(HOUR)];
+    for (const period of [
+      { from: first, to: change },
+      { from: change, to: time(300 * DAY) },
+    ]) {
+      const terms = { fleetId, vins, name: 'n', description: 'd', pack: 'basic', ...period };
+      expect((await acme.post('/contracts/bulk', terms)).status).toBe(201);
+    }
+    await workFor(10 * MINUTE, 2 * MINUTE);
+    for (const vin of vins) expect([vin, isOn({ vin })]).toEqual([vin, true]);
+    passTime(HOUR);
+    await record('acme');
+    await work();
+    expect(ends()).toBe(0);
+    await workFor(10 * MINUTE, 2 * MINUTE);
+    expect(ends()).toBe(0);
+  });
+
+  test.each(makes)('%s: a contract of another company is seen before it is planned', async (_, wmi) => {
+    const vin = newVin(0, wmi);
+    const change = time(2 * HOUR);
+    const one = await contract(acme, await addVehicle(acme, vin), { ...basic, to: change });
+    const next = await contract(globex, await addVehicle(globex, vin), { ...basic, from: change });
+    await workFor(10 * MINUTE, 2 * MINUTE);
+    passTime(2 * HOUR);
+    await record('acme');
+    const { behaves } = upstream;
+    await work();
+    upstream.behaves = behaves;
+    expect(ends()).toBe(0);
+    await workFor(10 * MINUTE, MINUTE);
+    expect([ends(), isOn({ vin })]).toEqual([0, true]);
+    expect([await stateOf(acme, one), await stateOf(globex, next)]).toEqual([['ENDED'], ['ACTIVE']]);
+    // What the first company began is known to the second, and ended with its contract.
+    await remove(globex, next);
+    await workFor(3 * HOUR, 10 * MINUTE);
+    expect(isOn({ vin })).toBe(false);
+  });
+
+  test.each(makes)('%s: an end waits for a contract that begins within an hour', async (_, wmi) => {
+    const [near, far] = (await addVehicles(acme, newVins(2, 0, wmi))) as [Json, Json];
+    const ending = [
+      await contract(acme, near, { ...basic, to: time(HOUR) }),
+      await contract(acme, far, { ...basic, to: time(HOUR) }),
+    ];
+    const begins = time(HOUR + 50 * MINUTE);
+    const next = await contract(acme, near, { ...basic, from: begins });
+    await contract(acme, far, { ...basic, from: time(HOUR + 70 * MINUTE) });
+    await workFor(10 * MINUTE, 2 * MINUTE);
+    passTime(51 * MINUTE);
+    await work();
+    expect([isOn(near), ends()]).toEqual([true, 1]);
+    expect(await stateOf(acme, ending[0] as Json)).toEqual(['ENDING', 'WAITING_FOR_GAP', 'NONE']);
+    const { nextAttemptAt } = (await acme.get(`/contracts/${ending[0]?.id}`)).body.activation;
+    expect(Date.parse(nextAttemptAt)).toBeGreaterThanOrEqual(Date.parse(begins));
+    await workFor(HOUR, 5 * MINUTE);
+    expect([isOn(near), ends()]).toEqual([true, 1]);
+    expect([await stateOf(acme, ending[0] as Json), await stateOf(acme, next)]).toEqual([['ENDED'], ['ACTIVE']]);
+  });
+
+  test('an end waits no longer when the contract that it waited for is deleted', async () => {
+    const vehicle = await addVehicle(acme);
+    const one = await contract(acme, vehicle, { to: time(HOUR) });
+    const next = await contract(acme, vehicle, { from: time(HOUR + 50 * MINUTE) });
+    await workFor(10 * MINUTE, 2 * MINUTE);
+    passTime(51 * MINUTE);
+    await work();
+    expect(isOn(vehicle)).toBe(true);
+    await remove(acme, next);
+    await workFor(4 * MINUTE, MINUTE);
+    expect([isOn(vehicle), await stateOf(acme, one)]).toEqual([false, ['ENDED']]);
+  });
+});
+
+describe(`Ends${unlessMissing}`, () => {
+  test.each([
+    ['High Mobility', 'WBA', 'clearances'],
+    ['Mercedes-Benz', 'W1K', 'services'],
+  ] as const)('%s carries a beginning out after the end: it is found, ended and counted', async (_, wmi, endpoint) => {
+    const vehicle = await addVehicle(acme, newVin(0, wmi));
+    const { behaviour, carryOut } = late();
+    upstream.next(endpoint, behaviour);
+    const one = await contract(acme, vehicle, basic);
+    await work();
+    await remove(acme, one);
+    await workFor(4 * MINUTE, MINUTE);
+    expect(ends()).toBe(1);
+    await carryOut();
+    expect(isOn(vehicle)).toBe(true);
+    const found: [string, number][] = [];
+    const count = (of: string, name: string, times: number) => of === 'found' && found.push([name, times]);
+    gateway.services.changes.on('outcome', count);
+    await workFor(10 * MINUTE, MINUTE);
+    gateway.services.changes.off('outcome', count);
+    expect(isOn(vehicle)).toBe(false);
+    expect(found).toEqual([[wmi === 'WBA' ? 'high-mobility' : 'connect-your-fleet', 1]]);
+    await workFor(3 * DAY, 6 * HOUR);
+    expect(await gateway.execute(`select from activation where vin = '${vehicle.vin}'`)).toEqual([]);
+  });
+
+  test('what was ordered and is not listed yet is ended all the same', async () => {
+    const vehicle = await addVehicle(acme, newVin(0, 'W1K'));
+    upstream.behaves = ({ endpoint }) =>
+      endpoint === 'service-status' ? json(200, { vin: vehicle.vin, deltaPush: true, services: [] }) : null;
+    const one = await contract(acme, vehicle, basic);
+    await work();
+    await remove(acme, one);
+    await work();
+    upstream.behaves = () => null;
+    expect([isOn(vehicle), ends()]).toEqual([false, 1]);
+  });
+
+  test('a vehicle that the list lacks and a creation refuses may be cleared: looks decide', async () => {
+    const vehicle = await addVehicle(acme);
+    const one = await contract(acme, vehicle);
+    await work();
+    expect(isOn(vehicle)).toBe(true);
+    const error = { vin: vehicle.vin, status: 'error', description: 'clearance exists' };
+    upstream.behaves = ({ endpoint }) =>
+      endpoint === 'clearance-list'
+        ? json(200, [])
+        : endpoint === 'clearances'
+          ? json(200, { vehicles: [error] })
+          : null;
+    await workFor(4 * MINUTE, MINUTE);
+    expect((await stateOf(acme, one)).slice(0, 2)).toEqual(['FAILED', 'REFUSED']);
+    upstream.behaves = () => null;
+    await workFor(20 * MINUTE, MINUTE);
+    expect(await stateOf(acme, one)).toEqual(['ACTIVE']);
+  });
+
+  test('the end of what is not decided yet says why it waits, and until when', async () => {
+    upstream.decide = () => ({ status: 'approved', afterMs: 2 * DAY });
+    const vehicle = await addVehicle(acme);
+    const one = await contract(acme, vehicle, { to: time(HOUR) });
+    await work();
+    passTime(HOUR);
+    await work();
+    expect(await stateOf(acme, one)).toEqual(['ENDING', 'CANCELLATION_NOT_SUPPORTED', 'MANUFACTURER']);
+    const { nextAttemptAt } = (await acme.get(`/contracts/${one.id}`)).body.activation;
+    expect(Date.parse(nextAttemptAt)).toBeGreaterThan(clock());
+    await workFor(3 * DAY, HOUR);
+    expect([isOn(vehicle), await stateOf(acme, one)]).toEqual([false, ['ENDED']]);
+    expect(await typesOf(acme, one)).toEqual([]);
+  });
+});
+
+describe(`Looks${unlessMissing}`, () => {
+  const deliver = (body: string) =>
+    fetch(`${gateway.url}/providers/high-mobility/events`, {
+      method: 'POST',
+      body,
+      headers: { 'x-hm-signature-256': `sha256=${createHmac('sha256', SECRET).update(body).digest('hex')}` },
+    });
+
+  test('changes of contracts and webhooks do not count as looks, and no vehicle is looked at twice in 30 s', async () => {
+    upstream.decide = () => ({ status: 'approved', afterMs: HOUR });
+    const vehicle = await addVehicle(acme);
+    const one = await contract(acme, vehicle);
+    await work();
+    for (let n = 0; n < 8; n++) {
+      await acme.patch(`/contracts/${one.id}`, { to: time((n + 2) * DAY) });
+      await deliver(JSON.stringify({ event: { id: `${n}` }, vin: vehicle.vin }));
+      await work();
+      passTime(8000);
+    }
+    // One creation, then looks of 64 s.
+    expect(asked(vehicle.vin)).toBeLessThanOrEqual(1 + 3);
+    const { nextAttemptAt } = (await acme.get(`/contracts/${one.id}`)).body.activation;
+    expect(Date.parse(nextAttemptAt) - clock()).toBeLessThanOrEqual(1.1 * 60_000);
+  });
+});
+
+describe(`A new contract${unlessMissing}`, () => {
+  test.each([
+    ['the same company', () => acme],
+    ['another company', () => globex],
+  ])('is a new question, though the list says what was decided before: %s', async (_, client) => {
+    upstream.decide = () => ({ status: 'rejected', afterMs: 0, reason: 'privacy mode is enabled' });
+    const vehicle = await addVehicle(acme);
+    const before = await contract(acme, vehicle);
+    await workFor(4 * MINUTE, MINUTE);
+    expect((await stateOf(acme, before))[0]).toBe('REJECTED');
+    const old = structuredClone(upstream.clearanceOf(vehicle.vin));
+    const { next: _next, ...listed } = old as Json;
+    await remove(acme, before);
+    await work();
+    passTime(DAY);
+    upstream.decide = () => ({ status: 'approved', afterMs: 10 * MINUTE });
+    const own = client() === acme ? vehicle : await addVehicle(globex, vehicle.vin);
+    const after = await contract(client(), own);
+    await work();
+    expect(upstream.count('clearances')).toBe(2);
+    upstream.behaves = ({ endpoint }) => (endpoint === 'clearance-list' ? json(200, [listed]) : null);
+    await workFor(2 * MINUTE, MINUTE);
+    expect(await stateOf(client(), after)).toEqual(['PENDING']);
+    upstream.behaves = () => null;
+    await workFor(HOUR, 10 * MINUTE);
+    expect(await stateOf(client(), after)).toEqual(['ACTIVE']);
+  });
+});
+
+describe(`What people are told${unlessMissing}`, () => {
+  test.each(makes)(
+    '%s: a deleted contract that was active is deactivated once its end is confirmed',
+    async (_, wmi) => {
+      upstream.endsAfterMs = 2 * MINUTE;
+      const vehicle = await addVehicle(acme, newVin(0, wmi));
+      const one = await contract(acme, vehicle, { pack: 'more' });
+      await workFor(5 * MINUTE, MINUTE);
+      await remove(acme, one);
+      await work();
+      expect(await typesOf(acme, one)).toEqual(['contract.activated']);
+      await workFor(10 * MINUTE, MINUTE);
+      const events = await eventsOf(acme, one);
+      expect(events.map(({ type }) => type)).toEqual(['contract.activated', 'contract.deactivated']);
+      expect(events[1]).toMatchObject({
+        fleetId: vehicle.fleetId,
+        vehicles: [{ vin: vehicle.vin }],
+        data: { name: one.name, pack: 'more', from: one.from, to: one.to, reason: null },
+      });
+    },
+  );
+
+  test('contracts of a deleted vehicle are deactivated, too, and those that never were active are not', async () => {
+    upstream.decide = (vin) => ({ status: vin.endsWith('7') ? 'rejected' : 'approved', afterMs: 0 });
+    const [active, rejected] = (await addVehicles(acme, [newVin(0), newVin(7)])) as [Json, Json];
+    const both = [await contract(acme, active), await contract(acme, rejected)];
+    await workFor(4 * MINUTE, MINUTE);
+    for (const { id } of [active, rejected]) await acme.delete(`/vehicles/${id}`);
+    await workFor(5 * MINUTE, MINUTE);
+    expect(await typesOf(acme, both[0] as Json)).toEqual(['contract.activated', 'contract.deactivated']);
+    expect(await typesOf(acme, both[1] as Json)).toEqual(['contract.rejected']);
+  });
+
+  test.each([
+    ['Consent withdrawn by the driver', 'DRIVER'],
+    ['Vehicle sold', 'MANUFACTURER'],
+  ])('access that is revoked is not asked for again: %s', async (reason, actor) => {
+    const vehicle = await addVehicle(acme);
+    const one = await contract(acme, vehicle);
+    await workFor(4 * MINUTE, MINUTE);
+    const clearance = upstream.clearanceOf(vehicle.vin);
+    passTime(3 * DAY);
+    const timestamp = time(-1000);
+    clearance?.changelog.push({ timestamp, status: 'revoked', reason });
+    Object.assign(clearance ?? {}, { status: 'revoked', next: null });
+    await work();
+    expect(await stateOf(acme, one)).toEqual(['REJECTED', 'ACCESS_REVOKED', actor]);
+    const events = await eventsOf(acme, one);
+    expect(events.map(({ type }) => type)).toEqual(['contract.activated', 'contract.deactivated']);
+    expect(events[1]?.data.reason).toMatchObject({ code: 'ACCESS_REVOKED', actor });
+    const before = asked(vehicle.vin);
+    await workFor(3 * DAY, HOUR);
+    expect(asked(vehicle.vin)).toBe(before);
+    await acme.post(`/contracts/${one.id}/activation/refresh`, undefined);
+    await workFor(5 * MINUTE, MINUTE);
+    expect(await stateOf(acme, one)).toEqual(['ACTIVE']);
+  });
+
+  test('a service that Mercedes-Benz turned off is not ordered again', async () => {
+    const vehicle = await addVehicle(acme, newVin(0, 'W1K'));
+    const one = await contract(acme, vehicle, basic);
+    await workFor(5 * MINUTE, MINUTE);
+    passTime(3 * DAY);
+    Object.assign(upstream.serviceOf(vehicle.vin, '1001') ?? {}, { status: 'INACTIVE', next: null });
+    await workFor(2 * HOUR, HOUR);
+    expect(await stateOf(acme, one)).toEqual(['REJECTED', 'ACCESS_REVOKED', 'MANUFACTURER']);
+    expect(upstream.serviceOf(vehicle.vin, '1001')?.status).toBe('INACTIVE');
+  });
+
+  test('what cannot become active has failed, with its reason', async () => {
+    const vehicle = await addVehicle(acme, newVin(0, 'W1K').replace(/\d$/, 'X'));
+    const one = await contract(acme, vehicle, basic);
+    await work();
+    const events = await eventsOf(acme, one);
+    expect(events.map(({ type }) => type)).toEqual(['contract.failed']);
+    expect(events[0]?.data.reason).toMatchObject({ code: 'VIN_REFUSED', actor: 'CUSTOMER' });
+  });
+
+  test('what was never asked for ends without a word', async () => {
+    upstream.behaves = () => hangUp;
+    const one = await contract(acme, await addVehicle(acme), { to: time(HOUR) });
+    await work();
+    upstream.behaves = () => null;
+    passTime(HOUR);
+    await workFor(10 * MINUTE, MINUTE);
+    expect([await stateOf(acme, one), await typesOf(acme, one)]).toEqual([['ENDED'], []]);
+  });
+});
