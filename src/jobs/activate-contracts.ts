@@ -11,7 +11,7 @@ import { applyPackChanges, findPackChanges } from '../core/contracts/pack-change
 import { activationSchedule, companiesToPlan, planContractsInForce } from '../core/contracts/plan-activations.ts';
 import { resumeProviders } from '../core/contracts/returned-providers.ts';
 import { type AskedProgram, storeActivations } from '../core/contracts/store-activations.ts';
-import { type Activator, type Reason, reason, type WishAnswer } from '../manufacturers/provider.ts';
+import { answerUnasked, PROVIDER_GONE_SECONDS, waits } from '../core/contracts/unasked-programs.ts';
 import type { ClaimingTools } from './claims.ts';
 import { type Job, rounds, stepOfEach } from './job.ts';
 
@@ -118,37 +118,6 @@ async function carryOut({ open, claims, withBackoff }: ClaimingTools, batch: rea
   await Promise.all(
     [...byProvider].map(([provider, programs]) => askProvider(ctx, provider, programs, { asker, withBackoff })),
   );
-}
-
-/** Without its provider a program can be neither begun nor ended. */
-const PROVIDER_GONE_SECONDS = 3600;
-/** A contract of another company that has begun is planned by then. */
-const PLANNED_SECONDS = 60;
-/** No vehicle is looked at twice within so many seconds, unless its provider decides sooner. */
-const REST_SECONDS = 30;
-
-const ENDED_HERE = { outcome: 'STANDS', state: 'ENDED', reason: null, raw: null } as const;
-const waits = (retryAfter: number, reason: Reason | null = null): WishAnswer => ({
-  outcome: 'NO_ANSWER',
-  reason,
-  retryAfter,
-  asked: false,
-  raw: null,
-});
-const forTheNext = reason(
-  'WAITING_FOR_GAP',
-  'Another contract that needs the same begins soon, so that it is not ended.',
-);
-
-/** The answer about a program that its provider is not asked about now; null: it is. */
-function answerUnasked(program: ClaimedProgram, { looks }: Activator, now: number): WishAnswer | null {
-  const { wanted, asked, renewed, begins, shared, looked } = program;
-  if (!wanted && (!asked || shared)) return ENDED_HERE;
-  if (!wanted && begins !== null)
-    return waits(Math.max(PLANNED_SECONDS, (Date.parse(begins) - now) / 1000), forTheNext);
-  const rest =
-    Math.min(REST_SECONDS, looks[0] ?? 0) - (looked === null ? REST_SECONDS : (now - Date.parse(looked)) / 1000);
-  return asked && !renewed && rest > 0 ? waits(rest) : null;
 }
 
 interface Asking extends Pick<ClaimingTools, 'withBackoff'> {

@@ -159,3 +159,9 @@ async function sendApart<T>(items: readonly T[], sending: Sending<T>): Promise<v
   await sendApart(items.slice(0, middle), sending);
   await sendApart(items.slice(middle), sending);
 }
+
+/** Timestamps without a zone are UTC. */
+export function timeOf(timestamp?: string | null): number | null {
+  const time = Date.parse(/[zZ]$|[+-]\d\d:?\d\d$/.test(timestamp ?? '') ? `${timestamp}` : `${timestamp}Z`);
+  return Number.isNaN(time) ? null : time;
+}

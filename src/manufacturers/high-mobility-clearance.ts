@@ -14,19 +14,19 @@ import {
   readOk,
   sendAll,
   stands,
+  timeOf,
   unexpected,
   unreadable,
 } from './activation.ts';
-import { type BrandId, brandName, candidateBrands, makersOf } from './brands.ts';
+import { type BrandId, candidateBrands, makersOf } from './brands.ts';
 import type { Reply } from './exchange.ts';
+import { brandRefused, notCancelled, refused, rejection, tooEarly, vinRefused } from './high-mobility-reasons.ts';
 import {
   type Activator,
   type Asker,
   type ProgramAnswer,
   type ProgramWish,
   ProviderError,
-  type Reason,
-  reason,
   type WishAnswer,
 } from './provider.ts';
 
@@ -69,37 +69,7 @@ const meanings: Readonly<
   canceled: [null, 'ENDED'],
 };
 
-/** What High Mobility's pages on activation say can be done, by words of the manufacturer's reason. */
-const remedies: readonly (readonly [RegExp, string])[] = [
-  [/privacy/i, 'Turn off the privacy mode in the vehicle’s settings, and ask again.'],
-  [/consent|portal/i, 'Give consent to the vehicle in the manufacturer’s fleet portal, and ask again.'],
-  [/no data|timeout/i, 'Drive the vehicle, several times if its software is old, and ask again.'],
-  [/different/i, 'End the vehicle’s activation with the other fleet or provider, and ask again.'],
-];
-
-function rejection(why?: string | null): Reason {
-  if (!why) return reason('ACTIVATION_REJECTED', 'The manufacturer rejected the clearance, and gave no reason.');
-  const [, remedy] = remedies.find(([words]) => words.test(why)) ?? [];
-  const told = remedy ? `${why.replace(/\.$/, '')}. ${remedy}` : why;
-  return reason('ACTIVATION_REJECTED', `The manufacturer rejected the clearance: ${told}`);
-}
-
-export const vinRefused = reason(
-  'VIN_REFUSED',
-  'The manufacturer does not accept this VIN. Check it against the vehicle’s papers.',
-);
-const refused = (why?: string | null): Reason =>
-  reason('REFUSED', `High Mobility refused to clear this vehicle${why ? `: ${why}` : '.'}`);
-const brandRefused = (brand: string | undefined, why?: string | null): Reason =>
-  reason('REFUSED', `High Mobility does not clear this vehicle as ${brandName(brand)}: ${why ?? 'it gave no reason'}`);
-
 const mentionsBrand = (text?: string | null): boolean => /\bbrands?\b/i.test(text ?? '');
-
-/** Timestamps without a zone are UTC. */
-function timeOf(timestamp?: string | null): number | null {
-  const time = Date.parse(/[zZ]$|[+-]\d\d:?\d\d$/.test(timestamp ?? '') ? `${timestamp}` : `${timestamp}Z`);
-  return Number.isNaN(time) ? null : time;
-}
 
 type Question = { vin: string; names: readonly string[]; wishes: readonly ProgramWish[] };
 
@@ -245,16 +215,6 @@ export function clearances(
 
   return { service: 'CLEARANCES', brands: makersOf(known), packs: { '*': [''] }, looks, activate };
 }
-
-/** A pending clearance is revoked after its decision where it cannot be cancelled. */
-const notCancelled = reason(
-  'CANCELLATION_NOT_SUPPORTED',
-  'The manufacturer has not decided yet and cannot cancel. The end is asked for again until it has decided.',
-);
-const tooEarly = reason(
-  'CANCELLATION_NOT_SUPPORTED',
-  'The manufacturer has not decided yet, and cancels a day after it was asked at the earliest. The end is asked for again.',
-);
 
 function createdOf(made: z.output<typeof cleared> | undefined, brand?: string): WishAnswer {
   if (!made) return unreadable(null);

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { type BrandId, eligibilityNamesOf } from './brands.ts';
 import type { Reply } from './exchange.ts';
-import { clearanceBrands, clearances, vinRefused } from './high-mobility-clearance.ts';
+import { clearanceBrands, clearances } from './high-mobility-clearance.ts';
+import { vinRefused } from './high-mobility-reasons.ts';
 import {
   type Activator,
   type Asker,

@@ -17,20 +17,26 @@ import {
 } from './activation.ts';
 import type { Reply } from './exchange.ts';
 import {
+  blacklisted,
+  licenceExpired,
+  noService,
+  notOffered,
+  notSettled,
+  rejected,
+  vinRefused,
+} from './mercedes-reasons.ts';
+import {
   type Activator,
   type Asker,
   type NoAnswer,
   type ProgramWish,
   ProviderError,
-  reason,
   type WishAnswer,
 } from './provider.ts';
 
 /** Operations of one request of `changeVehicleServiceStatus`, and vehicles of one of `assignVehicle`. */
 const MOST_OPERATIONS = 10_000;
-/** Services of one vehicle in a request. */
 const MOST_SERVICES = 100;
-/** Looks under way at the same time. */
 const LOOKED_AT_ONCE = 16;
 /** VINs that its document knows; nothing can be asked about others. */
 const KNOWN_VIN = /^[A-HJ-NPR-Z0-9]{13}\d{4}$/;
@@ -44,7 +50,6 @@ const services = z.object({
 const licence = z.object({ status: z.string() });
 const names = z.array(z.string()).catch([]);
 const noProblem = { type: '', vins: [], services: [], validationErrors: [] };
-/** The body of a refusal. */
 export const problem = z
   .object({
     type: z.string().catch(''),
@@ -60,29 +65,6 @@ const NO_PERMISSION = '/vehicles/services/no-permission';
 /** Other faults of a request are none of the customer's. */
 export const namesVin = ({ validationErrors }: z.output<typeof problem>): boolean =>
   validationErrors.some(({ field }) => /(^|\.)vin$/.test(field));
-
-export const vinRefused = reason(
-  'VIN_REFUSED',
-  'Mercedes-Benz does not accept this VIN. Check it against the vehicle’s papers.',
-);
-const blacklisted = reason('VEHICLE_BLACKLISTED', 'Mercedes-Benz has this vehicle on its blacklist.');
-const notOffered = reason(
-  'PACK_NOT_OFFERED',
-  'Mercedes-Benz does not know a service of this pack, or does not offer it to this account.',
-);
-const rejected = reason(
-  'ACTIVATION_REJECTED',
-  'Mercedes-Benz could not activate the service in the vehicle, and gave no reason.',
-);
-const noService = reason('NO_SERVICE_AVAILABLE', 'Mercedes-Benz does not offer this service for this vehicle.');
-const licenceExpired = reason(
-  'LICENCE_EXPIRED',
-  'The licence of this service has expired. It can be extended in the Mercedes me B2B shop.',
-);
-export const notSettled = reason(
-  'PROVIDER_ENROLMENT_PENDING',
-  'The vehicle was added to the Mercedes-Benz account and is not known there yet.',
-);
 
 type Note = (wish: ProgramWish, answer: WishAnswer) => void;
 
@@ -119,7 +101,6 @@ export function mercedesServices(
     for (const wish of wishes)
       if (!KNOWN_VIN.test(wish.vin))
         note(wish, wish.wanted ? stands('FAILED', null, vinRefused) : stands('ENDED', null));
-    /** Vehicles that were looked at, and whether the account has them. */
     const looked = new Map<string, boolean>();
     const known = open(({ asked, renewed }) => asked && !renewed);
     const turns = known.entries();

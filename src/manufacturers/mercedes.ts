@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { UpstreamRequest } from './exchange.ts';
-import { BLACKLISTED, mercedesServices, namesVin, notSettled, problem, vinRefused } from './mercedes-services.ts';
+import { notSettled, vinRefused } from './mercedes-reasons.ts';
+import { BLACKLISTED, mercedesServices, namesVin, problem } from './mercedes-services.ts';
 import { type Activator, type Asker, type Provider, type ProviderAnswer, readAnswer, reason } from './provider.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 

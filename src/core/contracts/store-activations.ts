@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely';
-import type { ProgramAnswer, WishAnswer } from '../../manufacturers/provider.ts';
+import type { ProgramAnswer } from '../../manufacturers/provider.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { transaction } from '../database.ts';
@@ -8,50 +8,11 @@ import { toMendedJson } from '../input.ts';
 import { anyOfIds, anyOfTexts, asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { programsOfContract } from './activation.ts';
-import { contractFactsQuery, vehicleNamesOf } from './contracts.ts';
+import { contractFactsQuery, contractFactsQuery, contractsWithVehicles, vehicleNamesOf, vehicleNamesOf } from './contracts.ts';
 import { CONTRACTS_OF_VEHICLE, contractsOfVins } from './contracts-of-vehicles.ts';
-import type { ClaimedProgram } from './due-activations.ts';
+import { type AskedProgram, secondsToNext } from './next-look.ts';
 
-export type AskedProgram = { program: ClaimedProgram; answer: WishAnswer };
-
-/** Active programs are looked at again, since manufacturers end some by themselves. */
-const DAY_SECONDS = 24 * 3600;
-/** What was ended is looked at so often: a manufacturer may still carry out what it did not answer, and its list may lag behind. */
-const LOOKS_AFTER_END = [300, 3600, DAY_SECONDS];
-/** Looks after which a fault that was told in passing stands. */
-const LOOKS_IN_DOUBT = 4;
-/** Delays without an answer grow as 1, 2, 4 … seconds, up to a quarter of an hour, each spread by half. */
-const RETRY_CAP_SECONDS = 900;
-
-/** Seconds until the manufacturer is asked next; null where that would change nothing. */
-function secondsToNext({ program, answer }: AskedProgram, schedule: readonly number[], now: number) {
-  const { looks, faults, state, ended } = program;
-  const spread = 1 + Math.random() / 10;
-  if (answer.outcome === 'NO_ANSWER') {
-    const backoff = Math.min(RETRY_CAP_SECONDS, 2 ** Math.min(faults, 20)) * (0.75 + Math.random() / 2);
-    return Math.max(answer.retryAfter ?? 0, answer.asked ? backoff : 1) * spread;
-  }
-  const before = answer.state === state ? looks : 0;
-  const next = (of: readonly number[], past: number | null = of.at(-1) ?? RETRY_CAP_SECONDS) => {
-    const seconds = of[before] ?? past;
-    return seconds === null ? null : seconds * spread;
-  };
-  switch (answer.state) {
-    case 'ACTIVE':
-      // Its end may still be carried out.
-      return ended !== null && now - Date.parse(ended) < DAY_SECONDS * 1000
-        ? next(LOOKS_AFTER_END)
-        : DAY_SECONDS * spread;
-    case 'ENDED':
-      return program.asked && !program.shared ? next(LOOKS_AFTER_END, null) : null;
-    case 'FAILED':
-      return answer.inDoubt ? next(schedule.slice(0, LOOKS_IN_DOUBT), null) : null;
-    case 'REJECTED':
-      return null;
-    default:
-      return next(schedule);
-  }
-}
+export type { AskedProgram };
 
 interface Fact {
   id: string;
