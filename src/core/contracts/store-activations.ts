@@ -8,7 +8,7 @@ import { toMendedJson } from '../input.ts';
 import { anyOfIds, anyOfTexts, asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { programsOfContract } from './activation.ts';
-import { contractFactsQuery, contractFactsQuery, contractsWithVehicles, vehicleNamesOf, vehicleNamesOf } from './contracts.ts';
+import { contractFactsQuery, vehicleNamesOf } from './contracts.ts';
 import { CONTRACTS_OF_VEHICLE, contractsOfVins } from './contracts-of-vehicles.ts';
 import { type AskedProgram, secondsToNext } from './next-look.ts';
 
