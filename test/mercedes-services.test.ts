@@ -50,7 +50,7 @@ describe(`Services of Mercedes-Benz${unlessMissing}`, () => {
     upstream.endsAfterMs = 2 * MINUTE;
     passTime(HOUR);
     await work();
-    expect(await stateOf(acme, one)).toEqual(['ENDING']);
+    expect(await stateOf(acme, one)).toEqual(['ENDING', 'END_NOT_CONFIRMED', 'MANUFACTURER']);
     expect(upstream.serviceOf(vehicle.vin, '1001')?.status).toBe('ACTIVE');
     await workFor(10 * MINUTE, MINUTE);
     expect(await stateOf(acme, one)).toEqual(['ENDED']);
