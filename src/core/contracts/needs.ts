@@ -1,6 +1,7 @@
 import { type Expression, type RawBuilder, sql } from 'kysely';
 import { type Reason, reason } from '../../manufacturers/provider.ts';
 import type { Context } from '../context.ts';
+import { CONTRACTS_OF_VEHICLE } from './contracts-of-vehicles.ts';
 
 // What contracts need of manufacturers: one definition for what is planned, claimed, ended and reported.
 
@@ -46,5 +47,5 @@ const needsProgram = (offer: RawBuilder<unknown>) =>
 export const needSql = (offers: string, now: Expression<string>, soon: Expression<string>) =>
   sql<{ wanted: boolean; begins: string | null }>`(
     select coalesce(bool_or(c.company = a.company and c.starts_at <= ${now}), false) as wanted, min(c.starts_at) as begins
-    from vehicle v join contract c on c.company = v.company and c.vehicle_id = v.id
+    from vehicle v join contract c on c.company = v.company and ${sql.raw(CONTRACTS_OF_VEHICLE)}
     where v.vin = a.vin and c.starts_at <= ${soon} and c.ends_at > ${now} and ${needsProgram(offerSql(offers))})`;
