@@ -131,7 +131,7 @@ describe('405', () => {
     ['GET', '/vehicles/move', 'POST'],
     ['POST', `/vehicles/eligibility/${newVin()}`, 'GET, HEAD'],
     ['GET', `/vehicles/eligibility/${newVin()}/refresh`, 'POST'],
-    ['PATCH', '/contracts', 'POST, GET, HEAD'],
+    ['PATCH', '/contracts', 'POST, GET, DELETE, HEAD'],
     ['PUT', `/contracts/${unknownId}`, 'GET, PATCH, DELETE, HEAD'],
   ])('%s %s is refused with Allow', async (method, path, allow) => {
     const { status, headers, body } = await acme.send(method, path);

@@ -90,7 +90,7 @@ describe('403', () => {
 describe('AUTH_SCOPES', () => {
   /** The scope of each route, as in the table of settings. */
   const scopeOf = ({ method, path }: { method: string; path: string }) =>
-    `${isContract(path) ? 'contracts' : 'fleets'}:${method === 'GET' ? 'read' : 'write'}`;
+    `${isContract(path) || path === '/packs' ? 'contracts' : 'fleets'}:${method === 'GET' ? 'read' : 'write'}`;
 
   test('every endpoint requires its scope, and names it', async () => {
     const all = ['fleets:read', 'fleets:write', 'contracts:read', 'contracts:write'];

@@ -124,8 +124,8 @@ async function answerBy(route: Route, ctx: Context, request: RestRequest): Promi
   const status = Number(Object.keys(route.answers)[0]);
   const whole = { status, headers, text: JSON.stringify(body), ...answer };
   if (!route.etag || route.method === 'DELETE') return whole;
-  headers.ETag ??= tagOf(whole.text);
-  const tag = headers.ETag;
+  const tag = headers.ETag ?? tagOf(whole.text);
+  headers.ETag = tag;
   const isKnown = route.method === 'GET' && hasTag(request.header('If-None-Match') ?? '', tag);
   return isKnown ? { status: 304, headers } : whole;
 }

@@ -43,6 +43,7 @@ const large = [
   'DELETE /fleets/:fleetId',
   'GET /providers',
   'GET /company',
+  'GET /packs',
   'GET /search',
   'Query.contracts with a filter',
   'Query.events with a filter',

@@ -65,6 +65,14 @@ export async function readRows(gateway: Gateway, company: string): Promise<Rows>
   };
 }
 
+/** Packs of contracts; the settings name none, and who carries out contracts does so for any. */
+function packsOf({ contract, manufacturer }: Rows): Row[] {
+  const manufacturers = manufacturer.filter(({ contracts }) => contracts);
+  return [...Map.groupBy(contract, ({ pack }) => pack)]
+    .map(([name, own]) => ({ name, description: null, manufacturers, isOffered: true, contracts: own.length }))
+    .toSorted((a, b) => a.name.localeCompare(b.name, 'en'));
+}
+
 /** Providers that were never asked, each with the creation time of its oldest pending vehicle of any company. */
 function providersOf(makers: readonly Row[], vehicles: readonly Row[]): Row[] {
   const soon = new Date(Date.now() + 15 * 60_000).toISOString();
@@ -77,7 +85,13 @@ function providersOf(makers: readonly Row[], vehicles: readonly Row[]): Row[] {
     );
     const [oldestWaiting = null] = waiting.map(({ createdAt }) => createdAt).toSorted();
     const contracts = { toActivate: 0, activatingSince: null, toRevoke: 0, revokingSince: null };
-    return [{ name, state: 'OK', since: null, askedLastMinute: 0, oldestWaiting, contracts, brands }];
+    const services = ['ELIGIBILITY', 'CLEARANCES'].map((one) => ({
+      name: one,
+      state: 'OK',
+      since: null,
+      reason: null,
+    }));
+    return [{ name, state: 'OK', since: null, askedLastMinute: 0, oldestWaiting, contracts, services, brands }];
   });
 }
 
@@ -491,6 +505,7 @@ const fields: Record<string, Field> = {
   'Query.search': search,
   'Query.contract': one('contract', 'CONTRACT_NOT_FOUND'),
   'Query.manufacturers': (_source, _args, rows) => rows.manufacturer,
+  'Query.packs': (_source, _args, rows) => packsOf(rows),
   'Query.providers': (_source, _args, rows) => rows.provider,
   'Query.import': one('import', 'IMPORT_NOT_FOUND'),
   'Query.events': list('event'),

@@ -8,7 +8,7 @@ test('every table of companies goes with a company that moves, or is known to st
   const staying = ['placement', 'schedule', 'import_batch'];
   expect([...movedTables, ...staying, ...others].toSorted()).toEqual(names.toSorted());
   expect(movedTables.toSorted()).toEqual([
-    ...['activation', 'activity', 'company', 'contract', 'delivery', 'event', 'fleet', 'history', 'idempotency_key'],
-    ...['import', 'import_rejection', 'vehicle', 'vehicle_tally', 'webhook'],
+    ...['activation', 'activity', 'company', 'contract', 'deleted_contract', 'delivery', 'event', 'fleet', 'history'],
+    ...['idempotency_key', 'import', 'import_rejection', 'vehicle', 'vehicle_tally', 'webhook'],
   ]);
 });

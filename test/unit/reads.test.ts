@@ -55,7 +55,7 @@ test('every field of a read object has a description', () => {
   const roots = Object.values(graphqlSchema.getQueryType()?.getFields() ?? {});
   // These fields have their own resolvers.
   const others = roots.filter(({ name }) => !(name in rootQueryFields)).map(({ name }) => name);
-  expect(others.toSorted()).toEqual(['company', 'node', 'nodes', 'providers', 'search']);
+  expect(others.toSorted()).toEqual(['company', 'node', 'nodes', 'packs', 'providers', 'search']);
   for (const { name, type } of roots)
     if (rootQueryFields[name]) follow(rootQueryFields[name], getNamedType(type) as GraphQLObjectType);
   expect(missing).toEqual([]);
