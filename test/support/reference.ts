@@ -373,10 +373,13 @@ const search: Field = (_source, { text, first }, rows) => {
   const named = (kind: 'fleet' | 'contract') =>
     rows[kind].map((row) => ({ row, part: folded(part), of: folded(row.name) }));
   const vehicles = rows.vehicle.map((row) => ({ row, part: vinText(part), of: row.vin as string }));
+  const fits = (one: { part: string; of: string }) =>
+    part.length < 3 ? one.of.startsWith(one.part) : one.of.includes(one.part);
+  const ofVin = isVinPart(part) || /^[A-HJ-NPR-Z\d]{2}$/.test(vinText(part));
   const groups = [
-    named('fleet').filter((one) => one.of.includes(one.part)),
-    vehicles.filter((one) => isVinPart(part) && (one.of.startsWith(one.part) || one.of.endsWith(one.part))),
-    named('contract').filter((one) => one.of.includes(one.part)),
+    named('fleet').filter(fits),
+    vehicles.filter((one) => ofVin && (one.of.startsWith(one.part) || one.of.endsWith(one.part))),
+    named('contract').filter(fits),
   ].map((group) => group.toSorted((a, b) => compareTexts(a.of, b.of) || compare(a.row.id, b.row.id)));
   const all = groups.flat().toSorted((a, b) => fitOf(a.part, a.of) - fitOf(b.part, b.of));
   return all.slice(0, first).map(({ row }) => row);
