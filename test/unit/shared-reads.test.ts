@@ -76,7 +76,7 @@ describe('a read that followers share goes on when the client of the first leave
 
   test('of the end of the log', async () => {
     const { services, changes } = openServices();
-    services.database.slowRead.mockResolvedValue([['1', null, null]]);
+    services.database.slowRead.mockResolvedValue([['1', null, 'true', null, null]]);
     const [first, second] = [connect(services), connect(services)];
     const over = new AbortController();
     const streams = [
@@ -110,8 +110,8 @@ test('a follower that lags behind gets all events that came meanwhile, not one p
     const after = Number(values.find((value) => /^\d+$/.test(String(value))) ?? end);
     const positions = Array.from({ length: end - after }, (_, at) => String(after + at + 1));
     const eventJson = (id: string) => JSON.stringify({ id, type: 'fleet.created', vehicles: [] });
-    const rows = positions.map((position) => [String(end), position, eventJson(position)]);
-    return rows.length > 0 ? rows : [[String(end), null, null]];
+    const rows = positions.map((position) => [String(end), null, 'true', position, eventJson(position)]);
+    return rows.length > 0 ? rows : [[String(end), null, 'true', null, null]];
   });
   const { ctx } = connect(services);
   const over = new AbortController();
