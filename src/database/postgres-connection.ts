@@ -163,10 +163,10 @@ export class PostgresConnection extends pg.Client {
       // Its types have values beside a configuration, but not with a callback.
       this.query(query as never, [...values], (error: Error | null, result: Result) => {
         this.waiting -= 1;
+        if (!error) return resolve(result);
         const fault = faultOf(error);
         if (fault) this.meet(fault);
-        if (error) reject(error);
-        else resolve(result);
+        reject(error);
       });
       return promise;
     });
