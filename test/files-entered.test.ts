@@ -34,7 +34,8 @@ test('a warm request enters few source files', async () => {
   for (const [name, send] of Object.entries(requests)) {
     for (let at = 0; at < WARM; at++) expect([200, 201]).toContain((await send()).status);
     expect((await send()).body).not.toHaveProperty('errors');
-    found[name] = await entered(send);
+    // A timer of the metrics may go off meanwhile.
+    found[name] = (await entered(send)).filter((file) => file !== 'http/observability/metrics.ts');
   }
   for (const [name, files] of Object.entries(found)) {
     const shown = `${name}: ${files.length} files\n${files.join('\n')}\n`;
