@@ -46,7 +46,9 @@ test('what a manufacturer says about contracts of a fleet in an hour is one item
       ['CONTRACT_ACTIVATED', 'BMW', fleet.id, 30, 30],
       ['CONTRACT_ACTIVATED', 'Volkswagen', fleet.id, 4, 4],
       ['CONTRACT_REJECTED', 'BMW', fleet.id, 5, 5],
+      // The deleted fleet's were active until their end was confirmed.
       ['CONTRACT_ACTIVATED', 'BMW', null, 2, 2],
+      ['CONTRACT_DEACTIVATED', 'BMW', null, 2, 2],
     ].toSorted(),
   );
   for (const { actor, events, count, manufacturer } of told) {

@@ -52,8 +52,8 @@ describe('Manufacturers: providers of brands', () => {
     await open({});
     expect(byId('volkswagen')).toMatchObject({ name: 'Volkswagen', provider: 'sandbox', supported: true });
     expect(manufacturers.list().filter((one) => !one.supported)).toEqual([
-      { id: 'ferrari', name: 'Ferrari', provider: null, supported: false, wmis: ['ZFF'] },
-      { id: 'porsche', name: 'Porsche', provider: null, supported: false, wmis: ['WP0', 'WP1'] },
+      { id: 'ferrari', name: 'Ferrari', provider: null, supported: false, contracts: false, wmis: ['ZFF'] },
+      { id: 'porsche', name: 'Porsche', provider: null, supported: false, contracts: true, wmis: ['WP0', 'WP1'] },
     ]);
     expect(await manufacturers.verify(OPEL)).toMatchObject({ status: 'ELIGIBLE', manufacturer: 'opel' });
     expect(manufacturers.state()).toMatchObject([
