@@ -54,6 +54,9 @@ async function plan(env: DatabaseEnv, settings: NodeJS.ProcessEnv) {
 test('a database of the sandbox is refused without the sandbox, until nothing of it is left', async () => {
   const sandbox = await start(toys);
   const vehicle = await answered(sandbox);
+  const eventOf = async (gateway: SpawnedGateway, type: string) =>
+    (await gateway.as('acme').get(`/events?type=${type}`)).body.length > 0;
+  await until(() => eventOf(sandbox, 'contract.activated'));
   await sandbox.stop();
 
   const sentence =
@@ -70,10 +73,7 @@ test('a database of the sandbox is refused without the sandbox, until nothing of
   expect((await client.get(`/vehicles/${vehicle.id}`)).body.eligibility).toMatchObject({ status: 'ELIGIBLE' });
   await client.delete(`/vehicles/${vehicle.id}`);
   // Its clearance is ended first.
-  await until(async () => {
-    const [{ contracts }] = (await client.get('/providers')).body;
-    return contracts.toActivate + contracts.toRevoke === 0;
-  });
+  await until(() => eventOf(again, 'contract.deactivated'));
   await again.stop();
   const after = await start(toys, provider);
   expect((await after.as('acme').get('/providers')).body).toMatchObject([{ name: 'high-mobility' }]);

@@ -1,4 +1,4 @@
-import type { WishAnswer } from '../../manufacturers/provider.ts';
+import { SANDBOX, type WishAnswer } from '../../manufacturers/provider.ts';
 import type { ClaimedProgram } from './due-activations.ts';
 
 export type AskedProgram = { program: ClaimedProgram; answer: WishAnswer };
@@ -32,7 +32,8 @@ export function secondsToNext({ program, answer }: AskedProgram, schedule: reado
         ? next(LOOKS_AFTER_END)
         : DAY_SECONDS * spread;
     case 'ENDED':
-      return program.asked && !program.shared ? next(LOOKS_AFTER_END, null) : null;
+      // The sandbox carries out nothing late, and what it invented is to go.
+      return program.asked && !program.shared && program.provider !== SANDBOX ? next(LOOKS_AFTER_END, null) : null;
     case 'FAILED':
       return answer.inDoubt ? next(schedule.slice(0, LOOKS_IN_DOUBT), null) : null;
     case 'REJECTED':
