@@ -46,10 +46,13 @@ async function letPass(gateway: Gateway, minutes: number) {
   }
 }
 const statusOf = ({ vin }: Json, service: string) => upstream.serviceOf(vin, service)?.status;
-const orders = () =>
-  upstream.received.flatMap(({ method, path, body }) =>
+const ordersOf = (received: typeof upstream.received) =>
+  received.flatMap(({ method, path, body }) =>
     method === 'POST' && path === '/v2/accounts/vehicles/services' ? (JSON.parse(body) as Json[]) : [],
   );
+const orders = () => ordersOf(upstream.received);
+/** A request is refused as a whole, here for the service that the catalogue does not have, and sent again without it. */
+const taken = () => ordersOf(upstream.received.filter(({ answer }) => answer?.[0] === 202));
 const eventsOf = async ({ id }: Json): Promise<string[]> => {
   const { body } = await acme.get('/events?limit=200');
   return body.flatMap(({ type, contractId }: Json) => (contractId === id ? type : []));
@@ -76,9 +79,16 @@ test('settings that change are asked for and ended in contracts in force', async
   expect([statusOf(mended, '1001'), statusOf(mended, '1002')]).toEqual(['INACTIVE', 'ACTIVE']);
   expect([statusOf(shrunk, '1002'), statusOf(shrunk, '1001')]).toEqual(['INACTIVE', 'ACTIVE']);
 
+  // The end of a service that the catalogue does not have waits for nothing.
+  const left = await first.gateway.execute(`select program from activation where not wanted and state <> 'ENDED'`);
+  expect(left).toEqual([]);
+
   // A service that stays is not ordered again, and an order of services is no change.
-  const ofGrown = orders().filter(({ vin }) => vin === grown.vin);
+  const ofGrown = taken().filter(({ vin }) => vin === grown.vin);
   expect(ofGrown.flatMap(({ services }) => services)).toEqual([{ serviceId: '1002', desiredStatus: 'ACTIVE' }]);
+  expect(orders().filter(({ services }) => services.some(({ serviceId }: Json) => serviceId === '9999'))).toHaveLength(
+    1,
+  );
   await replaceBy(third);
   expect(orders()).toEqual([]);
 

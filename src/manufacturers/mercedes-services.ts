@@ -60,10 +60,11 @@ export const problem = z
   .catch(noProblem);
 export const BLACKLISTED = '/vehicle/blacklist';
 const VEHICLE_UNKNOWN = '/vehicle/not-found';
+const SERVICE_UNKNOWN = '/services/not-found';
 const NO_PERMISSION = '/vehicles/services/no-permission';
 
 /** Other faults of a request are none of the customer's. */
-export const namesVin = ({ validationErrors }: z.output<typeof problem>): boolean =>
+export const namesVin = ({ validationErrors }: Pick<z.output<typeof problem>, 'validationErrors'>): boolean =>
   validationErrors.some(({ field }) => /(^|\.)vin$/.test(field));
 
 type Note = (wish: ProgramWish, answer: WishAnswer) => void;
@@ -220,7 +221,7 @@ function unwantedState(service?: Service): WishAnswer | null {
 
 /** Refusals of a whole request that concern some of its items. */
 const ofItems = [
-  ...[BLACKLISTED, VEHICLE_UNKNOWN, '/services/not-found', '/services/illegal-consent-type'],
+  ...[BLACKLISTED, VEHICLE_UNKNOWN, SERVICE_UNKNOWN, '/services/illegal-consent-type'],
   ...['/error/validation-error', NO_PERMISSION],
 ];
 const isOfItems = ({ body }: Reply): boolean => ofItems.includes(problem.parse(body).type);
@@ -231,20 +232,19 @@ const blamesBy =
 
 /**
  * The answer to a request that was not carried out. A refusal concerns the vehicle where it names the VIN. An end that the account
- * may not order is ordered again: its service is active, and costs money.
+ * may not order is ordered again: its service is active, and costs money. What the catalogue does not have is not active.
  */
 function failure(answer: Answer, wanted = true): WishAnswer {
   if (answer.outcome === 'NO_ANSWER') return answer;
   const { status, body } = answer;
   if (status === 200) return new ProviderError('BAD_ANSWER', { raw: body }).answer;
-  const refusal = problem.parse(body);
-  const { type } = refusal;
+  const { type, validationErrors } = problem.parse(body);
   if (status === 403 && type === BLACKLISTED) return stands('REJECTED', body, blacklisted);
-  if (status === 400 && namesVin(refusal)) return stands('FAILED', body, vinRefused);
+  if (status === 400 && namesVin({ validationErrors })) return stands('FAILED', body, vinRefused);
   if (type === NO_PERMISSION && !wanted) return unexpected(answer);
-  if (type === NO_PERMISSION || type === '/services/illegal-consent-type' || type === '/services/not-found')
+  if ((type === SERVICE_UNKNOWN || type === VEHICLE_UNKNOWN) && !wanted) return stands('ENDED', body);
+  if ([NO_PERMISSION, SERVICE_UNKNOWN, '/services/illegal-consent-type'].includes(type))
     return stands('FAILED', body, notOffered);
-  if (type === VEHICLE_UNKNOWN && !wanted) return stands('ENDED', body);
   if (type === VEHICLE_UNKNOWN) return { outcome: 'NO_ANSWER', reason: notSettled, asked: true, raw: body };
   return unexpected(answer);
 }
