@@ -106,13 +106,15 @@ export function mercedesServices(
     const known = open(({ asked, renewed }) => asked && !renewed);
     const turns = known.entries();
     const ask = askBy(forLooks(asker));
-    const lookAtAll = async () => {
-      for (const [vin, own] of turns) {
+    const lookAt = async (vins: Iterable<[string, readonly ProgramWish[]]>) => {
+      for (const [vin, own] of vins) {
         const isThere = await look(ask, vin, own, note);
         if (isThere !== null) looked.set(vin, isThere);
       }
     };
-    await Promise.all(Array.from({ length: LOOKED_AT_ONCE }, lookAtAll));
+    // The first one alone shows whether anything may be asked.
+    await lookAt(turns.take(1));
+    await Promise.all(Array.from({ length: LOOKED_AT_ONCE }, () => lookAt(turns)));
     const strangers = open()
       .entries()
       .filter(([vin, own]) => !looked.get(vin) && own.some(({ wanted }) => wanted));
@@ -205,7 +207,7 @@ export function mercedesServices(
       note(sent, answer) {
         const isTaken = answer.outcome === 'REPLY' && answer.status === 202;
         for (const wish of sent.flatMap(({ wishes }) => wishes))
-          note(wish, isTaken ? stands(wish.wanted ? 'PENDING' : 'ENDING', answer.body) : failure(answer, wish.wanted));
+          note(wish, isTaken ? stands(wish.wanted ? 'PENDING' : 'ENDING', answer.body) : refusal(answer, wish));
       },
     });
   }
@@ -229,6 +231,13 @@ const blamesBy =
   <T>(isNamed: (item: T, names: z.output<typeof problem>) => boolean) =>
   (refusal: Reply) =>
     isOfItems(refusal) ? (item: T) => isNamed(item, problem.parse(refusal.body)) : null;
+
+/** The answer to an order that was not carried out. Where an end is refused, the next look says whether there is anything to end. */
+function refusal(answer: Answer, { wanted }: ProgramWish): WishAnswer {
+  const refused = failure(answer, wanted);
+  const isFinal = refused.outcome === 'STANDS' && refused.state !== 'ENDED';
+  return isFinal && !wanted ? stands('ENDING', refused.raw, refused.reason) : refused;
+}
 
 /**
  * The answer to a request that was not carried out. A refusal concerns the vehicle where it names the VIN. An end that the account
