@@ -246,8 +246,10 @@ test(
       const state = ended ? 'ENDED' : isInForce(contract) ? worst : 'SCHEDULED';
       expect([contract.id, contract.activation.state]).toEqual([contract.id, state]);
     }
+    // What ended is looked at for a day, and forgotten then.
     const left = await gateway.execute<{ program: string }>(
-      `select distinct vin || ' ' || program as program from activation`,
+      `select distinct vin || ' ' || program as program from activation
+        where wanted or state <> 'ENDED' or due_at is null or looks > 3`,
     );
     expect(left.map(({ program }) => program).filter((program) => !wanted.has(program))).toEqual([]);
   },
