@@ -16,6 +16,7 @@ import {
   unexpected,
 } from './activation.ts';
 import type { Reply } from './exchange.ts';
+import { BLACKLISTED, NO_PERMISSION, namesVin, problem, SERVICE_UNKNOWN, VEHICLE_UNKNOWN } from './mercedes-problem.ts';
 import {
   blacklisted,
   licenceExpired,
@@ -48,24 +49,6 @@ const services = z.object({
   ),
 });
 const licence = z.object({ status: z.string() });
-const names = z.array(z.string()).catch([]);
-const noProblem = { type: '', vins: [], services: [], validationErrors: [] };
-export const problem = z
-  .object({
-    type: z.string().catch(''),
-    vins: names,
-    services: names,
-    validationErrors: z.array(z.object({ field: z.string().catch('') })).catch([]),
-  })
-  .catch(noProblem);
-export const BLACKLISTED = '/vehicle/blacklist';
-const VEHICLE_UNKNOWN = '/vehicle/not-found';
-const SERVICE_UNKNOWN = '/services/not-found';
-const NO_PERMISSION = '/vehicles/services/no-permission';
-
-/** Other faults of a request are none of the customer's. */
-export const namesVin = ({ validationErrors }: Pick<z.output<typeof problem>, 'validationErrors'>): boolean =>
-  validationErrors.some(({ field }) => /(^|\.)vin$/.test(field));
 
 type Note = (wish: ProgramWish, answer: WishAnswer) => void;
 

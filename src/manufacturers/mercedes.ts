@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { UpstreamRequest } from './exchange.ts';
+import { BLACKLISTED, namesVin, problem } from './mercedes-problem.ts';
 import { notSettled, vinRefused } from './mercedes-reasons.ts';
-import { BLACKLISTED, mercedesServices, namesVin, problem } from './mercedes-services.ts';
+import { mercedesServices } from './mercedes-services.ts';
 import { type Activator, type Asker, type Provider, type ProviderAnswer, readAnswer, reason } from './provider.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 

@@ -1,0 +1,20 @@
+import { z } from 'zod';
+
+const names = z.array(z.string()).catch([]);
+const noProblem = { type: '', vins: [], services: [], validationErrors: [] };
+export const problem = z
+  .object({
+    type: z.string().catch(''),
+    vins: names,
+    services: names,
+    validationErrors: z.array(z.object({ field: z.string().catch('') })).catch([]),
+  })
+  .catch(noProblem);
+export const BLACKLISTED = '/vehicle/blacklist';
+export const VEHICLE_UNKNOWN = '/vehicle/not-found';
+export const SERVICE_UNKNOWN = '/services/not-found';
+export const NO_PERMISSION = '/vehicles/services/no-permission';
+
+/** Other faults of a request are none of the customer's. */
+export const namesVin = ({ validationErrors }: Pick<z.output<typeof problem>, 'validationErrors'>): boolean =>
+  validationErrors.some(({ field }) => /(^|\.)vin$/.test(field));
