@@ -5,8 +5,8 @@ import { openDialog } from './dialog.js';
 import { count, counted, html, t } from './html.js';
 import { Fact } from './parts.js';
 import { RefusedTable, SaveRefused } from './refused.js';
-import { dismiss, sendAgain, startUpload, uploads } from './uploads.js';
-import { bytes } from './words.js';
+import { dismiss, readFrom, sendAgain, startUpload, uploads } from './uploads.js';
+import { aVin, bytes } from './words.js';
 
 const hasFiles = ({ dataTransfer }) => [...(dataTransfer?.types ?? [])].includes('Files');
 
@@ -39,7 +39,7 @@ export function UploadPanel({ fleetId }) {
 function Upload(upload) {
   const { id, name, phase } = upload;
   const running = phase === 'sending' || phase === 'storing';
-  return html`<section class=${`upload ${phase}`} aria-live=${running ? 'off' : 'polite'} aria-label=${t('Upload of {name}', { name })}>
+  return html`<section class=${`upload ${phase}`} aria-live=${running ? 'off' : 'polite'} tabindex="-1" aria-label=${t('Upload of {name}', { name })}>
     <div class="row apart">
       <h2>${name}</h2>
       ${running && phase === 'sending' && html`<button type="button" class="quiet" onClick=${upload.stop}>Stop</button>`}
@@ -64,10 +64,34 @@ function Running({ phase, share, size, rows }) {
 function Failed({ id, error }) {
   const lost = error.code === 'UNREACHABLE';
   return html`<p role="alert">${lost ? t('The gateway does not answer. Send the file again later; it is saved only once.') : html`${explain(error)} ${t('Nothing was saved.')}`}</p>
-    ${lost && html`<button type="button" onClick=${() => sendAgain(id)}>Send again</button>`}`;
+    ${lost && html`<button type="button" onClick=${() => sendAgain(id)}>Send again</button>`}
+    ${error.details?.preview && html`<${ColumnChoice} id=${id} preview=${error.details.preview} />`}`;
 }
 
-function Report({ id, name, summary, rejected, sheet, options }) {
+const filled = ({ cells }) => cells.filter((cell) => cell.trim()).length;
+
+/** The first rows of a file below a button for each column. Titles above the names have fewer cells, and names are no VINs. */
+function ColumnChoice({ id, preview }) {
+  const [names] = preview
+    .filter(({ cells }) => !cells.some((cell) => aVin.test(cell)))
+    .toSorted((a, b) => filled(b) - filled(a));
+  if (!names) return null;
+  const choose = (event, column) => {
+    event.currentTarget.closest('.upload').focus();
+    readFrom(id, column);
+  };
+  return html`<p>Which column has the VINs?</p>
+    <div class="scroll">
+      <table class="preview" aria-label="First rows of the file">
+        <thead>
+          <tr>${names.cells.map((name, at) => html`<th key=${at}>${name.trim() && html`<button type="button" onClick=${(event) => choose(event, name)}>${name}</button>`}</th>`)}</tr>
+        </thead>
+        <tbody>${preview.filter(({ row }) => row > names.row).map(({ row, cells }) => html`<tr key=${row}>${cells.map((cell, at) => html`<td key=${at}>${cell}</td>`)}</tr>`)}</tbody>
+      </table>
+    </div>`;
+}
+
+function Report({ id, importId, name, summary, rejected, sheet, options }) {
   const { received, created, existing, rejected: refused } = summary;
   return html`<dl class="facts">
       <${Fact} label="Rows">${count(received)}<//>
@@ -76,8 +100,9 @@ function Report({ id, name, summary, rejected, sheet, options }) {
       <${Fact} label="Rejected" bad=${refused > 0}>${count(refused)}<//>
     </dl>
     ${sheet && html`<p class="dim">Read from the sheet “${sheet}”.</p>`}
+    ${options.column && html`<p class="dim">Read from the column “${options.column}”. <button type="button" class="link" onClick=${() => readFrom(id)}>Choose another column</button></p>`}
     ${options.dryRun && html`<p class="dim">Checked only. Nothing was saved.</p>`}
-    ${refused > 0 && html`<details><summary>Reasons</summary><${RefusedTable} rows=${rejected} />${refused > rejected.length && html`<p class="dim">… and ${count(refused - rejected.length)} more in the file.</p>`}</details><${SaveRefused} importId=${id} name=${name} />`}`;
+    ${refused > 0 && html`<details><summary>Reasons</summary><${RefusedTable} rows=${rejected} />${refused > rejected.length && html`<p class="dim">… and ${count(refused - rejected.length)} more in the file.</p>`}</details><${SaveRefused} importId=${importId} name=${name} />`}`;
 }
 
 export const accepted = '.csv,.xlsx,.json,.txt,.tsv,text/csv,application/json';

@@ -37,38 +37,60 @@ export const dismiss = (id) => {
   uploads.value = uploads.value.filter((one) => one.id !== id);
 };
 
+const uploadOf = (id) => uploads.value.find((one) => one.id === id);
+
 /** Uploads a file to a fleet and follows its progress; `options` are members of the input, such as `dryRun`. */
 export function startUpload(fleetId, file, options = {}) {
   const id = newId();
-  uploads.value = [{ id, fleetId, file, options, name: file.name, size: file.size }, ...uploads.value];
+  uploads.value = [{ id, importId: id, fleetId, file, options, name: file.name, size: file.size }, ...uploads.value];
   return sendAgain(id);
 }
 
-/** Uploads a file under its id; the gateway stores it once per id. */
+const columnKey = () => `fleet-gateway-column-${company.value}`;
+
+/** Uploads a file again, which failed or was read from a wrong column; the browser keeps the name of the column for the company. */
+export function readFrom(id, column) {
+  if (column) localStorage.setItem(columnKey(), column);
+  else localStorage.removeItem(columnKey());
+  change(id, { importId: newId(), options: { ...uploadOf(id).options, column } });
+  return sendAgain(id);
+}
+
+const plain = (name) => name.normalize('NFKC').trim().toLowerCase();
+
+/** The column chosen for another file of the company, if these first rows have it. */
+function columnAsBefore(preview = []) {
+  const kept = localStorage.getItem(columnKey());
+  return kept && preview.some(({ cells }) => cells.some((cell) => plain(cell) === plain(kept))) && kept;
+}
+
+/** Uploads a file under the id of its import; the gateway stores it once per id. */
 export async function sendAgain(id) {
   const over = new AbortController();
   change(id, { phase: 'sending', share: 0, rows: null, stop: () => over.abort() });
-  const { fleetId, file: chosen, options, name } = uploads.value.find((one) => one.id === id);
+  const { importId, fleetId, file: chosen, options, name } = uploadOf(id);
   try {
     const isJson = /\.json$/i.test(name) || chosen.type === 'application/json';
     const file = isJson ? await csvOf(chosen) : chosen;
-    follow(id, over.signal);
+    follow(id, importId, over.signal);
     const sent = (share) => change(id, { share, phase: share < 1 ? 'sending' : 'storing' });
-    const answer = await sendFile({ ...options, fleetId, importId: id }, file, name, { sent, signal: over.signal });
+    const answer = await sendFile({ ...options, fleetId, importId }, file, name, { sent, signal: over.signal });
     changed(answer);
     const { summary, rejected, sheet } = answer;
     change(id, { phase: 'done', summary, rejected, sheet });
   } catch (error) {
     // An error that refuses every row also has a report.
-    const { summary, rejected = [] } = error.details ?? {};
+    const { summary, rejected = [], preview } = error.details ?? {};
+    const column = !options.column && columnAsBefore(preview);
+    if (column) return readFrom(id, column);
     change(id, summary ? { phase: 'done', summary, rejected } : { phase: 'failed', error });
   }
   over.abort();
 }
 
-async function follow(id, signal) {
+async function follow(id, importId, signal) {
   try {
-    for await (const { importProgress } of subscribe(progressOf, { id }, { signal }))
+    for await (const { importProgress } of subscribe(progressOf, { id: importId }, { signal }))
       change(id, { rows: importProgress });
   } catch {
     // The upload's own response reports its outcome.

@@ -1,11 +1,14 @@
 export const sentences = {
   '. The gateway keeps trying at longer intervals.':
     ' aufgehört zu antworten. Das Gateway versucht es in größeren Abständen weiter.',
+  'Choose another column': 'Andere Spalte wählen',
   Clearances: 'Freigaben',
   'Eligibility checks': 'Prüfungen der Eignung',
   Failing: 'Gestört',
+  'First rows of the file': 'Erste Zeilen der Datei',
   'No settings': 'Nicht eingerichtet',
   'Orders of services': 'Bestellungen von Diensten',
+  'Read from the column “{0}”.': 'Gelesen aus der Spalte „{0}“.',
   'Up to the driver': 'Liegt bei der Fahrerin oder dem Fahrer',
   'Waiting contracts: who can act': 'Wartende Verträge: wer handeln kann',
   '… and {0} more in the file.': '… und {0} weitere in der Datei.',
@@ -446,6 +449,7 @@ export const sentences = {
   'Webhook deleted.': 'Der Webhook wurde gelöscht.',
   'Webhook tested': 'Webhook getestet',
   Webhooks: 'Webhooks',
+  'Which column has the VINs?': 'In welcher Spalte stehen die FINs?',
   'Who can act': 'Wer handeln kann',
   'Would be added': 'Hinzuzufügen',
   'Would be added: {count}': 'hinzuzufügen: {count}',
@@ -587,7 +591,8 @@ export const codes = {
   VEHICLE_NOT_ELIGIBLE:
     'Laut Hersteller ist dieses Fahrzeug nicht geeignet; der Vertrag bleibt daher vielleicht ohne Wirkung.',
   VEHICLE_NOT_FOUND: 'Dieses Fahrzeug gibt es nicht. Vielleicht wurde es gelöscht.',
-  VIN_COLUMN_MISSING: 'Keine Spalte der Datei enthält FINs. Nennen Sie die Spalte FIN. {message}',
+  VIN_COLUMN_MISSING:
+    'Es wurde keine Spalte mit FINs gefunden. Wählen Sie sie beim Hochladen, oder setzen Sie die FINs unter den Namen „FIN“, jede in eine eigene Zeile.',
   VIN_FORMULA_ERROR:
     'Die Formel in dieser Zelle ergibt keine FIN. Korrigieren Sie sie oder geben Sie die FIN selbst ein.',
   VIN_INVALID_CHARACTER: 'Eine FIN hat Ziffern und Buchstaben, aber kein I, O oder Q. Nicht erlaubt: {characters}.',

@@ -110,7 +110,8 @@ export const codes = {
   VEHICLE_BLACKLISTED: 'The manufacturer has blocked this vehicle: it cannot join the program.',
   VEHICLE_NOT_ELIGIBLE: 'The manufacturer says that this vehicle is not eligible, so the contract may have no effect.',
   VEHICLE_NOT_FOUND: 'There is no such vehicle. It may have been deleted.',
-  VIN_COLUMN_MISSING: '{message}',
+  VIN_COLUMN_MISSING:
+    'No column of VINs was found. Choose it on upload, or put the VINs below the name “VIN”, each into a row of its own.',
   VIN_FORMULA_ERROR: 'The formula in this cell gives no VIN. Correct it, or enter the VIN itself.',
   VIN_INVALID_CHARACTER: 'A VIN has digits and letters, but no I, O or Q. Not allowed: {characters}.',
   VIN_INVALID_LENGTH: 'A VIN has 17 characters; this one has {length}.',

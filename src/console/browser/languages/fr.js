@@ -1,10 +1,13 @@
 export const sentences = {
   '. The gateway keeps trying at longer intervals.': '. La passerelle continue d’essayer à intervalles plus longs.',
+  'Choose another column': 'Choisir une autre colonne',
   Clearances: 'Autorisations',
   'Eligibility checks': 'Contrôles d’éligibilité',
   Failing: 'En panne',
+  'First rows of the file': 'Premières lignes du fichier',
   'No settings': 'Non configuré',
   'Orders of services': 'Commandes de services',
+  'Read from the column “{0}”.': 'Lu dans la colonne « {0} ».',
   'Up to the driver': 'Au conducteur d’agir',
   'Waiting contracts: who can act': 'Contrats en attente : qui peut agir',
   '… and {0} more in the file.': '… et {0} de plus dans le fichier.',
@@ -444,6 +447,7 @@ export const sentences = {
   'Webhook deleted.': 'Le webhook a été supprimé.',
   'Webhook tested': 'Webhook testé',
   Webhooks: 'Webhooks',
+  'Which column has the VINs?': 'Quelle colonne contient les VIN ?',
   'Who can act': 'Qui peut agir',
   'Would be added': 'À ajouter',
   'Would be added: {count}': 'à ajouter : {count}',
@@ -577,7 +581,8 @@ export const codes = {
   VEHICLE_BLACKLISTED: 'Le constructeur a bloqué ce véhicule : il ne peut pas rejoindre le programme.',
   VEHICLE_NOT_ELIGIBLE: 'Selon le constructeur, ce véhicule n’est pas éligible ; le contrat peut rester sans effet.',
   VEHICLE_NOT_FOUND: 'Ce véhicule n’existe pas. Il a peut-être été supprimé.',
-  VIN_COLUMN_MISSING: 'Aucune colonne du fichier ne contient de VIN. Nommez la colonne VIN. {message}',
+  VIN_COLUMN_MISSING:
+    'Aucune colonne de VIN n’a été trouvée. Choisissez-la lors de l’import, ou placez les VIN sous le nom « VIN », chacun sur sa propre ligne.',
   VIN_FORMULA_ERROR: 'La formule de cette cellule ne donne aucun VIN. Corrigez-la ou saisissez le VIN lui-même.',
   VIN_INVALID_CHARACTER:
     'Un VIN comporte des chiffres et des lettres, mais ni I, ni O, ni Q. Non admis : {characters}.',

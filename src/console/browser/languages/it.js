@@ -1,10 +1,13 @@
 export const sentences = {
   '. The gateway keeps trying at longer intervals.': '. Il gateway continua a provare a intervalli più lunghi.',
+  'Choose another column': 'Scegliere un’altra colonna',
   Clearances: 'Autorizzazioni',
   'Eligibility checks': 'Verifiche di idoneità',
   Failing: 'Guasto',
+  'First rows of the file': 'Prime righe del file',
   'No settings': 'Non configurato',
   'Orders of services': 'Ordini di servizi',
+  'Read from the column “{0}”.': 'Letto dalla colonna “{0}”.',
   'Up to the driver': 'Spetta al conducente',
   'Waiting contracts: who can act': 'Contratti in attesa: chi può intervenire',
   '… and {0} more in the file.': '… e ancora {0} nel file.',
@@ -443,6 +446,7 @@ export const sentences = {
   'Webhook deleted.': 'Il webhook è stato eliminato.',
   'Webhook tested': 'Webhook testato',
   Webhooks: 'Webhook',
+  'Which column has the VINs?': 'In quale colonna sono i VIN?',
   'Who can act': 'Chi può intervenire',
   'Would be added': 'Da aggiungere',
   'Would be added: {count}': 'da aggiungere: {count}',
@@ -580,7 +584,8 @@ export const codes = {
   VEHICLE_NOT_ELIGIBLE:
     'Secondo il costruttore questo veicolo non è idoneo, quindi il contratto può restare senza effetto.',
   VEHICLE_NOT_FOUND: 'Questo veicolo non esiste. Forse è stato eliminato.',
-  VIN_COLUMN_MISSING: 'Nessuna colonna del file contiene VIN. Chiamare la colonna VIN. {message}',
+  VIN_COLUMN_MISSING:
+    'Non è stata trovata una colonna di VIN. Sceglierla durante l’importazione, oppure mettere i VIN sotto il nome “VIN”, ciascuno in una riga propria.',
   VIN_FORMULA_ERROR: 'La formula in questa cella non restituisce un VIN. Correggerla o inserire il VIN stesso.',
   VIN_INVALID_CHARACTER: 'Un VIN ha cifre e lettere, ma non I, O o Q. Non ammesso: {characters}.',
   VIN_INVALID_LENGTH: 'Un VIN ha 17 caratteri; questo ne ha {length}.',

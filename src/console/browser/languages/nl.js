@@ -1,11 +1,14 @@
 export const sentences = {
   '. The gateway keeps trying at longer intervals.':
     ' gestopt met antwoorden. De gateway blijft het met langere tussenpozen proberen.',
+  'Choose another column': 'Andere kolom kiezen',
   Clearances: 'Vrijgaven',
   'Eligibility checks': 'Controles van geschiktheid',
   Failing: 'Gestoord',
+  'First rows of the file': 'Eerste rijen van het bestand',
   'No settings': 'Niet ingesteld',
   'Orders of services': 'Bestellingen van diensten',
+  'Read from the column “{0}”.': 'Gelezen uit de kolom ‘{0}’.',
   'Up to the driver': 'Aan de bestuurder',
   'Waiting contracts: who can act': 'Wachtende contracten: wie kan handelen',
   '… and {0} more in the file.': '… en nog {0} in het bestand.',
@@ -445,6 +448,7 @@ export const sentences = {
   'Webhook deleted.': 'De webhook is verwijderd.',
   'Webhook tested': 'Webhook getest',
   Webhooks: 'Webhooks',
+  'Which column has the VINs?': 'In welke kolom staan de VIN’s?',
   'Who can act': 'Wie iets kan doen',
   'Would be added': 'Toe te voegen',
   'Would be added: {count}': 'toe te voegen: {count}',
@@ -582,7 +586,8 @@ export const codes = {
   VEHICLE_NOT_ELIGIBLE:
     'Volgens de fabrikant is dit voertuig niet geschikt, dus heeft het contract misschien geen effect.',
   VEHICLE_NOT_FOUND: 'Dit voertuig bestaat niet. Misschien is het verwijderd.',
-  VIN_COLUMN_MISSING: 'Geen kolom van het bestand bevat VIN’s. Noem de kolom VIN. {message}',
+  VIN_COLUMN_MISSING:
+    'Er is geen kolom met VIN’s gevonden. Kies deze bij het uploaden, of zet de VIN’s onder de naam ‘VIN’, elk in een eigen rij.',
   VIN_FORMULA_ERROR: 'De formule in deze cel geeft geen VIN. Corrigeer de formule of voer het VIN zelf in.',
   VIN_INVALID_CHARACTER: 'Een VIN heeft cijfers en letters, maar geen I, O of Q. Niet toegestaan: {characters}.',
   VIN_INVALID_LENGTH: 'Een VIN heeft 17 tekens; dit heeft er {length}.',
