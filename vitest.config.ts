@@ -36,7 +36,17 @@ const ofDatabase = files([
   ],
   ...['jobs', 'json-bytes', 'json-members', 'kept-statements', 'large-deletions', 'list-texts', 'lists'],
   ...['move-vehicles', 'notifications', 'races', 'rest-contracts', 'rest-fleets', 'rest-vehicles', 'schema'],
-  ...['schema-drift', 'search', 'statements', 'take-over', 'tally', 'text-sql', 'unit-of-work', 'vehicle-rows'],
+  ...[
+    'schema-drift',
+    'search',
+    'staged-room',
+    'statements',
+    'take-over',
+    'tally',
+    'text-sql',
+    'unit-of-work',
+    'vehicle-rows',
+  ],
   ...['webhooks-wanted', 'writes-at-once', 'young-database'],
 ]);
 

@@ -47,6 +47,8 @@ export const Import = defineEntity({
     /** While it runs: the time at which its process counts as dead unless it renews this. */
     dueAt: time().nullable(),
     storingSince: time().nullable(),
+    /** Room for its rows in import_batch, taken in steps. */
+    stagedBytes: p.bigint('number').defaultRaw('0'),
   },
 });
 

@@ -1,5 +1,6 @@
 import type { Context } from '../core/context.ts';
 import { failAbandonedImports, trimImports } from '../core/imports/import-run.ts';
+import { returnStagedRoom } from '../core/imports/staged-room.ts';
 import { refreshStatistics } from '../core/imports/statistics.ts';
 import { deleteFleetStep, findFleetsInDeletion } from '../core/operations/delete-fleets.ts';
 import { deleteExpiredAnswers, deleteOldRateLimitUse, sumUpTallies, trimEvents } from '../core/operations/upkeep.ts';
@@ -10,6 +11,7 @@ import { inTurns, type Job, type Tools } from './job.ts';
 /** Each gives whether more is left to do. */
 const steps: readonly ((ctx: Context) => Promise<unknown>)[] = [
   failAbandonedImports,
+  returnStagedRoom,
   deleteOldRateLimitUse,
   deleteExpiredAnswers,
   trimImports,

@@ -38,6 +38,7 @@ import {
   importVehiclesInput,
   readImport,
 } from './imports.ts';
+import { STAGED_STEP_BYTES } from './staged-room.ts';
 import { ImportStaging } from './staging.ts';
 import { storeImport } from './store.ts';
 
@@ -193,7 +194,8 @@ export async function beginImport(ctx: Context, company: string, options: Import
       const fleet = em.getReference(Fleet, [company, fleetId]);
       const idempotencyKey = before ? before.idempotencyKey : key || null;
       const dueAt = new Date(startedAt.getTime() + IMPORT_LEASE_SECONDS * 1000);
-      em.create(Import, { company, id, fleet, mode, dryRun, idempotencyKey, fileName, startedAt, dueAt });
+      const begun = { company, id, fleet, mode, dryRun, idempotencyKey, fileName, startedAt, dueAt };
+      em.create(Import, { ...begun, stagedBytes: STAGED_STEP_BYTES });
       await em.flush();
     }
     const [run] = await readImport(ctx, { company, id });

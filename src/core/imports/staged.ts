@@ -137,8 +137,8 @@ export const recordAddedVehicles = prepare((p: EventOrigin & Inserted & { fleetI
   return eventsClause(db, p, { 'vehicle.added': facts });
 });
 
-const stagedCells = (p: RowKey) =>
-  db
+const stagedCells = (p: RowKey, q: Pick<typeof db, 'selectFrom'>) =>
+  q
     .selectFrom([
       'import_batch as b',
       sql<{ row: number; vin: string; cells: unknown }>`rows from (unnest(${batch.ref('b.rows')}),
@@ -148,29 +148,47 @@ const stagedCells = (p: RowKey) =>
     .where('b.import_id', '=', p.id);
 
 /**
- * Rejects the rows whose VIN another fleet has, and counts them; at most `room` are kept for the report.
- * `missing` counts those whose VIN no fleet has.
+ * Rejects the rows whose VIN another fleet has, and counts them; at most `room`, with cells of so many bytes, are kept for the
+ * report. `missing` counts those whose VIN no fleet has.
  */
-export const rejectStagedRows = prepare((p: RowKey & { fleetId: string; room: number }) =>
+export const rejectStagedRows = prepare((p: RowKey & { fleetId: string; room: number; bytes: number }) =>
   db
+    .with('first', (q) =>
+      stagedCells(p, q)
+        .select(({ ref }) => [
+          'b.company',
+          'b.import_id',
+          'r.row',
+          'r.vin',
+          sql<string>`${ref('r.cells')}::text`.as('cells'),
+        ])
+        .where(({ ref }) => fleetWith(p.company, ref('r.vin')), '<>', p.fleetId)
+        .orderBy('r.row')
+        .limit(p.room),
+    )
     .with('kept', (q) =>
       q
         .insertInto('import_rejection')
         .columns(rejectionColumns)
         .expression(
-          stagedCells(p)
-            .select(({ ref }) => [
-              'b.company',
-              'b.import_id',
+          q
+            .selectFrom(
+              q
+                .selectFrom('first')
+                .selectAll()
+                .select(sql<number>`sum(octet_length(cells)) over (order by row)`.as('bytes'))
+                .as('r'),
+            )
+            .select([
+              'r.company',
+              'r.import_id',
               'r.row',
               'r.vin',
               sql<string>`${otherFleetRejection.code}::text`.as('code'),
               sql<string>`${otherFleetRejection.message}::text`.as('message'),
-              sql<string | null>`nullif(${ref('r.cells')}::text, 'null')::jsonb`.as('cells'),
+              sql<string | null>`nullif(r.cells, 'null')::jsonb`.as('cells'),
             ])
-            .where(({ ref }) => fleetWith(p.company, ref('r.vin')), '<>', p.fleetId)
-            .orderBy('r.row')
-            .limit(p.room),
+            .where(sql<boolean>`(r.bytes > ${p.bytes}::bigint) is not true`),
         ),
     )
     .selectFrom(

@@ -4,18 +4,24 @@ import { db, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { type ImportRunKey, importEndedError, stillRunningCondition } from './import-run.ts';
 import { type ImportRow, rejectionColumns } from './imports.ts';
+import { STAGED_STEP_BYTES, takeStagedRoom } from './staged-room.ts';
 import type { CsvRowBatch, RejectedCsvRow, ValidCsvRows } from './table.ts';
 
 const PROGRESS_EVERY_MS = 200;
+/** Rejected rows are kept up to this part of the largest file: of a packed one, a few kilobytes arrive. */
+const REJECTED_PART = 4;
 
 /** Sets the rows of a file aside until its end, a statement for each batch: no transaction is open meanwhile. */
 export class ImportStaging {
   received = 0;
   rejected = 0;
-  /** Refused rows that are kept for the report. */
-  kept = 0;
   readonly #ctx: Context;
   readonly #run: ImportRow;
+  /** Rejected rows that are kept for the report. */
+  #kept = 0;
+  #keptBytes = 0;
+  #bytes = 0;
+  #room = STAGED_STEP_BYTES;
   #timer: NodeJS.Timeout | undefined;
   #underWay: Promise<void> = Promise.resolve();
 
@@ -26,6 +32,13 @@ export class ImportStaging {
 
   get good(): number {
     return this.received - this.rejected;
+  }
+
+  /** Of rows that are kept for the report; a batch may begin with the last byte. */
+  get roomForRejected(): { rows: number; bytes: number } {
+    const { LIMIT_REJECTED_ROWS, LIMIT_FILE_BYTES } = this.#ctx.services.config;
+    const bytes = LIMIT_FILE_BYTES / REJECTED_PART - this.#keptBytes;
+    return { rows: Math.max(0, LIMIT_REJECTED_ROWS - this.#kept), bytes: Math.max(0, Math.floor(bytes)) };
   }
 
   /** Takes a batch; it is sent while the next one is read. */
@@ -50,14 +63,18 @@ export class ImportStaging {
 
   async #write(good: ValidCsvRows | null, rejected: readonly RejectedCsvRow[]): Promise<void> {
     if (good) {
+      this.#bytes += sizeOf(good);
+      if (this.#bytes > this.#room) this.#room = await takeStagedRoom(this.#ctx, this.#run, this.#bytes);
       const [staged] = await stage(this.#ctx, { ...this.#run, ...good });
       if (!staged) throw await importEndedError(this.#ctx, this.#run);
     }
-    const rows = rejected.slice(0, this.#ctx.services.config.LIMIT_REJECTED_ROWS - this.kept);
-    if (rows.length > 0) {
-      this.kept += rows.length;
+    const rows = rejected.slice(0, this.roomForRejected.rows);
+    if (rows.length > 0 && this.roomForRejected.bytes > 0) {
       const { company, id: import_id } = this.#run;
-      await keepRejected(this.#ctx, { rows: JSON.stringify(rows.map((row) => ({ company, import_id, ...row }))) });
+      const text = JSON.stringify(rows.map((row) => ({ company, import_id, ...row })));
+      this.#kept += rows.length;
+      this.#keptBytes += Buffer.byteLength(text);
+      await keepRejected(this.#ctx, { rows: text });
     }
     this.#timer ??= setTimeout(() => void this.#show('RUNNING').catch(() => {}), PROGRESS_EVERY_MS);
   }
@@ -70,6 +87,12 @@ export class ImportStaging {
     if (shown) this.#ctx.services.changes.announce('import', this.#run.id);
     return shown !== undefined;
   }
+}
+
+/** As they are sent, which is about what the database keeps: it does not compress them. */
+function sizeOf({ rows, vins, manufacturers, supported, warnings, cells }: ValidCsvRows): number {
+  const plain = [rows, vins, manufacturers, supported, warnings].reduce((bytes, { length }) => bytes + length, 0);
+  return plain + Buffer.byteLength(cells ?? '');
 }
 
 const stage = prepare((p: ImportRunKey & ValidCsvRows) =>

@@ -148,8 +148,8 @@ function idsOfOneStatement(most: number): NewIdRange {
  * Throws ChangedMeanwhile if vehicles that were not created, since they were there, are gone.
  */
 async function rejectElsewhere(ctx: Context, run: ImportRow, staging: ImportStaging, mode: StoreMode): Promise<number> {
-  const room = Math.max(0, ctx.services.config.LIMIT_REJECTED_ROWS - staging.kept);
-  const [row] = await rejectStagedRows(ctx, { ...run, room });
+  const { rows: room, bytes } = staging.roomForRejected;
+  const [row] = await rejectStagedRows(ctx, { ...run, room, bytes });
   if (inserts(mode) && row && row.missing > 0) throw new ChangedMeanwhile();
   return row?.count ?? 0;
 }
