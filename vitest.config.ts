@@ -47,7 +47,7 @@ const ofDatabase = files([
     'unit-of-work',
     'vehicle-rows',
   ],
-  ...['webhooks-wanted', 'writes-at-once', 'young-database'],
+  ...['webhooks-wanted', 'writes-at-once', 'young-database', 'lost-entries'],
 ]);
 
 /** Slow files for each change, which `.ci/run` runs; the others, and these on the other database, run at night. */
@@ -63,7 +63,7 @@ const slowOnPostgresql = files([
  */
 const onEmbedded = files([
   ...['graphql', 'history', 'import', 'imports-kept', 'json-bytes', 'move-vehicles', 'rest-contracts', 'rest-fleets'],
-  ...['rest-vehicles', 'schema-drift', 'tally', 'unit-of-work'],
+  ...['rest-vehicles', 'schema-drift', 'tally', 'unit-of-work', 'lost-entries'],
 ]);
 
 /** Files of over ten seconds about what few changes touch, which `npm test` leaves to `npm run test:all`. */

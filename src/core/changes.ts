@@ -61,7 +61,7 @@ interface Events extends News {
   missed: [];
   /** Outcomes of this process's work, for its own metrics. */
   outcome: [
-    of: 'verification' | 'activation' | 'found' | 'delivery' | 'import' | 'row' | 'operation' | 'job',
+    of: 'verification' | 'activation' | 'found' | 'delivery' | 'import' | 'row' | 'operation' | 'job' | 'index',
     outcome: string,
     count: number,
   ];

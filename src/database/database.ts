@@ -18,6 +18,14 @@ export interface SlowReadOptions {
   signal: AbortSignal | undefined;
 }
 
+/** Compares indexes with their tables. */
+export interface IndexCheck {
+  /** The indexes that can be compared in a moment. */
+  names(): Promise<string[]>;
+  /** Rebuilds an index that does not have every row, and tells the operator; gives whether it did. */
+  mend(name: string): Promise<boolean>;
+}
+
 export interface Database {
   readonly orm: MikroORM;
   readonly kind: 'embedded' | 'postgresql';
@@ -41,6 +49,8 @@ export interface Database {
   add(statement: string, values: readonly unknown[]): Promise<unknown[] | null>;
   /** The use of this process's pool, if it has one, whether the server takes no changes, and how many replicas cannot be reached. */
   connections?(): { idle: number; used: number; waiting: number; isReadOnly: boolean; lostReplicas: number };
+  /** Of the embedded database; those of a server are its operator's. */
+  readonly indexes?: IndexCheck;
   /** Why this process cannot serve: the same, no answer in 5 seconds, a missing migration, or a newer version's; else null. */
   unready(): Promise<string | null>;
   /** Has the database answer on each kind of connection; rejects if it does not, or takes no changes. */

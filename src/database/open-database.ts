@@ -2,6 +2,7 @@ import { MikroORM } from '@mikro-orm/postgresql';
 import { PostgresDialect } from 'kysely';
 import { nameOf } from './address.ts';
 import { type Database, type DatabaseConfig, StartError, type TellOperator } from './database.ts';
+import { indexChecks } from './embedded-indexes.ts';
 import { openChannelEmitter } from './listening-connection.ts';
 import { applyMigrations, commonDatabaseMembers, ormOptions } from './orm.ts';
 import { PGlitePool } from './pglite.ts';
@@ -28,10 +29,10 @@ export const databaseName = ({ DATABASE_URL, DATA_DIR }: Pick<DatabaseConfig, 'D
 
 /** Opens the database as it is; throws when it cannot be reached, or when another process has the embedded one. */
 export async function connectDatabase(config: DatabaseConfig, tell?: TellOperator): Promise<Database> {
-  return config.DATABASE_URL ? connectServer(config.DATABASE_URL, config, tell) : openEmbedded(config.DATA_DIR);
+  return config.DATABASE_URL ? connectServer(config.DATABASE_URL, config, tell) : openEmbedded(config.DATA_DIR, tell);
 }
 
-async function openEmbedded(dataDir: string): Promise<Database> {
+async function openEmbedded(dataDir: string, tell: TellOperator = () => {}): Promise<Database> {
   const pool = await PGlitePool.open(dataDir);
   const channels = openChannelEmitter();
   const dialect = new PostgresDialect({ pool });
@@ -40,6 +41,7 @@ async function openEmbedded(dataDir: string): Promise<Database> {
   return {
     ...commonDatabaseMembers(orm, (statement) => send(statement, [])),
     kind: 'embedded',
+    indexes: indexChecks(pool, tell),
     send,
     read: send,
     add: send,

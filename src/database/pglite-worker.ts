@@ -1,5 +1,6 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { PGlite, type QueryOptions, types } from '@electric-sql/pglite';
+import { amcheck } from '@electric-sql/pglite/contrib/amcheck';
 import { btree_gist } from '@electric-sql/pglite/contrib/btree_gist';
 import { READ_SETTINGS } from './session.ts';
 
@@ -27,7 +28,7 @@ const reply = (message: PgliteReply) => port.postMessage(message);
 // PGlite allocates all shared buffers when it starts; the system's cache keeps the other pages.
 const own = Object.entries({ shared_buffers: '32MB', ...READ_SETTINGS });
 const startParams = [...PGlite.defaultStartParams, ...own.flatMap(([name, value]) => ['-c', `${name}=${value}`])];
-const pg = await PGlite.create({ dataDir: workerData, extensions: { btree_gist }, parsers, startParams });
+const pg = await PGlite.create({ dataDir: workerData, extensions: { amcheck, btree_gist }, parsers, startParams });
 await pg.exec("set timezone = 'UTC'");
 
 async function run(sql: string, parameters: readonly unknown[], asTexts: boolean) {

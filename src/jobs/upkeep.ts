@@ -3,7 +3,13 @@ import { failAbandonedImports, trimImports } from '../core/imports/import-run.ts
 import { returnStagedRoom } from '../core/imports/staged-room.ts';
 import { refreshStatistics } from '../core/imports/statistics.ts';
 import { deleteFleetStep, findFleetsInDeletion } from '../core/operations/delete-fleets.ts';
-import { deleteExpiredAnswers, deleteOldRateLimitUse, sumUpTallies, trimEvents } from '../core/operations/upkeep.ts';
+import {
+  deleteExpiredAnswers,
+  deleteOldRateLimitUse,
+  mendIndex,
+  sumUpTallies,
+  trimEvents,
+} from '../core/operations/upkeep.ts';
 import { reaskUnsupported } from '../core/vehicles/due-vehicles.ts';
 import { trimDeliveries } from '../core/webhooks/trim-deliveries.ts';
 import { inTurns, type Job, type Tools } from './job.ts';
@@ -27,18 +33,27 @@ async function unlessMoving(ctx: Context, step: (typeof steps)[number]): Promise
   return fence.isMoving ? null : fence.run('', () => step(ctx));
 }
 
+const HOUR_MS = 3_600_000;
+/** Indexes are checked when the first requests are over, and each day. */
+const FIRST_CHECK_MS = 60_000;
+
 /** Ends uploads whose process has ended, keeps statistics and tallies, and deletes what is past its time; due-vehicles.ts has the rest. */
 export function upkeep({ open, withBackoff, onError }: Tools): Job {
   let wholeAt = Number.NEGATIVE_INFINITY;
+  let checkAt = performance.now() + FIRST_CHECK_MS;
   return {
     async run(signal) {
       const ctx = open();
       // At the start and each hour all companies, since a minute without upkeep, or with many events, leaves some out.
-      const all = performance.now() - wholeAt > 3_600_000;
+      const all = performance.now() - wholeAt > HOUR_MS;
       if (all) wholeAt = performance.now();
       const sumUp = () => sumUpTallies(ctx, { all, signal });
+      const isCheckDue = performance.now() >= checkAt;
+      if (isCheckDue) checkAt = performance.now() + 24 * HOUR_MS;
+      const indexes = isCheckDue ? ((await ctx.services.database.indexes?.names()) ?? []) : [];
+      const checks = indexes.map((name) => () => mendIndex(ctx, name));
       // After a start, others may still add vehicles by earlier settings.
-      for (let left = [...(all ? [reaskUnsupported] : []), sumUp, ...steps]; left.length > 0; ) {
+      for (let left = [...(all ? [reaskUnsupported] : []), sumUp, ...steps, ...checks]; left.length > 0; ) {
         const more: typeof left = [];
         for (const step of left) {
           // The other steps do not depend on one that fails.

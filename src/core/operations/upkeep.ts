@@ -206,3 +206,8 @@ const forgetEvents = prepare((p: { before: string; time: Date }) =>
     .where('id', '=', (of) => anyOf(of.selectFrom('old').select('id')))
     .returning('id'),
 );
+
+/** Rebuilds an index of the embedded database if it does not have every row. */
+export async function mendIndex({ services: { database, changes } }: Context, name: string): Promise<void> {
+  if (await database.indexes?.mend(name)) changes.emit('outcome', 'index', name, 1);
+}

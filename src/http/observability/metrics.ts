@@ -112,6 +112,7 @@ const outcomes: Record<string, { name: string; help: string; known: readonly str
     help: 'Operations on WebSockets that were answered, by error code; OK without one.',
     known: ['OK', 'INTERNAL', 'UNAVAILABLE'],
   },
+  index: { name: 'indexes_rebuilt_total', help: 'Embedded indexes that lacked a row.', known: [], label: 'index' },
   job: { name: 'job_failures_total', help: 'Failures of background work.', known: dueKinds, label: 'kind' },
 };
 
