@@ -21,7 +21,7 @@ const places: Record<string, readonly [file: string, asks: string]> = {
   getRejectedRows: ['refused.js', '/rejected.csv`'],
   listVehicles: ['vehicles.js', 'vehicles(filter:'],
   listAllVehicles: ['vehicles.js', 'vehicles(filter:'],
-  addVehicles: ['fleet-verbs.js', 'addVehicles(input:'],
+  addVehicles: ['vins.js', 'addVehicles(input:'],
   deleteVehicles: ['vehicle-verbs.js', 'deleteVehicles(input:'],
   moveVehicles: ['vehicle-verbs.js', 'moveVehicles(input:'],
   getVehicle: ['vehicles.js', 'vehicle(by:'],

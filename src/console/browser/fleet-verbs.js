@@ -1,8 +1,7 @@
-import { ask, fieldError, fleetData, reported, unless } from './api.js';
+import { ask, fieldError, unless } from './api.js';
 import { attempt, openDialog, openEditor } from './dialog.js';
-import { counted, html, t } from './html.js';
+import { counted, t } from './html.js';
 import { useQuery } from './query.js';
-import { RefusedTable } from './refused.js';
 import { go, hrefOf } from './router.js';
 
 const createFleet =
@@ -69,50 +68,3 @@ export const fleetOptions = async () => pairs(await ask(fleetsQuery, {}));
 
 /** All fleets by name, as options of a filter; updated with each event of a fleet. */
 export const useFleetOptions = () => pairs(useQuery(fleetsQuery, {}, ({ type }) => type.startsWith('FLEET_')).data);
-
-const addVehicles = `mutation AddVehicles($input: AddVehiclesInput!) {
-  addVehicles(input: $input) {
-    summary { created existing rejected } rejected { index value code message }
-    ${fleetData}
-  }
-}`;
-
-const typing = { spellcheck: false, autocapitalize: 'characters' };
-const hint = t('One per line. Spaces and dashes are ignored.');
-const fields = [
-  { name: 'vins', label: t('VINs'), type: 'area', rows: 6, class: 'vin', ...typing, hint },
-  { name: 'atomic', label: t('Add nothing if a VIN is rejected'), type: 'check' },
-  { name: 'dryRun', label: t('Check only, save nothing'), type: 'check' },
-];
-
-/** Adds pasted VINs, one per line or separated by commas. Shows the refused VINs with their reasons. */
-export const addVins = (fleetId) =>
-  openDialog({
-    title: t('Add VINs'),
-    fields,
-    verb: t('Add vehicles'),
-    send: async ({ vins: text, atomic, dryRun }, run) => {
-      const vins = text.split(/[\n,;\t]+/).flatMap((vin) => vin.trim() || []);
-      if (vins.length === 0) throw fieldError('vins', t('Enter at least one VIN.'));
-      const input = { fleetId, vins, dryRun, mode: atomic ? 'ATOMIC' : 'PARTIAL' };
-      const { summary, rejected } = (await run(addVehicles, { input }).catch(reported('addVehicles'))).addVehicles;
-      const created = added(summary.created, dryRun);
-      if (rejected.length === 0) {
-        const known = summary.existing > 0 && t('{count} already in the fleet', { count: summary.existing });
-        return `${[created, known].filter(Boolean).join(', ')}.`;
-      }
-      const rows = rejected.map(({ index, ...one }) => ({ row: index + 1, ...one }));
-      throw Object.assign(fieldError('vins', refusal(summary, dryRun)), {
-        report: html`<${RefusedTable} rows=${rows} />`,
-      });
-    },
-  });
-
-const added = (number, dryRun) =>
-  t(dryRun ? '{vehicles} would be added' : '{vehicles} added', { vehicles: counted(number, 'vehicle') });
-
-const refusal = ({ created, rejected }, dryRun) => {
-  const first = t('{values} rejected', { values: counted(rejected, 'VIN') });
-  const second = created > 0 ? added(created, dryRun) : t('nothing was added');
-  return `${t('{first}; {second}', { first, second })}.`;
-};

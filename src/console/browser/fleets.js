@@ -1,7 +1,7 @@
 import { useRef } from 'preact/hooks';
 import { Runs } from './activity.js';
 import { pageData } from './api.js';
-import { addVins, editFleet, newFleet, removeFleet } from './fleet-verbs.js';
+import { editFleet, newFleet, removeFleet } from './fleet-verbs.js';
 import { counted, html, t } from './html.js';
 import { Imports } from './imports.js';
 import { List } from './list.js';
@@ -11,6 +11,7 @@ import { hrefOf, route } from './router.js';
 import { accepted, DropZone, UploadPanel } from './upload-panel.js';
 import { startUpload } from './uploads.js';
 import { VehicleList } from './vehicles.js';
+import { addVins } from './vins.js';
 import { byCreation } from './words.js';
 
 const fleetsQuery = `query Fleets($filter: FleetFilter, $orderBy: FleetOrder, $first: Int, $after: String, $last: Int, $before: String) {

@@ -18,7 +18,10 @@ export function mayLeave(event) {
   return !stays;
 }
 
-/** The console's form. `fields` are those of field.js; `send` gets the values, a runner of documents and `tell`. */
+/**
+ * The console's form. `fields` are those of field.js; `send` gets the values, a runner of documents and `tell`. An error may have
+ * new `values` of fields, and a `report` below them.
+ */
 export function Form({ fields = [], send, verb, danger, close, children }) {
   const [error, setError] = useState(/** @type {any} */ (null));
   const [busy, setBusy] = useState('');
@@ -26,6 +29,7 @@ export function Form({ fields = [], send, verb, danger, close, children }) {
   const gone = useRef(false);
   useEffect(() => () => (gone.current = true), []);
   useEffect(() => {
+    for (const [name, value] of Object.entries(error?.values || {})) form.current.elements[name].value = value;
     if (error) form.current.querySelector('[aria-invalid]')?.focus();
   }, [error]);
   const submit = async (event) => {

@@ -3,9 +3,10 @@ import { said } from './codes.js';
 import { counted, html, t } from './html.js';
 import { Earlier, Empty, Failure, Time, Waiting } from './parts.js';
 import { useQuery } from './query.js';
-import { RefusedRows, SaveRefused } from './refused.js';
+import { RefusedRows, RefusedTable, SaveRefused } from './refused.js';
 import { route } from './router.js';
 import { uploadForm } from './upload-panel.js';
+import { Corrections } from './vins.js';
 
 const LAST = 50;
 
@@ -33,11 +34,24 @@ export function Imports({ fleetId }) {
     return html`<${Empty} title="No files yet"><p>Drop a CSV, Excel or JSON file on this page, or choose “Upload a file”.</p>${check}<//>`;
   }
   return html`<p class="row end">${check}</p>
-    <ul class="list">${imports.map((one) => html`<${Import} key=${one.id} ...${one} />`)}</ul>
+    <ul class="list">${imports.map((one) => html`<${Import} key=${one.id} fleetId=${fleetId} ...${one} />`)}</ul>
     <${Earlier} info=${pageInfo} parts=${parts} query=${query} />`;
 }
 
-function Import({ id, fileName, state, received, created, existing, rejected, dryRun, failure, code, startedAt }) {
+function Import({
+  id,
+  fleetId,
+  fileName,
+  state,
+  received,
+  created,
+  existing,
+  rejected,
+  dryRun,
+  failure,
+  code,
+  startedAt,
+}) {
   const [open, setOpen] = useState(false);
   const parts = [
     counted(received, 'row'),
@@ -45,6 +59,8 @@ function Import({ id, fileName, state, received, created, existing, rejected, dr
     existing > 0 && t('{count} already in the fleet', { count: existing }),
     rejected > 0 && t('{count} rejected', { count: rejected }),
   ];
+  // Of a file that was to be added whole or not at all, the corrected rows alone would be half.
+  const mends = !dryRun && code !== 'ROWS_REJECTED';
   return html`<li>
     <div class="row apart">
       <div>
@@ -56,6 +72,6 @@ function Import({ id, fileName, state, received, created, existing, rejected, dr
       </div>
       ${rejected > 0 && html`<${SaveRefused} importId=${id} name=${fileName ?? id} />`}
     </div>
-    ${rejected > 0 && html`<details onToggle=${({ currentTarget }) => setOpen(currentTarget.open)}><summary>Rejected rows</summary>${open && html`<${RefusedRows} importId=${id} total=${rejected} />`}</details>`}
+    ${rejected > 0 && html`<details onToggle=${({ currentTarget }) => setOpen(currentTarget.open)}><summary>Rejected rows</summary>${open && html`<${RefusedRows} importId=${id} total=${rejected} show=${mends ? Corrections : RefusedTable} fleetId=${fleetId} />`}</details>`}
   </li>`;
 }

@@ -6,6 +6,7 @@ import { count, counted, html, t } from './html.js';
 import { Fact } from './parts.js';
 import { RefusedTable, SaveRefused } from './refused.js';
 import { dismiss, readFrom, sendAgain, startUpload, uploads } from './uploads.js';
+import { Corrections } from './vins.js';
 import { aVin, bytes } from './words.js';
 
 const hasFiles = ({ dataTransfer }) => [...(dataTransfer?.types ?? [])].includes('Files');
@@ -91,8 +92,10 @@ function ColumnChoice({ id, preview }) {
     </div>`;
 }
 
-function Report({ id, importId, name, summary, rejected, sheet, options }) {
+function Report({ id, importId, fleetId, name, summary, rejected, sheet, options }) {
   const { received, created, existing, rejected: refused } = summary;
+  // Of a file that is added whole or not at all, the corrected rows alone would be half.
+  const show = options.dryRun || options.mode === 'ATOMIC' ? RefusedTable : Corrections;
   return html`<dl class="facts">
       <${Fact} label="Rows">${count(received)}<//>
       <${Fact} label=${options.dryRun ? t('Would be added') : t('Added')}>${count(created)}<//>
@@ -102,7 +105,7 @@ function Report({ id, importId, name, summary, rejected, sheet, options }) {
     ${sheet && html`<p class="dim">Read from the sheet “${sheet}”.</p>`}
     ${options.column && html`<p class="dim">Read from the column “${options.column}”. <button type="button" class="link" onClick=${() => readFrom(id)}>Choose another column</button></p>`}
     ${options.dryRun && html`<p class="dim">Checked only. Nothing was saved.</p>`}
-    ${refused > 0 && html`<details><summary>Reasons</summary><${RefusedTable} rows=${rejected} />${refused > rejected.length && html`<p class="dim">… and ${count(refused - rejected.length)} more in the file.</p>`}</details><${SaveRefused} importId=${importId} name=${name} />`}`;
+    ${refused > 0 && html`<details><summary>Reasons</summary><${show} rows=${rejected} fleetId=${fleetId} />${refused > rejected.length && html`<p class="dim">… and ${count(refused - rejected.length)} more in the file.</p>`}</details><${SaveRefused} importId=${importId} name=${name} />`}`;
 }
 
 export const accepted = '.csv,.xlsx,.json,.txt,.tsv,text/csv,application/json';

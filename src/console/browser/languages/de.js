@@ -1,8 +1,10 @@
 export const sentences = {
   '. The gateway keeps trying at longer intervals.':
     ' aufgehört zu antworten. Das Gateway versucht es in größeren Abständen weiter.',
+  'Add corrected VINs': 'Korrigierte FINs hinzufügen',
   'Choose another column': 'Andere Spalte wählen',
   Clearances: 'Freigaben',
+  'Correct a VIN first.': 'Korrigieren Sie zuerst eine FIN.',
   'Eligibility checks': 'Prüfungen der Eignung',
   Failing: 'Gestört',
   'First rows of the file': 'Erste Zeilen der Datei',
@@ -10,6 +12,7 @@ export const sentences = {
   'Orders of services': 'Bestellungen von Diensten',
   'Read from the column “{0}”.': 'Gelesen aus der Spalte „{0}“.',
   'Up to the driver': 'Liegt bei der Fahrerin oder dem Fahrer',
+  'VIN in row {row}': 'FIN in Zeile {row}',
   'Waiting contracts: who can act': 'Wartende Verträge: wer handeln kann',
   '… and {0} more in the file.': '… und {0} weitere in der Datei.',
   '… and {0} more.': '… und {0} weitere.',

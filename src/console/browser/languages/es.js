@@ -1,7 +1,9 @@
 export const sentences = {
   '. The gateway keeps trying at longer intervals.': '. La pasarela sigue intentándolo a intervalos más largos.',
+  'Add corrected VINs': 'Añadir los VIN corregidos',
   'Choose another column': 'Elegir otra columna',
   Clearances: 'Autorizaciones',
+  'Correct a VIN first.': 'Corrija primero un VIN.',
   'Eligibility checks': 'Comprobaciones de aptitud',
   Failing: 'Con fallos',
   'First rows of the file': 'Primeras filas del archivo',
@@ -9,6 +11,7 @@ export const sentences = {
   'Orders of services': 'Pedidos de servicios',
   'Read from the column “{0}”.': 'Leído de la columna «{0}».',
   'Up to the driver': 'Depende del conductor',
+  'VIN in row {row}': 'VIN de la fila {row}',
   'Waiting contracts: who can act': 'Contratos en espera: quién puede actuar',
   '… and {0} more in the file.': '… y {0} más en el archivo.',
   '… and {0} more.': '… y {0} más.',

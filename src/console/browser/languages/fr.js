@@ -1,7 +1,9 @@
 export const sentences = {
   '. The gateway keeps trying at longer intervals.': '. La passerelle continue d’essayer à intervalles plus longs.',
+  'Add corrected VINs': 'Ajouter les VIN corrigés',
   'Choose another column': 'Choisir une autre colonne',
   Clearances: 'Autorisations',
+  'Correct a VIN first.': 'Corrigez d’abord un VIN.',
   'Eligibility checks': 'Contrôles d’éligibilité',
   Failing: 'En panne',
   'First rows of the file': 'Premières lignes du fichier',
@@ -9,6 +11,7 @@ export const sentences = {
   'Orders of services': 'Commandes de services',
   'Read from the column “{0}”.': 'Lu dans la colonne « {0} ».',
   'Up to the driver': 'Au conducteur d’agir',
+  'VIN in row {row}': 'VIN de la ligne {row}',
   'Waiting contracts: who can act': 'Contrats en attente : qui peut agir',
   '… and {0} more in the file.': '… et {0} de plus dans le fichier.',
   '… and {0} more.': '… et {0} de plus.',

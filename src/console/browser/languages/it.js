@@ -1,7 +1,9 @@
 export const sentences = {
   '. The gateway keeps trying at longer intervals.': '. Il gateway continua a provare a intervalli più lunghi.',
+  'Add corrected VINs': 'Aggiungere i VIN corretti',
   'Choose another column': 'Scegliere un’altra colonna',
   Clearances: 'Autorizzazioni',
+  'Correct a VIN first.': 'Correggere prima un VIN.',
   'Eligibility checks': 'Verifiche di idoneità',
   Failing: 'Guasto',
   'First rows of the file': 'Prime righe del file',
@@ -9,6 +11,7 @@ export const sentences = {
   'Orders of services': 'Ordini di servizi',
   'Read from the column “{0}”.': 'Letto dalla colonna “{0}”.',
   'Up to the driver': 'Spetta al conducente',
+  'VIN in row {row}': 'VIN nella riga {row}',
   'Waiting contracts: who can act': 'Contratti in attesa: chi può intervenire',
   '… and {0} more in the file.': '… e ancora {0} nel file.',
   '… and {0} more.': '… e ancora {0}.',

@@ -1,8 +1,10 @@
 export const sentences = {
   '. The gateway keeps trying at longer intervals.':
     ' gestopt met antwoorden. De gateway blijft het met langere tussenpozen proberen.',
+  'Add corrected VINs': 'Gecorrigeerde VIN’s toevoegen',
   'Choose another column': 'Andere kolom kiezen',
   Clearances: 'Vrijgaven',
+  'Correct a VIN first.': 'Corrigeer eerst een VIN.',
   'Eligibility checks': 'Controles van geschiktheid',
   Failing: 'Gestoord',
   'First rows of the file': 'Eerste rijen van het bestand',
@@ -10,6 +12,7 @@ export const sentences = {
   'Orders of services': 'Bestellingen van diensten',
   'Read from the column “{0}”.': 'Gelezen uit de kolom ‘{0}’.',
   'Up to the driver': 'Aan de bestuurder',
+  'VIN in row {row}': 'VIN in rij {row}',
   'Waiting contracts: who can act': 'Wachtende contracten: wie kan handelen',
   '… and {0} more in the file.': '… en nog {0} in het bestand.',
   '… and {0} more.': '… en nog {0}.',
