@@ -3,6 +3,7 @@ import { createPostgreSqlTypeParsers } from '@mikro-orm/sql';
 import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 import { type Step, traced } from '../telemetry/telemetry.ts';
+import { statementLimitIn } from './session.ts';
 import { type Fault, faultOf } from './sqlstate.ts';
 
 /**
@@ -76,6 +77,9 @@ export class PostgresConnection extends pg.Client {
   hasAddress = false;
   /** Whether it leads to a server that takes no changes, as far as it was asked. */
   isReadOnly = false;
+  /** The time (ms) within which the server answers or cancels a statement; a transaction may set its own. */
+  limitMs: number;
+  readonly #usualLimitMs: number;
   #isEnding = false;
   #leavesAt = performance.now() + LIFE_MS * (0.5 + Math.random() / 2);
   readonly #prepared = new Set<string>();
@@ -85,6 +89,9 @@ export class PostgresConnection extends pg.Client {
     // pg's pool makes the password of its options non-enumerable, so a spread alone leaves it out.
     super({ types, ...config, password: config.password, stream: () => socket });
     this.socket = socket;
+    this.#usualLimitMs =
+      config.statement_timeout || (statementLimitIn(config.options ?? '') ?? Number.POSITIVE_INFINITY);
+    this.limitMs = this.#usualLimitMs;
     socket.once('connectionAttempt', () => {
       this.hasAddress = true;
     });
@@ -160,6 +167,9 @@ export class PostgresConnection extends pg.Client {
     return traceStatement(query.text, () => {
       const { promise, resolve, reject } = Promise.withResolvers<Result>();
       this.waiting += 1;
+      const own = statementLimitIn(query.text);
+      if (own) this.limitMs = own;
+      else if (/^(commit|rollback)$/i.test(query.text)) this.limitMs = this.#usualLimitMs;
       // Its types have values beside a configuration, but not with a callback.
       this.query(query as never, [...values], (error: Error | null, result: Result) => {
         this.waiting -= 1;

@@ -8,6 +8,9 @@ const SUSPECT_LOOKS = 4;
 /** A server without an answer within this time is silent. */
 const ANSWER_MS = 2_500;
 
+/** A connection on which nothing arrives for so long beyond the limit of its statements leads nowhere, though its server answers others. */
+const LOST_MS = 10_000;
+
 /** A server that refused a connection is not asked for reads within this time. */
 const AWAY_MS = 5_000;
 
@@ -19,7 +22,8 @@ type Watching = { name: string; isReplica: boolean; tell: (message: string) => v
 
 /**
  * Tells a slow server from a silent one, for which statements would wait for minutes. When a connection has waited in
- * vain for two seconds, another one says hello; without an answer all are cut, and new ones fail at once.
+ * vain for two seconds, another one says hello; without an answer all are cut, and new ones fail at once. One that waits for longer
+ * than its server lets a statement run is cut alone.
  *
  * A primary is to take changes. When a connection meets a server that takes none, those of before go, since they may lead there
  * too, and new ones live for a second; they go when one finds a server that takes changes.
@@ -28,7 +32,7 @@ export class ServerWatch {
   readonly Client: typeof PostgresConnection;
   readonly #config: pg.ClientConfig;
   readonly #watching: Watching;
-  readonly #watched = new Map<PostgresConnection, { looks: number; bytes: number }>();
+  readonly #watched = new Map<PostgresConnection, { looks: number; waits: number; bytes: number }>();
   readonly #timer = setInterval(() => this.#look(), LOOK_MS).unref();
   /** New connections fail at once. */
   isSilent = false;
@@ -55,7 +59,7 @@ export class ServerWatch {
 
       constructor(config: pg.ClientConfig) {
         super(config);
-        watched.set(this, { looks: 0, bytes: 0 });
+        watched.set(this, { looks: 0, waits: 0, bytes: 0 });
         this.once('connect', () => noteLost(false)).once('end', () => {
           watched.delete(this);
           if (!this.isConnected) noteLost(true);
@@ -117,11 +121,14 @@ export class ServerWatch {
 
   #look(): void {
     let suspected = this.isSilent || this.isReadOnly;
-    for (const [{ socket, waiting, isConnected, hasAddress }, last] of this.#watched) {
+    for (const [{ socket, waiting, limitMs, isConnected, hasAddress }, last] of this.#watched) {
       const { bytesRead: bytes } = socket;
       const isWaiting = hasAddress && (waiting > 0 || !isConnected);
-      last.looks = isWaiting && bytes === last.bytes ? last.looks + 1 : 0;
+      const isStill = isWaiting && bytes === last.bytes;
+      last.looks = isStill ? last.looks + 1 : 0;
+      last.waits = isStill ? last.waits + 1 : 0;
       last.bytes = bytes;
+      if (last.waits * LOOK_MS > limitMs + LOST_MS) socket.destroy();
       suspected ||= last.looks >= SUSPECT_LOOKS;
     }
     // A new connection each time: a network that returns does not deliver what was lost.

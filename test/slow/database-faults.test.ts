@@ -6,6 +6,7 @@ import pg from 'pg';
 import { afterAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { databaseConfig, databaseEnv } from '../support/database.ts';
+import { fleetFields } from '../support/factories.ts';
 import { bearer, spawnGateway, startGateway, testIssuer } from '../support/gateway.ts';
 import { Load } from '../support/load.ts';
 import { durable, type Server, startServer } from '../support/postgres-server.ts';
@@ -131,6 +132,33 @@ describe.runIf(kind === 'postgresql')('The database, under load', async () => {
     expect(late.length).toBeGreaterThan(0);
     const times = late.map(({ began, ended }) => ended - began).toSorted((a, b) => a - b);
     expect(times[Math.floor(times.length / 2)]).toBeLessThan(500);
+  });
+
+  test('the network swallows the answers of some connections: their requests get 503 within a minute', async () => {
+    const network = await TcpProxy.start(server.url);
+    onTestFinished(() => network.close());
+    const gateway = await spawnGateway({ DATABASE_URL: network.through(server.url), DATA_DIR: folder }, { issuer });
+    const acme = gateway.as('acme');
+    const { body: fleet } = await acme.post('/fleets', fleetFields);
+    // Connections of now never get an answer again; new ones do.
+    network.swallowAnswersAfter = () => true;
+    const lost = [
+      acme.get('/fleets?limit=1'),
+      acme.post('/fleets', fleetFields),
+      acme.patch(`/fleets/${fleet.id}`, { name: 'Pool' }),
+      acme.post('/graphql', { query: '{ fleets(first: 1) { totalCount } }' }),
+      acme.delete(`/fleets/${crypto.randomUUID()}`),
+    ];
+    await delay(500);
+    network.swallowAnswersAfter = () => false;
+    const answers = await Promise.all(lost);
+    const refused = answers.filter(({ status }) => status !== 200);
+    // What reads is asked again on another connection.
+    expect(answers.map(({ status }) => status)).toEqual([200, 503, 503, 200, 503]);
+    expect(refused.map(({ body, headers }) => [body.code, headers.has('retry-after')])).toEqual(
+      Array(3).fill(['UNAVAILABLE', true]),
+    );
+    expect((await acme.patch(`/fleets/${fleet.id}`, { name: 'Pool' })).status).toBe(200);
   });
 
   test('the network adds 100 ms each way: everything is slower and nothing fails', async () => {
