@@ -78,6 +78,19 @@ describe(`Services of Mercedes-Benz${unlessMissing}`, () => {
     expect(upstream.serviceOf(vin, '1001')?.status).toBe('INACTIVE');
   });
 
+  test('a vehicle that may not join the account has nothing to end there', async () => {
+    const vehicle = await addVehicle(acme, newVin(0, 'W1K'));
+    upstream.blacklist.add(vehicle.vin);
+    const change = time(HOUR);
+    const one = await contract(acme, vehicle, { ...basic, to: change });
+    const next = await contract(acme, vehicle, { pack: 'failing', from: change });
+    await workFor(HOUR + 10 * MINUTE, 5 * MINUTE);
+    expect([await stateOf(acme, one), await stateOf(acme, next)]).toEqual([
+      ['ENDED'],
+      ['REJECTED', 'VEHICLE_BLACKLISTED', 'MANUFACTURER'],
+    ]);
+  });
+
   test('a contract that begins while the end before it is on its way is carried out', async () => {
     const vehicle = await addVehicle(acme, newVin(0, 'W1K'));
     const first = await contract(acme, vehicle, basic);

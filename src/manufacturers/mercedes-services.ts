@@ -160,7 +160,7 @@ export function mercedesServices(
       blames: blamesBy((vin: string, names) => names.vins.includes(vin)),
       note(vins, answer) {
         if (answer.outcome === 'REPLY' && answer.status === 201) return;
-        for (const wish of vins.flatMap((vin) => ofVin.get(vin) ?? [])) note(wish, failure(answer));
+        for (const wish of vins.flatMap((vin) => ofVin.get(vin) ?? [])) note(wish, refusal(answer, wish));
       },
     });
   }
