@@ -265,6 +265,23 @@ describe(`A new contract${unlessMissing}`, () => {
   });
 });
 
+describe(`A new contract that nobody answered about${unlessMissing}`, () => {
+  test('stays a new question for as long as that takes', async () => {
+    const vehicle = await addVehicle(acme);
+    const before = await contract(acme, vehicle);
+    await workFor(4 * MINUTE, MINUTE);
+    await remove(acme, before);
+    await workFor(3 * DAY, 6 * HOUR);
+    expect(upstream.clearanceOf(vehicle.vin)?.status).toBe('revoked');
+    upstream.behaves = () => hangUp;
+    const after = await contract(acme, vehicle);
+    await workFor(3 * HOUR, 10 * MINUTE);
+    upstream.behaves = () => null;
+    await workFor(HOUR, 10 * MINUTE);
+    expect(await stateOf(acme, after)).toEqual(['ACTIVE']);
+  });
+});
+
 describe(`What people are told${unlessMissing}`, () => {
   test.each(makes)(
     '%s: a deleted contract that was active is deactivated once its end is confirmed',

@@ -22,11 +22,13 @@ interface Fact {
   reason: string | null;
   raw: string | null;
   asked: boolean;
+  /** Whether it was the first question about a wish. */
+  first: boolean;
   looked: boolean;
   brand: string | null;
   next: number | null;
 }
-const factColumns = `id uuid, until timestamptz, state text, reason jsonb, raw jsonb, asked boolean, looked boolean, brand text, next float8`;
+const factColumns = `id uuid, until timestamptz, state text, reason jsonb, raw jsonb, asked boolean, first boolean, looked boolean, brand text, next float8`;
 
 interface Facts extends EventOrigin {
   company: string;
@@ -75,7 +77,8 @@ const storeFacts = prepare((p: Facts) => {
           changed_at: sql<string>`case when fact.state is null or fact.state = a.state or not a.wanted then a.changed_at else ${now} end`,
           looks: sql<number>`case when a.touched then 0 when fact.state is null then a.looks when fact.state = a.state then a.looks + 1 else 0 end`,
           faults: sql<number>`case when fact.state is null then a.faults + fact.asked::int else 0 end`,
-          renewed: sql<boolean>`a.renewed and (fact.state is null or a.touched)`,
+          // A wish is new until it is answered.
+          renewed: sql<boolean>`case when fact.state is null then a.renewed or fact.first else a.renewed and a.touched end`,
           due_at: sql<
             string | null
           >`case when a.touched then ${now} else ${now} + make_interval(secs => fact.next) end`,
@@ -194,6 +197,7 @@ export async function storeActivations(ctx: Context, company: string, asked: rea
     reason: answer.reason,
     raw: answer.raw,
     asked: answer.outcome === 'STANDS' || answer.asked,
+    first: !program.asked,
     looked: answer.looked ?? false,
     brand: (answer.outcome === 'STANDS' && answer.brand) || null,
     next: secondsToNext(
