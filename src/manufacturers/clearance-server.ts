@@ -4,13 +4,19 @@ import { type Answer, type Asked, empty, type Operation, operation } from './ope
 
 type Status = 'pending' | 'approved' | 'rejected' | 'revoking' | 'revoked' | 'canceling' | 'canceled';
 
-interface Clearance {
+export interface Clearance {
   vin: string;
   brand: string;
   status: Status;
   changelog: { timestamp: string; status: Status; reason?: string }[];
   /** The status that comes by itself at a time, in ms since 1970. */
-  next: { status: Status; at: number; reason?: string } | null;
+  next: Change | null;
+}
+
+interface Change {
+  status: Status;
+  at: number;
+  reason?: string;
 }
 
 interface Options {
@@ -53,18 +59,19 @@ const ofVin = z.strictObject({ ...empty, params: z.strictObject({ vin: z.string(
 export function clearanceServer({ allows, decide, endsAfterMs, fails, clock }: Options) {
   const byVin = new Map<string, Clearance>();
 
-  function set(one: Clearance, status: Status, next: Clearance['next'], reason?: string): void {
+  function set(one: Clearance, to: Omit<Change, 'at'>, next: Clearance['next'], at = clock()): void {
+    const { status, reason } = to;
     one.status = status;
     one.next = next;
     // Timestamps of the document's examples name no zone.
-    const timestamp = new Date(clock()).toISOString().slice(0, 19);
+    const timestamp = new Date(at).toISOString().slice(0, 19);
     one.changelog.push({ timestamp, status, ...(reason && { reason }) });
   }
 
   /** The clearance of a VIN as it is by now. */
   function find(vin: string): Clearance | undefined {
     const one = byVin.get(vin);
-    if (one?.next && one.next.at <= clock()) set(one, one.next.status, null, one.next.reason);
+    if (one?.next && one.next.at <= clock()) set(one, one.next, null, one.next.at);
     return one;
   }
 
@@ -79,7 +86,7 @@ export function clearanceServer({ allows, decide, endsAfterMs, fails, clock }: O
     if (known && !again.includes(known.status)) return { vin, status: known.status, tags: {} };
     const one: Clearance = { vin, brand, status: 'pending', changelog: known?.changelog ?? [], next: null };
     const { status, afterMs, reason } = decide(vin);
-    set(one, 'pending', { status, at: clock() + afterMs, ...(reason && { reason }) });
+    set(one, { status: 'pending' }, { status, at: clock() + afterMs, ...(reason && { reason }) });
     byVin.set(vin, one);
     return { vin, status: one.status, tags: {} };
   }
@@ -102,7 +109,7 @@ export function clearanceServer({ allows, decide, endsAfterMs, fails, clock }: O
           errors('too early', 'status', 'the pending status could only be canceled after 1 day it’s created'),
         ];
     }
-    set(one, doing, { status: done, at: clock() + endsAfterMs() });
+    set(one, { status: doing }, { status: done, at: clock() + endsAfterMs() });
     return [200, { vin, status: doing, tags: {} }];
   }
 

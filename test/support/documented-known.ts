@@ -5,11 +5,18 @@ import type { Answer, Asked } from '../../src/manufacturers/operations.ts';
 
 export type ServiceStatus = 'ACTIVATION_PENDING' | 'ACTIVE' | 'INACTIVE' | 'ACTIVATION_FAILED' | 'NOT_AVAILABLE';
 
-/** A service of a vehicle, and the status that comes by itself at a time, in ms since 1970. */
+/** A service of a vehicle, and the status that comes by itself at a time, in ms since 1970; `log`: how it stood from a time on. */
 export interface Service {
   status: ServiceStatus;
   orderTime: number;
   next: { status: ServiceStatus; at: number } | null;
+  log: { status: ServiceStatus; orderTime: number; at: number }[];
+}
+
+/** Has a service stand otherwise from a time on. */
+export function setService(one: Service, status: ServiceStatus, at: number): void {
+  one.status = status;
+  one.log.push({ status, orderTime: one.orderTime, at });
 }
 
 export type Endpoint =
@@ -36,6 +43,8 @@ export interface Known {
   decide(vin: string): { status: 'approved' | 'rejected'; afterMs: number; reason?: string };
   serves(vin: string, serviceId: string): { status: ServiceStatus; afterMs: number };
   endsAfterMs: number;
+  /** By how much lists of what a vehicle has are late. */
+  lagsMs(vin: string): number;
 }
 
 export const hasToken = (known: Known, { headers }: Asked): boolean =>

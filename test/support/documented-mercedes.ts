@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Answer, type Asked, empty, type Operation, operation } from '../../src/manufacturers/operations.ts';
-import { hasToken, issue, type Known, type Service } from './documented-known.ts';
+import { hasToken, issue, type Known, type Service, setService } from './documented-known.ts';
 
 // Mercedes-Benz Connect Your Fleet, as mercedes-vehicle-management.yaml has it. Names in comments are its operationIds.
 
@@ -47,7 +47,7 @@ export function mercedes(known: Known): Operation[] {
 
   function change(ordered: string, { serviceId, desiredStatus }: z.output<typeof desired>): void {
     const orderTime = known.clock();
-    const one: Service = known.serviceOf(ordered, serviceId) ?? { status: 'INACTIVE', orderTime, next: null };
+    const one: Service = known.serviceOf(ordered, serviceId) ?? { status: 'INACTIVE', orderTime, next: null, log: [] };
     known.services.set(`${ordered} ${serviceId}`, one);
     one.orderTime = orderTime;
     if (desiredStatus === 'INACTIVE') {
@@ -56,7 +56,7 @@ export function mercedes(known: Known): Operation[] {
     }
     const { status, afterMs } = known.serves(ordered, serviceId);
     one.next = one.status === 'ACTIVE' ? null : { status, at: orderTime + afterMs };
-    if (one.next) one.status = 'ACTIVATION_PENDING';
+    setService(one, one.next ? 'ACTIVATION_PENDING' : one.status, orderTime);
   }
 
   return [
@@ -123,7 +123,9 @@ export function mercedes(known: Known): Operation[] {
       answers: ({ params }) => {
         if (!known.account.has(params.vin)) return notFound([params.vin]);
         const services = [...known.catalogue.keys()].flatMap((serviceId) => {
-          const one = known.serviceOf(params.vin, serviceId);
+          const service = known.serviceOf(params.vin, serviceId);
+          const lag = known.lagsMs(params.vin);
+          const one = lag === 0 ? service : service?.log.findLast(({ at }) => at <= known.clock() - lag);
           return one ? [{ serviceId, status: one.status, orderTime: one.orderTime }] : [];
         });
         return [200, { vin: params.vin, deltaPush: true, services }];

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { clearanceServer } from '../../src/manufacturers/clearance-server.ts';
-import { empty, type Operation, operation } from '../../src/manufacturers/operations.ts';
+import { type Clearance, clearanceServer } from '../../src/manufacturers/clearance-server.ts';
+import { type Answer, empty, type Operation, operation } from '../../src/manufacturers/operations.ts';
 import { hasToken, issue, type Known } from './documented-known.ts';
 import { mercedes } from './documented-mercedes.ts';
 
@@ -49,6 +49,23 @@ const eligibilityBrands = [
   ...['alfaromeo', 'renault', 'toyota', 'lexus', 'volvo-cars', 'sandbox'],
 ] as const;
 
+/** A list of clearances that shows each as it was some time ago; none, where it was not there yet. */
+const lagging = (list: Operation, known: Known): Operation => ({
+  ...list,
+  async answer(...asked): Promise<Answer> {
+    const [status, body] = await list.answer(...asked);
+    if (status !== 200) return [status, body];
+    const as = (one: Clearance): Clearance[] => {
+      const lag = known.lagsMs(one.vin);
+      if (lag === 0) return [one];
+      const changelog = one.changelog.filter(({ timestamp }) => Date.parse(`${timestamp}Z`) <= known.clock() - lag);
+      const last = changelog.at(-1);
+      return last ? [{ ...one, changelog, status: last.status }] : [];
+    };
+    return [200, (body as Clearance[]).flatMap(as)];
+  },
+});
+
 /** All operations, and the clearance of a VIN as it is by now. */
 export function documentedOperations(known: Known) {
   const clearances = clearanceServer({
@@ -57,6 +74,7 @@ export function documentedOperations(known: Known) {
     endsAfterMs: () => known.endsAfterMs,
     clock: () => known.clock(),
   });
-  const operations: Operation[] = [...highMobility(known), ...clearances.operations, ...mercedes(known)];
+  const own = clearances.operations.map((one) => (one.name === 'clearance-list' ? lagging(one, known) : one));
+  const operations: Operation[] = [...highMobility(known), ...own, ...mercedes(known)];
   return { operations, clearanceOf: clearances.find };
 }

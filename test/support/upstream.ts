@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, findOperation } from '../../src/manufacturers/operations.ts';
 import { documentedOperations } from './documented.ts';
-import type { Endpoint, Known, Service } from './documented-known.ts';
+import { type Endpoint, type Known, type Service, setService } from './documented-known.ts';
 import { faultsOf } from './published.ts';
 
 export interface Received {
@@ -111,6 +111,7 @@ export class UpstreamServer {
   decide: Known['decide'] = () => ({ status: 'approved', afterMs: 0 });
   serves: Known['serves'] = () => ({ status: 'ACTIVE', afterMs: 0 });
   endsAfterMs = 0;
+  lagsMs: Known['lagsMs'] = () => 0;
   /** Behaviours of requests without another. */
   behaves: (received: Received) => Behaviour | null = () => null;
   readonly #server = createServer((request, response) => void this.#handle(request, response));
@@ -154,7 +155,10 @@ export class UpstreamServer {
 
   serviceOf(vin: string, serviceId: string): Service | undefined {
     const one = this.services.get(`${vin} ${serviceId}`);
-    if (one?.next && one.next.at <= this.clock()) Object.assign(one, { status: one.next.status, next: null });
+    if (one?.next && one.next.at <= this.clock()) {
+      setService(one, one.next.status, one.next.at);
+      one.next = null;
+    }
     return one;
   }
 

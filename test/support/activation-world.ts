@@ -1,0 +1,205 @@
+import { createHmac } from 'node:crypto';
+import { afterAll, expect } from 'vitest';
+import { activateContracts } from '../../src/jobs/activate-contracts.ts';
+import { publish } from '../../src/jobs/publish-events.ts';
+import { deleteFleets } from '../../src/jobs/upkeep.ts';
+import { HighMobility } from '../../src/manufacturers/high-mobility.ts';
+import { clearanceBrands } from '../../src/manufacturers/high-mobility-clearance.ts';
+import { Mercedes } from '../../src/manufacturers/mercedes.ts';
+import { manufacturersOf } from '../../src/manufacturers/registry.ts';
+import { HOUR, MINUTE, toolsOf } from './activations.ts';
+import type { Client } from './client.ts';
+import { startGateway } from './gateway.ts';
+import { randomOf } from './random.ts';
+import { decisionMs, unsureManufacturers } from './unsure-manufacturers.ts';
+import { UpstreamServer } from './upstream.ts';
+import { type Standing, type Term, Wishes } from './wishes.ts';
+
+// Two processes that carry out contracts, the manufacturers, and settings that change between restarts.
+
+const SECRET = 'a secret of High Mobility’s page';
+const MERCEDES = 'connect-your-fleet';
+const HIGH_MOBILITY = 'high-mobility';
+const GAP = HOUR;
+
+/** Two companies have the same vehicles. High Mobility rejects a VIN that ends with 7. */
+export const cleared = [
+  ...['WBA0000000000000', 'WBA0000000000001', 'WVW0000000000002', 'UU10000000000003'].map((vin) => `${vin}0`),
+  'WBA00000000000047',
+];
+const BLACKLISTED = 'W1K2130041A000004';
+const NO_VIN_THERE = 'W1K2130041A00005X';
+export const served = [...[0, 1, 2].map((n) => `W1K2130041A00000${n}`), BLACKLISTED, NO_VIN_THERE];
+/** Services of Mercedes-Benz: what becomes of each. Another consent than the account's is needed for 1000. */
+const services = {
+  1001: 'ACTIVE',
+  1002: 'ACTIVE',
+  2001: 'REJECTED',
+  2002: 'UNAVAILABLE',
+  3001: 'FAILED',
+  1000: 'FAILED',
+};
+type ServiceId = keyof typeof services;
+type Packs = Record<string, string[]>;
+const usual: Packs = {
+  a: ['1001', '1002'],
+  b: ['1002'],
+  c: ['1001', '2001'],
+  d: ['2002', '3001'],
+  e: ['1000', '1001'],
+};
+/** What the operator's settings may say. */
+const settings: readonly Packs[] = [usual, { ...usual, a: ['1001'] }, { ...usual, b: ['1001', '1002'], f: ['1001'] }];
+
+/** Where Mercedes-Benz's own service is away, nobody else is asked. */
+const others = clearanceBrands.filter((brand) => brand !== 'mercedes-benz');
+const isCleared = (vin: string) => !vin.startsWith('W1K');
+
+/** The state to which a program comes that is wanted. */
+export function outcomeOf(program: string): string {
+  const [vin = '', id] = program.split(' ');
+  if (isCleared(vin)) return vin.endsWith('7') ? 'REJECTED' : 'ACTIVE';
+  if (vin === BLACKLISTED) return 'REJECTED';
+  if (vin === NO_VIN_THERE) return 'FAILED';
+  const outcome = services[Number(id) as ServiceId];
+  return outcome === 'UNAVAILABLE' ? 'REJECTED' : outcome;
+}
+
+export async function startWorld(seed: number) {
+  const random = randomOf(seed);
+  let step = 0;
+  let aheadMs = 0;
+  const clock = () => Date.now() + aheadMs;
+  /** Random numbers that do not depend on the order in which requests come. */
+  function chanceOf(...texts: string[]) {
+    let hash = seed;
+    for (const char of [`${step}`, ...texts].join(' ')) hash = Math.imul(hash ^ char.charCodeAt(0), 0x01000193);
+    return randomOf(hash);
+  }
+
+  const upstream = await UpstreamServer.start();
+  afterAll(() => upstream.close());
+  const lags = randomOf(seed);
+  const lagOf = new Map<string, number>();
+  Object.assign(upstream, {
+    clock,
+    endsAfterMs: MINUTE,
+    lagsMs(vin: string) {
+      if (!lagOf.has(vin)) lagOf.set(vin, Math.floor(lags() * 11) * 1000);
+      return lagOf.get(vin);
+    },
+    decide: (vin: string) => ({
+      status: vin.endsWith('7') ? 'rejected' : 'approved',
+      afterMs: decisionMs(vin, chanceOf(vin)),
+    }),
+    serves(vin: string, id: string) {
+      const outcome = services[Number(id) as ServiceId];
+      if (outcome === 'UNAVAILABLE') return { status: 'NOT_AVAILABLE', afterMs: 0 };
+      const afterMs = decisionMs(vin, chanceOf(vin, id));
+      return { status: outcome === 'ACTIVE' ? 'ACTIVE' : 'ACTIVATION_FAILED', afterMs };
+    },
+  });
+  upstream.blacklist.add(BLACKLISTED);
+  upstream.expired.add('3001');
+
+  let packs = usual;
+  const gone = new Set<string>();
+  const isGone = (program: string) => gone.has(isCleared(program) ? HIGH_MOBILITY : MERCEDES);
+  const programsOf = ({ vin, pack }: Term): string[] =>
+    (isCleared(vin) ? [''] : (packs[pack] ?? [])).map((program) => `${vin} ${program}`);
+
+  function standingOf(program: string): Standing {
+    const [vin = '', id = ''] = program.split(' ');
+    if (isCleared(vin)) {
+      const one = upstream.clearanceOf(vin);
+      const until = one?.next?.at ?? null;
+      if (one?.status === 'approved') return { status: 'ACTIVE', until };
+      if (one?.status === 'pending') return { status: 'PENDING', until };
+      return { status: one?.status.endsWith('ing') ? 'ENDING' : 'OFF', until };
+    }
+    const one = upstream.serviceOf(vin, id);
+    const until = one?.next?.at ?? null;
+    if (one?.next?.status === 'INACTIVE') return { status: one.status === 'INACTIVE' ? 'OFF' : 'ENDING', until };
+    if (one?.status === 'ACTIVATION_PENDING') return { status: 'PENDING', until };
+    return { status: one?.status === 'ACTIVE' ? 'ACTIVE' : 'OFF', until };
+  }
+
+  const isServed = (program: string) => outcomeOf(program) === 'ACTIVE';
+  const wishes = new Wishes({ programsOf, standingOf, isServed, isGone, gapMs: GAP, clock });
+  const base = await startGateway();
+  let processes: Awaited<ReturnType<typeof start>>[] = [];
+
+  function passTime(ms: number): void {
+    aheadMs += ms;
+    for (const { gateway } of processes) gateway.passTime(ms);
+  }
+
+  async function start() {
+    const own = { clientId: 'client', clientSecret: 'secret', clock, breakAfter: 1_000_000 };
+    // No answer within so many ms of the real clock is none.
+    const waits = { timeoutMs: 500, patienceMs: 0 };
+    const providers = [
+      new HighMobility({ url: upstream.url, brands: [], clearance: { brands: others }, ...own, ...waits }),
+      new Mercedes({ url: upstream.url, tokenUrl: upstream.tokenUrl, packs, ...own, ...waits }),
+    ].filter(({ id }) => !gone.has(id));
+    const gateway = await startGateway({
+      on: base,
+      manufacturers: manufacturersOf(providers, { clock }),
+      settings: { CONTRACTS_ACTIVATION: 'on', CONTRACTS_AUTH: 'required', HIGH_MOBILITY_WEBHOOK_SECRET: SECRET },
+    });
+    gateway.passTime(aheadMs);
+    const tools = toolsOf(gateway);
+    const jobs = [deleteFleets(tools), publish(tools), activateContracts(tools)];
+    const going = new AbortController().signal;
+    const clients = new Map<string, Client>();
+    return {
+      gateway,
+      async as(company: string): Promise<Client> {
+        const client = clients.get(company) ?? (await gateway.as(company));
+        clients.set(company, client);
+        return client;
+      },
+      /** Does what is due; gives when more is. */
+      async work(): Promise<number> {
+        const next: number[] = [];
+        for (const job of jobs) next.push(Date.parse((await job.run(going)) ?? '') || Number.POSITIVE_INFINITY);
+        return Math.min(...next);
+      },
+    };
+  }
+
+  async function restart(): Promise<void> {
+    await Promise.all(processes.map(({ gateway }) => gateway.close()));
+    processes = [await start(), await start()];
+    wishes.fault();
+  }
+  await restart();
+
+  const oneOf = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)] as T;
+  const manufacturers = unsureManufacturers({ upstream, wishes, clock, passTime, chanceOf });
+  return {
+    ...{ upstream, manufacturers, wishes, base, clock, random, oneOf, passTime, programsOf, isGone },
+    below: (count: number) => Math.floor(random() * count),
+    nextStep: () => step++,
+    /** One of the processes. */
+    one: () => oneOf(processes),
+    /** Starts the processes anew, with other packs or providers. */
+    async changeSettings(): Promise<void> {
+      packs = oneOf(settings);
+      gone.clear();
+      if (random() < 0.3) gone.add(oneOf([HIGH_MOBILITY, MERCEDES]));
+      for (const vin of new Set([...wishes.programs.values()].map((one) => one.vin)))
+        wishes.touch(vin, `a start with packs ${JSON.stringify(packs)}, without ${[...gone].join() || 'none'}`);
+      await restart();
+    },
+    async deliverWebhook(vin: string, id: string): Promise<void> {
+      const body = JSON.stringify({ event: { id }, vin });
+      const signature = `sha256=${createHmac('sha256', SECRET).update(body).digest('hex')}`;
+      const headers = { 'x-hm-signature-256': signature };
+      const { status } = await fetch(`${oneOf(processes).gateway.url}/providers/high-mobility/events`, {
+        ...{ method: 'POST', body, headers },
+      });
+      expect([204, 429]).toContain(status);
+    },
+  };
+}

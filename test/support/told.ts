@@ -1,0 +1,107 @@
+import { HOUR } from './activations.ts';
+import type { Json } from './client.ts';
+import { DAILY, type Fault, LOOK, type Term, type Wishes } from './wishes.ts';
+
+interface Options {
+  wishes: Wishes;
+  programsOf(term: Term): string[];
+  /** The state to which a program comes that is wanted. */
+  outcomeOf(program: string): string;
+  isGone(program: string): boolean;
+}
+
+const RANK = ['REJECTED', 'FAILED', 'PENDING', 'ACTIVE'];
+
+/** Whether what people are told of contracts is true: their states, and the events. */
+export class Told {
+  readonly #options: Options;
+  /** Contracts by id, and whether people were told last that they are active. */
+  readonly #contracts = new Map<string, { term: Term; isActive: boolean; rejected: number }>();
+  readonly faults: Fault[] = [];
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  #fault(term: Term, text: string): void {
+    this.faults.push(this.#options.wishes.faultOf(term.vin, `${text}: contract ${term.id}`));
+  }
+
+  event({ type, contractId, timestamp }: Json): void {
+    const { wishes, programsOf } = this.#options;
+    const term = wishes.terms.get(contractId) ?? this.#contracts.get(contractId)?.term;
+    // Created and deleted within a step.
+    if (!term) return;
+    const one = this.#contracts.get(contractId) ?? { term, isActive: false, rejected: 0 };
+    this.#contracts.set(contractId, one);
+    one.term = term;
+    wishes.note(term.vin, `${type} of ${contractId} at ${timestamp}`);
+    const at = Date.parse(timestamp);
+    if (type === 'contract.deactivated' && !one.isActive) this.#fault(term, 'deactivated, and was not active');
+    if (type !== 'contract.deactivated' && one.isActive) this.#fault(term, `${type}, and is active`);
+    if (type === 'contract.rejected') {
+      const touched = Math.max(0, ...programsOf(term).map((program) => wishes.watch(program).touched));
+      if (one.rejected > touched) this.#fault(term, 'rejected twice');
+      one.rejected = at;
+    }
+    one.isActive = type === 'contract.activated';
+  }
+
+  /** Compares the state of a contract, read at `now`, with its programs as they had to be by `at`. */
+  state({ id, activation }: Json, now: number, at: number): void {
+    const { wishes, programsOf, isGone } = this.#options;
+    const term = wishes.terms.get(id);
+    if (!term) return;
+    const programs = programsOf(term);
+    if (programs.some(isGone)) return;
+    const { state } = activation;
+    if ((state === 'SCHEDULED') !== now < term.from && Math.abs(now - term.from) > 5000)
+      this.#fault(term, `${state} at ${new Date(now).toISOString()}`);
+    if (state === 'REJECTED')
+      for (const one of programs.map((program) => wishes.watch(program))) if (one.barred) one.refused ||= now;
+    const lost = programs.filter(
+      (program) => wishes.isSettled(program, at) && now - wishes.watch(program).lastActive > DAILY + 2 * HOUR,
+    );
+    if (state === 'ACTIVE' && lost.length > 0) this.#fault(term, `ACTIVE, and ${lost} is not`);
+    const expected = this.#expected(term, programs, at);
+    if (expected && !expected.includes(state)) this.#fault(term, `${state}, and must be ${expected}`);
+  }
+
+  /** The states that people may see, once all have had time to be told. */
+  #expected(term: Term, programs: string[], at: number): string[] | null {
+    const { wishes, outcomeOf } = this.#options;
+    if (at < term.from + LOOK || !programs.every((program) => wishes.isSettled(program, at, 'told'))) return null;
+    if (at >= term.to + LOOK) {
+      const left = programs
+        .map((program) => wishes.watch(program))
+        .filter(({ status, wanted }) => status !== 'OFF' && !wanted);
+      return left.length === 0 ? ['ENDED'] : ['ENDING', 'ENDED'];
+    }
+    if (at >= term.to) return null;
+    if (programs.length === 0) return ['UNSUPPORTED'];
+    const states = programs.map((program) => {
+      const { status, barred } = wishes.watch(program);
+      if (barred) return 'REJECTED';
+      if (status === 'ACTIVE' || status === 'PENDING') return status;
+      return outcomeOf(program) === 'ACTIVE' ? 'PENDING' : outcomeOf(program);
+    });
+    return RANK.filter((state) => states.includes(state)).slice(0, 1);
+  }
+
+  /** Contracts that were active, and are over: people hear of it when all had time to be told by `at`. */
+  ends(at: number): void {
+    const { wishes, programsOf, isGone } = this.#options;
+    for (const [id, { term, isActive }] of this.#contracts) {
+      const isLeft = (wishes.terms.get(id)?.to ?? 0) + LOOK > at;
+      if (isLeft) continue;
+      const programs = programsOf(term);
+      const isOver = programs.every((program) => {
+        const { status, wanted } = wishes.watch(program);
+        return !isGone(program) && wishes.isSettled(program, at, 'told') && (status === 'OFF' || wanted);
+      });
+      if (!isOver) continue;
+      if (isActive) this.#fault(term, 'over, and not deactivated');
+      if (!wishes.terms.has(id)) this.#contracts.delete(id);
+    }
+  }
+}

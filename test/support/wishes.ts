@@ -1,0 +1,207 @@
+import { HOUR, MINUTE } from './activations.ts';
+
+/** A contract as its company made it; times in ms since 1970. */
+export interface Term {
+  id: string;
+  company: string;
+  vin: string;
+  pack: string;
+  from: number;
+  to: number;
+}
+
+/** How a program stands at its manufacturer, and when that changes by itself. */
+export interface Standing {
+  status: 'ACTIVE' | 'PENDING' | 'ENDING' | 'OFF';
+  until: number | null;
+}
+
+/** A program (`VIN number`): what contracts say of it, how it stands, and by when it must be right and people know. */
+interface Watch extends Standing {
+  vin: string;
+  wanted: boolean;
+  /** A contract is in force, or begins within the gap. */
+  near: boolean;
+  owed: number;
+  told: number;
+  /** The driver or the manufacturer ended it. */
+  barred: boolean;
+  lastActive: number;
+  orderedEnd: number;
+  /** When a company last changed something of it, and when people were told that it was decided against. */
+  touched: number;
+  refused: number;
+}
+
+/** What is not as it must be. */
+export interface Fault {
+  program: string;
+  text: string;
+}
+
+interface Options {
+  programsOf(term: Term): string[];
+  standingOf(program: string): Standing;
+  /** Whether a manufacturer activates it at all. */
+  isServed(program: string): boolean;
+  /** Whether nobody can ask about it. */
+  isGone(program: string): boolean;
+  gapMs: number;
+  clock(): number;
+}
+
+/** The claim, the wait between two looks, and a contract of another company that is to be planned. */
+const AT_ONCE = 2 * MINUTE;
+/** The longest wait after a fault: 900 s × 1.25 × 1.1. */
+const AFTER_FAULT = 25 * MINUTE;
+/** The longest wait for a decision: 6 hours × 1.1. */
+export const LOOK = 7 * HOUR;
+/** An active program is looked at each day. */
+export const DAILY = 27 * HOUR;
+const HISTORY = 80;
+
+/** What contracts need of manufacturers, by a clock and rules of its own, and whether manufacturers have it. */
+export class Wishes {
+  readonly programs = new Map<string, Watch>();
+  #terms = new Map<string, Term>();
+  #byVin = new Map<string, Term[]>();
+  readonly #history = new Map<string, string[]>();
+  /** Faults are over from then on. */
+  #calm = 0;
+  readonly #options: Options;
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  get terms(): ReadonlyMap<string, Term> {
+    return this.#terms;
+  }
+
+  note(vin: string, text: string): void {
+    const own = this.#history.get(vin) ?? [];
+    own.push(`${new Date(this.#options.clock()).toISOString()} ${text}`);
+    this.#history.set(vin, own.slice(-HISTORY));
+  }
+
+  historyOf(program: string): string {
+    return (this.#history.get(program.slice(0, 17)) ?? []).join('\n');
+  }
+
+  watch(program: string): Watch {
+    const known = this.programs.get(program);
+    if (known) return known;
+    const vin = program.slice(0, 17);
+    const owed = this.#options.clock() + AT_ONCE;
+    const one: Watch = {
+      ...{ vin, wanted: false, near: false, status: 'OFF', until: null, owed, told: owed, barred: false },
+      ...{ lastActive: 0, orderedEnd: 0, touched: owed, refused: 0 },
+    };
+    this.programs.set(program, one);
+    return one;
+  }
+
+  /** The contracts of these companies are these. */
+  set(companies: readonly string[], terms: readonly Term[]): void {
+    const old = this.#terms;
+    const others = [...old.values()].filter(({ company }) => !companies.includes(company));
+    this.#terms = new Map([...others, ...terms].map((one) => [one.id, one]));
+    this.#byVin = Map.groupBy(this.#terms.values(), ({ vin }) => vin);
+    for (const one of terms) {
+      if (old.get(one.id)?.to === one.to) continue;
+      const period = `${new Date(one.from).toISOString()} to ${new Date(one.to).toISOString()}`;
+      this.#changed(one, `pack ${one.pack}: ${period}`);
+    }
+    for (const one of old.values()) if (!this.#terms.has(one.id)) this.#changed(one, 'is deleted');
+  }
+
+  #changed(term: Term, text: string): void {
+    this.note(term.vin, `contract ${term.id} of ${term.company}, ${text}`);
+    for (const program of this.#options.programsOf(term)) {
+      const one = this.watch(program);
+      one.told = Math.max(one.told, this.#options.clock() + LOOK);
+    }
+  }
+
+  /** A company asked about a vehicle, or changed something of it. */
+  touch(vin: string, text: string): void {
+    this.note(vin, text);
+    for (const one of this.programs.values()) if (one.vin === vin) one.touched = this.#options.clock();
+  }
+
+  /** A program, or its manufacturer, did what nobody can know at once. */
+  disturb(program: string, ms: number): void {
+    const one = this.watch(program);
+    one.owed = Math.max(one.owed, this.#options.clock() + ms);
+  }
+
+  /** Manufacturers gave no answer, or nobody asked them. */
+  fault(): void {
+    this.#calm = this.#options.clock() + AFTER_FAULT;
+  }
+
+  needs(program: string, from: number, to: number, terms = this.#byVin.get(program.slice(0, 17)) ?? []): boolean {
+    return terms.some((one) => one.from <= from && one.to > to && this.#options.programsOf(one).includes(program));
+  }
+
+  faultOf(program: string, text: string): Fault {
+    return { program, text: `${new Date(this.#options.clock()).toISOString()} ${program} ${text}` };
+  }
+
+  /** The next time at which a contract begins or ends. */
+  nextChange(now: number): number {
+    let next = Number.POSITIVE_INFINITY;
+    for (const { from, to } of this.#terms.values()) for (const at of [from, to]) if (at > now && at < next) next = at;
+    return next;
+  }
+
+  /** Compares what contracts say, and how programs stand, with the moment before. */
+  tick(): void {
+    const now = this.#options.clock();
+    for (const [program, one] of this.programs) {
+      const wanted = this.needs(program, now, now);
+      const near = this.needs(program, now + this.#options.gapMs, now);
+      const { status, until } = this.#options.standingOf(program);
+      if (wanted !== one.wanted || near !== one.near) {
+        this.note(one.vin, `${program} is ${wanted ? 'wanted' : near ? 'wanted soon' : 'not wanted'}`);
+        one.owed = Math.max(one.owed, now + AT_ONCE);
+        one.told = Math.max(one.told, now + LOOK);
+        one.touched = now;
+      }
+      if (!near) Object.assign(one, { barred: false, refused: 0 });
+      if (status !== one.status) {
+        this.note(one.vin, `${program} is ${status}`);
+        one.told = Math.max(one.told, now + LOOK);
+        if (status === 'ACTIVE') one.barred = false;
+      }
+      if (status === 'ACTIVE') one.lastActive = now;
+      // It can be ordered when it has ended, and ended when it is decided.
+      if (status === 'ENDING' && wanted) one.owed = Math.max(one.owed, (until ?? now) + AFTER_FAULT);
+      if (status === 'PENDING' && !near) one.owed = Math.max(one.owed, (until ?? now) + LOOK);
+      one.told = Math.max(one.told, one.owed + LOOK);
+      Object.assign(one, { wanted, near, status, until });
+    }
+  }
+
+  /** Whether by `at`, when everything that was due had been done, a program had to be right and known as it is. */
+  isSettled(program: string, at: number, by: 'owed' | 'told' = 'owed'): boolean {
+    const one = this.watch(program);
+    return !this.#options.isGone(program) && at > Math.max(one[by], this.#calm + (by === 'told' ? LOOK : 0));
+  }
+
+  /** Programs that are on, and that no contract needs. */
+  excess(): string[] {
+    return [...this.programs].flatMap(([program, { status, near }]) => (status !== 'OFF' && !near ? program : []));
+  }
+
+  /** What is not as contracts have it, though all that was due by then had been done. */
+  faults(at: number): Fault[] {
+    return [...this.programs].flatMap(([program, { status, wanted, near, barred }]) => {
+      if (!this.isSettled(program, at)) return [];
+      const isOn = status === 'ACTIVE' || status === 'PENDING';
+      if (isOn && !near) return this.faultOf(program, `is ${status}, and no contract needs it`);
+      const isMissing = wanted && !isOn && !barred && this.#options.isServed(program);
+      return isMissing ? this.faultOf(program, `is ${status}, and a contract needs it`) : [];
+    });
+  }
+}
