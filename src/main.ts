@@ -8,6 +8,7 @@ import { type Config, ConfigError, mistakenNames, readConfig, settings } from '.
 import { ChangeFeed } from './core/changes.ts';
 import { contextOf } from './core/context.ts';
 import { reportActivations, startLines } from './core/contracts/activation-report.ts';
+import { countUnknown } from './core/contracts/audit-activations.ts';
 import { sandboxFault } from './core/contracts/sandbox-apart.ts';
 import { Followers } from './core/followers.ts';
 import { FileReaders } from './core/imports/file-readers.ts';
@@ -25,6 +26,7 @@ import { type HttpServices, openRateLimit } from './http/request-context.ts';
 import { activityOf } from './jobs/job.ts';
 import { startRunner } from './jobs/runner.ts';
 import { openManufacturers } from './manufacturers/open-manufacturers.ts';
+import { SANDBOX } from './manufacturers/provider.ts';
 import { openTelemetry, telemetry } from './telemetry/telemetry.ts';
 
 // The time at the end for questions to manufacturers, for requests, and for everything. Even kill -9 loses nothing.
@@ -105,6 +107,7 @@ async function main(): Promise<void> {
   if (config.WORKERS) {
     await sayWhatChanges(services);
     if (!ending.signal.aborted) runner = startRunner({ open, changes, log, activity: activityOf(server) });
+    if (config.CONTRACTS_ACTIVATION && !config.INSTALLATION) void sayWhatIsUnknown(services);
   }
   giveBackAfterStart();
   // Last of all, since the process may be ended as soon as this is read.
@@ -120,6 +123,35 @@ async function sayWhatChanges({ config, database, manufacturers, log, clock }: H
     for (const line of warn) log.warn(line);
   } catch (error) {
     log.warn({ err: error }, 'the contracts at manufacturers could not be counted');
+  }
+}
+
+/** Says what is on at manufacturers that nobody here needs, in the background. Other installations may need it: then nothing is said. */
+async function sayWhatIsUnknown({
+  config,
+  database,
+  manufacturers,
+  changes,
+  log,
+  ending,
+}: HttpServices): Promise<void> {
+  const auditing = { send: database.send, manufacturers, gap: config.ACTIVATION_GAP_MINUTES };
+  for (const { id: provider } of manufacturers.state()) {
+    if (provider === SANDBOX || !manufacturers.activatorOf(provider)) continue;
+    try {
+      const counts = await countUnknown(auditing, provider, ending);
+      if (counts === null) continue;
+      changes.emit('outcome', 'found', provider, counts.unknown);
+      const said = { provider, ...counts };
+      if (counts.unknown === 0) log.info(said, 'what is active at a provider is known here');
+      else
+        log.warn(
+          said,
+          'programs are active at a provider that nobody here needs: npm run activations -- --audit lists them',
+        );
+    } catch (err) {
+      if (!ending.aborted) log.warn({ err, provider }, 'what is active at a provider could not be compared');
+    }
   }
 }
 

@@ -83,7 +83,7 @@ export const Schedule = defineEntity({
   },
 });
 
-/** The outcome of a request that named an Idempotency-Key, given again when the request is repeated. */
+/** The outcome of a request that named an Idempotency-Key, given again when the request is repeated; or a note that something was done (core/companies/once.ts). */
 export const IdempotencyKey = defineEntity({
   name: 'IdempotencyKey',
   tableName: 'idempotency_key',

@@ -51,14 +51,24 @@ function stepOf({ method, url }: UpstreamRequest): Step {
 
 async function send(dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: number): Promise<Reply> {
   const signal = AbortSignal.timeout(timeoutMs);
-  const { status, headers, text } = await request(call.url, { dispatcher, signal, ...encoded(call) })
-    .then(async ({ statusCode, headers, body }) => ({ status: statusCode, headers, text: await body.text() }))
+  return request(call.url, { dispatcher, signal, ...encoded(call) })
+    .then(async ({ statusCode, headers, body }) => [statusCode, headers, await body.text()] as const)
     .catch((error) => {
-      // The code alone: messages of the network stack may quote what was sent.
-      const code = typeof error.code === 'string' ? error.code : error.name;
-      const kind = code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE' ? 'BAD_ANSWER' : 'UNREACHABLE';
-      throw new ProviderError(signal.aborted ? 'TIMEOUT' : kind, { raw: { fault: code } });
-    });
+      throw brokenOff(error, signal.aborted);
+    })
+    .then((answer) => replyOf(...answer));
+}
+
+/** The fault of a call that did not come to its end. */
+function brokenOff(error: Error & { code?: unknown }, isLate: boolean): ProviderError {
+  // The code alone: messages of the network stack may quote what was sent.
+  const code = typeof error.code === 'string' ? error.code : error.name;
+  const kind = code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE' ? 'BAD_ANSWER' : 'UNREACHABLE';
+  return new ProviderError(isLate ? 'TIMEOUT' : kind, { raw: { fault: code } });
+}
+
+/** Throws ProviderError, as `exchange` does. */
+function replyOf(status: number, headers: Dispatcher.ResponseData['headers'], text: string): Reply {
   const parsed = parse(text);
   const body = parsed === undefined ? text.slice(0, KEPT_TEXT) : parsed;
   const raw = { status, body };
@@ -69,6 +79,29 @@ async function send(dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: nu
   if (status >= 500) throw new ProviderError(retryAfter === undefined ? 'ERROR' : 'BUSY', busy);
   if (status < 300 && parsed === undefined) throw new ProviderError('BAD_ANSWER', { raw });
   return { outcome: 'REPLY', status, body };
+}
+
+/**
+ * Asks for a list of any length. Gives its text as it comes, each part within the time-out; a reply where it is refused. Throws ProviderError,
+ * as `exchange` does.
+ */
+export async function exchangeList(dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: number) {
+  const times = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
+  const broken = (error: Error & { code?: unknown }): never => {
+    throw brokenOff(error, /^UND_ERR_(?:HEADERS|BODY)_TIMEOUT$/.test(String(error.code)));
+  };
+  const { statusCode, headers, body } = await request(call.url, { dispatcher, ...times, ...encoded(call) }).catch(
+    broken,
+  );
+  if (statusCode !== 200) return replyOf(statusCode, headers, await body.text().catch(broken));
+  async function* parts(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* body;
+    } catch (error) {
+      broken(error as Error);
+    }
+  }
+  return { outcome: 'PARTS' as const, parts: parts() };
 }
 
 function encoded({ method, headers, body }: UpstreamRequest) {

@@ -79,7 +79,7 @@ export function clearances(
   url: string,
   brands: Iterable<string>,
   { looks = LOOKS, clock = Date.now }: { looks?: readonly number[]; clock?: (() => number) | undefined } = {},
-): Activator {
+): Omit<Activator, 'list'> {
   const known = new Set(brands);
   const narrowing = new Narrowing(clock);
   const pace = new Pace(clock);

@@ -3,6 +3,7 @@ import { type BrandId, eligibilityNamesOf } from './brands.ts';
 import type { Reply } from './exchange.ts';
 import { clearanceBrands, clearances } from './high-mobility-clearance.ts';
 import { vinRefused } from './high-mobility-reasons.ts';
+import { listClearances } from './listed-programs.ts';
 import {
   type Activator,
   type Asker,
@@ -76,10 +77,13 @@ export class HighMobility extends Upstream implements Provider {
     this.brands = new Set(this.#names.keys());
     this.#url = url;
     const { brands: cleared, ...schedule } = options.clearance ?? { brands: clearanceBrands };
-    this.activator = clearances((request, asker) => this.ask('', request, asker), url, cleared, {
-      ...schedule,
-      clock: options.clock,
-    });
+    this.activator = {
+      ...clearances((request, asker) => this.ask('', request, asker), url, cleared, {
+        ...schedule,
+        clock: options.clock,
+      }),
+      list: () => listClearances((list) => this.list(list), url),
+    };
   }
 
   async verify(vin: string, brand: string, asker?: Asker): Promise<ProviderAnswer> {

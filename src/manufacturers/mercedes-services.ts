@@ -42,7 +42,7 @@ const LOOKED_AT_ONCE = 16;
 /** VINs that its document knows; nothing can be asked about others. */
 const KNOWN_VIN = /^[A-HJ-NPR-Z0-9]{13}\d{4}$/;
 
-const services = z.object({
+export const vehicleServices = z.object({
   vin: z.string(),
   services: z.array(
     z.object({ serviceId: z.string(), status: z.string(), orderTime: z.number().nullish().catch(null) }),
@@ -60,7 +60,7 @@ export function mercedesServices(
   url: string,
   packs: Activator['packs'],
   clock: () => number = Date.now,
-): Activator {
+): Omit<Activator, 'list'> {
   const narrowing = new Narrowing(clock);
 
   /** A new wish is ordered; otherwise a look says what is to be ordered. */
@@ -113,7 +113,7 @@ export function mercedesServices(
   async function look(ask: Ask, vin: string, asked: readonly ProgramWish[], note: Note): Promise<boolean | null> {
     const answer = await ask({ method: 'GET', url: `${url}/v2/accounts/vehicles/${vin}/services` });
     const isUnknown = answer.outcome === 'REPLY' && problem.parse(answer.body).type === VEHICLE_UNKNOWN;
-    const read = readOk(services, answer);
+    const read = readOk(vehicleServices, answer);
     const found = read?.vin === vin ? read : undefined;
     for (const wish of asked) {
       const service = found?.services.find(({ serviceId }) => serviceId === wish.program);
@@ -209,7 +209,7 @@ const ofItems = [
   ...[BLACKLISTED, VEHICLE_UNKNOWN, SERVICE_UNKNOWN, '/services/illegal-consent-type'],
   ...['/error/validation-error', NO_PERMISSION],
 ];
-const isOfItems = ({ body }: Reply): boolean => ofItems.includes(problem.parse(body).type);
+export const isOfItems = ({ body }: Reply): boolean => ofItems.includes(problem.parse(body).type);
 const blamesBy =
   <T>(isNamed: (item: T, names: z.output<typeof problem>) => boolean) =>
   (refusal: Reply) =>

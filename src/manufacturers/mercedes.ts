@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import type { AskFor } from './activation.ts';
 import type { UpstreamRequest } from './exchange.ts';
+import { listServices } from './listed-programs.ts';
 import { BLACKLISTED, namesVin, problem } from './mercedes-problem.ts';
 import { notSettled, vinRefused } from './mercedes-reasons.ts';
 import { mercedesServices } from './mercedes-services.ts';
@@ -52,7 +54,16 @@ export class Mercedes extends Upstream implements Provider {
       options,
     );
     this.#url = url;
-    this.activator = mercedesServices((request, asker) => this.ask('', request, asker), url, packs, options.clock);
+    const ask: AskFor = (request, asker) => this.ask('', request, asker);
+    this.activator = {
+      ...mercedesServices(ask, url, packs, options.clock),
+      list: () =>
+        listServices(
+          (request) => this.ask('', request),
+          (list) => this.list(list),
+          url,
+        ),
+    };
   }
 
   async verify(vin: string, brand = 'mercedes-benz', asker?: Asker): Promise<ProviderAnswer> {

@@ -156,6 +156,14 @@ export interface ProgramAnswer {
 
 export type WishAnswer = ProgramAnswer | NoAnswer;
 
+/** A program that is on at a provider or about to be, whoever wants it, with the provider's word for its state. */
+export interface ListedProgram {
+  vin: string;
+  brand: string;
+  program: string;
+  status: string;
+}
+
 /** Begins and ends the programs of vehicles at a manufacturer. */
 export interface Activator {
   /** By the name that its state has. */
@@ -167,6 +175,8 @@ export interface Activator {
   readonly looks: readonly number[];
   /** Brings each program one step nearer to what is wanted. Never throws: it answers each wish, in order. */
   activate(wishes: readonly ProgramWish[], asker: Asker): Promise<WishAnswer[]>;
+  /** All programs that are on, or about to be, some at a time. Throws an error for operators where they cannot be read. */
+  list(): AsyncIterable<readonly ListedProgram[]>;
 }
 
 /** Reads an answer about this VIN; an answer that names none counts. Gives BAD_ANSWER for one that cannot be read. */

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { breakerDefaults, openBreakers, secondsUntil } from './breaker.ts';
 import {
   exchange,
+  exchangeList,
   type IssuedToken,
   issuedToken,
   openAgent,
@@ -12,6 +13,7 @@ import {
   sharedToken,
   type UpstreamRequest,
 } from './exchange.ts';
+import { elementsOf } from './json-list.ts';
 import { type Asker, type NoAnswer, ProviderError, type ProviderState, reasonOf } from './provider.ts';
 import { Slots } from './slots.ts';
 
@@ -56,6 +58,8 @@ export abstract class Upstream {
   abstract readonly id: string;
   readonly capacity: Slots;
   readonly #agent: Dispatcher;
+  /** Lists have no largest size. */
+  readonly #lists: Dispatcher;
   readonly #breakers: ReturnType<typeof openBreakers>;
   readonly #token: ReturnType<typeof sharedToken>;
   readonly #options: typeof defaults;
@@ -69,6 +73,7 @@ export abstract class Upstream {
     this.#options = { ...defaults, ...options };
     const { concurrency, clock, byProxy } = this.#options;
     this.#agent = openAgent(byProxy, { connections: concurrency, maxResponseSize: LARGEST_BODY });
+    this.#lists = openAgent(byProxy, { connections: 1 });
     this.capacity = new Slots(concurrency);
     this.#told = new LRUCache({ max: 100, ttl: 60_000, perf: { now: clock } });
     this.#breakers = openBreakers(this.#options);
@@ -95,6 +100,19 @@ export abstract class Upstream {
       if (!hold) return answer;
       return { ...answer, retryAfter: Math.max(answer.retryAfter ?? 0, hold.seconds * BEHIND_OTHERS) };
     }
+  }
+
+  /** The elements of a list of any length, as they come. Throws ProviderError. */
+  protected async *list(url: string, isRetry = false): AsyncGenerator<unknown> {
+    const token = await this.#token.get();
+    const call = { method: 'GET', url, headers: { authorization: `Bearer ${token}` } } as const;
+    const reply = await exchangeList(this.#lists, call, this.#options.timeoutMs);
+    if (reply.outcome === 'PARTS') return yield* elementsOf(reply.parts);
+    if (reply.status !== 401)
+      throw new ProviderError(reply.status === 403 ? 'CREDENTIALS' : 'UNEXPECTED', { raw: reply });
+    this.#token.drop(token);
+    if (isRetry) throw this.#refusesCredentials(reply);
+    yield* this.list(url, true);
   }
 
   /** The answer where a service refuses what we sent, and its protocol does not say why. */
@@ -129,7 +147,7 @@ export abstract class Upstream {
 
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#agent.destroy();
+    await Promise.all([this.#agent.destroy(), this.#lists.destroy()]);
   }
 
   async #authorised(request: UpstreamRequest, deadline: number, isRetry = false): Promise<Reply> {

@@ -21,7 +21,7 @@ export function setService(one: Service, status: ServiceStatus, at: number): voi
 
 export type Endpoint =
   | ('token' | 'eligibility' | 'clearances' | 'clearance-list' | 'clearance' | 'clearance-end')
-  | ('compatibilities' | 'vehicles' | 'services' | 'service-status' | 'licence' | 'unknown');
+  | ('compatibilities' | 'vehicles' | 'vehicle-list' | 'services' | 'service-status' | 'licence' | 'unknown');
 
 /** What the servers know. */
 export interface Known {

@@ -74,6 +74,15 @@ export function mercedes(known: Known): Operation[] {
         return [201];
       },
     }),
+    // queryVehicles
+    operation({
+      ...common,
+      name: 'vehicle-list',
+      method: 'GET',
+      path: '/v1/accounts/vehicles',
+      takes: z.strictObject(empty),
+      answers: () => [200, [...known.account].map((vin) => ({ vin }))],
+    }),
     // getVehicleCompatibilities
     operation({
       ...common,

@@ -92,7 +92,7 @@ const outcomes: Record<string, { name: string; help: string; known: readonly str
   },
   found: {
     name: 'activations_found',
-    help: 'Programs that were found active at a manufacturer although no contract needs them.',
+    help: 'Programs that were found on at a manufacturer, by a start or after their end, although no contract needs them.',
     known: [],
     label: 'provider',
   },
