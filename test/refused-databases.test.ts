@@ -45,6 +45,13 @@ describe.runIf(given.kind === 'postgresql')('A start is refused, in one sentence
     expect(await refusal(url)).toMatch(/stores texts as LATIN1.* create one with encoding UTF8/);
   });
 
+  test('by a database whose collation is missing on the server', async () => {
+    const { url, name, admin } = await empty();
+    const locale = `datcollate = 'xx_YY.UTF-8', datctype = 'xx_YY.UTF-8'`;
+    await execute(admin, `update pg_database set ${locale} where datname = '${name}'`);
+    expect(await refusal(url)).toMatch(/xx_YY\.UTF-8.* install the missing locale/);
+  });
+
   test('by a database that is read-only', async () => {
     const { url } = await empty({ default_transaction_read_only: 'on' });
     expect(await refusal(url)).toMatch(/is read-only: name the primary in DATABASE_URL/);

@@ -72,5 +72,8 @@ export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = 'code' in error ? String(error.code) : '';
   const [, remedy] = REMEDIES.find(([fault]) => fault.test(code || error.message)) ?? [];
-  return remedy ? `${remedy}${code && ` (${code})`}.` : error.message || code;
+  if (remedy) return `${remedy}${code && ` (${code})`}.`;
+  // What the server adds, such as that a locale is missing and which, is often the remedy.
+  const { detail, hint } = error as { detail?: string; hint?: string };
+  return [error.message || code, detail, hint].filter(Boolean).join('; ');
 }
