@@ -42,6 +42,7 @@ describe.skipIf(!inBrowser)('the languages of the console', async () => {
       expect(await page.evaluate('document.documentElement.scrollWidth'), place).toBeLessThanOrEqual(390);
       expect(await page.evaluate(narrow), place).toEqual([]);
     }
+    expect(await page.evaluate('document.querySelector(".top").offsetHeight')).toBeLessThan(100);
     await page.goto(`${gateway.url}/console#/fleets`);
     await page.getByText(own.vehicle, { exact: true }).first().waitFor();
     expect(await axeFindings(page)).toEqual([]);

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { browserPages, inBrowser } from '../support/browser.ts';
-import { addVehicles, createContract, createFleet, newVin, newVins } from '../support/factories.ts';
+import { addVehicles, createContract, createFleet, newVin, newVins, uploadForm } from '../support/factories.ts';
 import { startGateway } from '../support/gateway.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -35,6 +35,38 @@ const look = `(() => {
     })),
   ]);
   return { labels: shown.map((table) => table.ariaLabel), unseen };
+})()`;
+
+const sixWidths = [390, 768, 1024, 1280, 1366, 1920];
+const sixLanguages = ['en', 'de', 'fr', 'it', 'es', 'nl'];
+
+/** Elements and texts that end beyond the column of the page, of its head or of the open dialog. What scrolls or is cut by design is not judged. */
+const jutting = `(() => {
+  const dialog = document.querySelector('dialog[open] .sheet');
+  const columns = dialog ? [dialog] : [...document.querySelectorAll('main, .top .inner')];
+  const style = (element) => getComputedStyle(element);
+  const isCut = (element, column) =>
+    element !== column && (style(element).textOverflow === 'ellipsis' || isCut(element.parentElement, column));
+  const scrolling = ':is(.scroll, .sides, .found, select, svg) > *, pre, .top nav';
+  const beyond = (column) => {
+    const end = column.getBoundingClientRect().right - parseFloat(style(column).paddingRight);
+    const endOf = (element) => {
+      const texts = isCut(element, column) ? [] : [...element.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE);
+      const ranges = texts.map((text) => {
+        const range = document.createRange();
+        range.selectNodeContents(text);
+        return range;
+      });
+      return Math.max(...[element, ...ranges].map((part) => part.getBoundingClientRect().right));
+    };
+    const out = [...column.querySelectorAll('*')].filter((element) => element.checkVisibility() && !element.closest(scrolling) &&
+      !isCut(element.parentElement, column) && style(element).clipPath === 'none' && endOf(element) > end + 1);
+    return out.filter((element) => !out.some((other) => element !== other && element.contains(other)))
+      .map((element) => [element.localName, ...element.classList].join('.') + ' “' + element.textContent.slice(0, 30) + '” by ' + Math.round(endOf(element) - end));
+  };
+  const scrolled = [...document.querySelectorAll(dialog ? 'dialog[open]' : ':root, .selected .actions')];
+  const sideways = scrolled.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.localName + one.className + ' scrolls sideways');
+  return [...columns.flatMap(beyond), ...sideways];
 })()`;
 
 describe.skipIf(!inBrowser)('tables of the console', async () => {
@@ -113,5 +145,91 @@ describe.skipIf(!inBrowser)('tables of the console', async () => {
 
     const trend = 'Vehicles per day, last 30 days';
     expect([...labels].sort()).toEqual(['Contracts', 'Manufacturers', 'Rejected', 'Vehicles', trend]);
+  });
+
+  describe('every element ends within its page’s column, at six widths', async () => {
+    const names = {
+      fleet: 'Außendienstfahrzeugbereitstellungsgesellschaft Nord-West, Niederlassung Hamburg-Wandsbek',
+      contract: 'Driving log, odometer and location of the cars of the sales department in Hamburg',
+    };
+    const company = 'long names';
+    const client = await gateway.as(company);
+    const fleet = await createFleet(client, { name: names.fleet, companyAddress: names.fleet, vat: 'DE123456789' });
+    await createFleet(client, { name: 'x'.repeat(255) });
+    const [vehicle, ...others] = await addVehicles(client, [newVin(7), newVin(8), newVin(0, 'ZFF')], fleet);
+    const fields = { name: names.contract, pack: 'driving-log-with-odometer-and-location' };
+    const [contract] = await Promise.all(
+      [vehicle, ...others].map((one) => createContract(client, { ...one, fleetId: fleet.id }, fields)),
+    );
+    const csv = `vin\n${newVin()}\nWBA1\nWBA3A5C5OCF256985\n`;
+    await client.post('/vehicles/file', uploadForm(fleet.id, csv, `${'x'.repeat(200)}.csv`));
+    const { id: webhook } = (await client.post('/webhooks', { url: receiver.url(`/${'long'.repeat(30)}`) })).body;
+    const token = client.headers.authorization?.replace('Bearer ', '') ?? '';
+
+    const lists = ['fleets', 'vehicles', 'contracts', 'attention', 'activity', 'webhooks', 'manufacturers', 'nowhere'];
+    const details = ['', '/uploads', '/activity'].map((side) => `fleets/${fleet.id}${side}`);
+    const things = [`vehicles/${vehicle.id}`, `contracts/${contract.id}`, `webhooks/${webhook}`];
+    const act = '.title .actions button';
+    const bulk = '.selected .actions button';
+    /** Buttons that open a dialog, by page. */
+    const dialogs: [place: string, buttons: string, which: number[]][] = [
+      ['fleets', act, [0]],
+      [`fleets/${fleet.id}`, act, [0, 1, 2]],
+      [`fleets/${fleet.id}/uploads`, '.page > p.row button', [0]],
+      [`fleets/${fleet.id}`, bulk, [1, 2, 4]],
+      [`vehicles/${vehicle.id}`, act, [1, 2, 3]],
+      ['contracts', act, [0]],
+      ['contracts', bulk, [1, 2]],
+      [`contracts/${contract.id}`, act, [0, -1]],
+      ['webhooks', act, [0]],
+      [`webhooks/${webhook}`, act, [2, 3, 4]],
+    ];
+
+    test.each(sixLanguages)('%s', async (language) => {
+      const page = await open(`${gateway.url}/console`, { mayFail: true });
+      await page.evaluate(
+        ([token, language]) => {
+          sessionStorage.setItem('fleet-gateway-token', token ?? '');
+          localStorage.setItem('fleet-gateway-language', language ?? '');
+        },
+        [token, language],
+      );
+      await page.reload();
+      const goTo = async (place: string) => {
+        await page.goto(`${gateway.url}/console#/${place}`);
+        await page.locator('main h1').waitFor();
+        await page.locator('.blank').first().waitFor({ state: 'detached' });
+      };
+      const found: string[] = [];
+      const judge = async (place: string) => {
+        for (const width of sixWidths) {
+          await page.setViewportSize({ width, height: 800 });
+          for (const one of await page.evaluate<string[]>(jutting)) found.push(`${place} at ${width}: ${one}`);
+        }
+      };
+      for (const place of ['', ...lists, ...details, ...things]) {
+        await goTo(place);
+        for (const summary of await page.locator('main :is(.upload, .list, .bars) summary').all())
+          await summary.click();
+        await page.locator('.blank').first().waitFor({ state: 'detached' });
+        await judge(place);
+      }
+      for (const [place, buttons, which] of dialogs) {
+        await goTo('nowhere');
+        await goTo(place);
+        if (buttons === bulk) {
+          await page.locator('tbody .pick input').first().check();
+          await judge(`${place}, selected`);
+        }
+        for (const at of which) {
+          await page.locator(buttons).nth(at).click();
+          await page.getByRole('dialog').waitFor();
+          await judge(`${place}, dialog ${at}`);
+          await page.keyboard.press('Escape');
+          await page.getByRole('dialog').waitFor({ state: 'detached' });
+        }
+      }
+      expect(found).toEqual([]);
+    });
   });
 });

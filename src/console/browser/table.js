@@ -86,7 +86,7 @@ function Head({ name, sort, kind }) {
   const [up, down] = [query.order === sort, query.order === `-${sort}`];
   const href = hrefOf(parts, { ...query, after: '', before: '', order: up ? `-${sort}` : sort });
   return html`<th role="columnheader" class=${kind} aria-sort=${up ? 'ascending' : down ? 'descending' : undefined}>
-    <a href=${href}>${name} <span aria-hidden="true">${up ? '↑' : down ? '↓' : '↕'}</span></a>
+    <a href=${href}>${`${name}\u00a0`}<span aria-hidden="true">${up ? '↑' : down ? '↓' : '↕'}</span></a>
   </th>`;
 }
 
