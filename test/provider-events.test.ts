@@ -1,34 +1,41 @@
 import { createHmac } from 'node:crypto';
 
 import { expect, test } from 'vitest';
-import { inForce, MINUTE, startDecisions } from './support/activations.ts';
+import { DAY, inForce, MINUTE, startDecisions } from './support/activations.ts';
 import type { Json } from './support/client.ts';
 import { addVehicles, createContract, newVins } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
+import { json } from './support/upstream.ts';
 
 const SECRET = 'a secret of High Mobility’s page';
-const { gateway, work, passTime } = await startDecisions({ settings: { HIGH_MOBILITY_WEBHOOK_SECRET: SECRET } });
+const { gateway, upstream, work, passTime } = await startDecisions({
+  settings: { HIGH_MOBILITY_WEBHOOK_SECRET: SECRET },
+});
 const [acme, globex] = [await gateway.as('acme'), await gateway.as('globex')];
 
 const signatureOf = (body: string | Buffer, secret = SECRET) =>
   `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
-/** The answer to a delivery; null: without a signature. */
-async function deliver(
-  body: string | Buffer,
-  signature: string | null = signatureOf(body),
-  url = gateway.url,
-  type = 'application/json',
-) {
-  const response = await fetch(`${url}/providers/high-mobility/events`, {
+/** null: without a signature. */
+const send = (body: string | Buffer, signature: string | null, url: string, type = 'application/json') =>
+  fetch(`${url}/providers/high-mobility/events`, {
     method: 'POST',
     body: new Blob([Buffer.from(body)]),
     headers: { 'content-type': type, ...(signature !== null && { 'x-hm-signature-256': signature }) },
   });
+/** The answer to a delivery. */
+async function deliver(
+  body: string | Buffer,
+  signature: string | null = signatureOf(body),
+  url = gateway.url,
+  type?: string,
+) {
+  const response = await send(body, signature, url, type);
   const text = await response.text();
   return { status: response.status, code: text && JSON.parse(text).code };
 }
+let sent = 0;
 const eventOf = (...vins: string[]) =>
-  JSON.stringify({ event: { type: 'fleet_clearance_changed' }, vehicles: vins.map((vin) => ({ vin })) });
+  JSON.stringify({ event: { id: ++sent, type: 'fleet_clearance_changed' }, vehicles: vins.map((vin) => ({ vin })) });
 
 const dueVins = async () => {
   const now = new Date(gateway.services.clock()).toISOString();
@@ -66,13 +73,68 @@ test('makes the programs of its vehicles due, of every company, and no others', 
   expect((await acme.get(`/contracts/${contracts[0].id}`)).body.activation.state).toBe('ACTIVE');
 });
 
-test('a delivery that comes again has the vehicle looked at again, and changes nothing', async () => {
-  const before = await acme.get('/events?limit=100');
-  for (let times = 0; times < 3; times++) expect((await deliver(eventOf(own))).status).toBe(204);
+const looks = () => upstream.count('clearance-list');
+
+test('a delivery that comes again within a day asks nothing, also of another process', async () => {
+  const [before, event] = [await acme.get('/events?limit=100'), eventOf(own)];
+  const other = await startGateway({ on: gateway, settings: { HIGH_MOBILITY_WEBHOOK_SECRET: SECRET } });
+  const both = await Promise.all([gateway.url, other.url].map((url) => deliver(event, signatureOf(event), url)));
+  expect(both.map(({ status }) => status)).toEqual([204, 204]);
   expect(await dueVins()).toEqual([['acme', own]]);
   await work();
+  const asked = looks();
+  for (let times = 0; times < 20; times++) {
+    const { url } = times % 2 ? gateway : other;
+    expect((await deliver(event, signatureOf(event), url)).status).toBe(204);
+    passTime(MINUTE);
+  }
   expect(await dueVins()).toEqual([]);
   expect((await acme.get('/events?limit=100')).body).toEqual(before.body);
+  // A day later it may be news.
+  passTime(DAY);
+  await work();
+  expect(looks()).toBeGreaterThan(asked);
+  const later = looks();
+  passTime(MINUTE);
+  expect((await deliver(event)).status).toBe(204);
+  await work();
+  expect(looks()).toBe(later + 1);
+});
+
+test('however many deliveries come, a vehicle is asked about once in 30 seconds', async () => {
+  const asked: number[] = [];
+  passTime(DAY);
+  await work();
+  for (let second = 0; second < 60; second += 5) {
+    const before = looks();
+    passTime(5000);
+    expect((await deliver(eventOf(shared))).status).toBe(204);
+    await work();
+    if (second > 0) asked.push(looks() - before);
+  }
+  expect(asked.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(2);
+  // While the manufacturer has a fault, its pauses count.
+  upstream.always('clearance-list', json(500, {}));
+  const before = looks();
+  for (let second = 0; second < 60; second += 5) {
+    passTime(5000);
+    expect((await deliver(eventOf(shared))).status).toBe(204);
+    await work();
+  }
+  expect(looks() - before).toBeLessThanOrEqual(7);
+  upstream.always('clearance-list', undefined);
+});
+
+test('one address sends at most 600 a minute, whatever it sends', async () => {
+  const { url } = await startGateway({ on: gateway, settings: { HIGH_MOBILITY_WEBHOOK_SECRET: SECRET } });
+  const answers: Response[] = [];
+  // The minute of the clock may change meanwhile.
+  for (let left = 1300; left > 0 && answers.every(({ status }) => status !== 429); left -= 20)
+    answers.push(...(await Promise.all(Array.from({ length: 20 }, () => send('', 'sha256=', url)))));
+  const refused = answers.find(({ status }) => status === 429);
+  expect(answers.filter(({ status }) => status === 401).length).toBeGreaterThanOrEqual(600);
+  expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(await refused?.json()).toMatchObject({ code: 'RATE_LIMITED' });
 });
 
 test('is signed over its bytes, whatever text they are', async () => {

@@ -139,7 +139,7 @@ const MOST_COUNTED = 100_000;
 type ShareUse = (minute: number, counted: ReadonlyMap<string, number>) => Promise<ReadonlyMap<string, number>>;
 
 /** Points that each payer may use per minute of the clock. Processes exchange their counts in the background. */
-class RateLimit {
+export class RateLimit {
   readonly perMinute: number;
   readonly #share: ShareUse | null;
   readonly #timer: NodeJS.Timeout | undefined;
@@ -148,7 +148,7 @@ class RateLimit {
   #counts = new Map<string, { shared: number; unshared: number }>();
   #exchange: Promise<void> | null = null;
 
-  constructor(perMinute: number, share: ShareUse | null) {
+  constructor(perMinute: number, share: ShareUse | null = null) {
     this.perMinute = perMinute;
     this.#share = share;
     const exchange = () => {

@@ -2,13 +2,15 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type RequestHandler, Router } from 'express';
 import { contextOf } from '../core/context.ts';
 import { touchPrograms } from '../core/contracts/due-activations.ts';
-import { Unauthenticated } from '../core/errors.ts';
+import { RateLimited, Unauthenticated } from '../core/errors.ts';
 import { vinOrNull } from '../core/vin.ts';
 import { bytesReader } from '../http/body.ts';
-import { type HttpServices, localsOf } from '../http/request-context.ts';
+import { type HttpServices, localsOf, payerOf, RateLimit } from '../http/request-context.ts';
 
 const LARGEST_BODY = 256 * 1024;
 const MOST_VINS = 1000;
+/** Deliveries of one address; anybody may send them, and each is a digest to make. */
+const MOST_PER_MINUTE = 600;
 const PATH = '/providers/high-mobility/events';
 const SIGNATURE = 'X-HM-Signature-256';
 /** The installation that has passed it on. */
@@ -18,21 +20,25 @@ const NOT_FORWARDED = 'another installation did not take news of a provider';
 
 /**
  * High Mobility's webhook (`fleet_clearance_changed`), signed with HMAC-SHA256 over its bytes. It makes the programs of the vehicles due that it
- * names, and is believed nothing else.
+ * names, once a day for the same bytes, and is believed nothing else.
  */
 export function providerEvents(services: HttpServices): RequestHandler {
   const router = Router({ caseSensitive: true });
   const { HIGH_MOBILITY_WEBHOOK_SECRET: secret } = services.config;
   if (!secret) return router;
   const readBytes = bytesReader(LARGEST_BODY);
+  const limit = new RateLimit(MOST_PER_MINUTE);
   router.post(PATH, async (req, res) => {
     localsOf(res).route = PATH;
+    const { allowed, seconds } = limit.use(payerOf(null, req), 1);
+    if (!allowed) throw new RateLimited(seconds, `Too many deliveries from this address. Try again in ${seconds} s.`);
     const bytes = await readBytes(req, res);
     const signature = req.get(SIGNATURE) ?? '';
     if (!isSigned(bytes, signature, secret)) throw new Unauthenticated('The signature is not that of this body.', null);
     const ctx = contextOf(services, localsOf(res).requestId, null);
-    await touchPrograms(ctx, { provider: 'high-mobility', vins: vinsOf(new TextDecoder().decode(bytes)) });
-    if (req.get(FORWARDED) === undefined) await forward(services, bytes, signature);
+    const given = { provider: 'high-mobility', vins: vinsOf(new TextDecoder().decode(bytes)) };
+    const isNew = await touchPrograms(ctx, `delivery ${signature}`, given);
+    if (isNew && req.get(FORWARDED) === undefined) await forward(services, bytes, signature);
     res.status(204).end();
   });
   return router;

@@ -1,7 +1,9 @@
 import { type Expression, sql } from 'kysely';
 import type { Asker, ProgramWish } from '../../manufacturers/provider.ts';
+import { noteOnce } from '../companies/once.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
+import { transaction } from '../database.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
 import { anyOfTexts, asTimestamptz, db, prepare, prepareStatementVariants } from '../sql/sql.ts';
 import { needSql, planValues } from './needs.ts';
@@ -52,9 +54,10 @@ const claim = prepare((p: Claim) => {
     .limit(p.limit)
     .forUpdate()
     .skipLocked();
-  const others = sql<{ shared: boolean; ended_at: string | null }>`(
-    select coalesce(bool_or(o.company <> a.company and o.wanted and o.asked), false) as shared, max(o.ended_at) as ended_at
-    from activation o where o.vin = a.vin and o.provider = a.provider and o.program = a.program)`;
+  const others = sql<{ shared: boolean; ended_at: string | null; looked_at: string | null }>`(
+    select coalesce(bool_or(o.company <> a.company and o.wanted and o.asked and o.program = a.program), false) as shared,
+      max(o.ended_at) filter (where o.program = a.program) as ended_at, max(o.looked_at) as looked_at
+    from activation o where o.vin = a.vin and o.provider = a.provider)`;
   const isUnwanted = sql<boolean>`(due.asked and due.begins is null)`;
   const isOver = sql<boolean>`(${isUnwanted} and a.state not in ('ENDING', 'ENDED'))`;
   const isBack = sql<boolean>`(due.wanted and a.state in ('ENDING', 'ENDED'))`;
@@ -65,7 +68,7 @@ const claim = prepare((p: Claim) => {
         .selectFrom('row as a')
         .crossJoinLateral(needSql(p.offers, now, asTimestamptz(p.soon)).as('need'))
         .crossJoinLateral(others.as('others'))
-        .select(['a.id', 'a.asked', 'a.state', 'need.wanted', 'need.begins', 'others.ended_at'])
+        .select(['a.id', 'a.asked', 'a.state', 'need.wanted', 'need.begins', 'others.ended_at', 'others.looked_at'])
         .select(sql<boolean>`(others.shared and need.begins <= ${now})`.as('shared')),
     )
     .updateTable('activation as a')
@@ -88,7 +91,7 @@ const claim = prepare((p: Claim) => {
     .returning(['a.looks', 'a.faults', 'due.asked', 'due.state as was', 'due.shared'])
     .returning(({ ref }) => [
       isoTimeExpression(ref('a.changed_at')).as('since'),
-      isoTimeExpression(ref('a.looked_at')).as('looked'),
+      isoTimeExpression(ref('due.looked_at')).as('looked'),
       isoTimeExpression(ref('due.begins')).as('begins'),
       isoTimeExpression(ref('due.ended_at')).as('ended'),
     ]);
@@ -127,9 +130,16 @@ export const touched = (now: Expression<string>) => {
   };
 };
 
-/** Makes the programs of vehicles due, and schedules them; `ended`: an end may have been ordered of what they have. */
-const touch = prepareStatementVariants<{ company: string; vins: readonly string[]; now: Date; ended?: true }>()(
-  ['ended'],
+interface How {
+  /** An end may have been ordered of what the vehicles have. */
+  ended?: true;
+  /** A provider says that something has changed. What it does not answer about is asked by its own pauses. */
+  news?: true;
+}
+
+/** Makes the programs of vehicles due, and schedules them. */
+const touch = prepareStatementVariants<{ company: string; vins: readonly string[]; now: Date } & How>()(
+  ['ended', 'news'],
   (p, has) => {
     const now = asTimestamptz(p.now);
     return db
@@ -139,6 +149,7 @@ const touch = prepareStatementVariants<{ company: string; vins: readonly string[
           .set({ ...touched(now), ...(has.ended && { ended_at: now }) })
           .where('company', '=', p.company)
           .where('vin', '=', anyOfTexts(p.vins))
+          .$if(has.news, (q) => q.where('faults', '=', 0))
           .returning(['company', 'due_at']),
       )
       .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('touched').select(['company', 'due_at'])))
@@ -150,7 +161,7 @@ const touch = prepareStatementVariants<{ company: string; vins: readonly string[
 type OfVehicle = { company: string; vin: string };
 
 /** Has what is wanted of these vehicles looked at again, after the statement of the transaction that changed their contracts. */
-export async function touchActivations(ctx: Context, vehicles: readonly OfVehicle[], how: { ended?: true } = {}) {
+export async function touchActivations(ctx: Context, vehicles: readonly OfVehicle[], how: How = {}) {
   for (const [company, own] of Map.groupBy(vehicles, (one) => one.company)) {
     const vins = [...new Set(own.map(({ vin }) => vin))];
     const touched = await touch(ctx, { company, vins, now: ctx.now(), ...how });
@@ -166,7 +177,8 @@ const findPrograms = prepare((p: OfProvider) =>
     .select(['company', 'vin', 'wanted'])
     .distinct()
     .where('vin', '=', anyOfTexts(p.vins))
-    .where('provider', '=', p.provider),
+    .where('provider', '=', p.provider)
+    .orderBy('company'),
 );
 
 async function programsHere(ctx: Context, given: OfProvider) {
@@ -175,9 +187,19 @@ async function programsHere(ctx: Context, given: OfProvider) {
   return (await findPrograms(ctx, given)).filter(({ company }) => !fence?.refusal(company, 'work'));
 }
 
-/** Has a provider's programs of these vehicles looked at again, whatever their company. */
-export const touchPrograms = async (ctx: Context, given: OfProvider): Promise<void> =>
-  touchActivations(ctx, await programsHere(ctx, given));
+const DAY_MS = 86_400_000;
+
+/** Has a provider's programs of these vehicles looked at again, whatever their company: once a day for the same delivery of its news; gives whether it was new. */
+export async function touchPrograms(ctx: Context, delivery: string, given: OfProvider): Promise<boolean> {
+  const now = ctx.now();
+  const isNew = await transaction(ctx, async () => {
+    const noted = await noteOnce(ctx, { name: delivery, now, since: new Date(now.getTime() - DAY_MS) });
+    if (noted.length > 0) await touchActivations(ctx, await programsHere(ctx, given), { news: true });
+    return noted.length > 0;
+  });
+  if (isNew) ctx.services.changes.announce('due', 'activation');
+  return isNew;
+}
 
 /** Has programs that a company ended, or that were being ended, looked at again where others want them. */
 export async function touchOthers(ctx: Context, company: string, given: OfProvider): Promise<void> {
