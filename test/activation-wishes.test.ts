@@ -55,6 +55,7 @@ afterEach(async () => {
   if (hasDocuments) expect(upstream.faults).toEqual([]);
   upstream.received.length = 0;
   Object.assign(upstream, { behaves: () => null, endsAfterMs: 0, decide: () => ({ status: 'approved', afterMs: 0 }) });
+  upstream.serves = () => ({ status: 'ACTIVE', afterMs: 0 });
   await gateway.execute('update activation set due_at = null');
 });
 
@@ -233,6 +234,20 @@ describe(`Looks${unlessMissing}`, () => {
     expect(asked(vehicle.vin)).toBeLessThanOrEqual(1 + 3);
     const { nextAttemptAt } = (await acme.get(`/contracts/${one.id}`)).body.activation;
     expect(Date.parse(nextAttemptAt) - clock()).toBeLessThanOrEqual(1.1 * 60_000);
+  });
+});
+
+describe(`What was decided against${unlessMissing}`, () => {
+  test.each(makes)('%s: is not asked for again when it is looked at', async (_, wmi) => {
+    upstream.decide = () => ({ status: 'rejected', afterMs: 0 });
+    upstream.serves = () => ({ status: 'NOT_AVAILABLE', afterMs: 0 });
+    const one = await contract(acme, await addVehicle(acme, newVin(0, wmi)), basic);
+    const orders = () => upstream.count('clearances') + upstream.count('services');
+    await workFor(4 * MINUTE, MINUTE);
+    expect([(await stateOf(acme, one))[0], orders()]).toEqual(['REJECTED', 1]);
+    await acme.patch(`/contracts/${one.id}`, { to: time(DAY) });
+    await workFor(4 * MINUTE, MINUTE);
+    expect([await typesOf(acme, one), orders()]).toEqual([['contract.rejected'], 1]);
   });
 });
 

@@ -38,9 +38,12 @@ export const readOk = <T>(schema: z.ZodType<T>, answer: Answer): T | undefined =
 
 const HOUR_MS = 3_600_000;
 
-/** Lists lag behind: what one says of the time before the wish is no answer to it, within an hour. `at`: ms since 1970. */
-export const isBefore = ({ since }: ProgramWish, at: number | null, now: number): boolean =>
-  at !== null && at + 1000 <= since && now < since + HOUR_MS;
+/**
+ * Lists lag behind: what one says of the time before the wish is no answer to it, within an hour, unless the wish was decided against
+ * before. `at`: ms since 1970.
+ */
+export const isBefore = ({ state, since }: ProgramWish, at: number | null, now: number): boolean =>
+  state !== 'REJECTED' && at !== null && at + 1000 <= since && now < since + HOUR_MS;
 
 /** Whether access was ended by this gateway: an end that it ordered may be carried out later. */
 export const isOwnEnd = ({ endedAt }: ProgramWish, at: number | null, now: number): boolean =>
