@@ -4,6 +4,7 @@ import { DAY, HOUR, MINUTE } from './support/activations.ts';
 import type { Client, Json } from './support/client.ts';
 import { contractFields, createFleet } from './support/factories.ts';
 import { hasDocuments, unlessMissing } from './support/published.ts';
+import { renewals } from './support/renewals.ts';
 import { Told } from './support/told.ts';
 import type { Fault, Term } from './support/wishes.ts';
 
@@ -20,10 +21,6 @@ const { upstream, manufacturers, wishes, clock, random, below, oneOf, passTime, 
 const { programsOf, isGone } = world;
 const told = new Told({ wishes, programsOf, outcomeOf, isGone });
 const vins = [...cleared, ...served];
-const many = Array.from(
-  { length: MANY },
-  (_, n) => `${n % 4 === 0 ? 'WBA' : 'W1K'}213004${String(n).padStart(7, '0')}0`,
-);
 const companies = ['first', 'second'];
 /** Companies whose many contracts begin and end at the same time. */
 const large = ['third', 'fourth'];
@@ -31,7 +28,7 @@ const all = [...companies, ...large];
 const time = (ms: number) => new Date(clock() + ms).toISOString();
 
 const fleets = new Map<string, string[]>();
-for (const company of all) {
+for (const company of companies) {
   const client = await world.one().as(company);
   fleets.set(company, [(await createFleet(client)).id, (await createFleet(client)).id]);
 }
@@ -50,11 +47,11 @@ const aboutContract =
   async (company, client) => {
     const one = oneOf(ofCompany(company).filter(({ to }) => to > clock() - 3 * HOUR));
     if (!one) return;
-    wishes.touch(one.vin, `${company}: ${name} of ${one.id}`);
+    wishes.note(one.vin, `${company}: ${name} of ${one.id}`);
     await act(client, one);
   };
 
-let renewed: { company: string; next: string; at: number } | null = null;
+const renewMany = renewals({ ...world, wishes, clock, oneOf, companies: large, count: MANY });
 const operations: Doing[] = [
   (company, client) =>
     client.post('/vehicles', { fleetId: oneOf(fleets.get(company) ?? []), vins: [oneOf(vins), oneOf(vins)] }),
@@ -74,18 +71,22 @@ const operations: Doing[] = [
     const vehicle = (await vehiclesOf(client)).find((one) => one.vin === vin);
     const from = to + oneOf([0, 1000, 50 * MINUTE, 70 * MINUTE]);
     const period = { from: new Date(from).toISOString(), to: new Date(from + 3 * HOUR).toISOString() };
+    wishes.touch(vin, 'a successor');
     if (vehicle) await client.post('/contracts', contractFields(vehicle, { ...period, pack }));
   }),
   aboutContract('deletion', (client, { id }) => client.delete(`/contracts/${id}`)),
   aboutContract('the end now', (client, { id }) => client.post(`/contracts/${id}/end`)),
-  aboutContract('a refresh', (client, { id }) => client.post(`/contracts/${id}/activation/refresh`)),
+  aboutContract('a refresh', (client, { id, vin }) => {
+    wishes.touch(vin, 'asked again');
+    return client.post(`/contracts/${id}/activation/refresh`);
+  }),
   aboutContract('another end', (client, { id }) =>
     client.patch(`/contracts/${id}`, { to: time(oneOf([MINUTE, 20 * MINUTE, 3 * HOUR, 2 * DAY])) }),
   ),
   async (company, client) => {
     const vehicle = oneOf(await vehiclesOf(client));
     if (!vehicle || random() < 0.5) return;
-    wishes.touch(vehicle.vin, `${company}: deletion of the vehicle`);
+    wishes.note(vehicle.vin, `${company}: deletion of the vehicle`);
     await client.delete(`/vehicles/${vehicle.id}`);
   },
   async (company, client) => {
@@ -95,7 +96,7 @@ const operations: Doing[] = [
   async (company, client) => {
     if (random() > 0.1) return;
     const own = fleets.get(company) ?? [];
-    for (const vin of vins) wishes.touch(vin, `${company}: deletion of a fleet`);
+    for (const vin of vins) wishes.note(vin, `${company}: deletion of a fleet`);
     await client.delete(`/fleets/${own[0]}`);
     fleets.set(company, [...own.slice(1), (await createFleet(client)).id]);
   },
@@ -107,52 +108,11 @@ const operations: Doing[] = [
   async () => random() < 0.2 && manufacturers.forget(oneOf(served)),
   async () => {
     const vin = oneOf(cleared);
-    wishes.touch(vin, 'a webhook');
+    wishes.note(vin, 'a webhook');
     for (let n = below(3); n >= 0; n--) await world.deliverWebhook(vin, `${below(20)}`);
   },
   async () => random() < 0.2 && world.changeSettings(),
 ];
-
-const sent = (answer: { status: number; body: Json }) => expect(answer.status, JSON.stringify(answer.body)).toBe(201);
-
-/** Contracts of many vehicles that follow each other, of the same company or of another one; later, their end. */
-async function renewMany(): Promise<void> {
-  if (renewed) {
-    if (clock() < renewed.at + 3 * HOUR) return;
-    const { next } = renewed;
-    const client = await world.one().as(next);
-    const own = ofCompany(next).map(({ id }) => id);
-    if (own.length > 0)
-      await oneOf([
-        () => client.post('/contracts/end', { ids: own }),
-        () => client.delete('/contracts', { ids: own }),
-      ])();
-    renewed = null;
-    for (const company of large) {
-      const other = await world.one().as(company);
-      for (const fleet of fleets.get(company) ?? []) await other.delete(`/fleets/${fleet}`);
-      fleets.set(company, [(await createFleet(other)).id]);
-    }
-    return;
-  }
-  const [company, next] = [oneOf(large), oneOf(large)];
-  const at = clock() + 2 * HOUR;
-  const begins = at + oneOf([0, 1000, 50 * MINUTE, 70 * MINUTE]);
-  const terms = { name: 'many', description: 'many', pack: 'b', vins: many };
-  const periods = [
-    { of: company, from: time(-MINUTE), to: new Date(at).toISOString() },
-    { of: next, from: new Date(begins).toISOString(), to: new Date(begins + DAY).toISOString() },
-  ];
-  for (const of of new Set([company, next])) {
-    const client = await world.one().as(of);
-    sent(await client.post('/vehicles', { fleetId: fleets.get(of)?.[0], vins: many }));
-  }
-  for (const { of, ...period } of periods)
-    sent(
-      await (await world.one().as(of)).post('/contracts/bulk', { fleetId: fleets.get(of)?.[0], ...terms, ...period }),
-    );
-  renewed = { company, next, at };
-}
 
 const cursors = new Map<string, string>();
 const TYPES = ['activated', 'rejected', 'failed', 'deactivated'].map((type) => `contract.${type}`).join();
@@ -268,5 +228,5 @@ test(
     manufacturers.isStormy = false;
     for (let n = 0; n < 10; n++) await pass(7 * HOUR);
   },
-  OPERATIONS * 500 + 120_000,
+  OPERATIONS * 2000 + 120_000,
 );

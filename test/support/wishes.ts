@@ -28,7 +28,7 @@ interface Watch extends Standing {
   barred: boolean;
   lastActive: number;
   orderedEnd: number;
-  /** When a company last changed something of it, and when people were told that it was decided against. */
+  /** When a company last asked about it, and when people were told that it was decided against. */
   touched: number;
   refused: number;
 }
@@ -68,6 +68,8 @@ export class Wishes {
   readonly #history = new Map<string, string[]>();
   /** Faults are over from then on. */
   #calm = 0;
+  /** The last moment that was compared. */
+  #last = 0;
   readonly #options: Options;
 
   constructor(options: Options) {
@@ -123,7 +125,7 @@ export class Wishes {
     }
   }
 
-  /** A company asked about a vehicle, or changed something of it. */
+  /** A company asks anew about a vehicle. */
   touch(vin: string, text: string): void {
     this.note(vin, text);
     for (const one of this.programs.values()) if (one.vin === vin) one.touched = this.#options.clock();
@@ -162,6 +164,7 @@ export class Wishes {
       const wanted = this.needs(program, now, now);
       const near = this.needs(program, now + this.#options.gapMs, now);
       const { status, until } = this.#options.standingOf(program);
+      if (this.#begun(program, now)) one.touched = now;
       if (wanted !== one.wanted || near !== one.near) {
         this.note(one.vin, `${program} is ${wanted ? 'wanted' : near ? 'wanted soon' : 'not wanted'}`);
         one.owed = Math.max(one.owed, now + AT_ONCE);
@@ -181,6 +184,15 @@ export class Wishes {
       one.told = Math.max(one.told, one.owed + LOOK);
       Object.assign(one, { wanted, near, status, until });
     }
+    this.#last = now;
+  }
+
+  /** Whether a contract that needs the program has begun since the last moment: it is a new question. */
+  #begun(program: string, now: number): boolean {
+    const own = this.#byVin.get(program.slice(0, 17)) ?? [];
+    return own.some(
+      (one) => one.from > this.#last && one.from <= now && this.#options.programsOf(one).includes(program),
+    );
   }
 
   /** Whether by `at`, when everything that was due had been done, a program had to be right and known as it is. */
