@@ -63,12 +63,12 @@ export class Told {
       (program) => wishes.isSettled(program, at) && now - wishes.watch(program).lastActive > DAILY + 2 * HOUR,
     );
     if (state === 'ACTIVE' && lost.length > 0) this.#fault(term, `ACTIVE, and ${lost} is not`);
-    const expected = this.#expected(term, programs, at);
+    const expected = this.#expected(term, programs, now, at);
     if (expected && !expected.includes(state)) this.#fault(term, `${state}, and must be ${expected}`);
   }
 
   /** The states that people may see, once all have had time to be told. */
-  #expected(term: Term, programs: string[], at: number): string[] | null {
+  #expected(term: Term, programs: string[], now: number, at: number): string[] | null {
     const { wishes, outcomeOf } = this.#options;
     if (at < term.from + LOOK || !programs.every((program) => wishes.isSettled(program, at, 'told'))) return null;
     if (at >= term.to + LOOK) {
@@ -77,7 +77,7 @@ export class Told {
         .filter(({ status, wanted }) => status !== 'OFF' && !wanted);
       return left.length === 0 ? ['ENDED'] : ['ENDING', 'ENDED'];
     }
-    if (at >= term.to) return null;
+    if (now >= term.to) return null;
     if (programs.length === 0) return ['UNSUPPORTED'];
     const states = programs.map((program) => {
       const { status, barred } = wishes.watch(program);
