@@ -13,7 +13,8 @@ const OPERATIONS = Number(process.env.ACTIVATION_OPERATIONS ?? 120);
 const SEED = Number(process.env.ACTIVATION_SEED ?? 1);
 /** Vehicles whose contracts are renewed at one instant. */
 const MANY = Number(process.env.ACTIVATION_VEHICLES ?? (OPERATIONS > 5000 ? 1000 : 60));
-const EVERY = Math.max(40, MANY);
+/** Operations between a renewal and its end. */
+const EVERY = Math.max(30, MANY / 2);
 /** Work that comes due sooner than this is done together. */
 const LEAST_MS = 20_000;
 
@@ -67,13 +68,15 @@ const operations: Doing[] = [
     },
   ),
   // A contract that goes on after another one, with a gap or without.
-  aboutContract('a successor', async (client, { vin, pack, to }) => {
-    const vehicle = (await vehiclesOf(client)).find((one) => one.vin === vin);
-    const from = to + oneOf([0, 1000, 50 * MINUTE, 70 * MINUTE]);
-    const period = { from: new Date(from).toISOString(), to: new Date(from + 3 * HOUR).toISOString() };
-    wishes.touch(vin, 'a successor');
-    if (vehicle) await client.post('/contracts', contractFields(vehicle, { ...period, pack }));
-  }),
+  ...Array.from({ length: 3 }, () =>
+    aboutContract('a successor', async (client, { vin, pack, to }) => {
+      const vehicle = (await vehiclesOf(client)).find((one) => one.vin === vin);
+      const from = to + oneOf([0, 1000, 50 * MINUTE, 70 * MINUTE]);
+      const period = { from: new Date(from).toISOString(), to: new Date(from + 3 * HOUR).toISOString() };
+      wishes.touch(vin, 'a successor');
+      if (vehicle) await client.post('/contracts', contractFields(vehicle, { ...period, pack }));
+    }),
+  ),
   aboutContract('deletion', (client, { id }) => client.delete(`/contracts/${id}`)),
   aboutContract('the end now', (client, { id }) => client.post(`/contracts/${id}/end`)),
   aboutContract('a refresh', (client, { id, vin }) => {
