@@ -1,5 +1,6 @@
-import { sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { anyOfTexts, db } from '../sql/sql.ts';
+import type { Tables } from '../sql/table-types.ts';
 
 /** The vehicle `v` of a contract `c`, where it is looked up by the contract: see CONTRACTS_OF_VEHICLE. */
 export const isOfContract = sql<boolean>`v.id = greatest(c.vehicle_id)`;
@@ -18,11 +19,18 @@ export const contractsWithVehicles = (company: string) =>
  */
 export const CONTRACTS_OF_VEHICLE = 'c.vehicle_id = any(array[v.id])';
 
+/**
+ * The contracts of each vehicle `v` of a company, as a lateral query: `offset 0` keeps the order. In a company that its statistics
+ * do not know yet, PostgreSQL would begin with all contracts, and look for all vehicles beside each.
+ */
+export const contractsOfEach = (company: string) =>
+  sql<Selectable<Tables['contract']>>`(
+    select c.* from contract c where c.company = ${company} and ${sql.raw(CONTRACTS_OF_VEHICLE)} offset 0)`;
+
 /** Contracts of the vehicles with these VINs. */
 export const contractsOfVins = (company: string, vins: readonly string[]) =>
   db
     .selectFrom('vehicle as v')
-    .innerJoin('contract as c', (on) => on.on(sql<boolean>`${sql.raw(CONTRACTS_OF_VEHICLE)}`))
+    .innerJoinLateral(contractsOfEach(company).as<'c'>(sql.ref('c')), (on) => on.onTrue())
     .where('v.company', '=', company)
-    .where('v.vin', '=', anyOfTexts(vins))
-    .where('c.company', '=', company);
+    .where('v.vin', '=', anyOfTexts(vins));

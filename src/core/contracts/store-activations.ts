@@ -9,7 +9,7 @@ import { anyOfIds, anyOfTexts, asTimestamptz, db, jsonRecordset, prepare } from 
 import type { Tables } from '../sql/table-types.ts';
 import { programsOfContract } from './activation.ts';
 import { contractFactsQuery, vehicleNamesOf } from './contracts.ts';
-import { CONTRACTS_OF_VEHICLE, contractsOfVins } from './contracts-of-vehicles.ts';
+import { contractsOfEach, contractsOfVins } from './contracts-of-vehicles.ts';
 import { type AskedProgram, secondsToNext } from './next-look.ts';
 
 export type { AskedProgram };
@@ -39,8 +39,15 @@ interface Facts extends EventOrigin {
 
 /** Contracts are locked before programs, as whatever changes contracts does. */
 const lockContracts = prepare((p: { company: string; vins: readonly string[] }) =>
-  contractsOfVins(p.company, p.vins)
+  db
+    .with(
+      (w) => w('found').materialized(),
+      () => contractsOfVins(p.company, p.vins).select('c.id'),
+    )
+    .selectFrom('contract as c')
+    .innerJoin('found', 'found.id', 'c.id')
     .select('c.id')
+    .where('c.company', '=', p.company)
     .where('c.provider', 'is not', null)
     .where('c.activation', '<>', sql.lit('ENDED'))
     .orderBy('c.id')
@@ -121,8 +128,8 @@ export const settle = prepare((p: EventOrigin & { company: string; vins: readonl
         select c.id, c.activation as was, c.was_active or c.activation = 'ACTIVE' as was_active,
           case when c.ends_at > ${now} then worst.state when left_over.is_left then 'ENDING' else 'ENDED' end as state,
           case when c.ends_at > ${now} then worst.reason when left_over.is_left then left_over.reason end as reason
-        from contract c
-        join vehicle v on v.company = ${p.company} and ${sql.raw(CONTRACTS_OF_VEHICLE)}
+        from vehicle v
+        cross join lateral ${contractsOfEach(p.company)} c
         cross join lateral (
           select p.state, p.reason from (
             select case when a.state is null or a.state in ('ENDING', 'ENDED') then 'PENDING' else a.state end as state, a.reason
@@ -133,7 +140,7 @@ export const settle = prepare((p: EventOrigin & { company: string; vins: readonl
         cross join lateral (
           select count(*) > 0 as is_left, (array_agg(a.reason))[1] as reason from ${leftOf('c', 'v.vin')}
         ) left_over
-        where c.company = ${p.company} and v.vin = ${anyOfTexts(p.vins)} and c.provider is not null
+        where v.company = ${p.company} and v.vin = ${anyOfTexts(p.vins)} and c.provider is not null
           and c.activation <> 'ENDED' and c.starts_at <= ${now})`,
     )
     .with('c', (q) =>
