@@ -61,6 +61,7 @@ const parameters = [
   ...(['contractFleetId', 'contractName', 'sortContracts', 'limit', 'after'] as const),
 ];
 
+const ofCompany = operations('Contracts', { scopes: 'contracts' });
 const { get, patch, post, remove } = operations('Contracts', {
   scopes: 'contracts',
   token: 'optional',
@@ -120,7 +121,7 @@ export const contractRoutes = [
       return { status: dryRun ? 200 : 201, body };
     },
   }),
-  get('/packs', 'listPacks', {
+  ofCompany.get('/packs', 'listPacks', {
     summary: 'List packs',
     description:
       'Lists the packs of data services that the operator offers, and those that contracts of the company have, by name.',

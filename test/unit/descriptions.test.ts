@@ -26,7 +26,7 @@ interface Described {
 
 /** Openings that only make sense beside the name of what is described. */
 const LEANING = new RegExp(
-  `^(?:${['What', 'How', 'Whether', 'When', 'Where', 'Why', 'Who', 'Whose', 'Which', 'It', 'Its', 'They', 'Their'].join('|')}|` +
+  `^(?:${['Only', 'What', 'How', 'Whether', 'When', 'Where', 'Why', 'Who', 'Whose', 'Which', 'It', 'Its', 'They', 'Their'].join('|')}|` +
     `${['Them', 'Such', 'These', 'This', 'That', 'Those', 'If', 'By', 'Of', 'With', 'In', 'As', 'Also'].join('|')})\\b`,
 );
 
@@ -62,6 +62,7 @@ test.each([
   ['Adds vehicles to a fleet by their VINs.\n\n    addVehicles(input: { … }) { summary { created } }', null],
   ['', 'has none'],
   ['How many vehicles it has.', 'does not stand alone'],
+  ['Only vehicles with this VIN.', 'does not stand alone'],
   ['the number of vehicles.', 'begins small'],
   ['The number of vehicles', 'does not end with a full stop'],
   ['In numbers.', 'does not stand alone'],

@@ -148,3 +148,11 @@ describe('checkAnswer, which validates every REST response in tests', () => {
     expect(() => checkAnswer('GET', '/fleets/1', given)).toThrow(/its code VEHICLE_NOT_FOUND/);
   });
 });
+
+test('the token is optional where contracts may be open, and packs are those of a company', () => {
+  const optional = Object.entries<Json>((openApiDocument() as Json).paths).flatMap(([path, methods]) =>
+    Object.values<Json>(methods).some(({ security }) => security.length > 1) ? path : [],
+  );
+  expect(optional).toContain('/contracts');
+  expect(optional.filter((path) => !path.startsWith('/contracts'))).toEqual([]);
+});

@@ -102,27 +102,27 @@ export const notFoundIds = field(
 
 export const contractFilterSchema = z
   .object({
-    fleetId: z.string().nullish().describe('Only contracts for vehicles in the fleet with this id.'),
+    fleetId: z.string().nullish().describe('The id of the fleet that the contract’s vehicle is in.'),
     vin: z
       .string()
       .nullish()
       .describe(
-        'Only contracts for vehicles with this VIN, or with a VIN that begins or ends with these 3 to 16 characters. Case, spaces and dashes are ignored.',
+        'The VIN of the contract’s vehicle, or the 3 to 16 characters that it begins or ends with. Case, spaces and dashes are ignored.',
       ),
-    pack: storableText(z.string()).nullish().describe('Only contracts for this pack of data services.'),
-    status: contractStatusSchema.nullish().describe('Only contracts with this status by their start and end dates.'),
+    pack: storableText(z.string()).nullish().describe('The pack of data services that the contract is for.'),
+    status: contractStatusSchema.nullish().describe('The status of the contract by its start and end dates.'),
     activation: z
       .array(activationStateSchema)
       .nullish()
-      .describe('Only contracts in one of these states at the manufacturer.'),
+      .describe('The states of the contract at the manufacturer: one of these.'),
     activationReason: z
       .array(reasonCodeSchema)
       .nullish()
-      .describe('Only contracts whose state at the manufacturer has one of these reasons.'),
+      .describe('The reasons for the contract’s state at the manufacturer: one of these.'),
     name: storableText(z.string().max(255))
       .transform((value) => value.trim() || null)
       .nullish()
-      .describe('Only contracts with this text in their name, regardless of case and accents.'),
+      .describe('A text in the name of the contract, regardless of case and accents.'),
   })
   .describe('Conditions on the contracts of a list. A contract is listed if it meets all that are given.');
 

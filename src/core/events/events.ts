@@ -71,17 +71,17 @@ export type Event = z.output<typeof eventSchema>;
 
 export const eventFilterSchema = z
   .object({
-    types: listSchema(eventTypeSchema, MOST_EVENT_TYPES).nullish().describe('Only events of one of these types.'),
-    fleetId: z.string().nullish().describe('Only events about the fleet with this id or its vehicles.'),
-    contractId: z.string().nullish().describe('Only events about the contract with this id.'),
-    historyId: z.string().nullish().describe('Only events of the history item with this id.'),
-    vehicleId: z.string().nullish().describe('Only events about the vehicle with this id.'),
+    types: listSchema(eventTypeSchema, MOST_EVENT_TYPES).nullish().describe('The types of the events: one of these.'),
+    fleetId: z.string().nullish().describe('The id of the fleet that the events are about, itself or its vehicles.'),
+    contractId: z.string().nullish().describe('The id of the contract that the events are about.'),
+    historyId: z.string().nullish().describe('The id of the history item whose events are listed.'),
+    vehicleId: z.string().nullish().describe('The id of the vehicle that the events are about.'),
     vin: z
       .string()
       .nullish()
-      .describe('Only events about the vehicle with this VIN, also from before it was last added.'),
-    since: timeSchema.nullish().describe('Only events that happened at this time or later.'),
-    until: timeSchema.nullish().describe('Only events that happened before this time.'),
+      .describe('The VIN of the vehicle that the events are about, also from before it was last added.'),
+    since: timeSchema.nullish().describe('The time from which on the events happened (inclusive).'),
+    until: timeSchema.nullish().describe('The time before which the events happened (exclusive).'),
   })
   .describe('Conditions on the events of a list or a stream. An event is given if it meets all that are set.');
 /** An unparsed filter. */

@@ -63,8 +63,8 @@ export const fleetFilterSchema = z
       // An empty text is a part of every name, so it filters nothing.
       .transform((value) => value.trim() || null)
       .nullish()
-      .describe('Only fleets with this text in their name, regardless of case and accents.'),
-    vat: storableText(z.string().max(255)).nullish().describe('Only fleets with exactly this VAT number.'),
+      .describe('A text in the name of the fleet, regardless of case and accents.'),
+    vat: storableText(z.string().max(255)).nullish().describe('The VAT number of the fleet, exactly.'),
   })
   .meta({ description: 'Conditions on the fleets of a list. A fleet is listed if it meets all that are given.' });
 

@@ -142,7 +142,10 @@ export const activityInput = z
     from: timeSchema.describe('The start of the counted period: the hour or day (UTC) of this time.'),
     to: timeSchema.nullish().describe('The end of the counted period (exclusive), by default now.'),
     by: activityUnitSchema.default('DAY').describe('The unit by which events are counted: hours or days of UTC.'),
-    fleetId: z.string().nullish().describe('Only events about the fleet with this id or its vehicles.'),
+    fleetId: z
+      .string()
+      .nullish()
+      .describe('The id of the fleet that the counted events are about, itself or its vehicles.'),
   })
   .refine(({ from, to }) => !to || from < to, { path: ['to'], message: 'must be later than from' });
 

@@ -91,10 +91,11 @@ const MOST_FLEETS = 1000;
 
 export const vehicleFilterSchema = z
   .object({
-    eligibility: z.array(eligibilityStatusSchema).nullish().describe('Only vehicles of these eligibility statuses.'),
-    manufacturer: storableText(z.string())
+    eligibility: z
+      .array(eligibilityStatusSchema)
       .nullish()
-      .describe('Only vehicles of this manufacturer: its id, such as `bmw`.'),
+      .describe('The eligibility statuses of the vehicle: one of these.'),
+    manufacturer: storableText(z.string()).nullish().describe('The id of the vehicle’s manufacturer, such as `bmw`.'),
     vin: z
       .string()
       .transform(normalizeVinPart)
@@ -104,17 +105,21 @@ export const vehicleFilterSchema = z
       )
       .nullish()
       .describe(
-        'Only vehicles with this VIN, or with a VIN that begins or ends with these 3 to 16 characters. Case, spaces and dashes are ignored.',
+        'The VIN of the vehicle, or the 3 to 16 characters that it begins or ends with. Case, spaces and dashes are ignored.',
       ),
     fleetIds: listSchema(z.string(), MOST_FLEETS)
       .nullish()
-      .describe('Only vehicles in the fleets with these ids: at most 1,000.'),
+      .describe('The ids of the fleets that the vehicle may be in: at most 1,000.'),
     reasonCode: storableText(z.string())
       .nullish()
-      .describe('Only vehicles whose eligibility has a `reason` of this code, such as `NOT_ELIGIBLE`.'),
-    actor: actorSchema.nullish().describe('Only vehicles with an eligibility `reason` on which this party must act.'),
-    verifiedBefore: timeSchema.nullish().describe('Only vehicles whose eligibility was verified before this time.'),
-    verifiedAfter: timeSchema.nullish().describe('Only vehicles whose eligibility was verified at this time or later.'),
+      .describe('The code of the `reason` of the vehicle’s eligibility, such as `NOT_ELIGIBLE`.'),
+    actor: actorSchema.nullish().describe('The party that must act on the `reason` of the vehicle’s eligibility.'),
+    verifiedBefore: timeSchema
+      .nullish()
+      .describe('The time before which the vehicle’s eligibility was verified (exclusive).'),
+    verifiedAfter: timeSchema
+      .nullish()
+      .describe('The time from which on the vehicle’s eligibility was verified (inclusive).'),
   })
   .describe('Conditions on the vehicles of a list. A vehicle is listed if it meets all that are given.');
 export type VehicleFilter = z.input<typeof vehicleFilterSchema>;

@@ -87,8 +87,8 @@ addListField(
   {
     args: schemaBuilder.args((t) => ({
       ...pageArgs,
-      fleetId: t.id({ description: 'Only history items about the fleet with this id or its vehicles.' }),
-      types: t.field({ type: [EventTypeRef], description: 'Only history items of one of these types of events.' }),
+      fleetId: t.id({ description: 'The id of the fleet that the history items are about, itself or its vehicles.' }),
+      types: t.field({ type: [EventTypeRef], description: 'The types of events whose history items are listed.' }),
     })),
   },
 );

@@ -173,7 +173,7 @@ schemaBuilder.subscriptionField('contractChanged', (t) =>
     description:
       'Sends each change of a contract’s state at the manufacturer, for the vehicles of one fleet or of the whole company. A slow reader gets the latest state of each contract only. It also needs the scope `contracts:read`.',
     extensions: { errors: ['FLEET_NOT_FOUND'] } satisfies OperationExtension,
-    args: { fleetId: t.arg.id({ description: 'Only contracts for vehicles in the fleet with this id.' }) },
+    args: { fleetId: t.arg.id({ description: 'The id of the fleet whose contracts are meant.' }) },
     subscribe: (_root, { fleetId }, { ctx, closed }) => followContractChanges(ctx, { fleetId }, closed()),
     resolve: (contract: Contract) => ({ contract, activation: contract.activation }),
   }),

@@ -95,7 +95,7 @@ schemaBuilder.subscriptionField('eligibilityChanged', (t) =>
     description:
       'Sends each new answer about the eligibility of a vehicle, of one fleet or of the whole company. A slow reader gets the latest answer about each vehicle only.',
     extensions: { errors: ['FLEET_NOT_FOUND'] } satisfies OperationExtension,
-    args: { fleetId: t.arg.id({ description: 'Only vehicles in the fleet with this id.' }) },
+    args: { fleetId: t.arg.id({ description: 'The id of the fleet whose vehicles are meant.' }) },
     subscribe: (_root, { fleetId }, { ctx, closed }) => followEligibilityChanges(ctx, { fleetId }, closed()),
     resolve: (vehicle: Vehicle) => ({ vehicle, eligibility: vehicle.eligibility }),
   }),

@@ -164,7 +164,7 @@ addListField(
     of: WebhookRef,
     args: schemaBuilder.args((t) => ({
       ...pageArgs,
-      state: t.field({ type: DeliveryState, description: 'Only deliveries of the webhook in this state.' }),
+      state: t.field({ type: DeliveryState, description: 'The state of the deliveries to list.' }),
     })),
   },
 );

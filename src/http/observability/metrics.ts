@@ -155,7 +155,7 @@ const described = {
     'provider',
   ],
   provider_service_failing_seconds: [
-    'How long all answers of a service of a provider have been faults; 0 while it is well.',
+    'The time for which all answers of a service of a provider have been faults; 0 while it is well.',
     'provider',
     'service',
   ],

@@ -158,7 +158,7 @@ export const queryParameters = {
   eventVin: filter('vin', eventFilterSchema),
   since: filter('since', eventFilterSchema, time),
   until: filter('until', eventFilterSchema, time),
-  deliveryState: query('state', 'Only deliveries of the webhook in this state.', oneOf(deliveryStateSchema.options)),
+  deliveryState: query('state', 'The state of the deliveries to list.', oneOf(deliveryStateSchema.options)),
 } satisfies Record<string, Json>;
 
 export type QueryParameter = keyof typeof queryParameters;
