@@ -262,7 +262,7 @@ describe('rows that are read', () => {
     expect(few.body.data.vehicles.nodes[0].fleet.vehicles.totalCount).toBe(LARGE);
   });
 
-  test('are too many if a list is sorted by counts too often', async () => {
+  test('are few if a list is sorted by counts', async () => {
     await gateway.execute(`insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
       select gen_random_uuid(), 'sorted', 'Fleet', 'Here', 'a@example.com', 'DE1', now(), now() from generate_series(1, 800)`);
     const sorted = await closed.as('sorted');
@@ -270,8 +270,7 @@ describe('rows that are read', () => {
       const all = many(lists, (at) => `f${at}: fleets(first: 1, orderBy: { field: ${field} }) { nodes { id } }`);
       return sorted.post('/graphql', { query: `{ ${all} }` });
     };
-    expect(codesOf(await ask('VEHICLE_COUNT', 3))).toEqual(['COST_EXCEEDED']);
-    expect(codesOf(await ask('ATTENTION_COUNT', 2))).toBeUndefined();
+    expect(codesOf(await ask('VEHICLE_COUNT', 3))).toBeUndefined();
     expect(codesOf(await ask('NAME', 3))).toBeUndefined();
   });
 

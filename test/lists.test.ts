@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { contextOf } from '../src/core/context.ts';
+import { sumUpTallies } from '../src/core/operations/upkeep.ts';
 import { type Client, type Json, nextOf } from './support/client.ts';
 import { createContract, createFleet, recount, unknownId } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
@@ -366,7 +368,7 @@ describe('pages by a count of vehicles', () => {
     fleet: fc.nat(),
     status: fc.constantFrom(...statuses),
     delta: fc.integer({ min: -2, max: 3 }),
-    what: fc.constantFrom('count', 'count', 'count', 'count', 'delete', 'create'),
+    what: fc.constantFrom('count', 'count', 'count', 'count', 'delete', 'create', 'sum up'),
   });
   let companies = 0;
 
@@ -386,6 +388,7 @@ describe('pages by a count of vehicles', () => {
       for (let at = 0; at < 6; at++) await create();
       const apply = async ({ fleet: at, status, delta, what }: Json) => {
         const [id, fleet] = [...fleets][at % fleets.size] ?? [];
+        if (what === 'sum up') return sumUpTallies(contextOf(gateway.services, 'test', null));
         if (what === 'create' || !id || !fleet) return create();
         if (what === 'delete') {
           await counting.delete(`/fleets/${id}`);

@@ -26,8 +26,10 @@ CREATE INDEX event_type ON public.event USING btree (company, type, "position") 
 CREATE INDEX event_vehicle ON public.event USING gin (vehicle_ids) WHERE ("position" IS NOT NULL)
 CREATE INDEX event_vin ON public.event USING gin (vins) WHERE ("position" IS NOT NULL)
 CREATE INDEX fleet_being_deleted ON public.fleet USING btree (company, id) WHERE (deletion IS NOT NULL)
+CREATE INDEX fleet_by_attention_count ON public.fleet USING btree (company, attention_count, id)
 CREATE INDEX fleet_by_hash ON public.fleet USING hash (id)
 CREATE INDEX fleet_by_name ON public.fleet USING btree (company, name COLLATE "C", id)
+CREATE INDEX fleet_by_vehicle_count ON public.fleet USING btree (company, vehicle_count, id)
 CREATE INDEX history_by_fleet ON public.history USING btree (company, fleet_id, "position")
 CREATE INDEX idempotency_key_age ON public.idempotency_key USING btree (created_at)
 CREATE INDEX import_by_fleet ON public.import USING btree (company, fleet_id, id)
@@ -47,6 +49,7 @@ CREATE INDEX vehicle_due_by_company ON public.vehicle USING btree (company, due_
 CREATE INDEX vehicle_of_fleet_by_verified ON public.vehicle USING btree (company, fleet_id, COALESCE(verified_at, 'infinity'::timestamp with time zone), id)
 CREATE INDEX vehicle_of_sandbox ON public.vehicle USING btree (company, id) WHERE (provider = 'sandbox'::text)
 CREATE INDEX vehicle_tally_by_fleet ON public.vehicle_tally USING btree (company, fleet_id, status) INCLUDE (delta)
+CREATE INDEX vehicle_tally_uncounted ON public.vehicle_tally USING btree (company, fleet_id) WHERE (NOT counted)
 CREATE INDEX webhook_due ON public.webhook USING btree (due_at) WHERE (due_at IS NOT NULL)
 CREATE UNIQUE INDEX activation_pkey ON public.activation USING btree (company, id) -- constraint
 CREATE UNIQUE INDEX activation_program ON public.activation USING btree (company, vin, provider, program) -- constraint

@@ -56,6 +56,12 @@ async function writeAtOnce(
   );
 }
 
+/** Fleets all of whose tallies are counted, with other sums than those say. */
+const wronglySummed = `select f.id from fleet f left join vehicle_tally t on t.company = f.company and t.fleet_id = f.id
+  where f.deletion is null group by f.company, f.id having bool_and(coalesce(t.counted, true)) and
+  (f.vehicle_count, f.attention_count) <> (coalesce(sum(t.delta), 0),
+    coalesce(sum(t.delta) filter (where t.status in ('INELIGIBLE', 'UNSUPPORTED', 'FAILED')), 0))`;
+
 /** Writes of vehicles that nothing else touches, so that one of each kind succeeds in every run. */
 const undisturbed: Write[] = [
   { what: 'add', fleet: 0, from: 0, count: 5 },
@@ -75,6 +81,7 @@ async function tryWrites(gateway: Gateway, numRuns: number): Promise<Outcome[]> 
       done.push(...(await writeAtOnce(gateway, client, fleets, someVins(), writes)));
       // While answers arrive, each changes a vehicle and the counts in one transaction.
       expect(await gateway.execute(miscounted)).toEqual([]);
+      expect(await gateway.execute(wronglySummed)).toEqual([]);
     }),
     { numRuns, examples: [[undisturbed]] },
   );
@@ -86,6 +93,7 @@ async function tryWrites(gateway: Gateway, numRuns: number): Promise<Outcome[]> 
     return row?.count === 0;
   });
   expect(await gateway.execute(miscounted)).toEqual([]);
+  expect(await gateway.execute(wronglySummed)).toEqual([]);
   expect(done.filter(({ status = 200 }) => status >= 500)).toEqual([]);
   return done;
 }

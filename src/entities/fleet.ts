@@ -10,6 +10,8 @@ export const Fleet = defineEntity({
     { name: 'fleet_being_deleted', properties: ['company', 'id'], where: 'deletion IS NOT NULL' },
     // By code points: the order of names, and what prefixes are looked up by.
     { name: 'fleet_by_name', expression: 'create index fleet_by_name on fleet (company, name collate "C", id)' },
+    { name: 'fleet_by_vehicle_count', properties: ['company', 'vehicleCount', 'id'] },
+    { name: 'fleet_by_attention_count', properties: ['company', 'attentionCount', 'id'] },
   ],
   properties: {
     company: p.text().primary().check(`company <> ''`),
@@ -20,12 +22,17 @@ export const Fleet = defineEntity({
     vat: p.text().check(lengthOf('vat', 255)),
     createdAt: time(),
     updatedAt: time(),
+    /** Sums of its tallies, right where all of them are `counted`: by these, fleets are sorted. */
+    vehicleCount: p.integer().default(0),
+    attentionCount: p.integer().default(0),
     /** The actor of its deletion, while its vehicles are being deleted. */
     deletion: json<{ actor: string; request_id: string | null }>().nullable(),
   },
 });
 
 export const eligibilityStatuses = ['PENDING', 'ELIGIBLE', 'INELIGIBLE', 'UNSUPPORTED', 'FAILED'] as const;
+/** Vehicles that share no data until somebody acts. */
+export const attentionStatuses = ['INELIGIBLE', 'UNSUPPORTED', 'FAILED'] as const;
 export const dataDeliveries = ['PULL', 'PUSH'] as const;
 export const connectivityStatuses = ['ACTIVATED', 'DEACTIVATED', 'UNKNOWN'] as const;
 /** Who must act before a reason no longer holds. */
@@ -102,7 +109,10 @@ export const Vehicle = defineEntity({
 export const VehicleTally = defineEntity({
   name: 'VehicleTally',
   tableName: 'vehicle_tally',
-  indexes: [{ name: 'vehicle_tally_by_fleet', properties: ['company', 'fleetId', 'status'], include: ['delta'] }],
+  indexes: [
+    { name: 'vehicle_tally_by_fleet', properties: ['company', 'fleetId', 'status'], include: ['delta'] },
+    { name: 'vehicle_tally_uncounted', properties: ['company', 'fleetId'], where: 'NOT counted' },
+  ],
   properties: {
     company: p.text().primary(),
     id: p.bigint().primary().autoincrement().columnType('bigint').generated('by default as identity'),
@@ -110,6 +120,8 @@ export const VehicleTally = defineEntity({
     fleet: () => belongsTo(Fleet, 'fleet_id'),
     status: p.text(),
     delta: p.integer(),
+    /** Whether the sums in its fleet have it. */
+    counted: p.boolean().default(false),
   },
 });
 

@@ -15,7 +15,8 @@ import { trimDeliveries } from '../core/webhooks/trim-deliveries.ts';
 import { inTurns, type Job, type Tools } from './job.ts';
 
 /** Each gives whether more is left to do. */
-const steps: readonly ((ctx: Context) => Promise<unknown>)[] = [
+const steps: readonly ((ctx: Context, signal: AbortSignal) => Promise<unknown>)[] = [
+  sumUpTallies,
   failAbandonedImports,
   returnStagedRoom,
   deleteOldRateLimitUse,
@@ -27,10 +28,10 @@ const steps: readonly ((ctx: Context) => Promise<unknown>)[] = [
 ];
 
 /** What changes rows of all companies waits while one moves: its rows change in another installation, too. */
-async function unlessMoving(ctx: Context, step: (typeof steps)[number]): Promise<unknown> {
+async function unlessMoving(ctx: Context, step: (typeof steps)[number], signal: AbortSignal): Promise<unknown> {
   const { fence } = ctx.services;
-  if (!fence) return step(ctx);
-  return fence.isMoving ? null : fence.run('', () => step(ctx));
+  if (!fence) return step(ctx, signal);
+  return fence.isMoving ? null : fence.run('', () => step(ctx, signal));
 }
 
 const HOUR_MS = 3_600_000;
@@ -44,20 +45,19 @@ export function upkeep({ open, withBackoff, onError }: Tools): Job {
   return {
     async run(signal) {
       const ctx = open();
-      // At the start and each hour all companies, since a minute without upkeep, or with many events, leaves some out.
+      // At the start and each hour, since others may still add vehicles by earlier settings after a start.
       const all = performance.now() - wholeAt > HOUR_MS;
       if (all) wholeAt = performance.now();
-      const sumUp = () => sumUpTallies(ctx, { all, signal });
       const isCheckDue = performance.now() >= checkAt;
       if (isCheckDue) checkAt = performance.now() + 24 * HOUR_MS;
       const indexes = isCheckDue ? ((await ctx.services.database.indexes?.names()) ?? []) : [];
       const checks = indexes.map((name) => () => mendIndex(ctx, name));
-      // After a start, others may still add vehicles by earlier settings.
-      for (let left = [...(all ? [reaskUnsupported] : []), sumUp, ...steps, ...checks]; left.length > 0; ) {
+      for (let left = [...(all ? [reaskUnsupported] : []), ...steps, ...checks]; left.length > 0; ) {
         const more: typeof left = [];
         for (const step of left) {
           // The other steps do not depend on one that fails.
-          if (!signal.aborted && (await withBackoff(() => unlessMoving(ctx, step)).catch(onError))) more.push(step);
+          if (!signal.aborted && (await withBackoff(() => unlessMoving(ctx, step, signal)).catch(onError)))
+            more.push(step);
         }
         left = more;
       }

@@ -62,6 +62,8 @@ const known: Record<string, string> = {
   'contract_by_end → contract_pkey': 'named contracts of the company, or those whose period includes now, by id',
   'contract_by_start → contract_pkey': 'named contracts of the company by id',
   'event_pkey → event_by_id': 'an event by its id, which is unique without the company too',
+  'fleet_by_attention_count → fleet_by_name':
+    'named fleets among the hundred of a company, with which each index begins',
   'fleet_pkey → fleet_by_name': 'ten named fleets of a hundred: since 18, to read all seems as cheap',
   'vehicle → ': 'counts of vehicles due in all companies, which are all of them here',
   'vehicle_by_status → vehicle_by_vin_end': 'vehicles of a fleet, where each index begins with it',

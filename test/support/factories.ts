@@ -69,7 +69,7 @@ function created({ status, body }: { status: number; body: Json }): Json {
 }
 
 /** Rebuilds vehicle counts after statements that bypass the service: no trigger maintains `vehicle_tally`. */
-export const recount = `with gone as (delete from vehicle_tally)
+export const recount = `with gone as (delete from vehicle_tally), zero as (update fleet set vehicle_count = 0, attention_count = 0)
   insert into vehicle_tally (company, fleet_id, status, delta)
   select company, fleet_id, status, count(*) from vehicle group by company, fleet_id, status`;
 

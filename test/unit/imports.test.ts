@@ -114,6 +114,7 @@ const allowed: Record<string, readonly string[]> = {
     'core/imports',
     'core/sql',
     'core/vehicles',
+    'entities',
   ],
   'core/reads': [
     ...[

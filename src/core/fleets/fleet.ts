@@ -76,12 +76,12 @@ export const fleetSortOrders = {
   },
   VEHICLE_COUNT: {
     meaning: 'The number of vehicles in the fleet, its `vehicleCount`.',
-    by: { column: 'counts.total', kind: 'number' },
+    by: { column: 'vehicle_count', kind: 'number' },
   },
   ATTENTION_COUNT: {
     meaning:
       'The number of vehicles in the fleet that share no data: `INELIGIBLE`, `UNSUPPORTED` and `FAILED`, as GraphQL’s `eligibilitySummary` counts them.',
-    by: { column: 'counts.ineligible + counts.unsupported + counts.failed', kind: 'number' },
+    by: { column: 'attention_count', kind: 'number' },
   },
 } as const satisfies SortOrders;
 

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { z } from 'zod';
-import { eligibilityStatuses, Fleet as FleetEntity } from '../../entities/fleet.ts';
+import { attentionStatuses, eligibilityStatuses, Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { authorize, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { FleetNotFound, type Precondition, requirePrecondition, ValidationFailed } from '../errors.ts';
@@ -107,6 +107,22 @@ export const tallySumsSql = [
   ...statuses.map(([name, status]) => `coalesce(sum(t.delta) filter (where t.status = '${status}'), 0) as ${name}`),
 ].join(', ');
 
+const UNCOUNTED = 'vehicle_tally t where t.company = $company and not t.counted';
+const ATTENTION = attentionStatuses.map((status) => `'${status}'`).join(', ');
+
+const columns = ['company', 'id', 'name', 'company_address', 'email', 'vat', 'created_at', 'updated_at', 'deletion'];
+
+/** Each fleet is looked up by itself: a join compares all with all where statistics do not know the company. */
+const behind = {
+  is: `coalesce((select true from ${UNCOUNTED} and t.fleet_id = f.id limit 1), false)`,
+  columns: [...columns, 'vehicle_count', 'attention_count'],
+  table: `(select f.*, counts.*
+    from (select distinct t.fleet_id from ${UNCOUNTED}) changed
+    cross join lateral (select ${columns} from fleet where company = $company and id = changed.fleet_id offset 0) f
+    cross join lateral (select sum(t.delta) as vehicle_count,
+      coalesce(sum(t.delta) filter (where t.status in (${ATTENTION})), 0) as attention_count from ${FLEET_TALLY_SQL}) counts) f`,
+};
+
 export const fleetResource: Resource = {
   expected: 100,
   table: 'fleet f',
@@ -121,6 +137,7 @@ export const fleetResource: Resource = {
     vat: ['f.vat = ?'],
   },
   orders: fleetSortOrders,
+  behind,
   missing: () => new FleetNotFound(),
 };
 

@@ -1,83 +1,94 @@
 import { sql } from 'kysely';
+import { attentionStatuses } from '../../entities/fleet.ts';
 import { answerExpiryTime } from '../companies/idempotency.ts';
 import type { Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { anyOf, anyOfIds, db, lowestIdAtTime, prepare, unnestLists } from '../sql/sql.ts';
-import { updateVehicleTally } from '../vehicles/tally.ts';
 
-/** Tallies of a fleet with more rows are summed up. */
-const TALLY_ROWS = 16;
+const FLEETS_AT_ONCE = 500;
 
-// Every change of a count records an event, so companies in the events of the last minute have changed tallies.
-const ACTIVE_MINUTES = 1;
-const ACTIVE_EVENTS = 10_000;
-
-const grown = () =>
+/** Fleets with changes that their sums do not have. */
+const findBehind = prepare(() =>
   db
     .selectFrom('vehicle_tally')
     .select(['company', 'fleet_id'])
-    .groupBy(['company', 'fleet_id'])
-    .having((t) => t.fn.countAll(), '>', TALLY_ROWS)
-    .limit(1000);
-
-const findGrown = prepare(grown);
-
-const findGrownOfActive = prepare((p: { since: string }) => {
-  const latest = db.selectFrom('event').select('company').where('id', '>=', p.since).orderBy('id', 'desc');
-  const active = db.selectFrom(latest.limit(ACTIVE_EVENTS).as('latest')).select('company').distinct();
-  return grown().where('company', '=', anyOf(active));
-});
-
-const takeAway = prepare((p: { company: string; fleets: readonly string[] }) =>
-  db
-    .with('held', (q) =>
-      q
-        .selectFrom('fleet')
-        .select('id')
-        .where('company', '=', p.company)
-        .where('id', '=', anyOfIds(p.fleets))
-        .forKeyShare()
-        .skipLocked(),
-    )
-    .with('folded', (q) =>
-      q
-        .selectFrom('vehicle_tally as t')
-        .innerJoin('held', 'held.id', 't.fleet_id')
-        .select('t.id')
-        .where('t.company', '=', p.company)
-        .limit(50_000)
-        .forUpdate('t')
-        .skipLocked(),
-    )
-    .with('deleted', (q) =>
-      q
-        .deleteFrom('vehicle_tally as t')
-        .where('t.company', '=', p.company)
-        // A join would compare each row with each where the planner takes the table for empty.
-        .where('t.fleet_id', '=', anyOfIds(p.fleets))
-        .where(sql<boolean>`(t.id in (select id from folded)) is true`)
-        .returning(['t.fleet_id', 't.status', 't.delta']),
-    )
-    .selectFrom('deleted')
-    .select((t) => ['fleet_id', 'status', sql<number>`${t.fn.sum('delta')}::int`.as('delta')])
-    .groupBy(['fleet_id', 'status']),
+    .distinct()
+    .where('counted', '=', sql.lit(false))
+    .limit(FLEETS_AT_ONCE),
 );
 
-/** Sums up tallies of companies with new events, or of all. Fleets are held before their rows, in the order of their deletion. */
-export async function sumUpTallies(ctx: Context, { all = false, signal }: SumUpInput = {}): Promise<void> {
-  const since = lowestIdAtTime(ctx.now().getTime() - ACTIVE_MINUTES * 60_000);
-  const grown = await (all ? findGrown(ctx, {}) : findGrownOfActive(ctx, { since }));
-  for (const [company, fleets] of Map.groupBy(grown, (one) => one.company)) {
-    if (signal?.aborted) return;
+type Fleets = { company: string; fleets: readonly string[] };
+
+/** Writers of vehicles hold the fleet's key alone, and go on. */
+const hold = prepare((p: Fleets) =>
+  db
+    .selectFrom('fleet')
+    .select('id')
+    .where('company', '=', p.company)
+    .where('id', '=', anyOfIds(p.fleets))
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .skipLocked(),
+);
+
+const inAttention = sql<boolean>`status in (${sql.join(attentionStatuses.map((status) => sql.lit(status)))})`;
+
+/** A row for each status in place of all changes, and their sums in the fleet, where they differ. */
+const sumUp = prepare((p: Fleets) =>
+  db
+    .with('taken', (q) =>
+      q
+        .deleteFrom('vehicle_tally')
+        .where('company', '=', p.company)
+        .where('fleet_id', '=', anyOfIds(p.fleets))
+        .returning(['fleet_id', 'status', 'delta']),
+    )
+    .with('sums', (q) =>
+      q
+        .selectFrom('taken')
+        .select(({ fn }) => ['fleet_id', 'status', sql<number>`${fn.sum('delta')}::int`.as('delta')])
+        .groupBy(['fleet_id', 'status']),
+    )
+    .with('kept', (q) => {
+      const company = sql<string>`${p.company}::text`.as('company');
+      const rows = q.selectFrom('sums').where('delta', '<>', 0);
+      return q
+        .insertInto('vehicle_tally')
+        .columns(['company', 'fleet_id', 'status', 'delta', 'counted'])
+        .expression(rows.select(({ lit }) => [company, 'fleet_id', 'status', 'delta', lit(true).as('counted')]));
+    })
+    .with('numbers', (q) =>
+      q
+        .selectFrom('sums')
+        .select('fleet_id')
+        .select(sql<number>`sum(delta)`.as('vehicles'))
+        .select(sql<number>`coalesce(sum(delta) filter (where ${inAttention}), 0)`.as('attention'))
+        .groupBy('fleet_id'),
+    )
+    .updateTable('fleet as f')
+    .from('numbers as n')
+    .set(({ ref }) => ({ vehicle_count: ref('n.vehicles'), attention_count: ref('n.attention') }))
+    .where('f.company', '=', p.company)
+    // A join alone would compare each fleet with each sum where the planner takes the table for empty.
+    .where('f.id', '=', anyOfIds(p.fleets))
+    .whereRef('f.id', '=', 'n.fleet_id')
+    .where(sql<boolean>`(f.vehicle_count, f.attention_count) <> (n.vehicles, n.attention)`),
+);
+
+/** Sums up the changes of some fleets, and gives whether there may be more: only a statement after the lock sees all of them. */
+export async function sumUpTallies(ctx: Context, signal?: AbortSignal): Promise<boolean> {
+  const behind = await findBehind(ctx, {});
+  let held = 0;
+  for (const [company, fleets] of Map.groupBy(behind, (one) => one.company)) {
+    if (signal?.aborted) return false;
     await transaction(ctx, async () => {
-      const sums = await takeAway(ctx, { company, fleets: fleets.map((one) => one.fleet_id) });
-      const changes = sums.map((sum) => ({ company, ...sum }));
-      await updateVehicleTally(ctx, changes);
+      const rows = await hold(ctx, { company, fleets: fleets.map((one) => one.fleet_id) });
+      held += rows.length;
+      if (rows.length > 0) await sumUp(ctx, { company, fleets: rows.map((one) => one.id) });
     });
   }
+  return behind.length === FLEETS_AT_ONCE && held > 0;
 }
-
-type SumUpInput = { all?: boolean; signal?: AbortSignal };
 
 const FORGOTTEN_AT_ONCE = 5000;
 

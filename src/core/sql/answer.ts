@@ -186,7 +186,7 @@ function addLooks(looks: RowCounts, members: AnswerMembers, given: ArgumentList,
   }
 }
 
-/** Counts that are not stored look at all rows, and so may an order without an index, and a filter without one in its order. */
+/** Counts that are not stored look at all rows, and so may a filter without an index in the list's order. */
 function addList(looks: RowCounts, part: ListAnswerPart, given: ArgumentList, { count, repeats }: Parents): void {
   const read = given[part.read];
   if (!read || read instanceof Error) return;
@@ -195,8 +195,7 @@ function addList(looks: RowCounts, part: ListAnswerPart, given: ArgumentList, { 
   const isPage = has('items', 'object');
   const counts = has('count') && !few && !(kept && read.names.every((name) => name in kept.conditions));
   const isFiltered = read.names.length > 1 || read.names.some((name) => !indexed.includes(name));
-  const isIndexed = few || !(isFiltered || read.page?.order.by?.kind === 'number');
-  const seeks = isPage && !isIndexed;
+  const seeks = isPage && isFiltered && !few;
   const items = isPage ? count * (read.page?.limit ?? 0) : 0;
   const of = part.field.of();
   if (counts || seeks) looks.all.set(of, (looks.all.get(of) ?? 0) + repeats * (Number(counts) + Number(seeks)));

@@ -72,7 +72,7 @@ export class ListSqlWriter {
 
   #exists(operator: '<' | '>' | '<=' | '>=', place: readonly string[]): string {
     const bounds = [{ operator, place }];
-    const first = { bounds, backward: operator.startsWith('<'), limit: 1, any: this.list.sort.computed };
+    const first = { bounds, backward: operator.startsWith('<'), limit: 1 };
     // `exists` ignores the order: the planner, expecting a row soon, would read other lists from the start.
     return `coalesce((${firstRowsSql(this.list, 'true', first)}), false)`;
   }

@@ -83,23 +83,27 @@ export function rowsSql(rows: RowSelection, values: string): string {
   return `select ${values} from ${fromClause(rows.of, values + where)} where ${where}`;
 }
 
-/** `any`: rows that need not be the first, by id. */
-type RowSlice = { bounds: readonly RangeEnd[]; backward: boolean; limit: string | number; any?: true | undefined };
+type RowSlice = { bounds: readonly RangeEnd[]; backward: boolean; limit: string | number };
 
 /** SQL for the first rows between two cursors (`backward`: the last ones). */
-export function firstRowsSql(list: ListSelection, values: string, { bounds, backward, limit, any }: RowSlice): string {
+export function firstRowsSql(list: ListSelection, values: string, { bounds, backward, limit }: RowSlice): string {
   const { of, prefix } = list;
   const sort = narrowed(list);
   const isFar = ({ operator }: RangeEnd) => operator.startsWith(backward ? '>' : '<');
   const near = bounds.filter((one) => !isFar(one));
   const range = rangeSql(sort, prefix, near, backward);
-  const order = any ? of.id : orderBySql(sort, [...range.before, ...sort.columns], backward);
+  const order = orderBySql(sort, [...range.before, ...sort.columns], backward);
   const where = allOf([...range.conditions, ...conditionsOf(list)]);
-  const inOrder = (what: string, also = '') =>
-    `select ${what} from ${fromClause({ ...of, lookups: ofOrder }, what + where + order)} where ${also}${where} order by ${order} limit ${limit}`;
-  // Others come after the limit.
-  const ofOrder = (sort.computed && of.lookups) || {};
   const [alias = ''] = of.id.split('.');
+  const rowsOf = (table: string, what: string, also: string) =>
+    `select ${what} from ${fromClause({ ...of, table, lookups: {} }, what + where + order)} where ${also}${where} order by ${order} limit ${limit}`;
+  const inOrder = (what: string, also = '') => {
+    if (!(sort.mayBeBehind && of.behind)) return rowsOf(of.table, what, also);
+    const { is, columns, table } = of.behind;
+    const all = columns.map((column) => `${alias}.${column}`).join(', ');
+    const rows = [rowsOf(of.table, all, `${also}not ${is} and `), rowsOf(table, all, also)];
+    return `select ${what} from ((${rows.join(') union all (')})) ${fromClause({ ...of, table: alias, lookups: {} }, what)} order by ${order} limit ${limit}`;
+  };
   const soughtOrInOrder = (key: IndexKey) => {
     const few = allOf([isLookedUp(list, key), `(select count(*) from few) <= ${SOUGHT_MOST}`]);
     const sought = `select ${alias}.* from few ${alias} where ${few} and ${allOf(range.conditions)} order by ${order} limit ${limit}`;

@@ -4,8 +4,8 @@ import { readInput, readTime } from '../input.ts';
 import { inUtcSql } from './selection.ts';
 
 /**
- * A column that an index has next to the company (and the fleet), with the id after it unless it is unique; a number is
- * SQL over the resource's lookups, for which all rows of the company are found and sorted.
+ * A column that an index has next to the company (and the fleet), with the id after it unless it is unique; a number may be
+ * behind in some rows (`behind` of the resource).
  */
 export interface SortColumn {
   column: string;
@@ -116,8 +116,8 @@ export const lostCursor =
 
 export interface SortSql extends Pick<FixedSortOrder, 'columns' | 'lost' | 'unindexed'> {
   descending: boolean;
-  /** The values come from lookups, for each row of the company. */
-  computed?: true;
+  /** Some rows have another number than the index. */
+  mayBeBehind?: true;
   /** Ends of a part of the index that has all rows. */
   part?: readonly RangeEnd[];
   /** The columns of the position with these parameters as its id and text. */
@@ -135,7 +135,7 @@ export function sortSqlOf({ name, by, descending }: SortOrder, id: string, fixed
     return { columns: [id], descending, placeOf: (place) => [`${place}::uuid`], text: null, cursor };
   }
   const kind = kinds[by.kind];
-  const column = by.kind === 'number' ? by.column : `${id.slice(0, id.indexOf('.'))}.${by.column}`;
+  const column = `${id.slice(0, id.indexOf('.'))}.${by.column}`;
   const own = kind.place(column, by.nullable);
   return {
     columns: by.unique ? [own] : [own, id],
@@ -143,7 +143,7 @@ export function sortSqlOf({ name, by, descending }: SortOrder, id: string, fixed
     placeOf: (place, text) => (by.unique ? [kind.bound(text)] : [kind.bound(text), `${place}::uuid`]),
     text: kind.text(column),
     cursor,
-    ...(by.kind === 'number' && { unindexed: true, computed: true }),
+    ...(by.kind === 'number' && { mayBeBehind: true }),
   };
 }
 

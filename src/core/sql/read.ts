@@ -63,7 +63,14 @@ function listText(list: ListSelection, { columns, select }: RowWriter, isAfter: 
   const statement = numberParameters(firstRowsSql(list, own, { bounds, backward: false, limit: LIMIT }));
   const isThere = numberParameters(`select (${sort.placeOf('$after', '$after_text')[0]} is not null)::text`);
   // A filter, or an order without an index, may look at more rows than it gives.
-  return { ...statement, idAt, textAt, isLong: names.length > 0 || sort.unindexed === true, lost: sort.lost, isThere };
+  return {
+    ...statement,
+    idAt,
+    textAt,
+    isLong: names.length > 0 || sort.unindexed === true || sort.mayBeBehind === true,
+    lost: sort.lost,
+    isThere,
+  };
 }
 
 export async function readItemsPage<T>(ctx: Context, of: Resource, request: PageRequest): Promise<ItemsPage<T>> {

@@ -33,6 +33,8 @@ export interface Resource {
   leading?: Readonly<Record<string, string>>;
   /** Indexes for conditions that only few rows meet. */
   seek?: IndexSeek;
+  /** Rows whose stored numbers are behind: the condition for one, and these few rows with their present numbers. */
+  behind?: { is: string; columns: readonly string[]; table: string };
   /** Conditions that few rows meet and no index has in the order of the list, which is sorted by `order` then. */
   sparse?: { names: readonly string[]; order: FixedSortOrder };
   /** The orders that lists offer, or their fixed order; by default the order of the ids. */
