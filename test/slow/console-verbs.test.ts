@@ -311,7 +311,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await button(page, 'Check again').click();
     await page.getByText(/^Checking with the manufacturers? again\./).waitFor();
     await page.goto(`${gateway.url}/console#/`);
-    const counts = page.getByRole('region', { name: 'Activation by manufacturers' });
+    const counts = page.getByRole('region', { name: 'Contracts by their activation at manufacturers' });
     await counts.getByRole('link', { name: /Rejected.*Up to the manufacturer/ }).click();
     await row(page, bad).waitFor();
     await row(page, good).waitFor({ state: 'detached' });
@@ -530,7 +530,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await answer(page, 'I have saved it');
 
     await page.getByRole('link', { name: receiver.url('/verbs') }).click();
-    await page.getByText('fleet.created').waitFor();
+    await page.getByText('Fleets created').waitFor();
     await button(page, 'Edit').click();
     expect(await page.getByLabel('Fleets created').isChecked()).toBe(true);
     await page.getByLabel('Contracts created').check();

@@ -22,7 +22,14 @@ describe.skipIf(!inBrowser)('the console', async () => {
   const row = (page: Page, vin: string) => rows(page).filter({ hasText: vin });
 
   test('an unknown address shows a message', async () => {
-    for (const path of ['#/%E0%A4%A', '#/constructor', '#/__proto__/x', '#/nothing?q=%E0%A4%A']) {
+    for (const path of [
+      '#/%E0%A4%A',
+      '#/constructor',
+      '#/__proto__/x',
+      '#/nothing?q=%E0%A4%A',
+      '#/fleets/x/y',
+      '#/activity/x',
+    ]) {
       const page = await openConsole(path);
       await page.getByText('This page does not exist').waitFor();
     }
@@ -245,6 +252,8 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await upload.getByText('Reasons', { exact: true }).click();
     await upload.getByText('A VIN has 17 characters').waitFor();
     expect(await upload.locator('dd').allInnerTexts()).toEqual(['4', '2', '1', '1']);
+    await upload.getByText('Rows that repeat a VIN', { exact: true }).click();
+    expect(await upload.locator('td').allInnerTexts()).toEqual(expect.arrayContaining(['5', first, '2']));
     const [saved] = await Promise.all([page.waitForEvent('download'), button(page, 'Download rejected rows').click()]);
     expect(saved.suggestedFilename()).toBe('cars.rejected.csv');
     expect(await readFile(await saved.path(), 'utf8')).toMatch(
@@ -352,8 +361,8 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await createFleet(demo, { name: 'Told of' });
     await page.getByRole('link', { name: receiver.url('/events') }).click();
     await page.getByText('Disabled', { exact: true }).waitFor();
-    await page.getByText('fleet.created', { exact: true }).waitFor();
-    await button(page, 'Send again: fleet.created').first().click();
+    await page.getByText('Fleets created', { exact: true }).waitFor();
+    await button(page, 'Send again: Fleets created').first().click();
     await page.getByText('Sending again.').waitFor();
     await page.getByText('Delivered', { exact: true }).nth(1).waitFor();
     expect(receiver.received.filter(({ path }) => path === '/events').map(({ event }) => event.type)).toEqual([

@@ -3,7 +3,7 @@ import { count, counted, html, locale, t } from './html.js';
 import { FleetLink } from './links.js';
 import { Earlier, Empty, Failure, Page, Time, Waiting } from './parts.js';
 import { useQuery } from './query.js';
-import { hrefOf, route } from './router.js';
+import { hrefOf, known, route } from './router.js';
 import { Listing, Search } from './search.js';
 import { sentenceOf } from './sentences.js';
 import { eventTypes } from './words.js';
@@ -112,7 +112,7 @@ function Item({ item, whole }) {
 export function Runs({ fleetId }) {
   const { parts, query } = route.value;
   const { type, after } = query;
-  const variables = { first: PAGE, after, fleetId, ...(type && { types: [type] }) };
+  const variables = { first: PAGE, after, fleetId, ...(known(eventTypes, type) && { types: [type] }) };
   const foot = (info) => html`<${Earlier} info=${info} parts=${parts} query=${query} />`;
   return html`<${Listing} label="Activity">
     <${Search} fields=${searched} parts=${parts} query=${query} />

@@ -10,10 +10,10 @@ import { Shell } from './shell.js';
 import { Toast } from './toast.js';
 
 const overview = [() => import('./overview.js'), (all) => all.Overview];
-/** Each first address part: a module, loaded at its first use, its page, and that of one item. */
+/** Each first address part: a module, loaded at its first use, its page, that of one item, and the sides of the latter. */
 const pages = {
   '': overview,
-  fleets: [() => import('./fleets.js'), (all) => all.Fleets, (all) => all.Fleet],
+  fleets: [() => import('./fleets.js'), (all) => all.Fleets, (all) => all.Fleet, ['uploads', 'activity', 'contracts']],
   vehicles: [() => import('./vehicles.js'), (all) => all.Vehicles, (all) => all.Vehicle],
   contracts: [() => import('./contracts.js'), (all) => all.Contracts, (all) => all.Contract],
   attention: [() => import('./attention.js'), (all) => all.Attention],
@@ -28,9 +28,10 @@ const nowhere = html`<${Page} key="nowhere" title="Page not found">
   <${Empty} title="This page does not exist"><p>Go back to <a href="#/">the overview</a>.</p><//>
 <//>`;
 
-function pageAt(/** @type {any} */ [name = '', id, side]) {
+function pageAt(/** @type {any} */ [name = '', id, side, ...more]) {
   if (!Object.hasOwn(pages, name)) return nowhere;
-  const [load, list, detail = list] = pages[name];
+  const [load, list, detail, sides = []] = pages[name];
+  if ((id && !detail) || (side && !sides.includes(side)) || more.length > 0) return nowhere;
   return html`<${Later} key=${`${name} ${id}`} load=${load} of=${id ? detail : list} id=${id} side=${side} />`;
 }
 

@@ -8,8 +8,9 @@ export const meantBy = ({ code, message }) =>
 /** A sentence for a code of the gateway, or for the code and a field, with its values; the gateway's English if there is none. */
 export function said({ code, message, value = '' }, field = '', suggests = true) {
   if (!code) return message;
-  const [sentence, after] = (codes[`${code} ${field}`] ?? codes[code] ?? '{message}').split('{message}');
   const characters = [...value.normalize('NFKC').replaceAll(/[\s\p{Pd}\p{C}]/gu, '')];
+  const special = codes[`${code} ${field || characters.length}`];
+  const [sentence, after] = (special ?? codes[code] ?? '{message}').split('{message}');
   const strange = new Set(characters.filter((one) => !/[A-HJ-NPR-Z\d]/i.test(one)));
   const own = filled(sentence, { length: characters.length, characters: [...strange].join(' ') });
   const meant = suggests && meantBy({ code, message });

@@ -5,10 +5,11 @@ import { endNow, removeContracts } from './contract-ends.js';
 import { askAgain, editContract, mayAsk, newContract } from './contract-verbs.js';
 import { useFleetOptions } from './fleet-verbs.js';
 import { counted, html, t } from './html.js';
+import { codes } from './languages/language.js';
 import { List } from './list.js';
 import { Day, Empty, Fact, Page, Time, Waiting, Why } from './parts.js';
 import { useActivations, useQuery } from './query.js';
-import { filledIn, go, hrefOf, route } from './router.js';
+import { filledIn, go, hrefOf, known, route } from './router.js';
 import { activationStates, byCreation, contractStates } from './words.js';
 
 const contractsQuery = `query Contracts($filter: ContractFilter, $orderBy: ContractOrder, $first: Int, $after: String, $last: Int, $before: String) {
@@ -26,8 +27,14 @@ const byPeriod = {
 const orders = Object.entries({ ...byCreation, ...byPeriod });
 const { name, vehicle, fleet, pack, from, to, status, told } = contractColumns;
 
-const filterOf = ({ status, activation, reason, fleet, name, vin }) =>
-  filledIn({ status, activation, activationReason: reason, fleetId: fleet, name, vin: vin?.length >= 3 && vin });
+/** The filter that an address's query describes, for one fleet or for all. */
+const filterOf =
+  (fleetId) =>
+  ({ status, activation, reason, fleet, name, vin }) =>
+    filledIn({
+      ...{ status: known(contractStates, status), activation: known(activationStates, activation) },
+      ...{ activationReason: known(codes, reason), fleetId: fleetId ?? fleet, name, vin: vin?.length >= 3 && vin },
+    });
 
 /** Contracts of one state stand together by its reason, so that all of one can be checked again. */
 function reasonOf({ activation: { reason } }, group) {
@@ -41,33 +48,36 @@ function reasonOf({ activation: { reason } }, group) {
       html`<div class="row apart">
         <span>${reason ? html`<${Why} reason=${reason} />` : activationStates[query.activation]}</span>
         <span class="dim">
-          ${counted(group.length, 'contract')} on this page${more && html` · <a href=${hrefOf(['contracts'], filledIn({ ...query, reason: more.reason }))}>${more.name}</a>`}
+          ${counted(group.length, 'contract')} on this page${more && html` · <a href=${hrefOf(route.value.parts, { ...query, reason: more.reason })}>${more.name}</a>`}
         </span>
       </div>`,
   };
 }
 
-const asks = { document: contractsQuery, filterOf, wakes: ({ type }) => /^(CONTRACT|VEHICLE|FLEET)/.test(type) };
+const wakes = ({ type }) => /^(CONTRACT|VEHICLE|FLEET)/.test(type);
 
-export function Contracts() {
+/** The contracts of one fleet or of all. */
+export function ContractList({ fleetId }) {
   useActivations();
   const { activation, reason } = route.value.query;
+  const fleets = useFleetOptions();
   const states = Object.entries(activationStates);
   const filters = [
     { name: 'name', label: t('Name'), maxlength: 255 },
     { name: 'vin', label: t('VIN, or its start or end'), maxlength: 24 },
     { name: 'status', label: t('Status'), options: [['', t('Any status')], ...Object.entries(contractStates)] },
     { name: 'activation', label: t('Activation'), options: [['', t('Any activation')], ...states] },
-    { name: 'fleet', label: t('Fleet'), options: [['', t('Any fleet')], ...useFleetOptions()] },
+    ...(fleetId ? [] : [{ name: 'fleet', label: t('Fleet'), options: [['', t('Any fleet')], ...fleets] }]),
     { name: 'order', label: t('Sort by'), options: orders },
   ];
-  const make = html`<button type="button" class="primary" onClick=${() => newContract()}>New contract</button>`;
-  return html`<${Page} title="Contracts" about="Data service contracts for your vehicles." actions=${make}>
-    <${List} label="Contracts" what="contract" filters=${filters} asks=${asks}
-      columns=${[name, vehicle, fleet, pack, from, to, status, told]} nameOf=${(one) => `${one.name}, ${one.vehicle.vin}`}
-      groupOf=${activation || reason ? reasonOf : undefined} verbs=${verbs} empty=${nothing} />
-  <//>`;
+  return html`<${List} label="Contracts" what="contract" filters=${filters} asks=${{ document: contractsQuery, filterOf: filterOf(fleetId), wakes }}
+    columns=${[name, vehicle, ...(fleetId ? [] : [fleet]), pack, from, to, status, told]} nameOf=${(one) => `${one.name}, ${one.vehicle.vin}`}
+    groupOf=${known(activationStates, activation) || known(codes, reason) ? reasonOf : undefined} verbs=${verbs} empty=${nothing} />`;
 }
+
+const make = html`<button type="button" class="primary" onClick=${() => newContract()}>New contract</button>`;
+export const Contracts = () =>
+  html`<${Page} title="Contracts" about="Data service contracts for your vehicles." actions=${make}><${ContractList} /><//>`;
 
 const verbs = [
   { name: t('Check again'), run: askAgain },
@@ -77,7 +87,7 @@ const verbs = [
 
 const nothing = ({ status, activation, reason, fleet, name: typed, vin }) =>
   status || activation || reason || fleet || typed || vin
-    ? html`<${Empty} title="No matching contracts"><p>Nothing matches these filters. <a href="#/contracts">Show all contracts</a></p><//>`
+    ? html`<${Empty} title="No matching contracts"><p>Nothing matches these filters. <a href=${hrefOf(route.value.parts)}>Show all contracts</a></p><//>`
     : html`<${Empty} title="No contracts yet">
         <p>Create one here by VIN, on a vehicle’s page, or for the vehicles you select in a fleet.</p>
       <//>`;

@@ -1,11 +1,12 @@
 import { useRef } from 'preact/hooks';
 import { Runs } from './activity.js';
 import { pageData } from './api.js';
+import { ContractList } from './contracts.js';
 import { editFleet, newFleet, removeFleet } from './fleet-verbs.js';
 import { counted, html, t } from './html.js';
 import { Imports } from './imports.js';
 import { List } from './list.js';
-import { Bar, Empty, Legend, link, Page, Sides, Summary } from './parts.js';
+import { Bar, Empty, Legend, Page, Sides, Summary } from './parts.js';
 import { useQuery } from './query.js';
 import { hrefOf, route } from './router.js';
 import { accepted, DropZone, UploadPanel } from './upload-panel.js';
@@ -82,6 +83,7 @@ const sides = [
   ['', t('Vehicles')],
   ['uploads', t('Uploads')],
   ['activity', t('Activity')],
+  ['contracts', t('Contracts')],
 ];
 
 export function Fleet({ id, side = '' }) {
@@ -107,11 +109,10 @@ export function Fleet({ id, side = '' }) {
     <${DropZone} name=${fleet?.name} take=${take} />
     <${Summary} summary=${fleet?.eligibilitySummary} status=${status} hrefFor=${pick} />
     <${UploadPanel} fleetId=${id} />
-    <${Sides} label="Fleet" sides=${sides} present=${side} hrefFor=${(path) => hrefOf(['fleets', id, path].filter(Boolean))}>
-      ${link(['contracts'], t('Contracts'), { fleet: id })}
-    <//>
+    <${Sides} label="Fleet" sides=${sides} present=${side} hrefFor=${(path) => hrefOf(['fleets', id, path].filter(Boolean))} />
     ${side === '' && html`<${VehicleList} fleetId=${id} />`}
     ${side === 'uploads' && html`<${Imports} fleetId=${id} />`}
     ${side === 'activity' && html`<${Runs} fleetId=${id} />`}
+    ${side === 'contracts' && html`<${ContractList} fleetId=${id} />`}
   <//>`;
 }

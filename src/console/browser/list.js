@@ -4,7 +4,7 @@ import { attempt, onKey } from './dialog.js';
 import { count, html, t } from './html.js';
 import { Empty, Failure, Pager, Waiting } from './parts.js';
 import { useQuery } from './query.js';
-import { hrefOf, orderOf, pageOf, route } from './router.js';
+import { hrefOf, known, orderOf, pageOf, route } from './router.js';
 import { Listing, Search } from './search.js';
 import { Table } from './table.js';
 
@@ -14,7 +14,10 @@ const PAGE = 50;
 export function List({ asks, filters, what, verbs, empty, save, show = Table, ...table }) {
   const { document, wakes, filterOf, order } = asks;
   const { parts, query } = route.value;
-  const asked = { filter: filterOf(query), orderBy: orderOf(query.order || order), ...pageOf(query, PAGE) };
+  const sorts = table.columns?.flatMap(({ sort }) => (sort ? [[sort], [`-${sort}`]] : [])) ?? [];
+  const orders = [...sorts, ...(filters?.find(({ name }) => name === 'order')?.options ?? [])];
+  const sorted = known(Object.fromEntries(orders), query.order) || order;
+  const asked = { filter: filterOf(query), orderBy: orderOf(sorted), ...pageOf(query, PAGE) };
   const { data, error, loading, reload } = useQuery(document, asked, wakes);
   const selection = useSelection(document, asked);
   const [list] = Object.values(data ?? {});

@@ -99,7 +99,7 @@ function Told({ summary: { byReason = [], ...counts } }) {
   const shown = Object.entries(counts);
   if (!shown.some(([, value]) => value)) return null;
   return html`<section class="summary" aria-labelledby="told">
-    <h2 id="told">Activation by manufacturers</h2>
+    <h2 id="told">Contracts by their activation at manufacturers</h2>
     <ul class="picks">${shown.map(([activation, value]) => html`<${Pick} key=${activation} href=${hrefOf(['contracts'], { activation })} value=${value} exact=${value < MOST_COUNTED}>${activationStates[activation]}<//>`)}</ul>
     ${byReason.length > 0 && html`<h2>Waiting contracts: who can act</h2><ul class="picks">${byReason.map(waiting)}</ul>`}
   </section>`;

@@ -112,7 +112,8 @@ const blank = html`<span class="blank word" />`;
 export function Page({ title, label, about, actions, back, asked, gone, children }) {
   const waits = asked && !asked.data;
   // What is gone is no longer shown, although it was read before.
-  const failed = asked?.error && (waits || asked.error.code.endsWith('_NOT_FOUND'));
+  const isGone = asked?.error?.code.endsWith('_NOT_FOUND');
+  const failed = asked?.error && (waits || isGone);
   const heading = useRef(/** @type {any} */ (null));
   useEffect(() => {
     document.title = title ? `${title} – Fleet Gateway` : 'Fleet Gateway';
@@ -135,7 +136,7 @@ export function Page({ title, label, about, actions, back, asked, gone, children
       </div>
       ${actions && !failed && html`<div class="actions">${actions}</div>`}
     </header>
-    ${failed ? html`<${Failure} error=${asked.error} retry=${asked.reload} />${gone}` : children}
+    ${failed ? html`<${Failure} error=${asked.error} retry=${!isGone && asked.reload} />${gone}` : children}
   </div>`;
 }
 

@@ -39,7 +39,7 @@ function merged(value, known) {
 
 export const useActivations = () => useEffect(followContracts, []);
 
-/** A query's data, read again at events that `wakes` accepts, at most every `pause` ms; while new variables load, the data before stays. */
+/** A query's data (none without variables), read again at events that `wakes` accepts, at most every `pause` ms; while new variables load, the data before stays. */
 export function useQuery(document, variables, wakes = (/** @type {any} */ _) => true, pause = PAUSE_MS) {
   const key = JSON.stringify([document, variables]);
   const [state, setState] = useState(/** @type {any} */ ({ key: null }));
@@ -47,6 +47,7 @@ export function useQuery(document, variables, wakes = (/** @type {any} */ _) => 
   current.current.wakes = wakes;
 
   useEffect(() => {
+    if (!variables) return;
     const gone = new AbortController();
     let [timer, lookedAt, looking, again, version] = /** @type {any[]} */ ([undefined, 0, false, false, 0]);
     const look = async () => {

@@ -49,6 +49,19 @@ export const RefusedTable = ({ rows }) => html`<div class="scroll" tabindex="0" 
   <${Table} label="Rejected" columns=${rows[0].row ? columns : columns.slice(1)} rows=${rows.map((one, at) => ({ id: one.row, at, ...one }))} />
 </div>`;
 
+const repeated = [
+  { name: t('Row'), kind: 'named', cell: ({ row }) => row },
+  { name: t('VIN'), kind: 'vin main', cell: ({ value }) => value },
+  { name: t('First in row'), kind: 'named', cell: ({ firstRow }) => firstRow },
+];
+
+/** Rows whose VIN an earlier row has. */
+export const RepeatedRows = ({
+  rows,
+}) => html`<div class="scroll" tabindex="0" role="region" aria-label="Rows that repeat a VIN">
+  <${Table} label="Rows that repeat a VIN" columns=${repeated} rows=${rows.map((one) => ({ id: one.row, ...one }))} />
+</div>`;
+
 /** Saves the refused rows of an import as a file to correct and upload again; `name` is that of the first file. */
 export const SaveRefused = ({ importId, name }) =>
   html`<button type="button" onClick=${attempt(() => saveAnswer(`/imports/${importId}/rejected.csv`, name.replace(/(\.\w+)?$/, '.rejected.csv')))}>Download rejected rows</button>`;

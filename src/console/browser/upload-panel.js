@@ -4,7 +4,7 @@ import { explain } from './codes.js';
 import { openDialog } from './dialog.js';
 import { count, counted, html, t } from './html.js';
 import { Fact } from './parts.js';
-import { RefusedTable, SaveRefused } from './refused.js';
+import { RefusedTable, RepeatedRows, SaveRefused } from './refused.js';
 import { dismiss, readFrom, sendAgain, startUpload, uploads } from './uploads.js';
 import { Corrections } from './vins.js';
 import { aVin, bytes } from './words.js';
@@ -92,19 +92,20 @@ function ColumnChoice({ id, preview }) {
     </div>`;
 }
 
-function Report({ id, importId, fleetId, name, summary, rejected, sheet, options }) {
+function Report({ id, importId, fleetId, name, summary, rejected, duplicates = [], sheet, options }) {
   const { received, created, existing, rejected: refused } = summary;
   // Of a file that is added whole or not at all, the corrected rows alone would be half.
   const show = options.dryRun || options.mode === 'ATOMIC' ? RefusedTable : Corrections;
   return html`<dl class="facts">
       <${Fact} label="Rows">${count(received)}<//>
       <${Fact} label=${options.dryRun ? t('Would be added') : t('Added')}>${count(created)}<//>
-      <${Fact} label="Already in the fleet">${count(existing)}<//>
+      <${Fact} label=${duplicates.length > 0 ? t('Already in the fleet, or twice in the file') : t('Already in the fleet')}>${count(existing)}<//>
       <${Fact} label="Rejected" bad=${refused > 0}>${count(refused)}<//>
     </dl>
     ${sheet && html`<p class="dim">Read from the sheet “${sheet}”.</p>`}
     ${options.column && html`<p class="dim">Read from the column “${options.column}”. <button type="button" class="link" onClick=${() => readFrom(id)}>Choose another column</button></p>`}
     ${options.dryRun && html`<p class="dim">Checked only. Nothing was saved.</p>`}
+    ${duplicates.length > 0 && html`<details><summary>Rows that repeat a VIN</summary><${RepeatedRows} rows=${duplicates} /></details>`}
     ${refused > 0 && html`<details><summary>Reasons</summary><${show} rows=${rejected} fleetId=${fleetId} />${refused > rejected.length && html`<p class="dim">… and ${count(refused - rejected.length)} more in the file.</p>`}</details><${SaveRefused} importId=${importId} name=${name} />`}`;
 }
 

@@ -76,14 +76,14 @@ export async function sendAgain(id) {
     const sent = (share) => change(id, { share, phase: share < 1 ? 'sending' : 'storing' });
     const answer = await sendFile({ ...options, fleetId, importId }, file, name, { sent, signal: over.signal });
     changed(answer);
-    const { summary, rejected, sheet } = answer;
-    change(id, { phase: 'done', summary, rejected, sheet });
+    const { summary, rejected, duplicates, sheet } = answer;
+    change(id, { phase: 'done', summary, rejected, duplicates, sheet });
   } catch (error) {
     // An error that refuses every row also has a report.
-    const { summary, rejected = [], preview } = error.details ?? {};
+    const { summary, rejected = [], duplicates, preview } = error.details ?? {};
     const column = !options.column && columnAsBefore(preview);
     if (column) return readFrom(id, column);
-    change(id, summary ? { phase: 'done', summary, rejected } : { phase: 'failed', error });
+    change(id, summary ? { phase: 'done', summary, rejected, duplicates } : { phase: 'failed', error });
   }
   over.abort();
 }
@@ -110,7 +110,7 @@ effect(() => {
 
 const importVehicles = `mutation Upload($input: ImportVehiclesInput!) {
   importVehicles(input: $input) {
-    sheet summary { received created existing rejected } rejected { row value code message } ${fleetData}
+    sheet summary { received created existing rejected } rejected { row value code message } duplicates { row firstRow value } ${fleetData}
   }
 }`;
 

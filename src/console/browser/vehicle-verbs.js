@@ -83,7 +83,10 @@ const moveBack = attempt(async (parts) => {
 
 export const moveToFleet = (vehicles, done = nothing) =>
   attempt(async () => {
-    const options = await fleetOptions();
+    const [{ fleet: own }] = vehicles;
+    const isHere = ([id]) => vehicles.every(({ fleet }) => fleet.id === id);
+    const options = (await fleetOptions()).filter((one) => !isHere(one));
+    if (options.length === 0) return toast(t('There is no fleet but “{name}”. Create another one first.', own));
     openDialog({
       title: t('Move {vehicles}', { vehicles: counted(vehicles.length, 'vehicle') }),
       about:

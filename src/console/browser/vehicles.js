@@ -8,7 +8,7 @@ import { html, t } from './html.js';
 import { List } from './list.js';
 import { Badge, Day, Empty, Fact, Failure, Page, Time, Turn, Waiting } from './parts.js';
 import { useActivations, useQuery } from './query.js';
-import { filledIn, go, hrefOf } from './router.js';
+import { filledIn, go, hrefOf, known } from './router.js';
 import { Table } from './table.js';
 import { moveToFleet, removeVehicles, saveVehicles, vehicleVerbs, verifyAgain } from './vehicle-verbs.js';
 import { aVin, byCreation, statusNames } from './words.js';
@@ -29,7 +29,12 @@ const { vin, fleet, manufacturer, status, why, checked } = vehicleColumns;
 /** The filter that an address's query describes, for one fleet or for all. */
 const filterOf = (fleetId) => (query) => {
   const [{ status: eligibility, vin, maker: manufacturer }, fleet] = [query, fleetId ?? query.fleet];
-  return filledIn({ eligibility, vin: vin?.length >= 3 && vin, manufacturer, fleetIds: fleet && [fleet] });
+  return filledIn({
+    eligibility: known(statusNames, eligibility),
+    vin: vin?.length >= 3 && vin,
+    manufacturer,
+    fleetIds: fleet && [fleet],
+  });
 };
 
 function useVehicleFields(fleetId) {
@@ -90,12 +95,19 @@ const words = {
 const { name, pack, from, to, status: state, told } = contractColumns;
 const columns = [name, pack, { ...from, sort: undefined }, { ...to, sort: undefined }, state, told];
 
-/** A vehicle by its id or VIN; of one that is deleted, its events are left. */
+const traceQuery = `query Trace($id: ID!) {
+  events(last: 1, filter: { vehicleId: $id, types: [VEHICLE_ADDED, VEHICLE_MOVED, VEHICLE_REMOVED] }) { nodes { vehicles { vehicleId vin } } }
+}`;
+
+/** A vehicle by its id or VIN; of one that is deleted, its VIN and its events are left. */
 export function Vehicle({ id }) {
   const by = aVin.test(id) ? { vin: id } : { id };
   const asked = useQuery(vehicleQuery, { by }, ({ type }) => /^(VEHICLE|ELIGIBILITY)/.test(type));
   const vehicle = asked.data?.vehicle;
-  const { fleet, vin = by.vin, manufacturer } = vehicle ?? {};
+  const isGone = asked.error?.code === 'VEHICLE_NOT_FOUND';
+  const trace = useQuery(traceQuery, isGone && !by.vin && { id }, () => false);
+  const kept = trace.data?.events.nodes[0]?.vehicles.find(({ vehicleId }) => vehicleId === id)?.vin;
+  const { fleet, vin = by.vin ?? kept, manufacturer } = vehicle ?? {};
   const events = html`<h2>Activity</h2><${EventList} filter=${vin ? { vin } : { vehicleId: id }} />`;
   const back = { href: fleet ? hrefOf(['fleets', fleet.id]) : '#/fleets', name: fleet?.name ?? t('Fleets') };
   const about = vehicle && (manufacturer?.name ?? t('Unknown manufacturer'));

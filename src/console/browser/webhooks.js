@@ -4,12 +4,12 @@ import { attempt } from './dialog.js';
 import { counted, html, t } from './html.js';
 import { Earlier, Empty, Page, Sides, Time, Waiting } from './parts.js';
 import { carryOut, useQuery } from './query.js';
-import { go, hrefOf, route } from './router.js';
+import { go, hrefOf, known, route } from './router.js';
 import { Listing } from './search.js';
 import { readJson } from './session.js';
 import { toast } from './toast.js';
 import { editWebhook, newWebhook, removeWebhook, rollSecret, sendTest, setState } from './webhook-verbs.js';
-import { wireType } from './words.js';
+import { eventTypes } from './words.js';
 
 const webhooksQuery = `{
   webhooks(first: 100) {
@@ -17,11 +17,18 @@ const webhooksQuery = `{
       id url description types state reason
       failed: deliveries(state: FAILED, first: 1) { totalCount }
       pending: deliveries(state: PENDING, first: 1) { totalCount }
+      delivered: deliveries(state: SUCCEEDED, first: 1) { totalCount }
     }
   }
 }`;
 
-export const webhookStates = { ACTIVE: t('Active'), PAUSED: t('Paused'), DISABLED: t('Disabled') };
+const webhookStates = { ACTIVE: t('Active'), PAUSED: t('Paused'), DISABLED: t('Disabled') };
+
+/** The state of a webhook; one is not shown as working whose receiver has never answered. */
+function StateBadge({ webhook: { state, failed, pending, delivered } }) {
+  const unheard = state === 'ACTIVE' && !delivered.totalCount && failed.totalCount + pending.totalCount > 0;
+  return html`<span class=${`badge ${unheard ? 'pending' : state.toLowerCase()}`}>${unheard ? t('No answer yet') : webhookStates[state]}</span>`;
+}
 
 export function Webhooks() {
   const asked = useQuery(webhooksQuery, {});
@@ -34,11 +41,12 @@ export function Webhooks() {
   <//>`;
 }
 
+const typeName = (type) => eventTypes[type] ?? (type === 'WEBHOOK_TEST' ? t('Webhook tested') : type);
 const aboutOf = ({ description, types }, typesOf) =>
   [description, types.length > 0 ? typesOf(types) : t('All events')].filter(Boolean).join(' · ');
 
 function Row({ webhook }) {
-  const { id, url, state, reason, failed, pending } = webhook;
+  const { id, url, reason, failed, pending } = webhook;
   const about = aboutOf(webhook, ({ length }) => counted(length, 'type of event'));
   return html`<li class="row apart">
     <div class="grow">
@@ -49,7 +57,7 @@ function Row({ webhook }) {
     <p class="row">
       ${failed.totalCount > 0 && html`<span class="badge failed">${failed.totalCount} failed</span>`}
       ${pending.totalCount > 0 && html`<span class="badge pending">${pending.totalCount} pending</span>`}
-      <span class=${`badge ${state.toLowerCase()}`}>${webhookStates[state]}</span>
+      <${StateBadge} webhook=${webhook} />
     </p>
   </li>`;
 }
@@ -62,6 +70,9 @@ const LOOK_MS = 3_000;
 const webhookQuery = `query Webhook($id: ID!, $last: Int, $before: String, $state: DeliveryState) {
   webhook(id: $id) {
     id url description types state reason reasonCode
+    failed: deliveries(state: FAILED, first: 1) { totalCount }
+    pending: deliveries(state: PENDING, first: 1) { totalCount }
+    delivered: deliveries(state: SUCCEEDED, first: 1) { totalCount }
     deliveries(last: $last, before: $before, state: $state) {
       totalCount totalCountIsExact
       pageInfo { hasPreviousPage startCursor }
@@ -77,7 +88,7 @@ const sides = [['', t('All')], ...Object.entries(states)];
 
 export function Webhook({ id }) {
   const { query } = route.value;
-  const variables = { id, last: PAGE, before: query.before, state: query.state };
+  const variables = { id, last: PAGE, before: query.before, state: known(states, query.state) || undefined };
   const asked = useQuery(webhookQuery, variables);
   const { loading, reload } = asked;
   const webhook = asked.data?.webhook;
@@ -85,7 +96,7 @@ export function Webhook({ id }) {
     const timer = setInterval(reload, LOOK_MS);
     return () => clearInterval(timer);
   }, []);
-  const about = webhook && aboutOf(webhook, (types) => types.map(wireType).join(', '));
+  const about = webhook && aboutOf(webhook, (types) => types.map(typeName).join(', '));
   return html`<${Page} label="Webhook" asked=${asked} title=${webhook?.url} back=${back} about=${about}
     actions=${webhook && html`<${Verbs} webhook=${webhook} />`}>
     ${webhook?.reason && html`<p class="warning">${said({ code: webhook.reasonCode, message: webhook.reason })}</p>`}
@@ -97,7 +108,7 @@ export function Webhook({ id }) {
 function Verbs({ webhook }) {
   const { state } = webhook;
   const [name, wanted] = state === 'ACTIVE' ? [t('Pause'), 'PAUSED'] : [t('Activate'), 'ACTIVE'];
-  return html`<span class=${`badge ${state.toLowerCase()}`}>${webhookStates[state]}</span>
+  return html`<${StateBadge} webhook=${webhook} />
     <button type="button" onClick=${() => setState(webhook, wanted)}>${name}</button>
     <button type="button" onClick=${() => sendTest(webhook)}>Test</button>
     <button type="button" onClick=${() => editWebhook(webhook)}>Edit</button>
@@ -134,10 +145,10 @@ function Delivery({ webhookId, delivery, done }) {
   return html`<li>
     <div class="row apart">
       <div class="grow">
-        <p><span class=${`badge ${state.toLowerCase()}`}>${states[state]}</span> <b>${wireType(type)}</b> <span class="dim"><${Time} at=${attemptedAt ?? createdAt} /></span></p>
+        <p><span class=${`badge ${state.toLowerCase()}`}>${states[state]}</span> <b>${typeName(type)}</b> <span class="dim"><${Time} at=${attemptedAt ?? createdAt} /></span></p>
         <p class="dim">${outcome.map((one, at) => html`${at > 0 && ' · '}${one}`)}</p>
       </div>
-      ${state !== 'SUCCEEDED' && html`<button type="button" onClick=${again} aria-label=${t('Send again: {type}', { type: wireType(type) })}>Send again</button>`}
+      ${state !== 'SUCCEEDED' && html`<button type="button" onClick=${again} aria-label=${t('Send again: {type}', { type: typeName(type) })}>Send again</button>`}
     </div>
     ${request && html`<details><summary>Sent request</summary><pre tabindex="0">${JSON.stringify(readJson(request.body), null, 2)}</pre>${answer && html`<pre tabindex="0">${answer}</pre>`}</details>`}
   </li>`;

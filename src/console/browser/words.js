@@ -1,4 +1,6 @@
-import { counted, locale, t } from './languages/language.js';
+import { codes, counted, locale, t } from './languages/language.js';
+import { known } from './router.js';
+
 /** Statuses in the order of their parts in a bar, with their names in EligibilitySummary. */
 export const statuses = [
   { status: 'ELIGIBLE', count: 'eligible', name: t('Eligible') },
@@ -46,8 +48,8 @@ export const bytes = (value) => megabytes.format(value / 1e6);
 /** The vehicles that need attention, by who can act and by reason. */
 export const attentionFilter = (/** @type {any} */ { actor, reason }) => ({
   eligibility: ['FAILED', 'INELIGIBLE', 'UNSUPPORTED'],
-  ...(actor && { actor }),
-  ...(reason && { reasonCode: reason }),
+  ...(known(turns, actor) && { actor }),
+  ...(known(codes, reason) && { reasonCode: reason }),
 });
 
 /** What is said when manufacturers are asked again about so many vehicles or contracts. */
@@ -56,6 +58,7 @@ export const asking = (number) =>
 
 export const byCreation = { '': t('Oldest first'), '-CREATED_AT': t('Newest first') };
 
+/** The types of events, in words. */
 export const eventTypes = {
   FLEET_CREATED: t('Fleets created'),
   FLEET_UPDATED: t('Fleets changed'),

@@ -115,6 +115,7 @@ export const codes = {
   VIN_FORMULA_ERROR: 'The formula in this cell gives no VIN. Correct it, or enter the VIN itself.',
   VIN_INVALID_CHARACTER: 'A VIN has digits and letters, but no I, O or Q. Not allowed: {characters}.',
   VIN_INVALID_LENGTH: 'A VIN has 17 characters; this one has {length}.',
+  'VIN_INVALID_LENGTH 0': 'There is no VIN here.',
   VIN_IN_ANOTHER_FLEET: 'This vehicle is in another of your fleets.',
   VIN_REFUSED: 'The manufacturer does not accept this VIN. Check it against the vehicle’s papers.',
   VIN_SPREADSHEET_DAMAGE: 'A spreadsheet has changed this VIN. Format the column as text and enter the VIN again.',

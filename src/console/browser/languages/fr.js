@@ -1,15 +1,22 @@
 export const sentences = {
   '. The gateway keeps trying at longer intervals.': '. La passerelle continue d’essayer à intervalles plus longs.',
   'Add corrected VINs': 'Ajouter les VIN corrigés',
+  'Already in the fleet, or twice in the file': 'Déjà dans la flotte, ou en double dans le fichier',
   'Choose another column': 'Choisir une autre colonne',
   Clearances: 'Autorisations',
+  'Contracts by their activation at manufacturers': 'Contrats selon leur activation chez le constructeur',
   'Correct a VIN first.': 'Corrigez d’abord un VIN.',
   'Eligibility checks': 'Contrôles d’éligibilité',
   Failing: 'En panne',
+  'First in row': 'D’abord à la ligne',
   'First rows of the file': 'Premières lignes du fichier',
+  'No answer yet': 'Pas encore de réponse',
   'No settings': 'Non configuré',
   'Orders of services': 'Commandes de services',
   'Read from the column “{0}”.': 'Lu dans la colonne « {0} ».',
+  'Rows that repeat a VIN': 'Lignes qui répètent un VIN',
+  'There is no fleet but “{name}”. Create another one first.':
+    'Il n’y a pas d’autre flotte que « {name} ». Créez-en d’abord une autre.',
   'Up to the driver': 'Au conducteur d’agir',
   'VIN in row {row}': 'VIN de la ligne {row}',
   'Waiting contracts: who can act': 'Contrats en attente : qui peut agir',
@@ -74,7 +81,6 @@ export const sentences = {
   Actions: 'Actions',
   Activate: 'Activer',
   Activation: 'Activation',
-  'Activation by manufacturers': 'Activation par les constructeurs',
   Active: 'Actif',
   Activity: 'Activité',
   'Add nothing if a row is rejected': 'Ne rien ajouter si une ligne est refusée',
@@ -590,6 +596,7 @@ export const codes = {
   VIN_INVALID_CHARACTER:
     'Un VIN comporte des chiffres et des lettres, mais ni I, ni O, ni Q. Non admis : {characters}.',
   VIN_INVALID_LENGTH: 'Un VIN compte 17 caractères ; celui-ci en a {length}.',
+  'VIN_INVALID_LENGTH 0': 'Il n’y a pas de VIN ici.',
   VIN_IN_ANOTHER_FLEET: 'Ce véhicule se trouve dans une autre de vos flottes.',
   VIN_REFUSED: 'Le constructeur n’accepte pas ce VIN. Comparez-le aux papiers du véhicule.',
   VIN_SPREADSHEET_DAMAGE:
