@@ -347,7 +347,7 @@ describe.skipIf(!inBrowser)('the verbs of the console', async () => {
     await page.getByLabel('Reason', { exact: true }).waitFor({ state: 'hidden' });
     await page.reload();
     await row(page, 'WBA').first().waitFor();
-    expect((await heads()).map((head) => head.split(' ')[0])).toEqual(['VIN', 'Status', 'Reason', 'Last']);
+    expect((await heads()).map((head) => head.split(/\s/)[0])).toEqual(['VIN', 'Status', 'Reason', 'Last']);
     await page.getByRole('link', { name: 'Vehicles', exact: true }).first().click();
     await page.getByRole('columnheader', { name: 'Manufacturer' }).waitFor();
   });
