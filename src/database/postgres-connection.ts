@@ -167,7 +167,7 @@ export class PostgresConnection extends pg.Client {
     return traceStatement(query.text, () => {
       const { promise, resolve, reject } = Promise.withResolvers<Result>();
       this.waiting += 1;
-      const own = statementLimitIn(query.text);
+      const own = query.text.includes('statement_timeout') && statementLimitIn(query.text);
       if (own) this.limitMs = own;
       else if (/^(commit|rollback)$/i.test(query.text)) this.limitMs = this.#usualLimitMs;
       // Its types have values beside a configuration, but not with a callback.

@@ -52,8 +52,7 @@ const UNITS = { ms: 1, s: 1_000, min: 60_000 };
 
 /** The last limit of statements (ms) in the text of a statement or in options; 0 is none. */
 export function statementLimitIn(text: string): number | undefined {
-  const found =
-    text.includes('statement_timeout') && [...text.matchAll(/statement_timeout\W+(\d+)(ms|s|min)?/g)].at(-1);
+  const found = [...text.matchAll(/statement_timeout\W+(\d+)(ms|s|min)?/g)].at(-1);
   if (!found) return undefined;
   return Number(found[1]) * UNITS[(found[2] ?? 'ms') as keyof typeof UNITS] || Number.POSITIVE_INFINITY;
 }

@@ -1,5 +1,4 @@
 import { codes, counted, locale, t } from './languages/language.js';
-import { known } from './router.js';
 
 /** Statuses in the order of their parts in a bar, with their names in EligibilitySummary. */
 export const statuses = [
@@ -48,8 +47,8 @@ export const bytes = (value) => megabytes.format(value / 1e6);
 /** The vehicles that need attention, by who can act and by reason. */
 export const attentionFilter = (/** @type {any} */ { actor, reason }) => ({
   eligibility: ['FAILED', 'INELIGIBLE', 'UNSUPPORTED'],
-  ...(known(turns, actor) && { actor }),
-  ...(known(codes, reason) && { reasonCode: reason }),
+  ...(Object.hasOwn(turns, actor ?? '') && { actor }),
+  ...(Object.hasOwn(codes, reason ?? '') && { reasonCode: reason }),
 });
 
 /** What is said when manufacturers are asked again about so many vehicles or contracts. */
