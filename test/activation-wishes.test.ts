@@ -295,6 +295,28 @@ describe(`A new contract that nobody answered about${unlessMissing}`, () => {
     await workFor(HOUR, 10 * MINUTE);
     expect(await stateOf(acme, after)).toEqual(['ACTIVE']);
   });
+
+  test('is not answered by an old revocation, though it was refused in passing and could not be looked at since', async () => {
+    const vehicle = await addVehicle(acme);
+    const { vin } = vehicle;
+    const before = await contract(acme, vehicle);
+    await workFor(4 * MINUTE, MINUTE);
+    await remove(acme, before);
+    await workFor(3 * DAY, 6 * HOUR);
+    expect(upstream.clearanceOf(vin)?.status).toBe('revoked');
+    const error = { vin, status: 'error', description: 'unknown error' };
+    const answers: Record<string, Behaviour> = {
+      clearances: json(200, { vehicles: [error] }),
+      'clearance-list': hangUp,
+    };
+    upstream.behaves = ({ endpoint }) => answers[endpoint] ?? null;
+    const after = await contract(acme, vehicle);
+    await workFor(3 * HOUR, 10 * MINUTE);
+    expect((await stateOf(acme, after))[0]).toBe('FAILED');
+    upstream.behaves = () => null;
+    await workFor(HOUR, 10 * MINUTE);
+    expect(await stateOf(acme, after)).toEqual(['ACTIVE']);
+  });
 });
 
 describe(`What people are told${unlessMissing}`, () => {

@@ -168,7 +168,9 @@ export function clearances(
     const state = meaning[wish.wanted ? 0 : 1];
     if (state !== 'REJECTED') return state && stands(state, raw);
     const isRevoked = status === 'revoked';
-    if (isBefore(wish, at, clock()) || (isRevoked && isOwnEnd(wish, at, clock()))) return null;
+    // What refused the wish itself is known, and is no status of the list.
+    const isOlder = wish.state === 'FAILED' && at !== null && at + 1000 <= wish.since;
+    if (isOlder || isBefore(wish, at, clock()) || (isRevoked && isOwnEnd(wish, at, clock()))) return null;
     return stands(state, raw, isRevoked ? accessRevoked(why) : rejection(why));
   }
 
