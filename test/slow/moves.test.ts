@@ -88,8 +88,10 @@ describe.skipIf(!hasHaproxy || inject('database').kind === 'embedded')('two inst
     );
     return Object.fromEntries(rows);
   }
+  /** Upkeep writes the sums of a fleet at any time. */
+  const withoutSums = (row: unknown) => ({ ...(row as object), vehicle_count: 0, attention_count: 0 });
   const pick = (rows: Record<string, unknown[]>, names: readonly string[]) =>
-    Object.fromEntries(names.map((name) => [name, rows[name]]));
+    Object.fromEntries(names.map((name) => [name, rows[name]?.map(withoutSums)]));
   const settled = async (name: Name, company: string) => {
     const { rows } = await pools[name].query(
       `select (select count(*) from vehicle where company = $1 and status = 'PENDING')

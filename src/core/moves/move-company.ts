@@ -66,10 +66,15 @@ export async function placeCompany({ company, installations, map, tell }: Moving
   )
     throw new MoveError(`${company} is being moved.`);
   const elsewhere = { company, state: 'ELSEWHERE', other: target } as const;
+  const requireNoRows = async (one: Installation) => {
+    if (await hasRows(one, company)) throw new MoveError(`${company} has rows in ${one.name}: move it.`);
+  };
+  for (const one of others) await requireNoRows(one);
   try {
     for (const one of others) {
-      await one.placeFenced(elsewhere, HOLD_SECONDS);
-      if (await hasRows(one, company)) throw new MoveError(`${company} has rows in ${one.name}: move it.`);
+      // A process that was killed a moment ago is waited for.
+      await one.placeFenced(elsewhere, DRAIN_SECONDS);
+      await requireNoRows(one);
     }
   } catch (error) {
     for (const [one, state] of states) if (state === 'HERE') await one.place({ company, state, other: one });
