@@ -112,7 +112,7 @@ describe.skipIf(!isHere || !inBrowser).each(['', '/api/fleet'])('behind nginx as
     const buffer = Buffer.from(`vin\n${vin}\nWBA1\n`);
     await page.locator('input[type=file]').setInputFiles({ name: 'cars.csv', mimeType: 'text/csv', buffer });
     await page.getByRole('region', { name: 'Upload of cars.csv' }).getByText('Added').waitFor();
-    for (const verb of ['Download refused rows', 'Download all as CSV'])
+    for (const verb of ['Download rejected rows', 'Download all as CSV'])
       await Promise.all([page.waitForEvent('download'), button(page, verb).click()]);
     await page.reload();
     // Its manufacturer takes ten seconds: the page is told.

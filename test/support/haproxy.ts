@@ -1,11 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, inject } from 'vitest';
+import { inject } from 'vitest';
 import { freePort } from './postgres-server.ts';
-import { until } from './until.ts';
+import { runProgram } from './program.ts';
 
 const program = '/usr/sbin/haproxy';
 
@@ -24,23 +22,9 @@ export async function startHaproxy(gateways: { a: string; b: string }) {
     .replaceAll(/^ *server gateway-2 .*$/gm, '')
     .replaceAll(/([ab])-1\.internal:4000/g, (_, name: 'a' | 'b') => new URL(gateways[name]).host);
   await writeFile(join(folder, 'haproxy.cfg'), text);
-  const haproxy = spawn(program, ['-db', '-f', join(folder, 'haproxy.cfg')], { stdio: ['ignore', 'ignore', 'pipe'] });
-  let output = '';
-  haproxy.stderr.setEncoding('utf8').on('data', (more: string) => {
-    output += more;
-  });
-  const closed = once(haproxy, 'close');
-  afterAll(async () => {
-    haproxy.kill('SIGKILL');
-    await closed;
-  });
   const url = `http://127.0.0.1:${port}`;
-  await until(async () => {
-    if (haproxy.exitCode !== null) throw new Error(`HAProxy did not start:\n${output}`);
-    return fetch(`${url}/readyz`).then(
-      ({ status }) => status === 200,
-      () => false,
-    );
-  });
+  const command = [program, '-db', '-f', join(folder, 'haproxy.cfg')] as const;
+  const isUp = async () => (await fetch(`${url}/readyz`)).status === 200;
+  await runProgram({ name: 'HAProxy', command, isUp });
   return { url, map, socket };
 }

@@ -1,11 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, inject } from 'vitest';
-import { until } from './until.ts';
+import { inject } from 'vitest';
+import { freePort } from './postgres-server.ts';
+import { runProgram } from './program.ts';
 
 const program = '/usr/sbin/nginx';
 
@@ -42,33 +40,9 @@ export async function startNginx(configuration: string): Promise<string> {
     .replace('listen 8080;', `listen 127.0.0.1:${port};`)
     .replace('http {', `http { access_log off; ${temporary.join(' ')}`);
   await writeFile(join(folder, 'nginx.conf'), own + text);
-  const args = ['-p', folder, '-e', 'stderr', '-c', join(folder, 'nginx.conf')];
-  const nginx = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
-  let output = '';
-  nginx.stderr.setEncoding('utf8').on('data', (more: string) => {
-    output += more;
-  });
-  const closed = once(nginx, 'close');
-  afterAll(async () => {
-    nginx.kill('SIGTERM');
-    await closed;
-  });
   const url = `http://127.0.0.1:${port}`;
-  await until(async () => {
-    if (nginx.exitCode !== null) throw new Error(`nginx did not start:\n${output}`);
-    return fetch(url).then(
-      (answer) => answer.body?.cancel().then(() => true),
-      () => false,
-    );
-  });
+  const command = [program, '-p', folder, '-e', 'stderr', '-c', join(folder, 'nginx.conf')] as const;
+  const isUp = () => fetch(url).then((answer) => answer.body?.cancel().then(() => true) ?? true);
+  await runProgram({ name: 'nginx', command, isUp, ends: 'SIGTERM' });
   return url;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

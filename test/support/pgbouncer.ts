@@ -1,5 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { chownSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,8 +8,8 @@ import { afterAll } from 'vitest';
 import { at, execute, PASSWORD } from './operator.ts';
 import { unprivilegedAccount } from './postgres-binaries.ts';
 import { freePort, type Server } from './postgres-server.ts';
+import { runProgram } from './program.ts';
 import { withoutTls } from './tcp-proxy.ts';
-import { until } from './until.ts';
 
 /** Debian 12 has 1.18: TEST_PGBOUNCER names a newer one. */
 const program = process.env.TEST_PGBOUNCER || 'pgbouncer';
@@ -56,27 +55,9 @@ export async function startPgbouncer(server: Server) {
     server.admin,
     (await documented('sql')).replaceAll('role gateway', `role ${pg.escapeIdentifier(role)}`),
   );
-  const pgbouncer = spawn(program, [join(folder, 'pgbouncer.ini')], {
-    ...account,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  let output = '';
-  pgbouncer.stderr.setEncoding('utf8').on('data', (more: string) => {
-    output += more;
-  });
-  const closed = once(pgbouncer, 'close');
-  afterAll(async () => {
-    pgbouncer.kill('SIGKILL');
-    await closed;
-    await rm(folder, { recursive: true });
-  });
+  afterAll(() => rm(folder, { recursive: true }));
   const url = withoutTls(Object.assign(new URL(server.url), { hostname: '127.0.0.1', port }));
-  await until(async () => {
-    if (pgbouncer.exitCode !== null) throw new Error(`PgBouncer did not start:\n${output}`);
-    return execute(url, 'select').then(
-      () => true,
-      () => false,
-    );
-  });
+  const isUp = () => execute(url, 'select').then(() => true);
+  await runProgram({ name: 'PgBouncer', command: [program, join(folder, 'pgbouncer.ini')], isUp, account });
   return { url, command: (text: 'pause' | 'resume') => execute(at(url, 'pgbouncer'), text) };
 }
