@@ -3,10 +3,10 @@ import { count, counted, html, locale, t } from './html.js';
 import { FleetLink } from './links.js';
 import { Earlier, Empty, Failure, Page, Time, Waiting } from './parts.js';
 import { useQuery } from './query.js';
-import { hrefOf, known, route } from './router.js';
+import { hrefOf, route } from './router.js';
 import { Listing, Search } from './search.js';
 import { sentenceOf } from './sentences.js';
-import { eventTypes } from './words.js';
+import { eventTypes, known } from './words.js';
 
 /** An event names at most this many vehicles; the others are only counted. */
 const NAMED = 10;

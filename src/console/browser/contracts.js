@@ -9,8 +9,8 @@ import { codes } from './languages/language.js';
 import { List } from './list.js';
 import { Day, Empty, Fact, Page, Time, Waiting, Why } from './parts.js';
 import { useActivations, useQuery } from './query.js';
-import { filledIn, go, hrefOf, known, route } from './router.js';
-import { activationStates, byCreation, contractStates } from './words.js';
+import { filledIn, go, hrefOf, route } from './router.js';
+import { activationStates, byCreation, contractStates, known } from './words.js';
 
 const contractsQuery = `query Contracts($filter: ContractFilter, $orderBy: ContractOrder, $first: Int, $after: String, $last: Int, $before: String) {
   contracts(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {

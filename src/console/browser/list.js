@@ -4,9 +4,10 @@ import { attempt, onKey } from './dialog.js';
 import { count, html, t } from './html.js';
 import { Empty, Failure, Pager, Waiting } from './parts.js';
 import { useQuery } from './query.js';
-import { hrefOf, known, orderOf, pageOf, route } from './router.js';
+import { hrefOf, orderOf, pageOf, route } from './router.js';
 import { Listing, Search } from './search.js';
 import { Table } from './table.js';
+import { known } from './words.js';
 
 const PAGE = 50;
 

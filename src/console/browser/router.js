@@ -24,9 +24,6 @@ function decoded(part) {
   }
 }
 
-/** A value of an address if it is one of these, whatever else people or old links have there. */
-export const known = (values, value) => (Object.hasOwn(values, value ?? '') ? value : '');
-
 /** An object without its empty members. */
 export const filledIn = (all) => Object.fromEntries(Object.entries(all).filter(([, value]) => value));
 

@@ -8,10 +8,10 @@ import { html, t } from './html.js';
 import { List } from './list.js';
 import { Badge, Day, Empty, Fact, Failure, Page, Time, Turn, Waiting } from './parts.js';
 import { useActivations, useQuery } from './query.js';
-import { filledIn, go, hrefOf, known } from './router.js';
+import { filledIn, go, hrefOf } from './router.js';
 import { Table } from './table.js';
 import { moveToFleet, removeVehicles, saveVehicles, vehicleVerbs, verifyAgain } from './vehicle-verbs.js';
-import { aVin, byCreation, statusNames } from './words.js';
+import { aVin, byCreation, known, statusNames } from './words.js';
 
 export const vehiclesQuery = `query Vehicles($filter: VehicleFilter, $orderBy: VehicleOrder, $first: Int, $after: String, $last: Int, $before: String) {
   vehicles(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {

@@ -4,12 +4,12 @@ import { attempt } from './dialog.js';
 import { counted, html, t } from './html.js';
 import { Earlier, Empty, Page, Sides, Time, Waiting } from './parts.js';
 import { carryOut, useQuery } from './query.js';
-import { go, hrefOf, known, route } from './router.js';
+import { go, hrefOf, route } from './router.js';
 import { Listing } from './search.js';
 import { readJson } from './session.js';
 import { toast } from './toast.js';
 import { editWebhook, newWebhook, removeWebhook, rollSecret, sendTest, setState } from './webhook-verbs.js';
-import { eventTypes } from './words.js';
+import { eventTypes, known } from './words.js';
 
 const webhooksQuery = `{
   webhooks(first: 100) {

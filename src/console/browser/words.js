@@ -19,8 +19,8 @@ export const summarised = (summary) =>
 export const statusNames = Object.fromEntries(statuses.map(({ status, name }) => [status, name]));
 export const aVin = /^(?=.*\d)[A-HJ-NPR-Z\d]{17}$/i;
 
-/** The type of an event in webhooks. */
-export const wireType = (type) => type.toLowerCase().replace('_', '.');
+/** A value of an address if these words have it, whatever else people or old links have there. */
+export const known = (words, value) => (Object.hasOwn(words, value ?? '') ? value : '');
 
 export const contractStates = { ACTIVE: t('In force'), SCHEDULED: t('Scheduled'), ENDED: t('Ended') };
 const decided = { ACTIVE: t('Active'), REJECTED: t('Rejected'), FAILED: t('Failed'), UNSUPPORTED: t('Unsupported') };
@@ -47,8 +47,8 @@ export const bytes = (value) => megabytes.format(value / 1e6);
 /** The vehicles that need attention, by who can act and by reason. */
 export const attentionFilter = (/** @type {any} */ { actor, reason }) => ({
   eligibility: ['FAILED', 'INELIGIBLE', 'UNSUPPORTED'],
-  ...(Object.hasOwn(turns, actor ?? '') && { actor }),
-  ...(Object.hasOwn(codes, reason ?? '') && { reasonCode: reason }),
+  ...(known(turns, actor) && { actor }),
+  ...(known(codes, reason) && { reasonCode: reason }),
 });
 
 /** What is said when manufacturers are asked again about so many vehicles or contracts. */
