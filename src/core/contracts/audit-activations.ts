@@ -45,14 +45,14 @@ export const unneededLine = (program: UnneededProgram): string =>
     ',',
   );
 
+const names = ['company', 'id', 'vin', 'provider', 'program', 'brand'] as const;
 /**
  * Has the end of programs ordered, and followed up like any other: rows that there are come due, and for the others one of no company is
  * made, as a row outlives its contracts.
  */
-const names = ['company', 'id', 'vin', 'provider', 'program', 'brand'] as const;
 const order = prepare((p: { programs: string; now: Date }) => {
   const now = asTimestamptz(p.now);
-  const given = () => db.selectFrom(jsonRecordset<Listed, 'a'>('a', p.programs, listedColumns));
+  const given = jsonRecordset<Listed, 'a'>('a', p.programs, listedColumns);
   const isSame = (table: string) =>
     sql<boolean>`${sql.ref(`${table}.vin`)} = a.vin and ${sql.ref(`${table}.provider`)} = a.provider
       and ${sql.ref(`${table}.program`)} = a.program`;
@@ -60,7 +60,7 @@ const order = prepare((p: { programs: string; now: Date }) => {
     .with('known', (q) =>
       q
         .updateTable('activation')
-        .from(jsonRecordset<Listed, 'a'>('a', p.programs, listedColumns))
+        .from(given)
         .set(touched(now))
         .where(isSame('activation'))
         .returning(['activation.company', 'activation.due_at']),
@@ -70,7 +70,8 @@ const order = prepare((p: { programs: string; now: Date }) => {
         .insertInto('activation')
         .columns([...names, 'wanted', 'asked', 'state', 'changed_at', 'due_at'])
         .expression(
-          given()
+          db
+            .selectFrom(given)
             .select([sql.lit('').as('company'), sql<string>`new_uuid()`.as('id'), 'a.vin', 'a.provider', 'a.program'])
             .select(['a.brand', sql.lit(false).as('wanted'), sql.lit(true).as('asked')])
             .select([sql.lit('ACTIVE').as('state'), now.as('changed_at'), now.as('due_at')])

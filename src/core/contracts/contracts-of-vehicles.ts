@@ -31,6 +31,6 @@ export const contractsOfEach = (company: string) =>
 export const contractsOfVins = (company: string, vins: readonly string[]) =>
   db
     .selectFrom('vehicle as v')
-    .innerJoinLateral(contractsOfEach(company).as<'c'>(sql.ref('c')), (on) => on.onTrue())
+    .innerJoinLateral(contractsOfEach(company).as('c'), (on) => on.onTrue())
     .where('v.company', '=', company)
     .where('v.vin', '=', anyOfTexts(vins));

@@ -12,7 +12,7 @@ import type { Tables } from '../sql/table-types.ts';
 import { readVin, vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
 import { contractFactsQuery, contractJsonQuery, vehicleNamesOf } from './contracts.ts';
-import { CONTRACTS_OF_VEHICLE, contractsOfVins } from './contracts-of-vehicles.ts';
+import { contractsOfEach, contractsOfVins } from './contracts-of-vehicles.ts';
 import { type ContractWarning, warningsOf } from './packs.ts';
 
 type CreatedContract = { contract: Contract; warnings: ContractWarning[] };
@@ -100,9 +100,8 @@ const insert = prepare((p: NewContract) => {
   const overlap = (q: QueryCreator<Tables & { v: { id: string } }>) =>
     q
       .selectFrom('v')
-      .innerJoin('contract as c', (on) => on.on(sql<boolean>`${sql.raw(CONTRACTS_OF_VEHICLE)}`))
+      .innerJoinLateral(contractsOfEach(p.company).as('c'), (on) => on.onTrue())
       .select('c.id')
-      .where('c.company', '=', p.company)
       .where(overlaps(p))
       .orderBy('c.id');
   const row = sql<ContractKey>`(select ${p.id}::uuid as id, v.company, v.fleet_id, v.id as vehicle_id from v
