@@ -114,7 +114,6 @@ const allowed: Record<string, readonly string[]> = {
     'core/imports',
     'core/sql',
     'core/vehicles',
-    'entities',
   ],
   'core/reads': [
     ...[

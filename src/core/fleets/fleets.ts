@@ -108,7 +108,7 @@ export const tallySumsSql = [
 ].join(', ');
 
 const UNCOUNTED = 'vehicle_tally t where t.company = $company and not t.counted';
-const ATTENTION = attentionStatuses.map((status) => `'${status}'`).join(', ');
+export const IN_ATTENTION = `status in (${attentionStatuses.map((status) => `'${status}'`).join(', ')})`;
 
 const columns = ['company', 'id', 'name', 'company_address', 'email', 'vat', 'created_at', 'updated_at', 'deletion'];
 
@@ -120,7 +120,7 @@ const behind = {
     from (select distinct t.fleet_id from ${UNCOUNTED}) changed
     cross join lateral (select ${columns} from fleet where company = $company and id = changed.fleet_id offset 0) f
     cross join lateral (select sum(t.delta) as vehicle_count,
-      coalesce(sum(t.delta) filter (where t.status in (${ATTENTION})), 0) as attention_count from ${FLEET_TALLY_SQL}) counts) f`,
+      coalesce(sum(t.delta) filter (where t.${IN_ATTENTION}), 0) as attention_count from ${FLEET_TALLY_SQL}) counts) f`,
 };
 
 export const fleetResource: Resource = {

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
-import { attentionStatuses } from '../../entities/fleet.ts';
 import { answerExpiryTime } from '../companies/idempotency.ts';
 import type { Context } from '../context.ts';
 import { transaction } from '../database.ts';
+import { IN_ATTENTION } from '../fleets/fleets.ts';
 import { anyOf, anyOfIds, db, lowestIdAtTime, prepare, unnestLists } from '../sql/sql.ts';
 
 const FLEETS_AT_ONCE = 500;
@@ -30,8 +30,6 @@ const hold = prepare((p: Fleets) =>
     .forNoKeyUpdate()
     .skipLocked(),
 );
-
-const inAttention = sql<boolean>`status in (${sql.join(attentionStatuses.map((status) => sql.lit(status)))})`;
 
 /** A row for each status in place of all changes, and their sums in the fleet, where they differ. */
 const sumUp = prepare((p: Fleets) =>
@@ -62,7 +60,7 @@ const sumUp = prepare((p: Fleets) =>
         .selectFrom('sums')
         .select('fleet_id')
         .select(sql<number>`sum(delta)`.as('vehicles'))
-        .select(sql<number>`coalesce(sum(delta) filter (where ${inAttention}), 0)`.as('attention'))
+        .select(sql<number>`coalesce(sum(delta) filter (where ${sql.raw(IN_ATTENTION)}), 0)`.as('attention'))
         .groupBy('fleet_id'),
     )
     .updateTable('fleet as f')
