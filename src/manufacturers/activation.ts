@@ -38,12 +38,15 @@ export const readOk = <T>(schema: z.ZodType<T>, answer: Answer): T | undefined =
 
 const HOUR_MS = 3_600_000;
 
+/** Whether a list says something of the time before the wish. `at`: ms since 1970. */
+export const isOlder = ({ since }: ProgramWish, at: number | null): boolean => at !== null && at + 1000 <= since;
+
 /**
  * Lists lag behind: what one says of the time before the wish is no answer to it, within an hour, unless the wish was decided against
- * before. `at`: ms since 1970.
+ * before.
  */
-export const isBefore = ({ state, since }: ProgramWish, at: number | null, now: number): boolean =>
-  state !== 'REJECTED' && at !== null && at + 1000 <= since && now < since + HOUR_MS;
+export const isBefore = (wish: ProgramWish, at: number | null, now: number): boolean =>
+  wish.state !== 'REJECTED' && isOlder(wish, at) && now < wish.since + HOUR_MS;
 
 /** Whether access was ended by this gateway: an end that it ordered may be carried out later. */
 export const isOwnEnd = ({ endedAt }: ProgramWish, at: number | null, now: number): boolean =>

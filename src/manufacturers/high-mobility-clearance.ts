@@ -7,6 +7,7 @@ import {
   chunksOf,
   forLooks,
   isBefore,
+  isOlder,
   isOwnEnd,
   LOOKS,
   Narrowing,
@@ -163,14 +164,13 @@ export function clearances(
     // That a list has no clearance does not confirm its end.
     if (!found) return wish.state === 'ENDED' && !wish.wanted ? stands('ENDED', null) : null;
     const { status, why, at, raw } = found;
-    const meaning = meanings[status];
-    if (!meaning) return unreadable(raw);
-    const state = meaning[wish.wanted ? 0 : 1];
+    if (!meanings[status]) return unreadable(raw);
+    const state = meanings[status][wish.wanted ? 0 : 1];
     if (state !== 'REJECTED') return state && stands(state, raw);
     const isRevoked = status === 'revoked';
-    // What refused the wish itself is known, and is no status of the list.
-    const isOlder = wish.state === 'FAILED' && at !== null && at + 1000 <= wish.since;
-    if (isOlder || isBefore(wish, at, clock()) || (isRevoked && isOwnEnd(wish, at, clock()))) return null;
+    // A wish that was refused is in no list yet, however late the look.
+    const isOld = wish.state === 'FAILED' ? isOlder(wish, at) : isBefore(wish, at, clock());
+    if (isOld || (isRevoked && isOwnEnd(wish, at, clock()))) return null;
     return stands(state, raw, isRevoked ? accessRevoked(why) : rejection(why));
   }
 

@@ -3,7 +3,7 @@ import { ProviderError } from './provider.ts';
 /** Characters of one element. */
 const LARGEST = 1024 * 1024;
 
-const BYTES = { quote: 34, comma: 44, backslash: 92, opens: [91, 123], closes: [93, 125] };
+const CODES = { quote: 34, comma: 44, backslash: 92, opens: [91, 123], closes: [93, 125] };
 
 /** The elements of a JSON array, as its text comes: however many there are, one is in memory. Throws ProviderError for anything else. */
 export async function* elementsOf(parts: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
@@ -17,18 +17,18 @@ export async function* elementsOf(parts: AsyncIterable<Uint8Array>): AsyncGenera
       const code = text.charCodeAt(at);
       if (isText) {
         if (isEscaped) isEscaped = false;
-        else if (code === BYTES.backslash) isEscaped = true;
-        else if (code === BYTES.quote) isText = false;
+        else if (code === CODES.backslash) isEscaped = true;
+        else if (code === CODES.quote) isText = false;
         continue;
       }
-      if (code === BYTES.quote) isText = true;
-      else if (BYTES.opens.includes(code)) depth += 1;
-      else if (BYTES.closes.includes(code)) depth -= 1;
+      if (code === CODES.quote) isText = true;
+      else if (CODES.opens.includes(code)) depth += 1;
+      else if (CODES.closes.includes(code)) depth -= 1;
       const isStart = found === null && depth === 1;
       if (isStart) {
-        if (code !== BYTES.opens[0]) throw new ProviderError('BAD_ANSWER');
+        if (code !== CODES.opens[0]) throw new ProviderError('BAD_ANSWER');
         [found, from, element] = [0, at + 1, ''];
-      } else if (depth === 0 ? BYTES.closes.includes(code) : depth === 1 && code === BYTES.comma) {
+      } else if (depth === 0 ? CODES.closes.includes(code) : depth === 1 && code === CODES.comma) {
         const whole = element + text.slice(from, at);
         [from, element] = [at + 1, ''];
         const isEmpty = depth === 0 && found === 0 && whole.trim() === '';

@@ -13,7 +13,7 @@ import {
   sharedToken,
   type UpstreamRequest,
 } from './exchange.ts';
-import { elementsOf } from './json-list.ts';
+import { elementsOf } from './json-elements.ts';
 import { type Asker, type NoAnswer, ProviderError, type ProviderState, reasonOf } from './provider.ts';
 import { Slots } from './slots.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { elementsOf } from '../../src/manufacturers/json-list.ts';
+import { elementsOf } from '../../src/manufacturers/json-elements.ts';
 
 /** The elements of a text that comes in parts of so many bytes. */
 async function read(text: string, size: number): Promise<unknown[]> {
