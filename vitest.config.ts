@@ -68,10 +68,12 @@ const onEmbedded = files([
 
 /** Files of over ten seconds about what few changes touch, which `npm test` leaves to `npm run test:all`. */
 const long = files([
-  ...['activation-faults', 'activation-start', 'addresses', 'clock', 'deleted-fleets', 'due-companies'],
+  ...['activation-audit', 'activation-faults', 'activation-start', 'addresses', 'clock', 'dead-workers'],
+  ...['deleted-fleets', 'due-companies'],
   ...['files-entered', 'import-beside', 'import-progress', 'issuer', 'kept-statements', 'large-deletions'],
   ...['list-texts', 'locked-vehicles', 'log', 'lost-replica', 'payload-races', 'prepared-statements', 'publishing'],
-  ...['readiness', 'search-path', 'slow-reads', 'small-companies', 'take-over', 'text-sql', 'unfilled-lists'],
+  ...['read-only', 'readiness', 'sandbox-apart', 'search-path', 'slow-reads', 'small-companies', 'staged-room'],
+  ...['take-over', 'text-sql', 'unfilled-lists'],
   ...['unseen-company', 'webhooks-wanted', 'writes-at-once', 'young-database'],
 ]);
 
