@@ -3,15 +3,19 @@ import { PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { afterAll } from 'vitest';
 import { ormOptions } from '../../src/database/orm.ts';
-import { testDatabase } from './database.ts';
+import { asAdmin, testDatabase } from './database.ts';
 import { SCHEMA } from './operator.ts';
 
 type Row = Record<string, string>;
 
-/** A migrated database on a single connection, so that `begin` and `rollback` enclose the statements between them. */
+/**
+ * A migrated database on a single connection, so that `begin` and `rollback` enclose the statements between them. On a
+ * server it is its administrator's: some changes of the catalogue are beyond the service's role.
+ */
 export async function schemaSession() {
   const { database, env } = await testDatabase();
-  const pool = new pg.Pool({ connectionString: env.DATABASE_URL, max: 1, options: '-c array_nulls=on' });
+  const connectionString = env.DATABASE_URL && asAdmin(env);
+  const pool = new pg.Pool({ connectionString, max: 1, options: `-c array_nulls=on -c search_path=${SCHEMA}` });
   const { dbName, schema } = database.orm.config.getAll();
   const orm = env.DATABASE_URL
     ? await MikroORM.init({ ...ormOptions, dbName, schema, driverOptions: () => new PostgresDialect({ pool }) })
