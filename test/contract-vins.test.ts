@@ -37,10 +37,12 @@ test('contracts are found by the beginning or the end of a VIN', async () => {
   expect(await vinsFor(acme, vins[0] ?? '')).toEqual(twice(0));
   expect(await vinsFor(acme, 'wba-3a5c 50')).toEqual(twice(0, 1));
   expect(await vinsFor(acme, '985')).toEqual(twice(0, 2));
+  expect(await vinsFor(acme, 'wb')).toEqual(twice(0, 1));
+  expect(await vinsFor(acme, '8 6')).toEqual(twice(1));
   expect(await vinsFor(acme, 'WBA3')).toEqual(twice(0, 1, 3));
   expect(await vinsFor(acme, 'WBA3', 'acme', other.id)).toEqual(twice(3));
   // Not in the middle; and what no VIN has fits none, as before.
-  for (const none of ['A5C50', 'WB', '', 'O00985', `${vins[0]}9`]) expect(await vinsFor(acme, none)).toEqual([]);
+  for (const none of ['A5C50', 'A5', 'W', '', 'O00985', `${vins[0]}9`]) expect(await vinsFor(acme, none)).toEqual([]);
   expect(await vinsFor(await gateway.as('globex'), '985', 'globex')).toEqual([]);
 });
 

@@ -136,7 +136,7 @@ const filters = () =>
     {
       eligibility: fc.subarray(['PENDING', 'ELIGIBLE', 'FAILED', 'UNSUPPORTED'], { minLength: 1 }),
       manufacturer: fc.constantFrom('bmw', 'ferrari', 'x', ''),
-      vin: fc.constantFrom('wba', 'ZFF0', '000', ' 0-00 1', '001', '777'),
+      vin: fc.constantFrom('wba', 'wb', 'ZFF0', '000', '0 2', ' 0-00 1', '001', '777'),
       fleetIds: fc.subarray([...fleetIds, unknownId, 'x'], { minLength: 1 }),
       reasonCode: fc.constantFrom('REFUSED', 'VIN_REFUSED', 'NOT_ELIGIBLE', 'OTHER'),
       actor: fc.constantFrom('CUSTOMER', 'OPERATOR'),

@@ -24,8 +24,8 @@ export interface Vin {
 
 const LENGTH = 17;
 const CLEAN = /^[A-HJ-NPR-Z\d]{17}$/;
-/** Fewer than three characters would be in every other VIN. */
-const CLEAN_PART = /^[A-HJ-NPR-Z\d]{3,17}$/;
+/** People read the last two characters off papers; one alone would be in every other VIN. */
+const CLEAN_PART = /^[A-HJ-NPR-Z\d]{2,17}$/;
 const CLEAN_CHARACTER = /^[A-HJ-NPR-Z\d]$/;
 
 /** North America (1–5) and China (L) prescribe the check digit; elsewhere its place holds anything. */

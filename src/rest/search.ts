@@ -34,7 +34,7 @@ export const searchRoutes = [
     summary: 'Find fleets, vehicles and contracts',
     description:
       'Finds fleets and contracts by a part of their name, regardless of case and accents, and vehicles by their VIN or ' +
-      'by at least 3 characters of its beginning or end. Exact matches come first, then names and VINs that begin with the ' +
+      'by at least 2 characters of its beginning or end. Exact matches come first, then names and VINs that begin with the ' +
       'text. Where scopes are in use, contracts are only found with `contracts:read`.',
     query: ['searchText', 'searchLimit'],
     answers: { 200: { description: 'The results, the best first.', schema: z.array(searchResult) } },

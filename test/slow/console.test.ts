@@ -121,6 +121,12 @@ describe.skipIf(!inBrowser)('the console', async () => {
     expect(await row(page, unsupported).innerText()).toMatch(/no connection to this manufacturer.*Up to the operator/s);
     await page.getByRole('link', { name: /Unsupported/ }).click();
     await page.getByText('62 vehicles').waitFor();
+    const end = (vins[17] ?? '').slice(-2);
+    const alike = [...vins, refused, unsupported].filter((vin) => vin.endsWith(end)).length;
+    await page.getByLabel('VIN, or its start or end').fill(end);
+    await page.getByText(`${alike} vehicles`, { exact: true }).waitFor();
+    await page.getByLabel('VIN, or its start or end').fill('');
+    await page.getByText('62 vehicles').waitFor();
     await page.getByLabel('VIN, or its start or end').pressSequentially((vins[17] ?? '').toLowerCase(), { delay: 5 });
     await page.getByText('1 vehicle', { exact: true }).waitFor();
     await page.reload();

@@ -169,6 +169,7 @@ const filters: Record<string, Filtered> = {
   'a late time': { filter: { verifiedAfter: range(1_990_000, 0).verifiedAfter }, ordered: ['VERIFIED_AT'] },
   'a common beginning': { filter: { vin: 'WBA' }, ordered: [] },
   'a rare beginning': { filter: { vin: 'KNA' }, ordered: [] },
+  'two characters': { filter: { vin: 'WB' }, ordered: [] },
   'an absent beginning': { filter: { vin: '5YJ' }, ordered: [] },
   'an absent end': { filter: { vin: 'ZZZZ' }, ordered: [] },
   'a rare status and a common manufacturer': { filter: { eligibility: ['FAILED'], manufacturer: 'bmw' }, ordered: [] },

@@ -10,7 +10,7 @@ import { List } from './list.js';
 import { Day, Empty, Fact, Page, Time, Waiting, Why } from './parts.js';
 import { useActivations, useQuery } from './query.js';
 import { filledIn, go, hrefOf, route } from './router.js';
-import { activationStates, byCreation, contractStates, known } from './words.js';
+import { activationStates, byCreation, contractStates, known, vinPart } from './words.js';
 
 const contractsQuery = `query Contracts($filter: ContractFilter, $orderBy: ContractOrder, $first: Int, $after: String, $last: Int, $before: String) {
   contracts(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
@@ -33,7 +33,7 @@ const filterOf =
   ({ status, activation, reason, fleet, name, vin }) =>
     filledIn({
       ...{ status: known(contractStates, status), activation: known(activationStates, activation) },
-      ...{ activationReason: known(codes, reason), fleetId: fleetId ?? fleet, name, vin: vin?.length >= 3 && vin },
+      ...{ activationReason: known(codes, reason), fleetId: fleetId ?? fleet, name, vin: vinPart(vin) },
     });
 
 /** Contracts of one state stand together by its reason, so that all of one can be checked again. */

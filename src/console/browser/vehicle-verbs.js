@@ -6,7 +6,7 @@ import { fleetOptions } from './fleet-verbs.js';
 import { counted, list, t } from './languages/language.js';
 import { carryOut } from './query.js';
 import { toast } from './toast.js';
-import { asking } from './words.js';
+import { asking, vinPart } from './words.js';
 
 const deleteVehicles = `mutation DeleteVehicles($input: DeleteVehiclesInput!) {
   deleteVehicles(input: $input) { deleted { vin } ${fleetData} }
@@ -131,7 +131,7 @@ export const saveVehicles = ({ fleetId, status, vin, maker, order }) =>
   attempt(() => {
     const sorts = { VIN: 'vin', VERIFIED_AT: 'verifiedAt', CREATED_AT: 'createdAt' };
     const sort = order?.replace(/\w+/, (field) => sorts[field]);
-    const given = { fleetId, eligibility: status, vin: vin?.length >= 3 && vin, manufacturer: maker, sort };
+    const given = { fleetId, eligibility: status, vin: vinPart(vin), manufacturer: maker, sort };
     const search = new URLSearchParams(Object.entries(given).filter(([, value]) => value));
     return saveAnswer(`/vehicles?${search}`, 'vehicles.csv');
   })();

@@ -11,7 +11,7 @@ import { useActivations, useQuery } from './query.js';
 import { filledIn, go, hrefOf } from './router.js';
 import { Table } from './table.js';
 import { moveToFleet, removeVehicles, saveVehicles, vehicleVerbs, verifyAgain } from './vehicle-verbs.js';
-import { aVin, byCreation, known, statusNames } from './words.js';
+import { aVin, byCreation, known, statusNames, vinPart } from './words.js';
 
 export const vehiclesQuery = `query Vehicles($filter: VehicleFilter, $orderBy: VehicleOrder, $first: Int, $after: String, $last: Int, $before: String) {
   vehicles(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
@@ -31,7 +31,7 @@ const filterOf = (fleetId) => (query) => {
   const [{ status: eligibility, vin, maker: manufacturer }, fleet] = [query, fleetId ?? query.fleet];
   return filledIn({
     eligibility: known(statusNames, eligibility),
-    vin: vin?.length >= 3 && vin,
+    vin: vinPart(vin),
     manufacturer,
     fleetIds: fleet && [fleet],
   });

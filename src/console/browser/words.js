@@ -18,6 +18,8 @@ export const summarised = (summary) =>
 
 export const statusNames = Object.fromEntries(statuses.map(({ status, name }) => [status, name]));
 export const aVin = /^(?=.*\d)[A-HJ-NPR-Z\d]{17}$/i;
+/** What is typed as a VIN or its start or end, unless it is too short. */
+export const vinPart = (typed) => typed?.length >= 2 && typed;
 
 /** A value of an address if these words have it, whatever else people or old links have there. */
 export const known = (words, value) => (Object.hasOwn(words, value ?? '') ? value : '');

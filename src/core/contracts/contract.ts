@@ -107,7 +107,7 @@ export const contractFilterSchema = z
       .string()
       .nullish()
       .describe(
-        'The VIN of the contract’s vehicle, or the 3 to 16 characters that it begins or ends with. Case, spaces and dashes are ignored.',
+        'The VIN of the contract’s vehicle, or the 2 to 16 characters that it begins or ends with. Case, spaces and dashes are ignored.',
       ),
     pack: storableText(z.string()).nullish().describe('The pack of data services that the contract is for.'),
     status: contractStatusSchema.nullish().describe('The status of the contract by its start and end dates.'),

@@ -55,8 +55,6 @@ export async function searchResources(ctx: Context, input: unknown): Promise<Sea
 
 type SearchTerms = z.output<typeof searchInput> & { company: string };
 
-/** People read the last two digits off papers; a filter of lists takes three. */
-const TWO = /^[A-HJ-NPR-Z\d]{2}$/;
 const searchedVehicles: Resource = {
   ...vehicleResource,
   filter: z.object({ vin: z.string() }).transform(({ vin }) => vinCondition(vin)),
@@ -64,7 +62,7 @@ const searchedVehicles: Resource = {
 
 async function byVin(ctx: Context, { company, text }: SearchTerms): Promise<Fit[]> {
   const vin = normalizeVinPart(text);
-  if (!isPartOfVin(vin) && !TWO.test(vin)) return [];
+  if (!isPartOfVin(vin)) return [];
   const page = readPageArguments({ first: MOST_SEARCH_RESULTS, orderBy: { field: 'VIN' } }, vehicleResource.orders);
   const read = async (after: ListPosition | null) => {
     const request = { company, page: { ...page, after }, filter: { vin } };

@@ -101,11 +101,11 @@ export const vehicleFilterSchema = z
       .transform(normalizeVinPart)
       .refine(
         isPartOfVin,
-        'must be a VIN, or 3 to 16 characters of its beginning or end: digits, and letters except I, O and Q',
+        'must be a VIN, or 2 to 16 characters of its beginning or end: digits, and letters except I, O and Q',
       )
       .nullish()
       .describe(
-        'The VIN of the vehicle, or the 3 to 16 characters that it begins or ends with. Case, spaces and dashes are ignored.',
+        'The VIN of the vehicle, or the 2 to 16 characters that it begins or ends with. Case, spaces and dashes are ignored.',
       ),
     fleetIds: listSchema(z.string(), MOST_FLEETS)
       .nullish()

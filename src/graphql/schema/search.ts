@@ -16,7 +16,7 @@ schemaBuilder.queryField('search', (t) =>
   t.field({
     type: [SearchResult],
     description:
-      'Finds fleets and contracts by a part of their name, regardless of case and accents, and vehicles by their VIN or by at least 3 characters of its beginning or end. Exact matches come first, then names and VINs that begin with the text. Contracts are only found with `contracts:read`.',
+      'Finds fleets and contracts by a part of their name, regardless of case and accents, and vehicles by their VIN or by at least 2 characters of its beginning or end. Exact matches come first, then names and VINs that begin with the text. Contracts are only found with `contracts:read`.',
     // A search sends four statements, and looks at all names of the company's fleets: it pays for 1,000 objects.
     extensions: { size: MOST_SEARCH_RESULTS, weight: 1000 / MOST_SEARCH_RESULTS } satisfies CostExtension,
     args: {
