@@ -1,3 +1,4 @@
+// Kills the gateway with -9 under writes: no acknowledged write is lost.
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, expect, inject, test } from 'vitest';
 import { difference, writeAll } from '../support/acknowledged-writes.ts';

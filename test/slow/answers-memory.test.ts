@@ -1,3 +1,4 @@
+// Garbage collections during large responses.
 import { expect, inject, test } from 'vitest';
 import { databaseEnv } from '../support/database.ts';
 import { createFleet, newVin } from '../support/factories.ts';

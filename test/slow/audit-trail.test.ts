@@ -1,3 +1,4 @@
+// The event log agrees with the rows, beside concurrent requests to two processes.
 import fc from 'fast-check';
 import { describe, expect, inject, test } from 'vitest';
 import { scheduleAll } from '../../src/migrations/take-over.ts';

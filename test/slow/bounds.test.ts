@@ -1,3 +1,4 @@
+// The event loop and memory under the largest request of every operation. Takes over five minutes.
 import { expect, inject, test } from 'vitest';
 import type { Client, Json } from '../support/client.ts';
 import { databaseEnv } from '../support/database.ts';

@@ -1,3 +1,4 @@
+// Home page, REST reference and GraphiQL in Chromium.
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+// Apollo's, urql's and Relay's caches follow eligibility.
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';

@@ -1,3 +1,4 @@
+// Apollo Client, urql, Relay, graphql-request and their code generators.
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';

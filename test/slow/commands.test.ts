@@ -1,3 +1,4 @@
+// All commands of the project; imports are interrupted by Ctrl-C.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';

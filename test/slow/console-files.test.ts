@@ -1,3 +1,4 @@
+// Columns, rejected rows and VINs are corrected in the console, in Chromium.
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { axeFindings, browserPages, inBrowser } from '../support/browser.ts';

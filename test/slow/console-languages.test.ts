@@ -1,3 +1,4 @@
+// Every page of the console in its six languages, on a telephone, in Chromium.
 import { describe, expect, test } from 'vitest';
 import { axeFindings, browserPages, inBrowser } from '../support/browser.ts';
 import { addVehicles, createContract, createFleet, newVin } from '../support/factories.ts';

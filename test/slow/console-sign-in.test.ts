@@ -1,3 +1,4 @@
+// Signing in to the console, in Chromium at a real provider.
 import type { Page } from 'playwright-core';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { axeFindings, browserPages, inBrowser } from '../support/browser.ts';

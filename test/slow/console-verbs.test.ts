@@ -1,3 +1,4 @@
+// Every change in the console, in Chromium.
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';

@@ -1,3 +1,4 @@
+// A fleet manager's first hour at the console, and the size of a first visit, in Chromium.
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { axeFindings, browserPages, inBrowser } from '../support/browser.ts';

@@ -1,3 +1,4 @@
+// The console in Chromium, also while the gateway is stopped.
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';

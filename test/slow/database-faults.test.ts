@@ -1,3 +1,4 @@
+// Kills and restarts PostgreSQL, cuts and silences its network: answers are 2xx or 503.
 import dns from 'node:dns';
 import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// Times are right with unusual settings of the database session.
 import pg from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';

@@ -1,3 +1,4 @@
+// Everything is read by Apollo's, urql's and Relay's stores as they are by default.
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';

@@ -1,3 +1,4 @@
+// Uses up the gateway's file descriptors.
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';

@@ -1,3 +1,4 @@
+// 2,000 random documents compared with a plain execution.
 import { expect, test } from 'vitest';
 import { tryDocuments } from '../documents/trial.ts';
 import { startGateway } from '../support/gateway.ts';

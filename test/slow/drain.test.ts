@@ -1,3 +1,4 @@
+// SIGTERM under streams, uploads and WebSockets.
 import { once } from 'node:events';
 import { Agent, type ClientRequest, request } from 'node:http';
 import { connect } from 'node:net';

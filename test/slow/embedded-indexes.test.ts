@@ -1,3 +1,4 @@
+// Two demos, refused starts and a restart in fresh folders (`FOLDERS`): every row is found by every index.
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';

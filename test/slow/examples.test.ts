@@ -1,3 +1,4 @@
+// The three examples in Chromium.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,3 +1,4 @@
+// A thousand followers share reads.
 import { createClient } from 'graphql-ws';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import WebSocket from 'ws';

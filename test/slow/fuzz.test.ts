@@ -1,3 +1,4 @@
+// 5,000 random requests.
 import { expect, test } from 'vitest';
 import { fuzz } from '../fuzz/fuzz.ts';
 import { startGateway } from '../support/gateway.ts';

@@ -1,3 +1,4 @@
+// Memory under documents that never repeat.
 import { readFileSync } from 'node:fs';
 import { expect, inject, test } from 'vitest';
 import { databaseEnv } from '../support/database.ts';

@@ -1,3 +1,4 @@
+// Kills the gateway with -9 between commit and answer: the retry gets the same answer.
 import pg from 'pg';
 import { describe, expect, inject, test } from 'vitest';
 import { Client } from '../support/client.ts';

@@ -1,3 +1,4 @@
+// Uploads with invalid files, a full disk, cut connections and `kill -9`.
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';

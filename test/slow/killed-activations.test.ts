@@ -1,3 +1,4 @@
+// Kills three processes at each step of carrying out contracts at both manufacturers.
 import { expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { inForce } from '../support/activations.ts';

@@ -1,3 +1,4 @@
+// Kills three processes eight times while they verify.
 import { expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { databaseConfig, databaseEnv } from '../support/database.ts';

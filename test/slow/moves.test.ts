@@ -1,3 +1,4 @@
+// Kills the command that moves companies at any step, behind HAProxy as deployed. Left out without HAProxy.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+// Streams, pages and addresses behind nginx, at `/` and below a path, in Chromium. Left out without nginx.
 import { randomUUID } from 'node:crypto';
 import { createClient } from 'graphql-ws';
 import type { Page } from 'playwright-core';

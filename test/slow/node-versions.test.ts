@@ -1,3 +1,4 @@
+// `npm start` by a Node that is too old or cannot run.
 import { execFile } from 'node:child_process';
 import { chmod, cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+// Clients generated from the OpenAPI document, and its linters.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';

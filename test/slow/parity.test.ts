@@ -1,3 +1,4 @@
+// Each operation of REST compared with GraphQL.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { contextOf } from '../../src/core/context.ts';
 import type { Answer, Client, Json } from '../support/client.ts';

@@ -1,3 +1,4 @@
+// Mutations' payloads compared with queries, by random selections.
 import { expect, test } from 'vitest';
 import { randomDocument, randomFrom } from '../documents/generate.ts';
 import { openTrial } from '../documents/trial.ts';

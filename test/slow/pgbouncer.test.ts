@@ -1,3 +1,4 @@
+// PgBouncer as documented: a restart, PAUSE and RESUME. Left out without PgBouncer 1.21 or newer (`TEST_PGBOUNCER` names one).
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { createFleet, newVins } from '../support/factories.ts';

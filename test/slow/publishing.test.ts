@@ -1,3 +1,4 @@
+// Kills publishers of events with -9: each event has one position and one delivery.
 import { describe, expect, inject, test } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
 import type { Client } from '../support/client.ts';

@@ -1,3 +1,4 @@
+// The README's tour from first to last block.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, symlinkSync } from 'node:fs';

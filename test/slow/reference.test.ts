@@ -1,3 +1,4 @@
+// Every example of docs/reference.md gives its answer.
 import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

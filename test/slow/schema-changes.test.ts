@@ -1,3 +1,4 @@
+// 90 changes of the tables without a migration are noticed.
 import { expect, test } from 'vitest';
 import { beyondMikroOrm, difference, otherTypes, schemaSession } from '../support/schema.ts';
 

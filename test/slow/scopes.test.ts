@@ -1,3 +1,4 @@
+// Retries of every writing operation by tokens of every scope.
 import { startGateway } from '../support/gateway.ts';
 import { describeRepetitions } from '../support/scopes.ts';
 

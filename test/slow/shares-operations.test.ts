@@ -1,3 +1,4 @@
+// Another company is served beside forty concurrent calls of each operation.
 import { describe, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';
 import { createFleet, fleetFields, newVins } from '../support/factories.ts';

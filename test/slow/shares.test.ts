@@ -1,3 +1,4 @@
+// Another company is served beside locked rows, large requests, WebSockets and uploads.
 import { createHash } from 'node:crypto';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';

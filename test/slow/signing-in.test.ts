@@ -1,3 +1,4 @@
+// Signing in to PostgreSQL: md5 passwords, PGPASSFILE, the account on a socket, a client certificate.
 import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';

@@ -1,3 +1,4 @@
+// Clients that send and read slowly are closed.
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';

@@ -1,3 +1,4 @@
+// Starts that are refused, stopped by signals or killed.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// PostgreSQL's address leads to a standby, a fenced primary or a standby promoted without the last writes.
 import { setTimeout as delay } from 'node:timers/promises';
 import { createClient } from 'graphql-ws';
 import pg from 'pg';

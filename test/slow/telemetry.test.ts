@@ -1,3 +1,4 @@
+// Traces, metrics and logs, also with a collector that never answers.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -1,3 +1,4 @@
+// Uploads beside deletions of their fleets.
 import { expect, test } from 'vitest';
 import { contextOf } from '../../src/core/context.ts';
 import { FleetNotFound } from '../../src/core/errors.ts';

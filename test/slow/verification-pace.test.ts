@@ -1,3 +1,4 @@
+// Manufacturers that take 1 to 20 s, and a broken brand. Takes over five minutes.
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import type { Client, Json } from '../support/client.ts';
 import { databaseEnv } from '../support/database.ts';

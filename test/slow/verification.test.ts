@@ -1,3 +1,4 @@
+// The manufacturer's errors, limits and silence; `kill -9` of the gateway.
 import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';

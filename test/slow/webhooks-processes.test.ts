@@ -1,3 +1,4 @@
+// Kills the gateway with -9 in the middle of deliveries.
 import { describe, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { scheduleAll } from '../../src/migrations/take-over.ts';

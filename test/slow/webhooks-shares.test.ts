@@ -1,3 +1,4 @@
+// Slow and silent receivers of webhooks, and 200,000 pending events. Takes over four minutes.
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
 import type { Client, Json } from '../support/client.ts';

@@ -157,18 +157,25 @@ test('every decision has a date, a question, a decision, rejected options and co
   expect(pages.filter(({ text }) => text.split('\n').length > 60).map(({ path }) => path)).toEqual([]);
 });
 
-test('docs/slow-tests.md lists every slow test, and which of them run with each change', () => {
-  const text = readFileSync(join(root, 'docs/slow-tests.md'), 'utf8');
-  const rows = [...text.matchAll(/^\| `([\w-]+)` \| .+ \| (?:over )?[½\d]+ \| (nightly|each change) \|$/gm)];
-  const files = globSync('*.test.ts', { cwd: join(root, 'test/slow') }).map((file) => basename(file, '.test.ts'));
-  expect(rows.map(([, name]) => name)).toEqual(files.toSorted());
-
-  const atEachChange = rows.filter(([, , when]) => when === 'each change').map(([, name]) => name);
+test('every slow test begins with its subject, and those of each change exist', () => {
+  const files = globSync('test/slow/*.test.ts', { cwd: root });
+  const silent = files.filter((file) => !/^\/\/ .+\.\n/.test(readFileSync(join(root, file), 'utf8')));
+  expect(silent).toEqual([]);
   const config = readFileSync(join(root, 'vitest.config.ts'), 'utf8');
-  const inConfig = [...config.matchAll(/'slow\/([\w-]+)'/g)].map(([, name]) => name);
-  expect(inConfig.toSorted()).toEqual(atEachChange);
+  const atEachChange = [...config.matchAll(/'(slow\/[\w-]+)'/g)].map(([, name]) => `test/${name}.test.ts`);
+  expect(atEachChange.filter((file) => !files.includes(file))).toEqual([]);
+  expect(atEachChange).not.toEqual([]);
   expect(packageJson.scripts['test:all']).toMatch(/ --project change-postgresql --project change-embedded /);
   expect(readFileSync(join(root, '.ci/run'), 'utf8')).toMatch(/^npm run test:all$/m);
+});
+
+test('every test that docs/reliability.md names exists', () => {
+  const text = readFileSync(join(root, 'docs/reliability.md'), 'utf8');
+  const named = [...text.matchAll(/^\|.*$/gm)]
+    .flatMap(([row]) => codesIn(row))
+    .filter((code) => /^(?:slow\/|unit\/)?[a-z]+(?:-[a-z]+)*$/.test(code));
+  expect(named.length).toBeGreaterThan(50);
+  expect(named.filter((name) => !existsSync(join(root, `test/${name}.test.ts`)))).toEqual([]);
 });
 
 test('every link between documents leads somewhere', () => {
