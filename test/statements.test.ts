@@ -13,8 +13,7 @@ type Row = Record<string, unknown>;
 
 const { services, database } = await startGateway();
 const core = join(import.meta.dirname, '../src/core');
-/** The program of a thread contains no statements and runs only in threads. */
-const modules = globSync('**/*.ts', { cwd: core, exclude: ['imports/file-worker.ts'] });
+const modules = globSync('**/*.ts', { cwd: core });
 for (const file of modules) await import(pathToFileURL(join(core, file)).href);
 
 type Run = (statement: string) => Promise<Row[]>;

@@ -3,9 +3,9 @@ import { type RequestHandler, Router } from 'express';
 import { contextOf } from '../core/context.ts';
 import { touchPrograms } from '../core/contracts/due-activations.ts';
 import { RateLimited, Unauthenticated } from '../core/errors.ts';
-import { vinOrNull } from '../core/vin.ts';
 import { bytesReader } from '../http/body.ts';
 import { type HttpServices, localsOf, payerOf, RateLimit } from '../http/request-context.ts';
+import { vinOrNull } from '../vin-files/vin.ts';
 
 const LARGEST_BODY = 256 * 1024;
 const MOST_VINS = 1000;

@@ -12,9 +12,9 @@ import {
   UnsupportedMediaType,
   ValidationFailed,
 } from '../core/errors.ts';
-import { mayBeTableFile, notTableMessage } from '../core/imports/csv/head.ts';
 import { spoolUpload } from '../core/imports/import-run.ts';
 import { piecesOf, tornForm } from '../http/multipart.ts';
+import { mayBeTableFile, notTableMessage } from '../vin-files/csv/head.ts';
 import { requireNoAddQuery } from './add-query.ts';
 
 interface Upload {

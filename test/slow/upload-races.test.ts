@@ -5,7 +5,7 @@ import { FleetNotFound } from '../../src/core/errors.ts';
 import { beginImport } from '../../src/core/imports/import-vehicles.ts';
 import { ImportStaging } from '../../src/core/imports/staging.ts';
 import { storeImport } from '../../src/core/imports/store.ts';
-import { csvRowBatchOf } from '../../src/core/imports/table.ts';
+import { csvRowBatchOf } from '../../src/vin-files/table.ts';
 import { createFleet, newVins, uploadForm } from '../support/factories.ts';
 import { startGateway } from '../support/gateway.ts';
 

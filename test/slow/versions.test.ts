@@ -76,7 +76,7 @@ type Texts = { prepared: string[]; made: string[] };
 /** Texts of prepared statements, which transactions send too, and those of reads that are made for their requests. */
 async function everyText(): Promise<Texts> {
   const core = join(import.meta.dirname, '../../src/core');
-  const modules = globSync('**/*.ts', { cwd: core, exclude: ['imports/file-worker.ts'] });
+  const modules = globSync('**/*.ts', { cwd: core });
   for (const file of modules) await import(pathToFileURL(join(core, file)).href);
   const env = await databaseEnv();
   const plans = await explainAll(env);

@@ -23,9 +23,15 @@ const imports = [...contents].flatMap(([from, content]) =>
   ),
 );
 
-/** The room of a file: its folder, at most two levels deep, or its name for files of src/ itself. */
-const roomOf = (path: string) =>
-  path.includes('/') ? dirname(path).split('/').slice(0, 2).join('/') : path.replace('.ts', '');
+/** A part that stands alone is one room with all its folders. */
+const parts = ['vin-files', 'manufacturers', 'console'];
+
+/** The room of a file: its part, or its folder, at most two levels deep, or its name for files of src/ itself. */
+const roomOf = (path: string) => {
+  if (!path.includes('/')) return path.replace('.ts', '');
+  const folders = dirname(path).split('/');
+  return folders.slice(0, parts.includes(folders[0] ?? '') ? 1 : 2).join('/');
+};
 
 /** Rooms from top to bottom, with the rooms that each may import. All may import types of config. */
 const allowed: Record<string, readonly string[]> = {
@@ -59,6 +65,7 @@ const allowed: Record<string, readonly string[]> = {
   app: ['console', 'core', 'graphql', 'http', 'http/observability', 'http/pages', 'rest', 'rest/openapi'],
   console: ['http', 'http/pages'],
   rest: [
+    'vin-files',
     'core/companies',
     ...['rest/openapi', 'http', 'http/connections', 'core', 'core/contracts', 'core/events', 'core/fleets'],
     ...['core/following', 'core/imports', 'core/operations', 'core/reads', 'core/sql', 'core/vehicles'],
@@ -80,6 +87,7 @@ const allowed: Record<string, readonly string[]> = {
   ],
   graphql: [...['graphql/execution', 'graphql/schema', 'graphql/transport', 'http', 'http/connections', 'core']],
   'graphql/schema': [
+    'vin-files',
     ...['http', 'core', 'core/contracts', 'core/events', 'core/fleets'],
     ...['core/following', 'core/imports', 'core/operations', 'core/reads', 'core/sql', 'core/vehicles'],
     'core/webhooks',
@@ -117,6 +125,7 @@ const allowed: Record<string, readonly string[]> = {
   ],
   'core/reads': [
     ...[
+      'vin-files',
       'core',
       'core/contracts',
       'core/events',
@@ -138,6 +147,7 @@ const allowed: Record<string, readonly string[]> = {
   ],
   'core/webhooks': ['core/companies', 'core', 'core/events', 'core/sql', 'entities', 'manufacturers'],
   'core/imports': [
+    'vin-files',
     'core/companies',
     'core',
     'core/events',
@@ -146,10 +156,19 @@ const allowed: Record<string, readonly string[]> = {
     'core/vehicles',
     'entities',
     'fairness',
+  ],
+  'core/contracts': [
+    'vin-files',
+    'core/companies',
+    'core',
+    'core/events',
+    'core/fleets',
+    'core/sql',
+    'entities',
     'manufacturers',
   ],
-  'core/contracts': ['core/companies', 'core', 'core/events', 'core/fleets', 'core/sql', 'entities', 'manufacturers'],
   'core/vehicles': [
+    'vin-files',
     'core/companies',
     'core',
     'core/contracts',
@@ -161,10 +180,11 @@ const allowed: Record<string, readonly string[]> = {
   ],
   'core/fleets': ['core', 'core/events', 'core/sql', 'entities'],
   'core/moves': ['core', 'core/sql', 'database', 'entities'],
-  'core/events': ['core/companies', 'core', 'core/sql', 'entities'],
+  'core/events': ['vin-files', 'core/companies', 'core', 'core/sql', 'entities'],
   'core/companies': ['core', 'core/sql'],
   'core/sql': ['core', 'database', 'entities'],
   manufacturers: ['fairness'],
+  'vin-files': ['core', 'manufacturers'],
   database: ['entities'],
   entities: [],
   migrations: [],

@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, '../..');
 
 /** Memoised values by place, with the reason why no rejection stays there. */
 const known: Record<string, string> = {
-  'src/core/imports/csv/decode.ts decode': 'no promise',
+  'src/vin-files/csv/decode.ts decode': 'no promise',
   'src/graphql/execution/result-errors.ts .code': 'no promise',
   'src/core/context.ts this.#em': 'no promise',
   'src/core/following/follow-changes.ts this.#missedSince': 'no promise',

@@ -1,4 +1,5 @@
 import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 'kysely';
+import { readVin, vinOrNull } from '../../vin-files/vin.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
@@ -9,7 +10,6 @@ import { companyOfFleet, isInFleets, requireFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { db, isId, newId, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
-import { readVin, vinOrNull } from '../vin.ts';
 import { type Contract, createContractInput } from './contract.ts';
 import { contractFactsQuery, contractJsonQuery, vehicleNamesOf } from './contracts.ts';
 import { contractsOfEach, contractsOfVins } from './contracts-of-vehicles.ts';

@@ -1,6 +1,6 @@
+import { isPartOfVin, isWholeVin, normalizeVinPart, vinOrNull } from '../../vin-files/vin.ts';
 import type { FilterConditions, IndexSeek } from '../sql/resource.ts';
 import { vinPartSql } from '../sql/vin-part.ts';
-import { isPartOfVin, isWholeVin, normalizeVinPart, vinOrNull } from '../vin.ts';
 
 /** Tells a part of a VIN from a whole one; what is neither fits no contract. */
 export function readVinFilter<F extends { vin?: string | null | undefined }>({ vin, ...others }: F) {

@@ -1,5 +1,6 @@
 import type { NotNull } from 'kysely';
 import { z } from 'zod';
+import { vinOrNull } from '../../vin-files/vin.ts';
 import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
 import { exampleIds, field, timeField, uuidField } from '../fields.ts';
@@ -10,7 +11,6 @@ import { readItemsPage, readOneRow } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { jsonMembersOf, jsonObjectExpression, jsonObjectSql, jsonSql, type ValueSql } from '../sql/selection.ts';
 import { db, isId, prepare } from '../sql/sql.ts';
-import { vinOrNull } from '../vin.ts';
 import {
   eventDataField,
   eventDataSchemas,

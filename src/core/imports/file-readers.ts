@@ -3,9 +3,9 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { Config } from '../../config.ts';
 import { SharedPlaces } from '../../fairness/shares.ts';
+import type { FileWorkerReply, FileWorkerRequest, SerializedError } from '../../vin-files/file-worker.ts';
+import type { CsvRowBatch, TableLayout } from '../../vin-files/table.ts';
 import { ColumnNotFound, PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../errors.ts';
-import type { FileWorkerReply, FileWorkerRequest, SerializedError } from './file-worker.ts';
-import type { CsvRowBatch, TableLayout } from './table.ts';
 import { type FileSource, openFileSource, TemporaryDisk } from './temporary-file.ts';
 
 /** Many, since a file that arrives slowly has a thread that hardly works. */
@@ -127,7 +127,7 @@ class FileThread {
   readonly #worker: Worker;
 
   constructor(supportedBrands: readonly string[]) {
-    this.#worker = new Worker(new URL('./file-worker.ts', import.meta.url), {
+    this.#worker = new Worker(new URL('../../vin-files/file-worker.ts', import.meta.url), {
       workerData: supportedBrands,
       // The process's own flags are not all for threads.
       execArgv: ['--import', new URL('../../preload.js', import.meta.url).href],

@@ -4,6 +4,7 @@ import type { EntityManager } from '@mikro-orm/sql';
 import { z } from 'zod';
 import { Fleet } from '../../entities/fleet.ts';
 import { Import } from '../../entities/import.ts';
+import { limitPieces } from '../../vin-files/csv/limits.ts';
 import { IDEMPOTENCY_HOURS } from '../companies/idempotency.ts';
 import { authorize, type Context, contextWithoutClient } from '../context.ts';
 import { cutText } from '../cut-text.ts';
@@ -19,7 +20,6 @@ import {
 import { requireFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { holdAdvisoryLock, newId } from '../sql/sql.ts';
-import { limitPieces } from './csv/limits.ts';
 import {
   deleteStagedBatches,
   type Failure,

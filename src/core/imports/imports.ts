@@ -1,6 +1,7 @@
 import { expressionBuilder } from 'kysely';
 import { z } from 'zod';
 import { importStates } from '../../entities/import.ts';
+import { fileErrorCodes } from '../../vin-files/csv/limits.ts';
 import { authorize, type Context } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
 import { exampleIds, field, timeField, timeOrNullField } from '../fields.ts';
@@ -12,7 +13,6 @@ import { isoTimeExpression, jsonMembersOf, jsonSql } from '../sql/selection.ts';
 import { db, isId, prepare, type RowKey } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { addOptionFields, addSummarySchema, refusedValueFields, rejectionCodes } from '../vehicles/vin-lists.ts';
-import { fileErrorCodes } from './csv/limits.ts';
 
 export const importStateSchema = z.enum(importStates);
 export type ImportState = z.output<typeof importStateSchema>;

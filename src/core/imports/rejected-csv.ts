@@ -1,3 +1,5 @@
+import type { CsvDelimiter } from '../../vin-files/csv/head.ts';
+import { type CsvLayout, numberedColumnNames } from '../../vin-files/csv/layout.ts';
 import { authorize, type Context } from '../context.ts';
 import { BYTE_ORDER_MARK, csvLine } from '../csv-line.ts';
 import { read } from '../database.ts';
@@ -5,8 +7,6 @@ import { ImportNotFound } from '../errors.ts';
 import { fleetExistsSql } from '../fleets/fleet.ts';
 import { type RowWriter, type TextRow, type WrittenRows, writeRows } from '../sql/read.ts';
 import { isId, numberParameters } from '../sql/sql.ts';
-import type { CsvDelimiter } from './csv/head.ts';
-import { type CsvLayout, numberedColumnNames } from './csv/layout.ts';
 
 const REJECTIONS_PAGE = 1000;
 

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { open, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { limitPieces } from '../../vin-files/csv/limits.ts';
 import { RateLimited } from '../errors.ts';
-import { limitPieces } from './csv/limits.ts';
 
 const PIECE_BYTES = 64 * 1024;
 /** The room for all waiting files of a process, in files of the largest size. */

@@ -1,5 +1,6 @@
 import { NIL } from 'uuid';
 import { z } from 'zod';
+import { isPartOfVin, normalizeVinPart } from '../../vin-files/vin.ts';
 import { authorize, type Context, hasScope } from '../context.ts';
 import type { Contract } from '../contracts/contract.ts';
 import { contractResource } from '../contracts/contracts.ts';
@@ -16,7 +17,6 @@ import { jsonObjectSql } from '../sql/selection.ts';
 import { numberParameters } from '../sql/sql.ts';
 import type { Vehicle } from '../vehicles/vehicle.ts';
 import { vehicleResource, vinCondition } from '../vehicles/vehicles.ts';
-import { isPartOfVin, normalizeVinPart } from '../vin.ts';
 
 export const MOST_SEARCH_RESULTS = 50;
 

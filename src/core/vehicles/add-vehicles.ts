@@ -1,11 +1,11 @@
 import type { z } from 'zod';
+import { readVin, type Vin } from '../../vin-files/vin.ts';
 import { authorize, type Context } from '../context.ts';
 import { byKeys, ChangedMeanwhile, isInTransaction, transaction } from '../database.ts';
 import { ValidationFailed } from '../errors.ts';
 import { requireFleet, shareLockFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { anyOfTexts, prepare } from '../sql/sql.ts';
-import { readVin, type Vin } from '../vin.ts';
 import { deleteLeftoverVehicles } from './delete-vehicles.ts';
 import { insertVehicles, type VehiclesByVin } from './insert-vehicles.ts';
 import { existingVehiclesQuery, vehicleJsonExpression } from './vehicles.ts';

@@ -1,4 +1,5 @@
 import { type Expression, sql } from 'kysely';
+import { vinOrNull } from '../../vin-files/vin.ts';
 import type { EligibilityNews } from '../changes.ts';
 import { scheduleNow } from '../companies/schedule.ts';
 import { authorize, type Context } from '../context.ts';
@@ -7,7 +8,6 @@ import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from
 import { readInput } from '../input.ts';
 import { type RowWriter, readOneRow, readOneRowText } from '../sql/read.ts';
 import { anyOf, anyOfTexts, asTimestamptz, db, hashFraction, prepare } from '../sql/sql.ts';
-import { vinOrNull } from '../vin.ts';
 import type { Eligibility, EligibilityStatus } from './vehicle.ts';
 import { eligibilityResource, existingVehiclesQuery, vehicleJsonExpression } from './vehicles.ts';
 import { requestVerificationInput } from './vin-lists.ts';

@@ -1,4 +1,5 @@
 import { expressionBuilder, sql } from 'kysely';
+import { type Vin, vinWarningsText } from '../../vin-files/vin.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { violatedConstraint } from '../database-errors.ts';
@@ -12,7 +13,6 @@ import {
 import { lockedFleetClause } from '../fleets/fleets.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
 import { anyOfTexts, db, isId, jsonRecordset, newId, prepareStatementVariants } from '../sql/sql.ts';
-import { type Vin, vinWarningsText } from '../vin.ts';
 import { recheckHours, recheckInterval } from './eligibility.ts';
 import { tallyClause } from './tally.ts';
 import type { EligibilityStatus, Vehicle } from './vehicle.ts';

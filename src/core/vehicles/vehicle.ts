@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { connectivityStatuses, dataDeliveries, eligibilityStatuses } from '../../entities/fleet.ts';
+import { isPartOfVin, normalizeVinPart, vinWarnings } from '../../vin-files/vin.ts';
 import { exampleIds, field, timeField, timeOrNullField, uuidField } from '../fields.ts';
 import { listSchema, storableText, timeSchema } from '../input.ts';
 import { actorSchema, reasonSchema } from '../reason.ts';
 import type { SortOrders } from '../sql/order.ts';
-import { isPartOfVin, normalizeVinPart, vinWarnings } from '../vin.ts';
 
 export const eligibilityStatusSchema = z.enum(eligibilityStatuses);
 export type EligibilityStatus = z.output<typeof eligibilityStatusSchema>;

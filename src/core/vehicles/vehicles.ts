@@ -1,5 +1,6 @@
 import { actors, eligibilityStatuses } from '../../entities/fleet.ts';
 import { reasonCodes } from '../../manufacturers/provider.ts';
+import { isWholeVin, vinOrNull, vinWarnings } from '../../vin-files/vin.ts';
 import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
 import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
@@ -18,7 +19,6 @@ import {
 import { jsonMembersOf, jsonObjectExpression, jsonSql, reasonJsonMembers } from '../sql/selection.ts';
 import { anyOfIds, db, isId, prepare } from '../sql/sql.ts';
 import { vinPartEnds, vinPartSql } from '../sql/vin-part.ts';
-import { isWholeVin, vinOrNull, vinWarnings } from '../vin.ts';
 import {
   eligibilitySchema,
   type Vehicle,

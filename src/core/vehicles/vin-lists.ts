@@ -1,11 +1,11 @@
 import type { QueryCreator } from 'kysely';
 import { z } from 'zod';
 import { addModes } from '../../entities/import.ts';
+import { vinErrorCodes, vinOrNull } from '../../vin-files/vin.ts';
 import { exampleIds, field, uuidField } from '../fields.ts';
 import { idSchema } from '../input.ts';
 import { anyOfIds, anyOfTexts, db, isId } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
-import { vinErrorCodes, vinOrNull } from '../vin.ts';
 import { vehicleSchema } from './vehicle.ts';
 
 const vinsMeaning = {

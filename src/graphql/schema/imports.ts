@@ -3,7 +3,6 @@ import { z } from 'zod';
 import type { Context } from '../../core/context.ts';
 import { UnsupportedMediaType } from '../../core/errors.ts';
 import { followImportChanges } from '../../core/following/follow-import.ts';
-import { mayBeTableFile, notTableMessage } from '../../core/imports/csv/head.ts';
 import { importVehicles, type UploadedFile } from '../../core/imports/import-vehicles.ts';
 import {
   duplicateRowSchema,
@@ -19,6 +18,7 @@ import {
 import { REPLAYED } from '../../http/body.ts';
 import { piecesOf, tornForm } from '../../http/multipart.ts';
 import { type AnswerHead, localsOf } from '../../http/request-context.ts';
+import { mayBeTableFile, notTableMessage } from '../../vin-files/csv/head.ts';
 import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType } from './connection.ts';
 import { addMutation, enumTypeOf, objectTypeOf, unknownIn } from './described.ts';
