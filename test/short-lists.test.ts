@@ -65,7 +65,7 @@ beforeAll(async () => {
 const byOrder = Object.keys(contractSortOrders).flatMap((field) =>
   ['ASC', 'DESC'].map((direction) => `orderBy: { field: ${field}, direction: ${direction} }, `),
 );
-// Each parent is asked for a field that no index has: an index with all that is wanted seems cheap (docs/decisions/planner.md).
+// Each parent is asked for a field that no index has: an index with all that is wanted seems cheap (docs/decisions/one-statement.md).
 const lists: Record<string, { orders?: string[]; of: (list: string) => string }> = {
   'contracts of a vehicle': {
     orders: byOrder,

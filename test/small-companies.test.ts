@@ -5,7 +5,7 @@ import { onGraphql, onRest } from './support/operations.ts';
 import { newWorld, type World } from './support/worlds.ts';
 
 // Where most companies have twenty vehicles, to read the whole company may seem cheaper than to look up ten ids or VINs. The
-// company that asks is large, and the statistics know it (docs/decisions/planner.md).
+// company that asks is large, and the statistics know it (docs/decisions/one-statement.md).
 
 const { gateway, isServer, muchLookedAt } = await startLookedAt();
 
