@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type RequestHandler, Router } from 'express';
 import { contextOf } from '../core/context.ts';
-import { touchPrograms } from '../core/contracts/due-activations.ts';
+import { takeDelivery } from '../core/contracts/due-activations.ts';
 import { RateLimited, Unauthenticated } from '../core/errors.ts';
 import { bytesReader } from '../http/body.ts';
 import { type HttpServices, localsOf, payerOf, RateLimit } from '../http/request-context.ts';
@@ -11,9 +11,10 @@ const LARGEST_BODY = 256 * 1024;
 const MOST_VINS = 1000;
 /** Deliveries of one address; anybody may send them, and each is a digest to make. */
 const MOST_PER_MINUTE = 600;
+const NO_LIMIT = { allowed: true, seconds: 0 };
 const PATH = '/providers/high-mobility/events';
 const SIGNATURE = 'X-HM-Signature-256';
-/** The installation that has passed it on. */
+/** The installation that has passed it on, and a digest that shows it: that one has counted the delivery. */
 const FORWARDED = 'X-Forwarded-Installation';
 const FORWARD_MS = 3_000;
 const NOT_FORWARDED = 'another installation did not take news of a provider';
@@ -30,25 +31,36 @@ export function providerEvents(services: HttpServices): RequestHandler {
   const limit = new RateLimit(MOST_PER_MINUTE);
   router.post(PATH, async (req, res) => {
     localsOf(res).route = PATH;
-    const { allowed, seconds } = limit.use(payerOf(null, req), 1);
+    const signature = req.get(SIGNATURE) ?? '';
+    const [installation = '', mark = ''] = req.get(FORWARDED)?.split(' ') ?? [];
+    const isForwarded = isSigned(markedBy(installation, signature), mark, secret);
+    const { allowed, seconds } = isForwarded ? NO_LIMIT : limit.use(payerOf(null, req), 1);
     if (!allowed) throw new RateLimited(seconds, `Too many deliveries from this address. Try again in ${seconds} s.`);
     const bytes = await readBytes(req, res);
-    const signature = req.get(SIGNATURE) ?? '';
     if (!isSigned(bytes, signature, secret)) throw new Unauthenticated('The signature is not that of this body.', null);
     const ctx = contextOf(services, localsOf(res).requestId, null);
-    const given = { provider: 'high-mobility', vins: vinsOf(new TextDecoder().decode(bytes)) };
-    const isNew = await touchPrograms(ctx, `delivery ${signature}`, given);
-    if (isNew && req.get(FORWARDED) === undefined) await forward(services, bytes, signature);
+    await takeDelivery(ctx, {
+      name: `delivery ${signature}`,
+      provider: 'high-mobility',
+      vins: vinsOf(new TextDecoder().decode(bytes)),
+      passOn: async () => {
+        if (!isForwarded) await forward(services, bytes, signature, secret);
+      },
+    });
     res.status(204).end();
   });
   return router;
 }
 
-/** A provider knows one installation: each tells the others, once. One that is away looks at its programs every day. */
-async function forward({ config, log }: HttpServices, bytes: Buffer, signature: string): Promise<void> {
+/** What an installation signs to show that it has passed a delivery on. */
+const markedBy = (installation: string, signature: string): Buffer => Buffer.from(`${installation} ${signature}`);
+
+/** A provider knows one installation: it tells the others. One that is away looks at its programs every day. */
+async function forward({ config, log }: HttpServices, bytes: Buffer, signature: string, secret: string): Promise<void> {
   const { INSTALLATION: own, INSTALLATIONS = {} } = config;
   if (!own) return;
-  const headers = { 'content-type': 'application/json', [SIGNATURE]: signature, [FORWARDED]: own };
+  const mark = `${own} ${signatureOf(markedBy(own, signature), secret)}`;
+  const headers = { 'content-type': 'application/json', [SIGNATURE]: signature, [FORWARDED]: mark };
   const others = Object.entries(INSTALLATIONS).filter(([name]) => name !== own);
   const send = async ([installation, address]: [string, string]) => {
     const signal = AbortSignal.timeout(FORWARD_MS);
@@ -60,8 +72,11 @@ async function forward({ config, log }: HttpServices, bytes: Buffer, signature: 
   await Promise.all(others.map((one) => send(one).catch(unreached)));
 }
 
+const signatureOf = (bytes: Buffer, secret: string): string =>
+  `sha256=${createHmac('sha256', secret).update(bytes).digest('hex')}`;
+
 function isSigned(bytes: Buffer, signature: string, secret: string): boolean {
-  const wanted = Buffer.from(`sha256=${createHmac('sha256', secret).update(bytes).digest('hex')}`);
+  const wanted = Buffer.from(signatureOf(bytes, secret));
   const given = Buffer.from(signature);
   return given.length === wanted.length && timingSafeEqual(given, wanted);
 }

@@ -18,6 +18,16 @@ export const noteOnce = prepare((p: { name: string; now: Date; since: Date }) =>
     .returning(sql.lit(1).as('noted')),
 );
 
+/** A row if it was noted after `since`. */
+export const findNote = prepare((p: { name: string; since: Date }) =>
+  db
+    .selectFrom('idempotency_key')
+    .select(sql.lit(1).as('noted'))
+    .where('company', '=', sql.lit(''))
+    .where('key', '=', p.name)
+    .where('created_at', '>', asTimestamptz(p.since)),
+);
+
 /** Has it done again. */
 export const forgetNote = prepare((p: { name: string }) =>
   db.deleteFrom('idempotency_key').where('company', '=', sql.lit('')).where('key', '=', p.name),

@@ -1,6 +1,6 @@
 import { type Expression, sql } from 'kysely';
 import type { Asker, ProgramWish } from '../../manufacturers/provider.ts';
-import { noteOnce } from '../companies/once.ts';
+import { findNote, noteOnce } from '../companies/once.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { transaction } from '../database.ts';
@@ -189,16 +189,23 @@ async function programsHere(ctx: Context, given: OfProvider) {
 
 const DAY_MS = 86_400_000;
 
-/** Has a provider's programs of these vehicles looked at again, whatever their company: once a day for the same delivery of its news; gives whether it was new. */
-export async function touchPrograms(ctx: Context, delivery: string, given: OfProvider): Promise<boolean> {
+interface Delivery extends OfProvider {
+  name: string;
+  /** Tells other installations. It comes before the note: a process may be killed in between, and the delivery comes again. */
+  passOn: () => Promise<void>;
+}
+
+/** Has a provider's programs of these vehicles looked at again, whatever their company: once a day for the same delivery of its news. */
+export async function takeDelivery(ctx: Context, { name, passOn, ...given }: Delivery): Promise<void> {
   const now = ctx.now();
-  const isNew = await transaction(ctx, async () => {
-    const noted = await noteOnce(ctx, { name: delivery, now, since: new Date(now.getTime() - DAY_MS) });
+  const since = new Date(now.getTime() - DAY_MS);
+  if ((await findNote(ctx, { name, since })).length > 0) return;
+  await passOn();
+  await transaction(ctx, async () => {
+    const noted = await noteOnce(ctx, { name, now, since });
     if (noted.length > 0) await touchActivations(ctx, await programsHere(ctx, given), { news: true });
-    return noted.length > 0;
   });
-  if (isNew) ctx.services.changes.announce('due', 'activation');
-  return isNew;
+  ctx.services.changes.announce('due', 'activation');
 }
 
 /** Has programs that a company ended, or that were being ended, looked at again where others want them. */
