@@ -82,7 +82,7 @@ const storeFacts = prepare((p: Facts) => {
           >`case when fact.state is null then coalesce(fact.reason, a.reason) else fact.reason end`,
           raw_answer: sql<string | null>`coalesce(fact.raw, a.raw_answer)`,
           changed_at: sql<string>`case when fact.state is null or fact.state = a.state or not a.wanted then a.changed_at else ${now} end`,
-          looks: sql<number>`case when a.touched then 0 when fact.state is null then a.looks when fact.state = a.state then a.looks + 1 else 0 end`,
+          looks: sql<number>`case when a.touched then 0 when fact.state is null then a.looks when fact.state = a.state then a.looks + 1 else 1 end`,
           faults: sql<number>`case when fact.state is null then a.faults + fact.asked::int else 0 end`,
           // A wish is new until it is answered.
           renewed: sql<boolean>`case when fact.state is null then a.renewed or fact.first else a.renewed and a.touched end`,

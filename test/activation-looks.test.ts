@@ -1,0 +1,72 @@
+import { afterEach, expect, test } from 'vitest';
+import { DAY, HOUR, MINUTE, startActivations, stateOf } from './support/activations.ts';
+import type { Json } from './support/client.ts';
+import { addVehicle, newVin } from './support/factories.ts';
+import { hasDocuments } from './support/published.ts';
+
+// When manufacturers are asked how programs stand.
+
+const { gateway, upstream, clock, time, passTime, work, workFor, contract } = await startActivations({
+  packs: { basic: ['1001'] },
+  breakAfter: 1000,
+});
+const acme = await gateway.as('acme');
+const basic = { pack: 'basic' };
+const makes = [
+  ['High Mobility', 'WBA'],
+  ['Mercedes-Benz', 'W1K'],
+] as const;
+
+afterEach(() => {
+  if (hasDocuments) expect(upstream.faults).toEqual([]);
+});
+
+/** When the vehicle was looked at, in ms since `start`. */
+function looksAt({ vin }: Json, start: number): number[] {
+  const found: number[] = [];
+  upstream.behaves = ({ endpoint, path }) => {
+    const isLook = endpoint === 'clearance-list' || endpoint === 'service-status';
+    if (isLook && path.includes(vin)) found.push(clock() - start);
+    return null;
+  };
+  return found;
+}
+
+/** Pauses are spread by a tenth, and end with the next step. */
+function expectPauses(found: readonly number[], pauses: readonly number[], step: number): void {
+  const got = found.map((at, n) => at - (found[n - 1] ?? 0));
+  const isLike = (n: number) => (got[n] ?? 0) >= (pauses[n] ?? 0) && (got[n] ?? 0) <= 1.1 * (pauses[n] ?? 0) + 2 * step;
+  expect(got.map((pause, n) => (isLike(n) ? pauses[n] : pause))).toEqual(pauses);
+}
+
+test.each(makes)(
+  '%s: what is pending is looked at after 1, 5, 15 and 60 minutes, then every six hours',
+  async (_, wmi) => {
+    upstream.decide = () => ({ status: 'approved', afterMs: 3 * DAY });
+    upstream.serves = () => ({ status: 'ACTIVE', afterMs: 3 * DAY });
+    const vehicle = await addVehicle(acme, newVin(0, wmi));
+    await contract(acme, vehicle, basic);
+    await work();
+    const found = looksAt(vehicle, clock());
+    await workFor(9 * HOUR, MINUTE);
+    expectPauses(found, [MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR], MINUTE);
+  },
+);
+
+test.each(makes)('%s: what has ended is looked at after 5 minutes, an hour and a day', async (_, wmi) => {
+  upstream.decide = () => ({ status: 'approved', afterMs: 0 });
+  upstream.serves = () => ({ status: 'ACTIVE', afterMs: 0 });
+  const vehicle = await addVehicle(acme, newVin(0, wmi));
+  const one = await contract(acme, vehicle, { ...basic, to: time(HOUR) });
+  await workFor(10 * MINUTE, MINUTE);
+  passTime(HOUR);
+  while ((await stateOf(acme, one))[0] !== 'ENDED') {
+    await work();
+    passTime(10_000);
+  }
+  const found = looksAt(vehicle, clock());
+  await workFor(2 * HOUR, MINUTE);
+  await workFor(2 * DAY, 5 * MINUTE);
+  expectPauses(found, [5 * MINUTE, HOUR, DAY], 5 * MINUTE);
+  expect(await gateway.execute(`select from activation where vin = '${vehicle.vin}'`)).toEqual([]);
+});
