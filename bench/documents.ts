@@ -44,8 +44,8 @@ export type DocumentName = keyof typeof documents;
 
 /** More than most lists have. */
 export const ABOVE = 101;
-/** More events than a fleet has. */
-export const ABOVE_EVENTS = 501;
+/** More events than a fleet has, and few enough that each may have its 1,000 vehicles. */
+export const ABOVE_EVENTS = 59;
 
 /** The document with lists that their limits do not fill, as people ask: but for those of fleets that have a limit. */
 export const unfilled = (query: string): string =>

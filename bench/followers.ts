@@ -19,7 +19,7 @@ const { values: options } = parseArgs({
     followers: { type: 'string', default: '0,100,1000' },
     pace: { type: 'string', default: '5' },
     uploads: { type: 'string', default: '2' },
-    ways: { type: 'string', default: 'rest' },
+    ways: { type: 'string', default: 'rest,sse,ws' },
   },
 });
 const uploads = Number(options.uploads);

@@ -10,7 +10,7 @@ interface Answering {
 }
 
 /** Members that differ in every response to a write. */
-const NEW = /"(id|fleetId|vin|vat|createdAt|updatedAt|pack)":\s*"[^"]*"/g;
+const NEW = /"(id|fleetId|vin|vat|createdAt|updatedAt|changedAt|pack)":\s*"[^"]*"/g;
 
 /** Throws if the contenders' responses differ: a comparison would measure nothing. */
 export async function checkSame(world: World, workload: Workload, contenders: readonly Answering[]): Promise<void> {

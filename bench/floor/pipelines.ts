@@ -23,7 +23,7 @@ export class Pipelines {
       const client = new pg.Client({
         connectionString: url,
         // Rows of all companies are mixed, so by default PostgreSQL would read and sort a whole fleet for each page.
-        options: `-c timezone=UTC -c default_transaction_isolation=read\\ committed -c idle_session_timeout=0 -c plan_cache_mode=force_generic_plan -c jit=off ${IN_ORDER}`,
+        options: `-c timezone=UTC -c datestyle=ISO -c default_transaction_isolation=read\\ committed -c idle_session_timeout=0 -c plan_cache_mode=force_generic_plan -c jit=off ${IN_ORDER}`,
         pipeline: true,
       });
       await client.connect();

@@ -45,7 +45,9 @@ export function reads({ object, list }: Style, isUnfilled = false) {
           type: code(`upper(replace(e.type, '.', '_'))`),
           timestamp: time('e.at'),
           actor: text('e.actor'),
-          vehicles: json(list({ id: code('u.id'), vin: code('u.vin') }, 'unnest(e.vehicle_ids, e.vins) u(id, vin)')),
+          vehicles: json(
+            list({ vehicleId: code('u.id'), vin: code('u.vin') }, 'unnest(e.vehicle_ids, e.vins) u(id, vin)'),
+          ),
           data: {
             fromStatus: code(`(e.data->>'from')`),
             toStatus: code(`(e.data->>'to')`),

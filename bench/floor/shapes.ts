@@ -70,6 +70,12 @@ export const wholeContract: Members = {
   fleetId: code('c.fleet_id'),
   vin: code('v.vin'),
   manufacturer: orNull(code('v.manufacturer')),
+  activation: {
+    state: code(`case when now() < c.starts_at then 'SCHEDULED' else c.activation end`),
+    reason: orNull(json('c.activation_reason')),
+    changedAt: time('coalesce(c.activation_changed_at, c.created_at)'),
+    nextAttemptAt: json(`'null'`),
+  },
   createdAt: time('c.created_at'),
 };
 export const reasonMessage = orNull(json(`'{"message":' || (v.reason -> 'message')::text || '}'`));

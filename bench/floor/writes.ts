@@ -8,7 +8,7 @@ const fact = (type: string, select: string) =>
    select $1::uuid, $2::timestamptz, '${type}', '${WRITER}', 'user-1', $1::text, ${select}`;
 /** Inserts one event per row of `select`. */
 const facts = (type: string, select: string) => fact(type, select).replace('$1::uuid', 'gen_random_uuid()');
-const contractData = `jsonb_build_object('name', c.name, 'pack', c.pack, 'from', ${times.to_char?.('c.starts_at')}, 'to', ${times.to_char?.('c.ends_at')})`;
+const contractData = `jsonb_build_object('name', c.name, 'pack', c.pack, 'manufacturer', v.manufacturer, 'reason', c.activation_reason, 'from', ${times.to_char?.('c.starts_at')}, 'to', ${times.to_char?.('c.ends_at')})`;
 const contractsGone = (where: string) =>
   facts(
     'contract.deleted',
@@ -61,8 +61,8 @@ export const writes = ({ object, list }: Style) => ({
   createContract: `with v as (
       select * from vehicle where company = '${WRITER}' and vin = $5 and fleet_id = $4
     ), c as (
-      insert into contract (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at, due_at)
-      select $3, company, fleet_id, id, $6, $7, $8, $9::timestamptz, $10::timestamptz, $2::timestamptz, $9::timestamptz from v
+      insert into contract (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at, due_at, activation)
+      select $3, company, fleet_id, id, $6, $7, $8, $9::timestamptz, $10::timestamptz, $2::timestamptz, $9::timestamptz, 'PENDING' from v
       returning *
     ), told as (${fact(
       'contract.created',
