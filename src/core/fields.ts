@@ -21,6 +21,10 @@ export const timeField = (description: string, example = '2026-11-20T08:00:00.00
 export const timeOrNullField = (description: string, example: string | null) =>
   field(z.iso.datetime().nullable(), description, example);
 
+/** An optional input that another one of the same object replaces, until the coming version. */
+export const replaced = <Schema extends z.ZodType>(schema: Schema, by: string): Schema =>
+  schema.meta({ ...schema.meta(), deprecated: true, replacedBy: by });
+
 /** Fields of an input, each with the meaning of the resource's field of its name. */
 export const describeInputFields = <Fields extends Record<string, z.ZodType>>(
   resource: { shape: { [Name in keyof Fields]: z.ZodType } },

@@ -67,6 +67,9 @@ export function readTime(text: string): Date | null {
 }
 
 /** A list of at most `most` items; throws PayloadTooLarge for a longer one, before any item is looked at. */
+/** The values of a filter's list, any of which fits. */
+export const MOST_FILTER_VALUES = 1000;
+
 export const listSchema = <Item extends z.ZodType>(item: Item, most: number) =>
   z.preprocess((value: z.input<Item>[]) => bounded(value, most), z.array(item));
 

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import {
+  type ContractFilter,
+  contractFilterSchema,
   contractSchema,
   newContractSchema,
   updateContractInput,
@@ -30,7 +32,7 @@ import { readDryRun } from './add-query.ts';
 import { tagOf } from './etag.ts';
 import { contractsAnswer, contractsDocs } from './export.ts';
 import { readQuery } from './list.ts';
-import { membersOf, type Operation, operations } from './route.ts';
+import { membersOf, type Operation, operations, type RestRequest, splitCommas } from './route.ts';
 
 const open =
   'Where contracts are open (`CONTRACTS_AUTH`), no token is needed; one that is sent confines the request to its company.';
@@ -56,6 +58,21 @@ const conditionsQuery = z.object({
     })
     .pipe(z.object({ company })),
 });
+/** Filters that REST names by one value, so that faults have these names. */
+const { statuses: status, packs: pack, fleetIds: fleetId } = contractFilterSchema.shape;
+const severalQuery = z.object({
+  status: z.preprocess(splitCommas, status),
+  fleetId: z.preprocess(splitCommas, fleetId),
+  pack,
+});
+
+function readFilter(request: RestRequest): ContractFilter {
+  const given = readQuery(request);
+  const { status: statuses, pack: packs, fleetId: fleetIds } = readInput(severalQuery, given);
+  const { status: _, pack: __, fleetId: ___, ...others } = given;
+  return { ...others, statuses, packs, fleetIds };
+}
+
 const parameters = [
   ...(['conditions', 'contractStatus', 'activationState', 'activationReason', 'contractPack', 'contractVin'] as const),
   ...(['contractFleetId', 'contractName', 'sortContracts', 'limit', 'after'] as const),
@@ -135,7 +152,7 @@ export const contractRoutes = [
     answers: { 200: contractsDocs },
     answer(ctx, request) {
       const { conditions } = readInput(conditionsQuery, request.query);
-      const filter = readQuery(request);
+      const filter = readFilter(request);
       return contractsAnswer(request, (writer, page) => listContracts(ctx, writer, { ...conditions, page, filter }));
     },
   }),

@@ -5,7 +5,7 @@ import type { ErrorCode, Precondition } from '../core/errors.ts';
 import { copierOf } from '../core/sql/selection.ts';
 import type { Pieces } from '../http/body.ts';
 import { type HeaderName, type Json, mapValues } from './openapi/json-schema.ts';
-import { type PathParameter, type QueryParameter, queryParameters, type Tag } from './openapi/parameters.ts';
+import { oneOrMore, type PathParameter, type QueryParameter, queryParameters, type Tag } from './openapi/parameters.ts';
 
 /** A request as a handler gets it: parsed, not yet validated. */
 export interface RestRequest {
@@ -154,11 +154,17 @@ export const once = z.string('must stand once').optional();
 export const splitCommas = (list: unknown) =>
   typeof list === 'string' ? list.split(',').map((one) => one.trim()) : list;
 const commaList = once.transform(splitCommas);
+const repeatable = z.preprocess(
+  (value) => (typeof value === 'string' ? [value] : value),
+  z.array(z.string()).optional(),
+);
 
 const LIST_PARAMETERS = ['limit', 'after', 'sort'];
 
 function parametersOf(names: readonly QueryParameter[] = []): z.ZodObject {
   const all = names.map((name): Json => queryParameters[name]);
   const own = all.filter(({ name }) => !LIST_PARAMETERS.includes(`${name}`));
-  return z.object(Object.fromEntries(own.map(({ name, explode }) => [name, explode === false ? commaList : once])));
+  const schemaOf = ({ explode, schema }: Json) =>
+    explode === false ? commaList : schema === oneOrMore ? repeatable : once;
+  return z.object(Object.fromEntries(own.map((one) => [one.name, schemaOf(one)])));
 }

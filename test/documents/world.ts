@@ -150,7 +150,7 @@ export function poolsOf(rows: Rows): Pools {
     vehicleId: some(idsOf('vehicle')),
     vin: {
       VehicleFilter: mostly(
-        [...vins, ` ${vins[0]?.toLowerCase()}`, 'WBA', 'wb-a', vins[1]?.slice(-5), '000'],
+        [...vins, ` ${vins[0]?.toLowerCase()}`, 'WBA', 'wb-a', 'wb', vins[1]?.slice(-5), '000'],
         'W',
         '',
         'WIO',
@@ -163,6 +163,7 @@ export function poolsOf(rows: Rows): Pools {
     vat: mostly(['', 'DE0', 'DE1', 'x'], '\0'),
     manufacturer: mostly(['bmw', 'ferrari', 'x', ''], '\0'),
     pack: mostly(['driving-log', 'fuel', 'x', ''], '\0'),
+    packs: mostly(['driving-log', 'fuel', 'x', ''], '\0'),
     since: mostly(['2000-01-01T00:00:00Z', '2999-01-01T00:00:00Z'], 'yesterday'),
     until: ['2000-01-01T00:00:00Z', '2999-01-01T00:00:00Z'],
   };

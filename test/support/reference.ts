@@ -173,7 +173,7 @@ type Field = (source: Row, args: Row, rows: Rows) => unknown;
 
 const sameId = (one: string, other: string | null) => one.toLowerCase() === other;
 const vinText = (text: string) => text.replaceAll(/[\s-]/g, '').toUpperCase();
-const isVinPart = (text: string) => /^[A-HJ-NPR-Z0-9]{3,17}$/.test(vinText(text));
+const isVinPart = (text: string) => /^[A-HJ-NPR-Z0-9]{2,17}$/.test(vinText(text));
 const sameVin = (one: string, other: string) => vinText(one) === other;
 export const folded = (text: string) =>
   text
@@ -218,8 +218,11 @@ const filters: Record<string, Record<string, (row: Row, wanted: Row, rows: Rows)
       const { vin } = vehicleOf(contract, rows);
       return isVinPart(text) && (vin.startsWith(vinText(text)) || vin.endsWith(vinText(text)));
     },
+    fleetIds: (contract, ids) => [ids].flat().some((id: string) => sameId(id, contract.fleetId)),
     pack: (contract, pack) => contract.pack === pack,
+    packs: (contract, packs) => [packs].flat().includes(contract.pack),
     status: (contract, status, rows) => statusOf(contract, rows.now) === status,
+    statuses: (contract, statuses, rows) => [statuses].flat().includes(statusOf(contract, rows.now)),
     // In the world of these rows no state needs a reason.
     activationReason: () => false,
     activation: (contract, states, rows) => [states].flat().includes(activationOf(contract, rows.now)),
@@ -252,6 +255,7 @@ const wrong: Record<string, (value: Row) => boolean> = {
   vat: hasNul,
   manufacturer: hasNul,
   pack: hasNul,
+  packs: (packs) => [packs].flat().some(hasNul),
   'vehicle.vin': (text) => !isVinPart(text),
   verifiedBefore: (time) => Number.isNaN(Date.parse(time)),
   verifiedAfter: (time) => Number.isNaN(Date.parse(time)),

@@ -103,7 +103,9 @@ async function documentFindings(before: Json, after: Json): Promise<string[]> {
 const releasedDocument = async (): Promise<Json> => JSON.parse(await released('openapi.json'));
 
 /** What clients must bear although it is no addition, by reason. */
-const widened: Record<string, string> = {};
+const widened: Record<string, string> = {
+  'schema-combinator-changed: `anyOf` was added.': '`pack` of GET /contracts takes several, and one as before',
+};
 
 test('the OpenAPI document is compatible with the last release', async () => {
   const findings = await documentFindings(await releasedDocument(), JSON.parse(openApiText()));

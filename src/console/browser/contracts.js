@@ -32,8 +32,8 @@ const filterOf =
   (fleetId) =>
   ({ status, activation, reason, fleet, name, vin }) =>
     filledIn({
-      ...{ status: known(contractStates, status), activation: known(activationStates, activation) },
-      ...{ activationReason: known(codes, reason), fleetId: fleetId ?? fleet, name, vin: vinPart(vin) },
+      ...{ statuses: known(contractStates, status), activation: known(activationStates, activation) },
+      ...{ activationReason: known(codes, reason), fleetIds: fleetId ?? fleet, name, vin: vinPart(vin) },
     });
 
 /** Contracts of one state stand together by its reason, so that all of one can be checked again. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { describeInputFields, exampleIds, field, timeField, uuidField } from '../fields.ts';
-import { idSchema, listSchema, storableText, textSchema, timeSchema } from '../input.ts';
+import { describeInputFields, exampleIds, field, replaced, timeField, uuidField } from '../fields.ts';
+import { idSchema, listSchema, MOST_FILTER_VALUES, storableText, textSchema, timeSchema } from '../input.ts';
 import { reasonCodeSchema } from '../reason.ts';
 import type { SortOrders } from '../sql/order.ts';
 import { activationSchema, activationStateSchema } from './activation.ts';
@@ -102,15 +102,22 @@ export const notFoundIds = field(
 
 export const contractFilterSchema = z
   .object({
-    fleetId: z.string().nullish().describe('The id of the fleet that the contract’s vehicle is in.'),
+    fleetIds: listSchema(z.string(), MOST_FILTER_VALUES)
+      .nullish()
+      .describe('The ids of the fleets that the contract’s vehicle may be in: at most 1,000.'),
     vin: z
       .string()
       .nullish()
       .describe(
         'The VIN of the contract’s vehicle, or the 2 to 16 characters that it begins or ends with. Case, spaces and dashes are ignored.',
       ),
-    pack: storableText(z.string()).nullish().describe('The pack of data services that the contract is for.'),
-    status: contractStatusSchema.nullish().describe('The status of the contract by its start and end dates.'),
+    packs: listSchema(storableText(z.string()), MOST_FILTER_VALUES)
+      .nullish()
+      .describe('The packs of data services that the contract may be for: one of these, at most 1,000.'),
+    statuses: z
+      .array(contractStatusSchema)
+      .nullish()
+      .describe('The statuses of the contract by its start and end dates: one of these.'),
     activation: z
       .array(activationStateSchema)
       .nullish()
@@ -123,6 +130,18 @@ export const contractFilterSchema = z
       .transform((value) => value.trim() || null)
       .nullish()
       .describe('A text in the name of the contract, regardless of case and accents.'),
+    fleetId: replaced(
+      z.string().nullish().describe('The id of the fleet that the contract’s vehicle is in.'),
+      'fleetIds',
+    ),
+    pack: replaced(
+      storableText(z.string()).nullish().describe('The pack of data services that the contract is for.'),
+      'packs',
+    ),
+    status: replaced(
+      contractStatusSchema.nullish().describe('The status of the contract by its start and end dates.'),
+      'statuses',
+    ),
   })
   .describe('Conditions on the contracts of a list. A contract is listed if it meets all that are given.');
 

@@ -7,7 +7,7 @@ import { type EventOrigin, eventsClause, systemOrigin } from '../events/record-e
 import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
 import type { ListInput } from '../sql/page.ts';
 import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
-import { idOrNull, type Resource } from '../sql/resource.ts';
+import { idOrNull, type Resource, validIds } from '../sql/resource.ts';
 import { isoTimeSql, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
 import { anyOfIds, asTimestamptz, db, isId, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
@@ -105,15 +105,19 @@ export const contractResource: Resource = {
   filter: contractFilterSchema.transform(readVinFilter),
   conditions: {
     id: ['c.id = ?::uuid', idOrNull],
+    fleetIds: ['c.fleet_id = any(?::uuid[])', validIds],
+    fleetIdsAlone: ['c.fleet_id = ?::uuid', idOrNull],
     fleetId: ['c.fleet_id = ?::uuid', idOrNull],
     ...vinConditions,
+    packs: ['c.pack = any(?::text[])'],
     pack: ['c.pack = ?'],
+    statuses: [`${statusSql} = any(?::text[])`],
     status: [`${statusSql} = ?`],
     activation: [`${activationStateSql} = any(?::text[])`],
     activationReason: [`${activationReasonSql} = any(?::text[])`],
     name: ['position(folded(?::text) in c.folded_name) > 0'],
   },
-  leading: { fleetId: 'c.fleet_id' },
+  leading: { fleetIdsAlone: 'c.fleet_id', fleetId: 'c.fleet_id' },
   seek: vinSeek,
   orders: contractSortOrders,
   scope: 'contracts:read',

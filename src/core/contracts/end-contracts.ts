@@ -118,12 +118,16 @@ export async function endContracts(ctx: Context, input: unknown) {
 }
 
 async function idsInForce(ctx: Context, company: string, filter: z.output<typeof contractFilterSchema>) {
-  if (filter.status && filter.status !== 'ACTIVE') {
+  const { status, statuses } = filter;
+  const wrong = [status ?? [], statuses ?? []].flat().some((one) => one !== 'ACTIVE');
+  if (wrong) {
     const message = 'must be ACTIVE or left out: only contracts in force can be ended';
-    throw new ValidationFailed([{ path: 'filter.status', code: 'INVALID_VALUE', message }]);
+    throw new ValidationFailed([
+      { path: `filter.${statuses ? 'statuses' : 'status'}`, code: 'INVALID_VALUE', message },
+    ]);
   }
   const page = readPageArguments({ first: MOST_CONTRACTS_AT_ONCE });
-  const request = { company, page, filter: { ...filter, status: 'ACTIVE' } };
+  const request = { company, page, filter: { ...filter, statuses: statuses ?? ['ACTIVE'] } };
   const { items } = await readItemsPage<Contract>(ctx, contractResource, request);
   return items.map(({ id }) => id);
 }

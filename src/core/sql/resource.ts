@@ -182,6 +182,7 @@ export interface FieldArguments {
 
 /** The id, or null for a malformed one, which finds no row. */
 export const idOrNull = (id: string): string | null => (isId(id) ? id : null);
+export const validIds = (ids: readonly string[]) => ids.filter(isId);
 
 export const mentionedJoins = (joins: Resource['joins'] = {}, text: string): string[] =>
   Object.entries(joins).flatMap(([alias, join]) => (new RegExp(`\\b${alias}\\.`).test(text) ? join : []));

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { connectivityStatuses, dataDeliveries, eligibilityStatuses } from '../../entities/fleet.ts';
 import { isPartOfVin, normalizeVinPart, vinWarnings } from '../../vin-files/vin.ts';
 import { exampleIds, field, timeField, timeOrNullField, uuidField } from '../fields.ts';
-import { listSchema, storableText, timeSchema } from '../input.ts';
+import { listSchema, MOST_FILTER_VALUES, storableText, timeSchema } from '../input.ts';
 import { actorSchema, reasonSchema } from '../reason.ts';
 import type { SortOrders } from '../sql/order.ts';
 
@@ -87,8 +87,6 @@ export const vehicleSchema = z
   .describe('A vehicle in a fleet, identified by its VIN. A company has each VIN at most once.');
 export type Vehicle = z.output<typeof vehicleSchema>;
 
-const MOST_FLEETS = 1000;
-
 export const vehicleFilterSchema = z
   .object({
     eligibility: z
@@ -107,7 +105,7 @@ export const vehicleFilterSchema = z
       .describe(
         'The VIN of the vehicle, or the 2 to 16 characters that it begins or ends with. Case, spaces and dashes are ignored.',
       ),
-    fleetIds: listSchema(z.string(), MOST_FLEETS)
+    fleetIds: listSchema(z.string(), MOST_FILTER_VALUES)
       .nullish()
       .describe('The ids of the fleets that the vehicle may be in: at most 1,000.'),
     reasonCode: storableText(z.string())

@@ -15,9 +15,10 @@ import {
   type Resource,
   type ResourceFields,
   type ValueField,
+  validIds,
 } from '../sql/resource.ts';
 import { jsonMembersOf, jsonObjectExpression, jsonSql, reasonJsonMembers } from '../sql/selection.ts';
-import { anyOfIds, db, isId, prepare } from '../sql/sql.ts';
+import { anyOfIds, db, prepare } from '../sql/sql.ts';
 import { vinPartEnds, vinPartSql } from '../sql/vin-part.ts';
 import {
   eligibilitySchema,
@@ -80,8 +81,6 @@ const eligibilityFields: ResourceFields = {
   manufacturer,
   reason: { kind: 'object', unless: 'v.reason is null', members: reasonJsonMembers('v.reason') },
 };
-
-const idsOf = (ids: readonly string[]) => ids.filter(isId);
 
 const VERIFIED = `coalesce(v.verified_at, 'infinity'::timestamptz)`;
 const part = vinPartSql('v.vin');
@@ -171,7 +170,7 @@ export const vehicleResource: Resource = {
     eligibility: ['v.status = any(?::text[])'],
     eligibilityAlone: ['v.status = ?::text'],
     manufacturer: ['v.manufacturer = ?'],
-    fleetIds: ['v.fleet_id = any(?::uuid[])', idsOf],
+    fleetIds: ['v.fleet_id = any(?::uuid[])', validIds],
     fleetIdsAlone: ['v.fleet_id = ?::uuid', idOrNull],
     reasonCode: [`v.reason is not null and v.reason->>'code' = ?`],
     otherReason: [`v.reason is not null and ${jsonSql.known(`(v.reason->>'code')`, reasonCodes).sql} = ?`],
@@ -195,6 +194,6 @@ export const eligibilityResource: Resource = {
 export const tallyConditions: FilterConditions = {
   eligibility: ['t.status = any(?::text[])'],
   eligibilityAlone: ['t.status = ?::text'],
-  fleetIds: ['t.fleet_id = any(?::uuid[])', idsOf],
+  fleetIds: ['t.fleet_id = any(?::uuid[])', validIds],
   fleetIdsAlone: ['t.fleet_id = ?::uuid', idOrNull],
 };

@@ -40,6 +40,7 @@ type FieldOptions =
       type?: 'ID' | 'String' | 'Upload' | object;
       nullable?: boolean;
       description?: string | undefined;
+      deprecationReason?: string;
       defaultValue?: unknown;
       extensions?: object;
       resolve?: object;
@@ -51,7 +52,11 @@ function optionsOf({ shape }: z.ZodObject, except: Readonly<Record<string, Field
     const own = except[member];
     if (own === false) return [];
     const { name = member, type = typeOf(member, schema), ...options } = own ?? {};
-    return [{ member, name, schema, options: { description: schemaDescription(schema), type, ...options } }];
+    const { replacedBy } = schema.meta() ?? {};
+    const deprecation = replacedBy ? { deprecationReason: `Use \`${replacedBy}\`.` } : {};
+    return [
+      { member, name, schema, options: { description: schemaDescription(schema), type, ...deprecation, ...options } },
+    ];
   });
 }
 

@@ -47,6 +47,7 @@ function plain({ zodSchema, jsonSchema: schema }: { zodSchema: z.core.$ZodType; 
   // Examples of values that reading transforms are shown as sent.
   const { examples } = z.globalRegistry.get(zodSchema) ?? {};
   if (examples) schema.examples = examples;
+  delete schema.replacedBy;
   if (schema.additionalProperties === false) delete schema.additionalProperties;
   if (FORMATS.includes(schema.format)) delete schema.pattern;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { activationStateSchema } from '../../core/contracts/activation.ts';
-import { contractFilterSchema, contractSortOrders, contractStatusSchema } from '../../core/contracts/contract.ts';
+import { contractFilterSchema, contractSortOrders } from '../../core/contracts/contract.ts';
 import { eventFilterSchema } from '../../core/events/events.ts';
 import { schemaDescription } from '../../core/fields.ts';
 import { fleetFilterSchema, fleetSortOrders } from '../../core/fleets/fleet.ts';
@@ -62,6 +62,15 @@ const commas = (name: string, description: string, items = text): Json => ({
   style: 'form',
   explode: false,
 });
+
+/** Several values for clients that know a parameter with one. */
+const several = (name: string, description: string): Json =>
+  query(name, `${description} Several are separated by commas.`);
+
+/** Values that may hold commas are repeated parameters. */
+export const oneOrMore: Json = { anyOf: [text, { type: 'array', items: text }] };
+const repeated = (name: string, description: string): Json =>
+  query(name, `${description} The parameter may be repeated.`, oneOrMore);
 
 const meaningOf = ({ shape }: z.ZodObject, name: string) => schemaDescription(shape[name] as z.ZodType) ?? '';
 
@@ -134,7 +143,7 @@ export const queryParameters = {
   reasonActor: filter('actor', vehicleFilterSchema, oneOf(actorSchema.options)),
   verifiedBefore: filter('verifiedBefore', vehicleFilterSchema, time),
   verifiedAfter: filter('verifiedAfter', vehicleFilterSchema, time),
-  contractStatus: filter('status', contractFilterSchema, oneOf(contractStatusSchema.options)),
+  contractStatus: several('status', meaningOf(contractFilterSchema, 'statuses')),
   activationState: commas(
     'activation',
     meaningOf(contractFilterSchema, 'activation'),
@@ -145,15 +154,15 @@ export const queryParameters = {
     meaningOf(contractFilterSchema, 'activationReason'),
     oneOf(reasonCodeSchema.options),
   ),
-  contractPack: filter('pack', contractFilterSchema),
+  contractPack: repeated('pack', meaningOf(contractFilterSchema, 'packs')),
   contractVin: filter('vin', contractFilterSchema),
-  contractFleetId: filter('fleetId', contractFilterSchema),
+  contractFleetId: several('fleetId', meaningOf(contractFilterSchema, 'fleetIds')),
   contractName: filter('name', contractFilterSchema, line),
   activityFrom: query('from', meaningOf(activityInput, 'from'), time, '2026-11-01T00:00:00Z'),
   activityTo: query('to', meaningOf(activityInput, 'to'), time),
   activityBy: query('by', meaningOf(activityInput, 'by'), oneOf(activityUnitSchema.options, 'DAY')),
   eventHistory: filter('historyId', eventFilterSchema),
-  eventType: query('type', `${meaningOf(eventFilterSchema, 'types')} Several are separated by commas.`),
+  eventType: several('type', meaningOf(eventFilterSchema, 'types')),
   eventFleetId: filter('fleetId', eventFilterSchema),
   eventVin: filter('vin', eventFilterSchema),
   since: filter('since', eventFilterSchema, time),
