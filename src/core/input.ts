@@ -66,10 +66,10 @@ export function readTime(text: string): Date | null {
   return new Date(`${day}T${minute}:${second}.${fraction.padEnd(3, '0').slice(0, 3)}${hours}:${minutes}`);
 }
 
-/** A list of at most `most` items; throws PayloadTooLarge for a longer one, before any item is looked at. */
 /** The values of a filter's list, any of which fits. */
 export const MOST_FILTER_VALUES = 1000;
 
+/** A list of at most `most` items; throws PayloadTooLarge for a longer one, before any item is looked at. */
 export const listSchema = <Item extends z.ZodType>(item: Item, most: number) =>
   z.preprocess((value: z.input<Item>[]) => bounded(value, most), z.array(item));
 
