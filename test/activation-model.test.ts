@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { cleared, outcomeOf, served, startWorld } from './support/activation-world.ts';
 import { DAY, HOUR, MINUTE } from './support/activations.ts';
 import type { Client, Json } from './support/client.ts';
@@ -7,6 +7,14 @@ import { hasDocuments, unlessMissing } from './support/published.ts';
 import { renewals } from './support/renewals.ts';
 import { Told } from './support/told.ts';
 import type { Fault, Term } from './support/wishes.ts';
+
+/** Time passes by the world's clock. What only waits (orders have a pace, events are gathered) waits no longer than it must. */
+vi.mock('node:timers/promises', async (original) => {
+  const timers = await original<typeof import('node:timers/promises')>();
+  const setTimeout = (ms?: number, ...rest: []) =>
+    timers.setTimeout(rest.length > 0 ? ms : Math.min(ms ?? 1, 1), ...rest);
+  return { ...timers, setTimeout };
+});
 
 /** Random operations; more by night: `ACTIVATION_OPERATIONS=20000 ACTIVATION_SEED=2 npx vitest run test/activation-model.test.ts`. */
 const OPERATIONS = Number(process.env.ACTIVATION_OPERATIONS ?? 120);

@@ -251,6 +251,55 @@ describe(`What was decided against${unlessMissing}`, () => {
   });
 });
 
+describe(`What was decided against for a contract${unlessMissing}`, () => {
+  test.each([
+    [
+      'a service that was turned off',
+      'W1K',
+      ({ vin }: Json) => Object.assign(upstream.serviceOf(vin, '1001') ?? {}, { status: 'INACTIVE' }),
+    ],
+    [
+      'a vehicle that left the account',
+      'W1K',
+      ({ vin }: Json) => {
+        Object.assign(upstream.serviceOf(vin, '1001') ?? {}, { status: 'NOT_AVAILABLE' });
+        return () => {
+          upstream.account.delete(vin);
+          upstream.services.delete(`${vin} 1001`);
+        };
+      },
+    ],
+    [
+      'a clearance that the list lacks',
+      'WBA',
+      ({ vin }: Json) => {
+        Object.assign(upstream.clearanceOf(vin) ?? {}, { status: 'rejected' });
+        return () => upstream.always('clearance-list', json(200, []));
+      },
+    ],
+  ] as const)('stays so when another one ends, and keeps its reason: %s', async (_, wmi, decide) => {
+    const vehicle = await addVehicle(acme, newVin(0, wmi));
+    const one = await contract(acme, vehicle, basic);
+    const other = await contract(acme, vehicle, { pack: 'more', from: time(5 * DAY), to: time(9 * DAY) });
+    await workFor(5 * MINUTE, MINUTE);
+    const forget = decide(vehicle);
+    await workFor(2 * DAY, 6 * HOUR);
+    const before = await stateOf(acme, one);
+    expect(before[0]).toBe('REJECTED');
+    upstream.received.length = 0;
+    if (typeof forget === 'function') forget();
+    upstream.behaves = ({ endpoint }) => (/list|status/.test(endpoint) ? hangUp : null);
+    await remove(acme, other);
+    await work();
+    expect(await stateOf(acme, one)).toEqual(before);
+    upstream.behaves = () => null;
+    await workFor(HOUR, 10 * MINUTE);
+    upstream.always('clearance-list', undefined);
+    expect(asked(vehicle.vin)).toBeGreaterThan(0);
+    expect([await stateOf(acme, one), upstream.count('clearances') + upstream.count('services')]).toEqual([before, 0]);
+  });
+});
+
 describe(`A new contract${unlessMissing}`, () => {
   test.each([
     ['the same company', () => acme],

@@ -52,6 +52,10 @@ export const isBefore = (wish: ProgramWish, at: number | null, now: number): boo
 export const isOwnEnd = ({ endedAt }: ProgramWish, at: number | null, now: number): boolean =>
   endedAt !== null && (at ?? now) < endedAt + HOUR_MS;
 
+/** What was decided against stays so, whatever a look lacks: by itself it is not asked for again. */
+export const decided = ({ wanted, state, reason }: ProgramWish): ProgramAnswer | null =>
+  wanted && state === 'REJECTED' ? stands(state, null, reason) : null;
+
 const byDriver = /driver|owner|holder|user|customer|consent/i;
 
 export function accessRevoked(why: string | null = null): Reason {

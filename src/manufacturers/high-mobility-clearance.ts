@@ -5,6 +5,7 @@ import {
   type AskFor,
   accessRevoked,
   chunksOf,
+  decided,
   forLooks,
   isBefore,
   isOlder,
@@ -96,7 +97,7 @@ export function clearances(
     const refused = new Map<string, string>();
     for (const wish of before) {
       const one = found.get(wish.vin);
-      const answer = one && 'outcome' in one ? one : answerOf(wish, one);
+      const answer = one && 'outcome' in one ? one : (answerOf(wish, one) ?? decided(wish));
       if (!one || !('outcome' in one)) looked.add(wish);
       if (answer?.outcome === 'STANDS' && answer.state === 'REJECTED' && mentionsBrand(answer.reason?.message)) {
         // It may be cleared as another brand.
@@ -144,10 +145,8 @@ export function clearances(
   }
 
   async function list(asker: Asker, filter: object): Promise<Map<string, Cleared> | WishAnswer> {
-    const answer = await askFor(
-      { method: 'GET', url: `${vehicles}?filter=${encodeURIComponent(JSON.stringify(filter))}` },
-      asker,
-    );
+    const url = `${vehicles}?filter=${encodeURIComponent(JSON.stringify(filter))}`;
+    const answer = await askFor({ method: 'GET', url }, asker);
     const read = readOk(listed, answer);
     if (!read) return failure(answer);
     return new Map(

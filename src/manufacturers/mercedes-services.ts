@@ -5,6 +5,7 @@ import {
   type AskFor,
   accessRevoked,
   chunksOf,
+  decided,
   forLooks,
   isBefore,
   isOwnEnd,
@@ -117,7 +118,7 @@ export function mercedesServices(
     const found = read?.vin === vin ? read : undefined;
     for (const wish of asked) {
       const service = found?.services.find(({ serviceId }) => serviceId === wish.program);
-      const state = wish.wanted ? await wantedState(ask, wish, service) : unwantedState(service);
+      const state = wish.wanted ? ((await wantedState(ask, wish, service)) ?? decided(wish)) : unwantedState(service);
       if (!found && !isUnknown) note(wish, failure(answer, wish.wanted));
       else if (state) note(wish, state);
     }

@@ -135,6 +135,7 @@ export interface ProgramWish {
   renewed: boolean;
   /** How it stood by the last answer, since when (in ms since 1970) it is so or is not wanted, and when an end was last ordered. */
   state: 'PENDING' | 'ACTIVE' | 'REJECTED' | 'FAILED' | 'ENDING' | 'ENDED';
+  reason: Reason | null;
   since: number;
   endedAt: number | null;
 }

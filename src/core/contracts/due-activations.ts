@@ -1,5 +1,5 @@
 import { type Expression, sql } from 'kysely';
-import type { Asker, ProgramWish } from '../../manufacturers/provider.ts';
+import type { Asker, ProgramWish, Reason } from '../../manufacturers/provider.ts';
 import { findNote, noteOnce } from '../companies/once.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
@@ -88,6 +88,7 @@ const claim = prepare((p: Claim) => {
     .where('a.company', '=', p.company)
     .whereRef('a.id', '=', 'due.id')
     .returning(['a.id', 'a.company', 'a.vin', 'a.provider', 'a.program', 'a.brand', 'a.wanted', 'a.renewed', 'a.state'])
+    .returning(sql<Reason | null>`a.reason`.as('reason'))
     .returning(['a.looks', 'a.faults', 'due.asked', 'due.state as was', 'due.shared'])
     .returning(({ ref }) => [
       isoTimeExpression(ref('a.changed_at')).as('since'),

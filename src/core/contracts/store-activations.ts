@@ -79,7 +79,8 @@ const storeFacts = prepare((p: Facts) => {
           state: sql<'PENDING'>`coalesce(fact.state, a.state)`,
           reason: sql<
             string | null
-          >`case when fact.state is null then coalesce(fact.reason, a.reason) else fact.reason end`,
+          >`case when fact.state is not null then fact.reason when a.state = 'REJECTED' then a.reason
+            else coalesce(fact.reason, a.reason) end`,
           raw_answer: sql<string | null>`coalesce(fact.raw, a.raw_answer)`,
           changed_at: sql<string>`case when fact.state is null or fact.state = a.state or not a.wanted then a.changed_at else ${now} end`,
           looks: sql<number>`case when a.touched then 0 when fact.state is null then a.looks when fact.state = a.state then a.looks + 1 else 1 end`,
