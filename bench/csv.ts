@@ -7,8 +7,7 @@
  * peak resident size is of the whole run, for all shapes together.
  */
 import { Readable } from 'node:stream';
-import { openVinCsv } from '../src/vin-files/table.ts';
-import { readVin } from '../src/vin-files/vin.ts';
+import { openVinCsv, readVin } from '../src/vin-files/index.ts';
 import { median } from './support/measure.ts';
 
 const rows = Number(process.argv[2] ?? 1_000_000);

@@ -1,13 +1,20 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 
-/** The options of a command; throws with the reason and the usage for an unknown one. */
-export function readOptions<const Options extends NonNullable<ParseArgsConfig['options']>>(
-  args: string[],
-  options: Options,
-  usage: string,
-) {
+type OptionTypes = NonNullable<ParseArgsConfig['options']>;
+
+/** The options of a command, and what stands between them; throws with the reason and the usage for an unknown one. */
+export function readArguments<const Options extends OptionTypes>(args: string[], options: Options, usage: string) {
+  const { values, positionals } = parsed({ args, options, allowPositionals: true }, usage);
+  return { ...values, positionals };
+}
+
+/** The options of a command that has nothing else. */
+export const readOptions = <const Options extends OptionTypes>(args: string[], options: Options, usage: string) =>
+  parsed({ args, options }, usage).values;
+
+function parsed<const Config extends ParseArgsConfig>(config: Config, usage: string) {
   try {
-    return parseArgs({ args, options }).values;
+    return parseArgs(config);
   } catch (cause) {
     throw new Error(`${cause instanceof Error ? cause.message : cause}\n${usage}`, { cause });
   }

@@ -1,10 +1,9 @@
-import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { readSettings, settings } from '../config.ts';
 import { Installation, MoveError } from '../core/moves/installation.ts';
 import { listCompanies } from '../core/moves/list-companies.ts';
 import { abortMove, moveCompany, named, placeCompany } from '../core/moves/move-company.ts';
-import { runCommand } from './command.ts';
+import { readArguments, runCommand } from './command.ts';
 
 const usage = `npm run companies -- list                         prints companies with what they have, and where
 npm run companies -- place COMPANY INSTALLATION   says where a company is to be that has nothing yet
@@ -21,17 +20,8 @@ const options = {
   abort: { type: 'boolean' },
 } as const;
 
-function readArguments(args: string[]) {
-  try {
-    const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
-    return { ...values, positionals };
-  } catch (cause) {
-    throw new Error(`${(cause as Error).message}\n${usage}`, { cause });
-  }
-}
-
 async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { positionals, map: file, socket = [], abort } = readArguments(args);
+  const { positionals, map: file, socket = [], abort } = readArguments(args, options, usage);
   const [command = '', company, name, ...rest] = positionals;
   const isList = command === 'list' && company === undefined;
   const isChange = ['place', 'move'].includes(command) && company && name && rest.length === 0;

@@ -5,7 +5,7 @@ import { takeDelivery } from '../core/contracts/due-activations.ts';
 import { RateLimited, Unauthenticated } from '../core/errors.ts';
 import { bytesReader } from '../http/body.ts';
 import { type HttpServices, localsOf, payerOf, RateLimit } from '../http/request-context.ts';
-import { vinOrNull } from '../vin-files/vin.ts';
+import { vinOrNull } from '../vin-files/index.ts';
 
 const LARGEST_BODY = 256 * 1024;
 const MOST_VINS = 1000;

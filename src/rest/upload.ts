@@ -14,7 +14,7 @@ import {
 } from '../core/errors.ts';
 import { spoolUpload } from '../core/imports/import-run.ts';
 import { piecesOf, tornForm } from '../http/multipart.ts';
-import { mayBeTableFile, notTableMessage } from '../vin-files/csv/head.ts';
+import { mayBeTableFile, notTableMessage } from '../vin-files/index.ts';
 import { requireNoAddQuery } from './add-query.ts';
 
 interface Upload {

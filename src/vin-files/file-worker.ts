@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { DomainError } from '../core/errors.ts';
 import type { CsvLimits } from './csv/limits.ts';
-import { type CsvRowBatch, csvRowBatchOf, openVinTable, type TableLayout } from './table.ts';
+import { FileRejection } from './rejection.ts';
+import { type CsvRow, openVinTable, type TableLayout } from './table.ts';
 
 /** Each request is answered by one reply, and sent only after the reply to the one before. */
 export type FileWorkerRequest =
@@ -12,21 +12,21 @@ export type FileWorkerRequest =
   | { piece: Uint8Array<ArrayBuffer> | null }
   | 'next';
 
-export type FileWorkerReply =
+export type FileWorkerReply<Batch> =
   | 'needs a piece'
   | { layout: TableLayout }
-  | { batch: CsvRowBatch }
-  /** Another file may begin; `refusal` says why this one could not be read. */
-  | { refusal: SerializedError | null };
+  | { batch: Batch }
+  /** Another file may begin; `rejection` says why this one could not be read. */
+  | { rejection: Pick<FileRejection, 'code' | 'message' | 'details'> | null };
 
-/** A DomainError, in a form that passes between threads. */
-export type SerializedError = Pick<DomainError, 'code' | 'message' | 'errors' | 'details'>;
+/** Makes of rows what the thread sends. */
+type OpenBatches = (data: unknown) => (rows: readonly CsvRow[]) => unknown;
 
 const port = parentPort as MessagePort;
-/** Brands that a provider serves. */
-const supported = new Set<string>(workerData);
+const { openBatches }: { openBatches: OpenBatches } = await import(workerData.module);
+const batchOf = openBatches(workerData.data);
 
-async function exchange(reply: FileWorkerReply): Promise<FileWorkerRequest> {
+async function exchange(reply: FileWorkerReply<unknown>): Promise<FileWorkerRequest> {
   const requested = once(port, 'message');
   port.postMessage(reply);
   const [request] = await requested;
@@ -41,16 +41,16 @@ async function* pieces(): AsyncGenerator<Buffer> {
   }
 }
 
-async function read(file: 'text' | number, limits: CsvLimits): Promise<FileWorkerReply> {
+async function read(file: 'text' | number, limits: CsvLimits): Promise<FileWorkerReply<unknown>> {
   try {
     const { rows, ...layout } = await openVinTable(file === 'text' ? pieces() : file, limits);
     await exchange({ layout });
-    for await (const batch of rows) await exchange({ batch: csvRowBatchOf(batch, supported) });
-    return { refusal: null };
+    for await (const batch of rows) await exchange({ batch: batchOf(batch) });
+    return { rejection: null };
   } catch (error) {
-    if (!(error instanceof DomainError)) throw error;
-    const { code, message, errors, details } = error;
-    return { refusal: { code, message, errors, details } };
+    if (!(error instanceof FileRejection)) throw error;
+    const { code, message, details } = error;
+    return { rejection: { code, message, details } };
   }
 }
 

@@ -1,11 +1,10 @@
-import { candidateBrands } from '../manufacturers/brands.ts';
+import type { FileHandle } from 'node:fs/promises';
 import { decodeText } from './csv/decode.ts';
 import { isPlainCsv, parseCsvRecords, scanCsvRecords } from './csv/head.ts';
 import { type CsvLayout, type CsvStart, readCsvStart } from './csv/layout.ts';
-import { type CsvLimits, tooManyRowsError, unreadableFileError, unreadableRowError } from './csv/limits.ts';
+import { type CsvLimits, usualLimits } from './csv/limits.ts';
 import { stripTextMarks } from './csv/vin-cells.ts';
-import { openVinSheet } from './spreadsheet/workbook.ts';
-import { readVin, type VinError, vinWarningsText } from './vin.ts';
+import { tooManyBytesError, tooManyRowsError, unreadableFileError, unreadableRowError } from './rejection.ts';
 
 /** `sheet` is the one that is read of a workbook. */
 export type TableLayout = CsvLayout & { sheet: string | null };
@@ -13,16 +12,30 @@ export type TableLayout = CsvLayout & { sheet: string | null };
 /** A file as far as its first rows tell; the others are read while they are iterated over, in constant memory. */
 type Table = TableLayout & { rows: AsyncIterable<CsvRow[]> };
 
+/** The beginning, as Latin-1, of a ZIP archive, as workbooks are: read by a descriptor, since their table of contents is at the end. */
+export const WORKBOOK_START = 'PK\x03\x04';
+
+/** Opens a file on disk, which is open until its rows are read. Throws as `openVinTable`. */
+export async function openVinFile(file: FileHandle, limits = usualLimits): Promise<Table> {
+  const { size } = await file.stat();
+  if (size > limits.bytes) throw tooManyBytesError(limits.bytes);
+  const { buffer } = await file.read(Buffer.alloc(WORKBOOK_START.length), { position: 0 });
+  const isWorkbook = buffer.toString('latin1') === WORKBOOK_START;
+  return openVinTable(isWorkbook ? file.fd : file.createReadStream({ start: 0, autoClose: false }), limits);
+}
+
 /** Opens a file of VINs: CSV text, or a workbook by its descriptor, whose rows are those of its sheet saved as CSV. */
 export async function openVinTable(file: AsyncIterable<Buffer> | number, limits: CsvLimits): Promise<Table> {
   if (typeof file !== 'number') return openVinCsv(file, limits);
+  // Loaded by the first workbook: a list in CSV needs no reader of archives.
+  const { openVinSheet } = await import('./spreadsheet/workbook.ts');
   const { name, start, text, errorOf } = await openVinSheet(file, limits);
   return { ...start.layout, sheet: name, rows: rowsOf(start, text, limits, errorOf) };
 }
 
 /**
- * Opens a CSV file of VINs. Throws, here or from `rows`: UnsupportedMediaType, PayloadTooLarge, ValidationFailed, and errors of
- * the input, which is destroyed when reading fails or the iteration ends early, but not if it never begins.
+ * Opens a CSV file of VINs. Throws, here or from `rows`: FileRejection, and errors of the input, which is destroyed when reading
+ * fails or the iteration ends early, but not if it never begins.
  */
 export async function openVinCsv(input: AsyncIterable<Buffer>, limits: CsvLimits): Promise<Table> {
   const text = decodeText(input, limits.bytes);
@@ -137,44 +150,3 @@ function joinDecimalComma(cells: string[], at: number): void {
   const damaged = /^\d$/.test(cells[at] ?? '') && /^\d+E\+\d+$/i.test(cells[at + 1] ?? '');
   if (damaged) cells.splice(at, 2, `${cells[at]},${cells[at + 1]}`);
 }
-
-export type CsvRowBatch = ReturnType<typeof csvRowBatchOf>;
-export type ValidCsvRows = NonNullable<CsvRowBatch['good']>;
-export type RejectedCsvRow = CsvRow & Pick<VinError, 'code' | 'message'>;
-
-/** Reads the VINs of some rows, for statements: columns as PostgreSQL writes arrays, or as JSON. */
-export function csvRowBatchOf(rows: readonly CsvRow[], supportedBrands: ReadonlySet<string>) {
-  const rejected: RejectedCsvRow[] = [];
-  const good: CsvRow[] = [];
-  const vins: string[] = [];
-  const warnings: (string | null)[] = [];
-  for (const one of rows) {
-    const reading = readVin(one.value);
-    if ('code' in reading) rejected.push({ ...one, code: reading.code, message: reading.message });
-    else {
-      good.push(one);
-      vins.push(reading.vin);
-      warnings.push(vinWarningsText(reading));
-    }
-  }
-  const [first] = good;
-  if (!first) return { received: rows.length, good: null, rejected };
-  const brands = vins.map(candidateBrands);
-  return {
-    received: rows.length,
-    good: {
-      firstRow: first.row,
-      rows: arrayOf(good.map(({ row }) => row)),
-      vins: arrayOf(vins),
-      manufacturers: arrayOf(brands.map(([likeliest]) => likeliest ?? null)),
-      supported: arrayOf(brands.map((all) => (all.some((brand) => supportedBrands.has(brand)) ? 't' : 'f'))),
-      warnings: arrayOf(warnings),
-      /** null: none of the rows has other cells than its VIN. */
-      cells: good.some(({ cells }) => cells !== null) ? JSON.stringify(good.map(({ cells }) => cells)) : null,
-    },
-    rejected,
-  };
-}
-
-/** An array as PostgreSQL writes it. Only for numbers, VINs, slugs, flags, codes and null: nothing in them needs quotes. */
-const arrayOf = (values: readonly (string | number | null)[]) => `{${values.map((value) => value ?? 'null').join()}}`;

@@ -1,4 +1,4 @@
-import { cutText } from '../core/cut-text.ts';
+import { cutText } from './cut-text.ts';
 
 export const vinErrorCodes = [
   'VIN_INVALID_LENGTH',

@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import { contextOf } from '../../src/core/context.ts';
 import { FleetNotFound } from '../../src/core/errors.ts';
 import { beginImport } from '../../src/core/imports/import-vehicles.ts';
+import { csvRowBatchOf } from '../../src/core/imports/row-batch.ts';
 import { ImportStaging } from '../../src/core/imports/staging.ts';
 import { storeImport } from '../../src/core/imports/store.ts';
-import { csvRowBatchOf } from '../../src/vin-files/table.ts';
 import { createFleet, newVins, uploadForm } from '../support/factories.ts';
 import { startGateway } from '../support/gateway.ts';
 

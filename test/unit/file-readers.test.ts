@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { FileReaders, type FileReadOptions } from '../../src/core/imports/file-readers.ts';
-import type { CsvRowBatch } from '../../src/vin-files/table.ts';
+import type { CsvRowBatch } from '../../src/core/imports/row-batch.ts';
 import { until } from '../support/until.ts';
 import { workbookOf } from '../support/zip.ts';
 

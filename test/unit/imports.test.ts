@@ -23,14 +23,17 @@ const imports = [...contents].flatMap(([from, content]) =>
   ),
 );
 
-/** A part that stands alone is one room with all its folders. */
-const parts = ['vin-files', 'manufacturers', 'console'];
+/** Parts that stand alone: each is one room with all its folders, and has a door, by which alone others import it. */
+const doors: Record<string, readonly string[]> = {
+  'vin-files': ['vin-files/index.ts'],
+};
+const parts = Object.keys(doors);
 
 /** The room of a file: its part, or its folder, at most two levels deep, or its name for files of src/ itself. */
 const roomOf = (path: string) => {
   if (!path.includes('/')) return path.replace('.ts', '');
   const folders = dirname(path).split('/');
-  return folders.slice(0, parts.includes(folders[0] ?? '') ? 1 : 2).join('/');
+  return folders.slice(0, (folders[0] ?? '') in doors ? 1 : 2).join('/');
 };
 
 /** Rooms from top to bottom, with the rooms that each may import. All may import types of config. */
@@ -53,6 +56,7 @@ const allowed: Record<string, readonly string[]> = {
     ...['http/connections', 'http/identity', 'http/observability', 'http/pages'],
   ],
   commands: [
+    'vin-files',
     'config',
     'core/contracts',
     'core/moves',
@@ -156,6 +160,7 @@ const allowed: Record<string, readonly string[]> = {
     'core/vehicles',
     'entities',
     'fairness',
+    'manufacturers',
   ],
   'core/contracts': [
     'vin-files',
@@ -184,7 +189,7 @@ const allowed: Record<string, readonly string[]> = {
   'core/companies': ['core', 'core/sql'],
   'core/sql': ['core', 'database', 'entities'],
   manufacturers: ['fairness'],
-  'vin-files': ['core', 'manufacturers'],
+  'vin-files': [],
   database: ['entities'],
   entities: [],
   migrations: [],
@@ -220,6 +225,31 @@ test('every permitted import occurs', () => {
   const used = new Set(imports.map(({ from, to }) => `${roomOf(from)} imports ${roomOf(to)}`));
   const spare = Object.entries(allowed).flatMap(([from, rooms]) => rooms.map((to) => `${from} imports ${to}`));
   expect(spare.filter((one) => !used.has(one))).toEqual([]);
+});
+
+test('a part that stands alone is imported by its door', () => {
+  const wrong = imports
+    .filter(({ from, to }) => roomOf(from) !== roomOf(to) && doors[roomOf(to)]?.includes(to) === false)
+    .map(({ from, to }) => `${from} imports ${to}`);
+  expect(wrong).toEqual([]);
+  expect(parts.flatMap((part) => allowed[part])).toEqual([]);
+});
+
+test('others import each name of a door', () => {
+  const named = (path: string) =>
+    [...readFileSync(path, 'utf8').matchAll(/^(?:import|export) (?:type )?\{([^}]*)\} from '[^']*'/gm)].flatMap(
+      ([, names = '']) => [...names.matchAll(/(?:type )?(\w+)(?: as \w+)?/g)].map(([, name = '']) => name),
+    );
+  const paths = globSync('{src,bench,test}/**/*.ts', {
+    cwd: join(src, '..'),
+    exclude: (path) => path.includes('node_modules'),
+  });
+  const spare = parts.flatMap((part) => {
+    const others = paths.filter((path) => !path.startsWith(`src/${part}/`) && !path.startsWith(`test/unit/${part}/`));
+    const used = new Set(others.flatMap((path) => named(join(src, '..', path))));
+    return named(join(src, part, 'index.ts')).filter((name) => !used.has(name));
+  });
+  expect(spare).toEqual([]);
 });
 
 test("core's folders form no circle", () => {

@@ -1,5 +1,5 @@
 import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 'kysely';
-import { readVin, vinOrNull } from '../../vin-files/vin.ts';
+import { readVin, vinOrNull } from '../../vin-files/index.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { readVin, vinErrorCodes } from '../../vin-files/vin.ts';
+import { readVin, vinErrorCodes } from '../../vin-files/index.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';

@@ -1,4 +1,4 @@
-import { isPartOfVin, isWholeVin, normalizeVinPart, vinOrNull } from '../../vin-files/vin.ts';
+import { isPartOfVin, isWholeVin, normalizeVinPart, vinOrNull } from '../../vin-files/index.ts';
 import type { FilterConditions, IndexSeek } from '../sql/resource.ts';
 import { vinPartSql } from '../sql/vin-part.ts';
 

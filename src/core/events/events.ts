@@ -1,6 +1,6 @@
 import type { NotNull } from 'kysely';
 import { z } from 'zod';
-import { vinOrNull } from '../../vin-files/vin.ts';
+import { vinOrNull } from '../../vin-files/index.ts';
 import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
 import { exampleIds, field, timeField, uuidField } from '../fields.ts';

@@ -4,7 +4,7 @@ import type { EntityManager } from '@mikro-orm/sql';
 import { z } from 'zod';
 import { Fleet } from '../../entities/fleet.ts';
 import { Import } from '../../entities/import.ts';
-import { limitPieces } from '../../vin-files/csv/limits.ts';
+import { limitPieces } from '../../vin-files/index.ts';
 import { IDEMPOTENCY_HOURS } from '../companies/idempotency.ts';
 import { authorize, type Context, contextWithoutClient } from '../context.ts';
 import { cutText } from '../cut-text.ts';

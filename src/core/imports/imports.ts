@@ -1,7 +1,7 @@
 import { expressionBuilder } from 'kysely';
 import { z } from 'zod';
 import { importStates } from '../../entities/import.ts';
-import { fileErrorCodes } from '../../vin-files/csv/limits.ts';
+import { fileErrorCodes } from '../../vin-files/index.ts';
 import { authorize, type Context } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
 import { exampleIds, field, timeField, timeOrNullField } from '../fields.ts';

@@ -1,5 +1,4 @@
-import type { CsvDelimiter } from '../../vin-files/csv/head.ts';
-import { type CsvLayout, numberedColumnNames } from '../../vin-files/csv/layout.ts';
+import { type CsvDelimiter, type CsvLayout, numberedColumnNames } from '../../vin-files/index.ts';
 import { authorize, type Context } from '../context.ts';
 import { BYTE_ORDER_MARK, csvLine } from '../csv-line.ts';
 import { read } from '../database.ts';

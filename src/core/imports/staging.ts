@@ -1,10 +1,11 @@
 import { type Selectable, sql } from 'kysely';
-import type { CsvRowBatch, RejectedCsvRow, ValidCsvRows } from '../../vin-files/table.ts';
+
 import type { Context } from '../context.ts';
 import { db, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { type ImportRunKey, importEndedError, stillRunningCondition } from './import-run.ts';
 import { type ImportRow, rejectionColumns } from './imports.ts';
+import type { CsvRowBatch, RejectedCsvRow, ValidCsvRows } from './row-batch.ts';
 import { STAGED_STEP_BYTES, takeStagedRoom } from './staged-room.ts';
 
 const PROGRESS_EVERY_MS = 200;

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { open, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { limitPieces } from '../../vin-files/csv/limits.ts';
+import { limitPieces, WORKBOOK_START } from '../../vin-files/index.ts';
 import { RateLimited } from '../errors.ts';
+import { asDomainError } from './rejected-file.ts';
 
 const PIECE_BYTES = 64 * 1024;
 /** The room for all waiting files of a process, in files of the largest size. */
@@ -50,7 +51,7 @@ export class TemporaryDisk {
       await file.writeFile(limitPieces(counted(), this.#largest));
     } catch (error) {
       await discard();
-      throw error;
+      throw asDomainError(error);
     }
     /** The descriptor is good until the file is discarded. */
     return { fd: file.fd, bytes, content: () => contentOf(file), discard };
@@ -83,9 +84,6 @@ async function* contentOf(file: Awaited<ReturnType<typeof open>>): AsyncGenerato
   }
 }
 
-/** The first bytes of a ZIP archive, as workbooks are. */
-const ZIP = 'PK\x03\x04';
-
 /** A file to be read: text as it arrives, or a workbook, which has arrived. */
 export type FileSource = { text: AsyncGenerator<Buffer> } | { workbook: TemporaryFile };
 
@@ -97,14 +95,14 @@ export async function openFileSource(
 ): Promise<FileSource> {
   const pieces = input[Symbol.asyncIterator]();
   let start: Buffer = Buffer.alloc(0);
-  while (start.length < ZIP.length) {
+  while (start.length < WORKBOOK_START.length) {
     const { done, value } = await pieces.next();
     if (done) break;
     start = Buffer.concat([start, value]);
   }
   const text = joined(start, pieces);
-  const isZip = start.toString('latin1', 0, ZIP.length) === ZIP;
-  return isZip ? { workbook: await disk.keep(text, company) } : { text };
+  const isWorkbook = start.toString('latin1', 0, WORKBOOK_START.length) === WORKBOOK_START;
+  return isWorkbook ? { workbook: await disk.keep(text, company) } : { text };
 }
 
 async function* joined(start: Buffer, pieces: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {

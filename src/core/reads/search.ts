@@ -1,6 +1,6 @@
 import { NIL } from 'uuid';
 import { z } from 'zod';
-import { isPartOfVin, normalizeVinPart } from '../../vin-files/vin.ts';
+import { isPartOfVin, normalizeVinPart } from '../../vin-files/index.ts';
 import { authorize, type Context, hasScope } from '../context.ts';
 import type { Contract } from '../contracts/contract.ts';
 import { contractResource } from '../contracts/contracts.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { readVin, type Vin } from '../../vin-files/vin.ts';
+import { readVin, type Vin } from '../../vin-files/index.ts';
 import { authorize, type Context } from '../context.ts';
 import { byKeys, ChangedMeanwhile, isInTransaction, transaction } from '../database.ts';
 import { ValidationFailed } from '../errors.ts';

@@ -1,5 +1,5 @@
 import { type Expression, sql } from 'kysely';
-import { vinOrNull } from '../../vin-files/vin.ts';
+import { vinOrNull } from '../../vin-files/index.ts';
 import type { EligibilityNews } from '../changes.ts';
 import { scheduleNow } from '../companies/schedule.ts';
 import { authorize, type Context } from '../context.ts';

@@ -1,5 +1,5 @@
 import { expressionBuilder, sql } from 'kysely';
-import { type Vin, vinWarningsText } from '../../vin-files/vin.ts';
+import { type Vin, vinWarningsText } from '../../vin-files/index.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { violatedConstraint } from '../database-errors.ts';

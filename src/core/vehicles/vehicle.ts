@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { connectivityStatuses, dataDeliveries, eligibilityStatuses } from '../../entities/fleet.ts';
-import { isPartOfVin, normalizeVinPart, vinWarnings } from '../../vin-files/vin.ts';
+import { isPartOfVin, normalizeVinPart, vinWarnings } from '../../vin-files/index.ts';
 import { exampleIds, field, timeField, timeOrNullField, uuidField } from '../fields.ts';
 import { listSchema, MOST_FILTER_VALUES, storableText, timeSchema } from '../input.ts';
 import { actorSchema, reasonSchema } from '../reason.ts';

@@ -1,6 +1,6 @@
 import { actors, eligibilityStatuses } from '../../entities/fleet.ts';
 import { reasonCodes } from '../../manufacturers/provider.ts';
-import { isWholeVin, vinOrNull, vinWarnings } from '../../vin-files/vin.ts';
+import { isWholeVin, vinOrNull, vinWarnings } from '../../vin-files/index.ts';
 import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';
 import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';

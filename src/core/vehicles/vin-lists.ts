@@ -1,7 +1,7 @@
 import type { QueryCreator } from 'kysely';
 import { z } from 'zod';
 import { addModes } from '../../entities/import.ts';
-import { vinErrorCodes, vinOrNull } from '../../vin-files/vin.ts';
+import { vinErrorCodes, vinOrNull } from '../../vin-files/index.ts';
 import { exampleIds, field, uuidField } from '../fields.ts';
 import { idSchema } from '../input.ts';
 import { anyOfIds, anyOfTexts, db, isId } from '../sql/sql.ts';

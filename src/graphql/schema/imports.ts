@@ -18,7 +18,7 @@ import {
 import { REPLAYED } from '../../http/body.ts';
 import { piecesOf, tornForm } from '../../http/multipart.ts';
 import { type AnswerHead, localsOf } from '../../http/request-context.ts';
-import { mayBeTableFile, notTableMessage } from '../../vin-files/csv/head.ts';
+import { mayBeTableFile, notTableMessage } from '../../vin-files/index.ts';
 import { schemaBuilder } from './builder.ts';
 import { addByIdField, addListField, connectionType } from './connection.ts';
 import { addMutation, enumTypeOf, objectTypeOf, unknownIn } from './described.ts';

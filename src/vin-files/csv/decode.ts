@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { UnsupportedMediaType } from '../../core/errors.ts';
-import { limitPieces, SAVE_AS_TABLE } from './limits.ts';
+import { notTable, SAVE_AS_TABLE } from '../rejection.ts';
+import { limitPieces } from './limits.ts';
 
 const PIECE_BYTES = 64 * 1024;
 
@@ -90,7 +90,7 @@ function unified(text: string): string {
 }
 
 const notCsv = (what: string, advice = SAVE_AS_TABLE) =>
-  new UnsupportedMediaType(`The uploaded file is not CSV text: it is ${what}. ${advice}`);
+  notTable(`The uploaded file is not CSV text: it is ${what}. ${advice}`);
 const notEncoded = (encoding: string) => notCsv(encoding, 'Save it as "CSV UTF-8".');
 
 type Decode = (piece: Buffer, last: boolean) => string;

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { parse } from 'fast-csv';
-import { type CsvLimits, type RowErrorCode, SAVE_AS_TABLE, unreadableRowError } from './limits.ts';
+import { type RowErrorCode, SAVE_AS_TABLE, unreadableRowError } from '../rejection.ts';
+import type { CsvLimits } from './limits.ts';
 
 /** The whole records at the beginning of a text: `end` is the index after the last one. */
 interface Scan {
@@ -144,7 +145,7 @@ export function openCsvHead(pieces: AsyncIterator<string, void>, { rowLength }: 
   }
 
   return {
-    /** The next row; undefined at the end of the file. Throws ValidationFailed for one that cannot be read. */
+    /** The next row; undefined at the end of the file. Throws FileRejection for one that cannot be read. */
     async next(): Promise<CsvHeadLine | undefined> {
       for (;;) {
         if (next === 0) skipBlankLines();

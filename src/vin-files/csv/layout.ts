@@ -1,14 +1,14 @@
-import { cutText } from '../../core/cut-text.ts';
-import { type CsvDelimiter, type CsvHead, type CsvHeadLine, type CsvLineReading, openCsvHead } from './head.ts';
-import { UNCERTAIN_PREFERENCE, VIN_WORD_PREFERENCE, vinNamePreferences } from './header-names.ts';
+import { cutText } from '../cut-text.ts';
 import {
-  type CsvLimits,
   noVinColumnError,
   quotedList,
   unreadableFileError,
   unreadableRowError,
   vinColumnMissingError,
-} from './limits.ts';
+} from '../rejection.ts';
+import { type CsvDelimiter, type CsvHead, type CsvHeadLine, type CsvLineReading, openCsvHead } from './head.ts';
+import { UNCERTAIN_PREFERENCE, VIN_WORD_PREFERENCE, vinNamePreferences } from './header-names.ts';
+import type { CsvLimits } from './limits.ts';
 import { findNamedColumn, openPreview } from './named-column.ts';
 import { cellsOf, columnsOfVins, isFilled, sampleOf } from './sample.ts';
 import { isFormulaError, isMeantAsVin, isNearlyVin, isVin, stripTextMarks } from './vin-cells.ts';
@@ -43,7 +43,7 @@ const HEADER_WITHIN = 20;
 
 /**
  * Reads the first rows up to the header or, without one, the first VIN; or up to the header with the column that was named. Throws
- * ValidationFailed without both, and ColumnNotFound, with the first rows.
+ * FileRejection without both, with the first rows.
  */
 export async function readCsvStart(
   pieces: AsyncIterator<string, void>,

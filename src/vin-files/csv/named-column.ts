@@ -1,7 +1,6 @@
-import { cutText } from '../../core/cut-text.ts';
-import { ColumnNotFound, DomainError, ValidationFailed } from '../../core/errors.ts';
+import { cutText } from '../cut-text.ts';
+import { FileRejection, isOfColumn, quotedList, unreadableFileError } from '../rejection.ts';
 import type { CsvHead, CsvHeadLine } from './head.ts';
-import { columnErrorCodes, quotedList } from './limits.ts';
 import { stripTextMarks } from './vin-cells.ts';
 
 const PREVIEWED_ROWS = 5;
@@ -18,15 +17,9 @@ export function openPreview(head: CsvHead) {
   }
   /** The error with the first rows, if they help against it. */
   function shownIn(error: unknown): unknown {
-    const isOfColumn = columnErrorCodes.some(
-      (code) => error instanceof DomainError && error.errors?.[0]?.code === code,
-    );
-    if (!(error instanceof DomainError) || !isOfColumn) return error;
+    if (!isOfColumn(error)) return error;
     const preview = rows.map((line) => ({ row: line.row, cells: widest(line).slice(0, PREVIEWED_CELLS).map(shown) }));
-    const details = { ...error.details, preview };
-    return error instanceof ColumnNotFound
-      ? new ColumnNotFound(error.message, details)
-      : new ValidationFailed(error.errors ?? [], error.message, details);
+    return new FileRejection(error.code, error.message, { ...error.details, preview });
   }
   return { head: { ...head, next }, shownIn };
 }
@@ -37,7 +30,7 @@ const widest = ({ readings }: CsvHeadLine): readonly string[] =>
 
 const plain = (name: string): string => stripTextMarks(name).normalize('NFKC').trim().toLowerCase();
 
-/** The row with this name of a column among the first `within`, with its place; throws ColumnNotFound with the names that are there. */
+/** The row with this name of a column among the first `within`, with its place; throws FileRejection with the names that are there. */
 export async function findNamedColumn(head: CsvHead, name: string, within: number) {
   const lines: CsvHeadLine[] = [];
   for (let line = await head.next(); line && lines.length < within; line = await head.next()) {
@@ -51,7 +44,6 @@ export async function findNamedColumn(head: CsvHead, name: string, within: numbe
   }
   const cells = lines.map(widest).reduce((most, one) => (one.length > most.length ? one : most), []);
   const there = lines.length > 0 ? `Found: ${quotedList(cells)}.` : 'It holds no rows.';
-  throw new ColumnNotFound(`The file has no column "${cutText(name, PREVIEWED_CHARACTERS)}". ${there}`, {
-    found: cells.slice(0, PREVIEWED_CELLS),
-  });
+  const message = `The file has no column "${cutText(name, PREVIEWED_CHARACTERS)}". ${there}`;
+  throw unreadableFileError('COLUMN_NOT_FOUND', message, { found: cells.slice(0, PREVIEWED_CELLS) });
 }

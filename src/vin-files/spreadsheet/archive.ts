@@ -5,15 +5,14 @@ import { StringDecoder } from 'node:string_decoder';
 import { promisify } from 'node:util';
 import sax from 'sax';
 import yauzl, { type Entry } from 'yauzl';
-import { PayloadTooLarge } from '../../core/errors.ts';
-import { unreadableFileError } from '../csv/limits.ts';
+import { FileRejection, fileTooLarge } from '../rejection.ts';
 
 /** A workbook has some dozens of parts. */
 const MOST_PARTS = 10_000;
 
 export type Archive = Awaited<ReturnType<typeof openArchive>>;
 
-/** Opens a ZIP archive, of which at most so many bytes are unpacked. Throws PayloadTooLarge and ValidationFailed. */
+/** Opens a ZIP archive, of which at most so many bytes are unpacked. Throws FileRejection. */
 export async function openArchive(fd: number, mostBytes: number) {
   const { zip, parts } = await openZip(fd).catch(failed);
   let bytesLeft = mostBytes;
@@ -117,21 +116,23 @@ function plainAddress(name: string): string {
 }
 
 function failed(error: unknown): never {
-  throw error instanceof PayloadTooLarge ? error : damagedWorkbookError(error);
+  throw isTooLarge(error) ? error : damagedWorkbookError(error);
 }
 
+const isTooLarge = (error: unknown) => error instanceof FileRejection && error.code === 'FILE_TOO_LARGE';
+
 export const workbookTooLargeError = () =>
-  new PayloadTooLarge('The workbook is too large when it is unpacked. Save its sheet as "CSV UTF-8" and send that.');
+  fileTooLarge('The workbook is too large when it is unpacked. Save its sheet as "CSV UTF-8" and send that.');
 
 const tooManyParts = () =>
-  new PayloadTooLarge(
+  fileTooLarge(
     `The workbook has more than ${MOST_PARTS.toLocaleString('en')} parts. Save the sheet with the VINs as "CSV UTF-8" and send that.`,
   );
 
 export const damagedWorkbookError = (cause: unknown) => {
   const message =
     'The workbook is damaged. Open it, save it as a new file and send that, or save its sheet as "CSV UTF-8".';
-  return Object.assign(unreadableFileError('WORKBOOK_DAMAGED', message), { cause });
+  return new FileRejection('WORKBOOK_DAMAGED', message, {}, cause);
 };
 
 /** Names of elements come without their namespace prefix, those of attributes with it. */
@@ -145,7 +146,7 @@ export interface XmlHandler {
 const MOST_LEVELS = 40;
 const MOST_ATTRIBUTES = 60;
 
-/** Reads an XML document, and comes back after each piece. Throws ValidationFailed, and what the handler throws. */
+/** Reads an XML document, and comes back after each piece. Throws FileRejection, and what the handler throws. */
 export async function* readXml(pieces: AsyncIterable<Buffer>, handler: XmlHandler): AsyncGenerator<void, void> {
   const parser = sax.parser(true);
   const decoder = new StringDecoder();

@@ -1,5 +1,5 @@
-import { cutText } from '../../core/cut-text.ts';
 import type { CsvLimits } from '../csv/limits.ts';
+import { cutText } from '../cut-text.ts';
 import { damagedWorkbookError, readWholeXml, readXml, type XmlHandler } from './archive.ts';
 
 /** Numbers of formats that every spreadsheet knows as those of a date or time (ECMA-376, 18.8.30). */

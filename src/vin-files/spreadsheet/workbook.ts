@@ -1,16 +1,17 @@
 import { posix } from 'node:path';
-import { cutText } from '../../core/cut-text.ts';
-import { DomainError, PayloadTooLarge, UnsupportedMediaType, ValidationFailed } from '../../core/errors.ts';
 import { readCsvStart } from '../csv/layout.ts';
+import { type CsvLimits, limitPieces } from '../csv/limits.ts';
+import { cutText } from '../cut-text.ts';
 import {
-  type CsvLimits,
-  columnErrorCodes,
-  limitPieces,
+  FileRejection,
+  fileTooLarge,
+  isOfColumn,
+  notTable,
   quotedList,
   SAVE_AS_TABLE,
   unreadableFileError,
   vinColumnMissingError,
-} from '../csv/limits.ts';
+} from '../rejection.ts';
 import {
   type Archive,
   damagedWorkbookError,
@@ -38,7 +39,7 @@ const BYTES_BESIDE = 32;
 type Workbook = Awaited<ReturnType<typeof openWorkbook>>;
 type Sheet = Workbook['sheets'][number];
 
-/** Throws UnsupportedMediaType for an archive that is no workbook, and ValidationFailed. */
+/** Throws FileRejection, also for an archive that is no workbook. */
 async function listSheets(archive: Archive) {
   const document = (await readRelationships(archive)).find(({ type }) => type === 'officeDocument');
   const workbook = document?.part ?? USUAL;
@@ -60,13 +61,13 @@ async function listSheets(archive: Archive) {
 }
 
 const noWorkbook = () =>
-  new UnsupportedMediaType(
+  notTable(
     `The uploaded file is neither CSV text nor an Excel workbook: it is a ZIP archive of something else. ${SAVE_AS_TABLE}`,
   );
 
 const nameOf = (written = ''): string => cutText(written, NAME_LENGTH).replaceAll('\0', '').toWellFormed();
 
-/** Reads the part with the texts that cells refer to; of each, `longest` characters and one more. Throws PayloadTooLarge. */
+/** Reads the part with the texts that cells refer to; of each, `longest` characters and one more. Throws FileRejection. */
 async function readSharedStrings(pieces: AsyncIterable<Buffer>, longest: number): Promise<string[]> {
   const strings: string[] = [];
   let bytes = 0;
@@ -95,7 +96,7 @@ async function readSharedStrings(pieces: AsyncIterable<Buffer>, longest: number)
 }
 
 const tooManyTexts = () =>
-  new PayloadTooLarge('The workbook has too many different texts. Save its sheet as "CSV UTF-8" and send that.');
+  fileTooLarge('The workbook has too many different texts. Save its sheet as "CSV UTF-8" and send that.');
 
 /** A sheet takes more room when it is unpacked than its file, but not without end. */
 const UNPACKED = 4;
@@ -135,12 +136,12 @@ async function openWorkbook(fd: number, limits: CsvLimits) {
 /** Finds the first sheet with a column of VINs, else the one that looks most like a list of wrong ones. */
 export async function openVinSheet(fd: number, limits: CsvLimits) {
   const workbook = await openWorkbook(fd, limits);
-  const failures: DomainError[] = [];
+  const failures: FileRejection[] = [];
   let likeliest: { sheet: Sheet; doubt: number } | undefined;
   const errorOf = workbook.sheets.length > 1 ? inSheet : (_: string, error: unknown) => error;
   for (const sheet of workbook.sheets) {
     const opened = await open(sheet, limits, errorOf);
-    if (opened instanceof DomainError) failures.push(opened);
+    if (opened instanceof FileRejection) failures.push(opened);
     else if (opened.start.doubt === 0) return opened;
     else {
       // Opened again below: what is open takes memory.
@@ -151,7 +152,7 @@ export async function openVinSheet(fd: number, limits: CsvLimits) {
   const alone = failures.every(isEmpty) && failures.length === workbook.sheets.length - 1;
   if (likeliest && (likeliest.doubt < 3 || alone)) {
     const opened = await open(likeliest.sheet, limits, errorOf);
-    if (!(opened instanceof DomainError)) return opened;
+    if (!(opened instanceof FileRejection)) return opened;
   }
   throw failures.find((one) => one.code === 'COLUMN_NOT_FOUND') ?? noVinSheet(workbook, failures);
 }
@@ -164,23 +165,20 @@ async function open({ name, text: read }: Sheet, limits: CsvLimits, errorOf: typ
     return { name, text, errorOf: (error: unknown) => errorOf(name, error), start };
   } catch (error) {
     await text.return();
-    const code = codeOf(error);
-    if (isEmpty(error) || columnErrorCodes.some((one) => one === code)) return error as DomainError;
+    if (isEmpty(error) || isOfColumn(error)) return error;
     throw errorOf(name, error);
   }
 }
 
 function inSheet(sheet: string, error: unknown): unknown {
-  if (!(error instanceof ValidationFailed)) return error;
-  const named = (message: string) => `Sheet "${sheet}": ${message}`;
-  const errors = error.errors.map((one) => ({ ...one, message: named(one.message) }));
-  return new ValidationFailed(errors, named(error.message), { ...error.details, sheet });
+  const isOfFile = !(error instanceof FileRejection) || error.code === 'FILE_TOO_LARGE' || error.code === 'NOT_A_TABLE';
+  if (isOfFile) return error;
+  return new FileRejection(error.code, `Sheet "${sheet}": ${error.message}`, { ...error.details, sheet });
 }
 
-const codeOf = (error: unknown) => (error instanceof DomainError ? error.errors?.[0]?.code : undefined);
-const isEmpty = (error: unknown): boolean => codeOf(error) === 'NO_ROWS';
+const isEmpty = (error: unknown): error is FileRejection => error instanceof FileRejection && error.code === 'NO_ROWS';
 
-function noVinSheet({ sheets, hasMore, hides }: Workbook, failures: readonly DomainError[]): Error {
+function noVinSheet({ sheets, hasMore, hides }: Workbook, failures: readonly FileRejection[]): Error {
   const [first] = failures;
   if (first && sheets.length === 1 && !hides) return first;
   const names = sheets.map(({ name }) => name);

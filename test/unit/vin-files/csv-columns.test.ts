@@ -16,7 +16,7 @@ async function read(content: string) {
 }
 const refusal = (content: string): Promise<unknown> => read(content).then(JSON.stringify, (error: unknown) => error);
 const missing = (message: string) => ({
-  errors: [{ code: 'VIN_COLUMN_MISSING' }],
+  code: 'VIN_COLUMN_MISSING',
   message: expect.stringContaining(message),
 });
 

@@ -107,6 +107,6 @@ test.each([
 ])('%s is no workbook', async (_, name, content) => {
   const root = `<Relationships><Relationship Id="a" Type="http://x/officeDocument" Target="${name}"/></Relationships>`;
   await expect(read(zipOf({ '_rels/.rels': root, [name]: content }))).rejects.toMatchObject({
-    code: 'UNSUPPORTED_MEDIA_TYPE',
+    code: 'NOT_A_TABLE',
   });
 });
