@@ -32,6 +32,7 @@ CREATE INDEX fleet_by_name ON public.fleet USING btree (company, name COLLATE "C
 CREATE INDEX fleet_by_vehicle_count ON public.fleet USING btree (company, vehicle_count, id)
 CREATE INDEX history_by_fleet ON public.history USING btree (company, fleet_id, "position")
 CREATE INDEX idempotency_key_age ON public.idempotency_key USING btree (created_at)
+CREATE INDEX idempotency_key_large ON public.idempotency_key USING btree (company, created_at) WHERE (octet_length(body) > 4096)
 CREATE INDEX import_by_fleet ON public.import USING btree (company, fleet_id, id)
 CREATE INDEX import_due ON public.import USING btree (due_at) WHERE (due_at IS NOT NULL)
 CREATE INDEX import_finished ON public.import USING btree (finished_at) WHERE (finished_at IS NOT NULL)

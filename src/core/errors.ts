@@ -21,6 +21,7 @@ export const statusOf = {
   CONTRACT_OVERLAP: 409,
   CONTRACT_NOT_BEGUN: 409,
   IDEMPOTENCY_IN_PROGRESS: 409,
+  IDEMPOTENCY_ANSWER_GONE: 410,
   PRECONDITION_FAILED: 412,
   PAYLOAD_TOO_LARGE: 413,
   UNSUPPORTED_MEDIA_TYPE: 415,
@@ -201,6 +202,11 @@ export class CompanyElsewhere extends withCode('COMPANY_ELSEWHERE') {
 export class IdempotencyKeyReused extends withMessage(
   'IDEMPOTENCY_KEY_REUSED',
   'This Idempotency-Key was used before with another request. Use a new key for a new request.',
+) {}
+
+export class IdempotencyAnswerGone extends withMessage(
+  'IDEMPOTENCY_ANSWER_GONE',
+  'The request with this Idempotency-Key was answered before, and is not done again. Its answer is no longer kept: read what it changed.',
 ) {}
 
 export class IdempotencyInProgress extends withMessage(

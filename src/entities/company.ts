@@ -87,7 +87,14 @@ export const Schedule = defineEntity({
 export const IdempotencyKey = defineEntity({
   name: 'IdempotencyKey',
   tableName: 'idempotency_key',
-  indexes: [{ name: 'idempotency_key_age', properties: ['createdAt'] }],
+  indexes: [
+    { name: 'idempotency_key_age', properties: ['createdAt'] },
+    {
+      name: 'idempotency_key_large',
+      properties: ['company', 'createdAt'],
+      where: 'octet_length(body) > 4096',
+    },
+  ],
   properties: {
     /** Empty for callers without a token. */
     company: p.text().primary(),
@@ -98,6 +105,7 @@ export const IdempotencyKey = defineEntity({
     /** Null for an error, whose members are the body. */
     status: p.integer().nullable(),
     headers: json<Record<string, string>>().nullable(),
+    /** Null for an answer that was let go (core/companies/kept-answers.ts), and for a note. */
     body: p.text().nullable(),
     /** The scopes that the first caller's token needed. */
     scopes: texts().defaultRaw(`'{fleets:read,fleets:write,contracts:read,contracts:write}'`),

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type Insertable, type NotNull, sql } from 'kysely';
+import { type Insertable, sql } from 'kysely';
 import { type Context, hasScope } from '../context.ts';
 import { transaction } from '../database.ts';
 import { domainErrorOf } from '../database-errors.ts';
@@ -7,12 +7,14 @@ import {
   DomainError,
   type ErrorCode,
   Forbidden,
+  IdempotencyAnswerGone,
   IdempotencyInProgress,
   IdempotencyKeyReused,
   WebhookNotFound,
 } from '../errors.ts';
 import { db, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
+import { boundKeptAnswers } from './kept-answers.ts';
 
 interface StoredAnswer {
   status: number;
@@ -107,9 +109,7 @@ const recall = prepare((p: AnswerKey & { formerKey: string; after: string }) =>
     .select(['k.request', 'k.status', 'k.headers', 'k.body', 'k.scopes', 'k.secret_of', 'w.secret'])
     .where('k.company', '=', p.company)
     .where('k.key', 'in', [p.key, p.formerKey])
-    .where('k.created_at', '>', p.after)
-    // `keep` always writes a body; only the column allows null.
-    .$narrowType<{ body: NotNull }>(),
+    .where('k.created_at', '>', p.after),
 );
 type Remembered = Awaited<ReturnType<typeof recall>>[number];
 
@@ -117,10 +117,11 @@ type Remembered = Awaited<ReturnType<typeof recall>>[number];
 export const answerExpiryTime = (ctx: Context): string =>
   new Date(ctx.now().getTime() - IDEMPOTENCY_HOURS * 3_600_000).toISOString();
 
-/** A caller with fewer scopes than the first one gets Forbidden. */
+/** A caller with fewer scopes than the first one gets Forbidden. An answer without its body was let go. */
 function again(ctx: Context, { status, headers, body, scopes, secret_of, secret }: Remembered): IdempotentOutcome {
   const missing = scopes.find((scope) => !hasScope(ctx, scope));
   if (missing) return { outcome: new Forbidden(`The token lacks the scope ${missing}.`, missing), repeated: false };
+  if (body === null) return { outcome: new IdempotencyAnswerGone(), repeated: false };
   if (status === null) return { outcome: new RememberedError(JSON.parse(body)), repeated: true };
   if (secret_of !== null && secret === null) return { outcome: new WebhookNotFound(), repeated: false };
   const text = secret === null ? body : body.replaceAll(SECRET, secret);
@@ -136,6 +137,7 @@ async function remember(ctx: Context, answerKey: AnswerKey, request: string, out
   const body = shown ? text.replaceAll(shown.text, SECRET) : text;
   const disclosed = { scopes: [...scopes], secret_of: shown?.webhookId ?? null };
   await keep(ctx, { ...answerKey, ...head, ...disclosed, request, body, created_at: ctx.now() });
+  await boundKeptAnswers(ctx, answerKey.company, answerKey.key, body);
 }
 
 const keep = prepare((p: Insertable<Tables['idempotency_key']>) => {

@@ -42,7 +42,7 @@ schemaBuilder.mutationType({
     'The mutations. An error leaves the payload null and stands in `errors`, with a stable `extensions.code`. If its path goes ' +
     'below the mutation, the change had been made before; with an `Idempotency-Key` it was undone. Every mutation can also fail ' +
     'with UNAUTHENTICATED, FORBIDDEN, COMPANY_ELSEWHERE, COST_EXCEEDED, RATE_LIMITED, UNAVAILABLE, INTERNAL and, with an `Idempotency-Key`, with ' +
-    'IDEMPOTENCY_IN_PROGRESS and IDEMPOTENCY_KEY_REUSED.',
+    'IDEMPOTENCY_IN_PROGRESS, IDEMPOTENCY_ANSWER_GONE and IDEMPOTENCY_KEY_REUSED.',
 });
 schemaBuilder.subscriptionType({
   description:

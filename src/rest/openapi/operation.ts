@@ -83,7 +83,9 @@ function codesOf({ method, query, body, files, etag, errors = [] }: Route): Erro
     'UNAUTHENTICATED',
     'FORBIDDEN',
     'COMPANY_ELSEWHERE',
-    ...(method === 'POST' ? (['IDEMPOTENCY_IN_PROGRESS', 'IDEMPOTENCY_KEY_REUSED'] as const) : []),
+    ...(method === 'POST'
+      ? (['IDEMPOTENCY_IN_PROGRESS', 'IDEMPOTENCY_ANSWER_GONE', 'IDEMPOTENCY_KEY_REUSED'] as const)
+      : []),
     'RATE_LIMITED',
     'INTERNAL',
     'UNAVAILABLE',

@@ -44,6 +44,7 @@ const samples: Readonly<Record<Exclude<errors.ErrorCode, 'INTERNAL'>, errors.Dom
   UNSUPPORTED_MEDIA_TYPE: new errors.UnsupportedMediaType('Send JSON, with the header Content-Type: application/json.'),
   COMPANY_ELSEWHERE: new errors.CompanyElsewhere('b', 'https://b.example.com'),
   IDEMPOTENCY_KEY_REUSED: new errors.IdempotencyKeyReused(),
+  IDEMPOTENCY_ANSWER_GONE: new errors.IdempotencyAnswerGone(),
   IDEMPOTENCY_IN_PROGRESS: new errors.IdempotencyInProgress(),
   RATE_LIMITED: new errors.RateLimited(12),
   COST_EXCEEDED: new errors.CostExceeded(

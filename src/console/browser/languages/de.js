@@ -528,6 +528,7 @@ export const codes = {
   FORBIDDEN: 'Dafür fehlt Ihnen die Berechtigung. Bitten Sie Ihren Administrator darum. {message}',
   HOST_NOT_FOUND: 'Der Servername des Empfängers wurde nicht gefunden.',
   HOST_NOT_PUBLIC: 'Der Empfänger ist aus dem Internet nicht erreichbar.',
+  IDEMPOTENCY_ANSWER_GONE: 'Dies wurde bereits gesendet. Laden Sie die Seite neu, um das Ergebnis zu sehen.',
   IDEMPOTENCY_IN_PROGRESS: 'Dieselbe Anfrage wird noch bearbeitet.',
   IDEMPOTENCY_KEY_REUSED:
     'Das wurde schon mit anderen Werten gesendet. Laden Sie die Seite neu und versuchen Sie es erneut.',

@@ -46,6 +46,7 @@ export const codes = {
   FORBIDDEN: '{message}',
   HOST_NOT_FOUND: 'The name of the receiver’s server cannot be found.',
   HOST_NOT_PUBLIC: 'The receiver cannot be reached from the internet.',
+  IDEMPOTENCY_ANSWER_GONE: 'This was already sent. Reload the page to see what it changed.',
   IDEMPOTENCY_IN_PROGRESS: 'The same request is still being processed.',
   IDEMPOTENCY_KEY_REUSED: 'This was already sent with other values. Reload the page and try again.',
   IMPORT_NOT_FOUND: 'There is no such import. Its fleet may have been deleted.',

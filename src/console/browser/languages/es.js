@@ -520,6 +520,7 @@ export const codes = {
   FORBIDDEN: 'No tiene permiso para hacer esto. Pídaselo a su administrador. {message}',
   HOST_NOT_FOUND: 'No se encuentra el nombre del servidor del receptor.',
   HOST_NOT_PUBLIC: 'No se puede acceder al receptor desde Internet.',
+  IDEMPOTENCY_ANSWER_GONE: 'Esto ya se envió. Recargue la página para ver el resultado.',
   IDEMPOTENCY_IN_PROGRESS: 'La misma solicitud aún se está procesando.',
   IDEMPOTENCY_KEY_REUSED: 'Esto ya se envió con otros valores. Recargue la página e inténtelo de nuevo.',
   IMPORT_NOT_FOUND: 'Esta importación no existe. Puede que se haya eliminado su flota.',

@@ -523,6 +523,7 @@ export const codes = {
   FORBIDDEN: 'Vous n’avez pas l’autorisation nécessaire. Demandez-la à votre administrateur. {message}',
   HOST_NOT_FOUND: 'Le nom du serveur du destinataire est introuvable.',
   HOST_NOT_PUBLIC: 'Le destinataire n’est pas accessible depuis Internet.',
+  IDEMPOTENCY_ANSWER_GONE: 'Cela a déjà été envoyé. Rechargez la page pour voir le résultat.',
   IDEMPOTENCY_IN_PROGRESS: 'La même demande est encore en cours de traitement.',
   IDEMPOTENCY_KEY_REUSED: 'Cela a déjà été envoyé avec d’autres valeurs. Rechargez la page et réessayez.',
   IMPORT_NOT_FOUND: 'Cet import n’existe pas. Sa flotte a peut-être été supprimée.',

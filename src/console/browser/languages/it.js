@@ -523,6 +523,7 @@ export const codes = {
   FORBIDDEN: 'Autorizzazione mancante. Richiederla all’amministratore. {message}',
   HOST_NOT_FOUND: 'Il nome del server del destinatario non è stato trovato.',
   HOST_NOT_PUBLIC: 'Il destinatario non è raggiungibile da Internet.',
+  IDEMPOTENCY_ANSWER_GONE: 'È già stato inviato. Ricaricare la pagina per vedere il risultato.',
   IDEMPOTENCY_IN_PROGRESS: 'La stessa richiesta è ancora in elaborazione.',
   IDEMPOTENCY_KEY_REUSED: 'È già stato inviato con altri valori. Ricaricare la pagina e riprovare.',
   IMPORT_NOT_FOUND: 'Questa importazione non esiste. Forse la sua flotta è stata eliminata.',

@@ -525,6 +525,7 @@ export const codes = {
   FORBIDDEN: 'U hebt hiervoor geen rechten. Vraag ze aan bij de beheerder van uw bedrijf. {message}',
   HOST_NOT_FOUND: 'De servernaam van de ontvanger is niet gevonden.',
   HOST_NOT_PUBLIC: 'De ontvanger is niet bereikbaar via internet.',
+  IDEMPOTENCY_ANSWER_GONE: 'Dit is al verzonden. Laad de pagina opnieuw om het resultaat te zien.',
   IDEMPOTENCY_IN_PROGRESS: 'Hetzelfde verzoek wordt nog verwerkt.',
   IDEMPOTENCY_KEY_REUSED: 'Dit is al met andere waarden verzonden. Laad de pagina opnieuw en probeer het nog eens.',
   IMPORT_NOT_FOUND: 'Deze import bestaat niet. Misschien is de vloot verwijderd.',
