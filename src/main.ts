@@ -22,7 +22,7 @@ import { openServer } from './http/connections/open-server.ts';
 import { openAuthenticator } from './http/identity/caller.ts';
 import { masked, openLog } from './http/observability/open-log.ts';
 import { welcome } from './http/pages/home.ts';
-import { type HttpServices, openRateLimit } from './http/request-context.ts';
+import { type HttpServices, RateLimit } from './http/request-context.ts';
 import { activityOf } from './jobs/job.ts';
 import { startRunner } from './jobs/runner.ts';
 import { openManufacturers } from './manufacturers/open-manufacturers.ts';
@@ -72,7 +72,8 @@ async function main(): Promise<void> {
   const fairness = openFairness();
   const core = { config, database, changes, followers, manufacturers, files, clock, fairness, fence };
   const ending = new AbortController();
-  const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending: ending.signal };
+  const rateLimit = new RateLimit(config.RATE_LIMIT_PER_MINUTE);
+  const services = { ...core, authenticator, log, rateLimit, ending: ending.signal };
 
   const server = openServer(createApp(services), graphqlWebSockets(services), config, log);
   const { HOST, PORT } = config;
@@ -98,7 +99,6 @@ async function main(): Promise<void> {
     await Promise.all([drained, finished]);
     // Gauges are read from the database once more.
     await telemetry?.close();
-    await services.rateLimit.close();
     await fence?.close();
     changes.close();
     await database.close();

@@ -53,17 +53,6 @@ test('published events are deleted after EVENTS_KEEP_DAYS, finished deliveries a
   expect(await namesOf('select answer as name from delivery order by answer')).toEqual(['at its time', 'under way']);
 });
 
-test('uses of rate limits are kept for five minutes', async () => {
-  const minute = (name: string, ago: number) =>
-    gateway.execute(
-      `insert into rate_use (minute, who, points) values ('${new Date(now - ago).toISOString()}', '${name}', 1)`,
-    );
-  await minute('past its time', 300_001);
-  await minute('at its time', 300_000);
-  await runUpkeep();
-  expect(await namesOf('select who as name from rate_use')).toEqual(['at its time']);
-});
-
 test('stored answers are deleted after 24 hours, any number of them', async () => {
   const answers = (name: string, ago: number, count: number) =>
     gateway.execute(`insert into idempotency_key (company, key, request, body, created_at)

@@ -12,7 +12,7 @@ export const Company = defineEntity({
   },
 });
 
-/** The points that all processes have counted against a company's rate in a minute. Unlogged: a crash forgives it. */
+/** Unused since 0.5.0, beside which 0.4.0 may run: the next version removes the table. */
 export const RateUse = defineEntity({
   name: 'RateUse',
   tableName: 'rate_use',

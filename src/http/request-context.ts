@@ -4,7 +4,6 @@ import ipaddr from 'ipaddr.js';
 import type { Logger } from 'pino';
 import { type Context, contextOf, type Services } from '../core/context.ts';
 import { RateLimited } from '../core/errors.ts';
-import { addRateLimitUse } from '../core/operations/upkeep.ts';
 import { leftOf } from './connections/closed.ts';
 import type { Authenticator } from './identity/caller.ts';
 
@@ -87,15 +86,6 @@ export async function ownToken({ authenticator }: HttpServices, req: Request): P
   return authenticator.issue?.({ company: 'demo' });
 }
 
-/** The limit of RATE_LIMIT_PER_MINUTE; on a database server it holds for all processes together. */
-export function openRateLimit(services: Services): RateLimit {
-  const { config, database } = services;
-  return new RateLimit(
-    config.RATE_LIMIT_PER_MINUTE,
-    database.kind === 'embedded' ? null : (...use) => addRateLimitUse(contextOf(services, 'rate limit', null), ...use),
-  );
-}
-
 /** Facts about a request, collected for its answer, the log, metrics and traces. */
 interface Locals {
   requestId: string;
@@ -130,33 +120,17 @@ const CLIENT_HAS_LEFT = 499;
 export const loggedStatus = (res: Response): number => (res.headersSent ? res.statusCode : CLIENT_HAS_LEFT);
 
 const WINDOW_MS = 60_000;
-/** The interval of exchanges, each of one statement. */
-const EXCHANGE_MS = 1_000;
 /** The most payers counted apart; later ones share one count. */
 const MOST_COUNTED = 100_000;
 
-/** Shares the counts of this process in a minute, and gives those of all processes, by payer. */
-type ShareUse = (minute: number, counted: ReadonlyMap<string, number>) => Promise<ReadonlyMap<string, number>>;
-
-/** Points that each payer may use per minute of the clock. Processes exchange their counts in the background. */
+/** Points that each payer may use of this process per minute of the clock. */
 export class RateLimit {
   readonly perMinute: number;
-  readonly #share: ShareUse | null;
-  readonly #timer: NodeJS.Timeout | undefined;
   #minute = 0;
-  /** `shared`: of all processes at the last exchange; `unshared`: of this process since. */
-  #counts = new Map<string, { shared: number; unshared: number }>();
-  #exchange: Promise<void> | null = null;
+  #used = new Map<string, number>();
 
-  constructor(perMinute: number, share: ShareUse | null = null) {
+  constructor(perMinute: number) {
     this.perMinute = perMinute;
-    this.#share = share;
-    const exchange = () => {
-      this.#exchange ??= this.#exchangeUse().finally(() => {
-        this.#exchange = null;
-      });
-    };
-    if (perMinute > 0 && share) this.#timer = setInterval(exchange, EXCHANGE_MS).unref();
   }
 
   /** Counts points if they are within the limit; gives the points left, and the seconds left of the minute. */
@@ -164,43 +138,15 @@ export class RateLimit {
     const minute = now - (now % WINDOW_MS);
     if (minute !== this.#minute) {
       this.#minute = minute;
-      this.#counts = new Map();
+      this.#used = new Map();
     }
-    const count = this.#countOf(payer);
-    const used = count.shared + count.unshared;
-    const allowed = used + points <= this.perMinute;
-    if (allowed) count.unshared += points;
-    const left = Math.max(0, this.perMinute - used - (allowed ? points : 0));
+    const key = this.#used.has(payer) || this.#used.size < MOST_COUNTED ? payer : '(others)';
+    const before = this.#used.get(key) ?? 0;
+    const allowed = before + points <= this.perMinute;
+    const used = allowed ? before + points : before;
+    this.#used.set(key, used);
+    const left = Math.max(0, this.perMinute - used);
     return { allowed, left, seconds: Math.ceil((minute + WINDOW_MS - now) / 1000) };
-  }
-
-  async close(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#exchange;
-  }
-
-  #countOf(payer: string): { shared: number; unshared: number } {
-    const key = this.#counts.has(payer) || this.#counts.size < MOST_COUNTED ? payer : '(others)';
-    const count = this.#counts.get(key) ?? { shared: 0, unshared: 0 };
-    this.#counts.set(key, count);
-    return count;
-  }
-
-  async #exchangeUse(): Promise<void> {
-    const counts = this.#counts;
-    const counted = new Map([...counts].flatMap(([payer, { unshared }]) => (unshared > 0 ? [[payer, unshared]] : [])));
-    if (counted.size === 0) return;
-    try {
-      const shared = await this.#share?.(this.#minute, counted);
-      for (const [payer, points] of counted) {
-        const count = counts.get(payer);
-        if (!count) continue;
-        count.unshared -= points;
-        count.shared = shared?.get(payer) ?? points;
-      }
-    } catch {
-      // The next exchange sends these counts again.
-    }
   }
 }
 

@@ -3,13 +3,7 @@ import { failAbandonedImports, trimImports } from '../core/imports/import-run.ts
 import { returnStagedRoom } from '../core/imports/staged-room.ts';
 import { refreshStatistics } from '../core/imports/statistics.ts';
 import { deleteFleetStep, findFleetsInDeletion } from '../core/operations/delete-fleets.ts';
-import {
-  deleteExpiredAnswers,
-  deleteOldRateLimitUse,
-  mendIndex,
-  sumUpTallies,
-  trimEvents,
-} from '../core/operations/upkeep.ts';
+import { deleteExpiredAnswers, mendIndex, sumUpTallies, trimEvents } from '../core/operations/upkeep.ts';
 import { reaskUnsupported } from '../core/vehicles/due-vehicles.ts';
 import { trimDeliveries } from '../core/webhooks/trim-deliveries.ts';
 import { inTurns, type Job, type Tools } from './job.ts';
@@ -19,7 +13,6 @@ const steps: readonly ((ctx: Context, signal: AbortSignal) => Promise<unknown>)[
   sumUpTallies,
   failAbandonedImports,
   returnStagedRoom,
-  deleteOldRateLimitUse,
   deleteExpiredAnswers,
   trimImports,
   trimDeliveries,

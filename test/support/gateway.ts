@@ -16,7 +16,7 @@ import { openFairness } from '../../src/fairness/places.ts';
 import { graphqlWebSockets } from '../../src/graphql/transport/web-socket.ts';
 import { openServer } from '../../src/http/connections/open-server.ts';
 import { openAuthenticator } from '../../src/http/identity/caller.ts';
-import { type HttpServices, openRateLimit } from '../../src/http/request-context.ts';
+import { type HttpServices, RateLimit } from '../../src/http/request-context.ts';
 import { activityOf } from '../../src/jobs/job.ts';
 import { startRunner } from '../../src/jobs/runner.ts';
 import { openManufacturers } from '../../src/manufacturers/open-manufacturers.ts';
@@ -80,7 +80,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const fence = await openFence({ config, database, changes });
   const fairness = openFairness();
   const core = { config, database, changes, followers, manufacturers, files, clock, fairness, fence };
-  const services = { ...core, authenticator, log, rateLimit: openRateLimit(core), ending };
+  const rateLimit = new RateLimit(config.RATE_LIMIT_PER_MINUTE);
+  const services = { ...core, authenticator, log, rateLimit, ending };
   const server = openServer(createApp(services), graphqlWebSockets(services), config, log).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const open = () => contextOf(services, 'job', null);
@@ -93,7 +94,6 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     server.closeAllConnections();
     await manufacturers.close();
     await runner?.stop();
-    await services.rateLimit.close();
     await fence?.close();
     changes.close();
   };

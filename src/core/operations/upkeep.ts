@@ -3,7 +3,7 @@ import { answerExpiryTime } from '../companies/idempotency.ts';
 import type { Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { IN_ATTENTION } from '../fleets/fleets.ts';
-import { anyOf, anyOfIds, db, lowestIdAtTime, prepare, unnestLists } from '../sql/sql.ts';
+import { anyOf, anyOfIds, db, lowestIdAtTime, prepare } from '../sql/sql.ts';
 
 const FLEETS_AT_ONCE = 500;
 
@@ -110,44 +110,6 @@ const forget = prepare((p: { before: string }) =>
 export async function deleteExpiredAnswers(ctx: Context): Promise<boolean> {
   const rows = await forget(ctx, { before: answerExpiryTime(ctx) });
   return rows.length === FORGOTTEN_AT_ONCE;
-}
-
-/** Uses are added to a minute until it is this old. */
-const KEPT_MINUTES = 5;
-
-const addUse = prepare((p: { minute: Date; who: string[]; points: number[] }) =>
-  db
-    .insertInto('rate_use')
-    .columns(['minute', 'who', 'points'])
-    .expression((q) =>
-      q
-        .selectFrom(unnestLists('given', { who: [p.who, 'text'], points: [p.points, 'int'] }))
-        .select([sql<Date>`${p.minute}::timestamptz`.as('minute'), 'who', 'points']),
-    )
-    .onConflict((conflict) =>
-      conflict
-        .columns(['minute', 'who'])
-        .doUpdateSet(({ eb, ref }) => ({ points: eb('rate_use.points', '+', ref('excluded.points')) })),
-    )
-    .returning(['who', 'points']),
-);
-
-/** Adds to the sums of all processes in a minute (ms since 1970), and gives them; `counted` is not empty. */
-export async function addRateLimitUse(ctx: Context, minute: number, counted: ReadonlyMap<string, number>) {
-  // One order everywhere, against deadlocks.
-  const ordered = [...counted].sort(([a], [b]) => (a < b ? -1 : 1));
-  const rows = await addUse(ctx, {
-    minute: new Date(minute),
-    who: ordered.map(([who]) => who),
-    points: ordered.map(([, points]) => points),
-  });
-  return new Map(rows.map(({ who, points }) => [who, points]));
-}
-
-const forgetUse = prepare((p: { before: string }) => db.deleteFrom('rate_use').where('minute', '<', p.before));
-
-export async function deleteOldRateLimitUse(ctx: Context): Promise<void> {
-  await forgetUse(ctx, { before: new Date(ctx.now().getTime() - KEPT_MINUTES * 60_000).toISOString() });
 }
 
 const TRIMMED_AT_ONCE = 1000;
