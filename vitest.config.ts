@@ -35,18 +35,17 @@ const ofDatabase = files([
     'imports-kept',
   ],
   ...['jobs', 'json-bytes', 'json-members', 'kept-statements', 'large-deletions', 'list-texts', 'lists'],
-  ...['move-vehicles', 'notifications', 'races', 'rest-contracts', 'rest-fleets', 'rest-vehicles', 'schema'],
   ...[
-    'schema-drift',
-    'search',
-    'staged-room',
-    'statements',
-    'take-over',
-    'tally',
-    'text-sql',
-    'unit-of-work',
-    'vehicle-rows',
+    'migrations',
+    'move-vehicles',
+    'notifications',
+    'races',
+    'rest-contracts',
+    'rest-fleets',
+    'rest-vehicles',
+    'schema',
   ],
+  ...['schema-drift', 'search', 'staged-room', 'statements', 'tally', 'text-sql', 'unit-of-work', 'vehicle-rows'],
   ...['webhooks-wanted', 'writes-at-once', 'young-database', 'lost-entries'],
 ]);
 
@@ -73,13 +72,13 @@ const long = files([
   ...['files-entered', 'import-beside', 'import-progress', 'issuer', 'kept-statements', 'large-deletions'],
   ...['list-texts', 'locked-vehicles', 'log', 'lost-replica', 'payload-races', 'prepared-statements', 'publishing'],
   ...['read-only', 'readiness', 'sandbox-apart', 'search-path', 'slow-reads', 'small-companies', 'staged-room'],
-  ...['take-over', 'text-sql', 'unfilled-lists'],
+  ...['text-sql', 'unfilled-lists'],
   ...['unseen-company', 'webhooks-wanted', 'writes-at-once', 'young-database'],
 ]);
 
 /** What depends on the version of PostgreSQL, on the oldest one: statements and their plans, lists, migrations. */
 const ofVersion = files([
-  ...['statements', 'lists', 'list-texts', 'vehicle-rows', 'search', 'events', 'history', 'take-over', 'schema'],
+  ...['statements', 'lists', 'list-texts', 'vehicle-rows', 'search', 'events', 'history', 'migrations', 'schema'],
   ...['young-database', 'activations', 'activation-model'],
 ]);
 

@@ -6,7 +6,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { scheduleAll } from '../src/migrations/take-over.ts';
+import { scheduleAll } from '../test/support/schedule.ts';
 import { eligible, slow, UpstreamServer } from '../test/support/upstream.ts';
 import { figure } from './support/measure.ts';
 import { migrate, openWorld } from './support/world.ts';

@@ -8,10 +8,10 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { scheduleAll } from '../src/migrations/take-over.ts';
 import { Client } from '../test/support/client.ts';
 import { openStream } from '../test/support/event-stream.ts';
 import { createFleet, recount } from '../test/support/factories.ts';
+import { scheduleAll } from '../test/support/schedule.ts';
 import {
   cpuMicroseconds,
   figure,

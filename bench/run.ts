@@ -9,7 +9,7 @@
 import { release } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { scheduleAll } from '../src/migrations/take-over.ts';
+import { scheduleAll } from '../test/support/schedule.ts';
 import { eligible as answered, slow, UpstreamServer } from '../test/support/upstream.ts';
 import { checkSame } from './same-answers.ts';
 import { seed } from './seed.ts';

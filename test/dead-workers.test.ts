@@ -3,10 +3,10 @@ import { expect, onTestFinished, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { openDatabase } from '../src/database/open-database.ts';
 import { Claims } from '../src/jobs/claims.ts';
-import { scheduleAll } from '../src/migrations/take-over.ts';
 import { databaseConfig } from './support/database.ts';
 import { addVehicles, newVins } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
+import { scheduleAll } from './support/schedule.ts';
 import { TcpProxy } from './support/tcp-proxy.ts';
 import { until } from './support/until.ts';
 

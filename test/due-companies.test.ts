@@ -8,9 +8,9 @@ import type { Job } from '../src/jobs/job.ts';
 import { publish } from '../src/jobs/publish-events.ts';
 import { deleteFleets, upkeep } from '../src/jobs/upkeep.ts';
 import { VerifyEligibility } from '../src/jobs/verify-eligibility.ts';
-import { scheduleAll } from '../src/migrations/take-over.ts';
 import { recount } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
+import { scheduleAll } from './support/schedule.ts';
 import { until } from './support/until.ts';
 import { WebhookReceiver } from './support/webhook-receiver.ts';
 

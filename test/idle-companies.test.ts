@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { openDatabase } from '../src/database/open-database.ts';
-import { scheduleAll } from '../src/migrations/take-over.ts';
 import { databaseConfig, databaseEnv } from './support/database.ts';
 import { explainAll } from './support/explained.ts';
 import { addVehicle, createContract, createFleet, recount } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 import { looks } from './support/plans.ts';
+import { scheduleAll } from './support/schedule.ts';
 import { until } from './support/until.ts';
 import { WebhookReceiver } from './support/webhook-receiver.ts';
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
-import { scheduleAll } from '../src/migrations/take-over.ts';
 import type { Json } from './support/client.ts';
 import { addVehicles, createFleet, newVins } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
+import { scheduleAll } from './support/schedule.ts';
 import { stagger, until } from './support/until.ts';
 import { hang, type ReceivedWebhook, status, WebhookReceiver } from './support/webhook-receiver.ts';
 

@@ -1,16 +1,18 @@
 import { Migration } from '@mikro-orm/migrations';
 import { scheduleByTime, tables } from './tables.ts';
-import { takeOver } from './take-over.ts';
 
-/** All tables; or, where a development version made them, what brings them to the same state. */
+/** All tables and indexes of the first release. */
 export class Migration20261123000000 extends Migration {
   override async up(): Promise<void> {
     const [found] = await this.execute(`
       select to_regclass(quote_ident(current_schema()) || '.fleet') is not null as tables`);
-    const statements = found?.tables ? await takeOver((statement) => this.execute(statement)) : [...tables, ...indexes];
-    for (const statement of statements) this.addSql(statement);
+    if (found?.tables) throw new Error(DEVELOPMENT);
+    for (const statement of [...tables, ...indexes]) this.addSql(statement);
   }
 }
+
+const DEVELOPMENT =
+  'A development version before 0.2.0 made these tables. Start version 0.4.0 on them once, then this version again.';
 
 const PUBLISHED = 'where position is not null';
 

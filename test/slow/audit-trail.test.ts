@@ -1,7 +1,6 @@
 // The event log agrees with the rows, beside concurrent requests to two processes.
 import fc from 'fast-check';
 import { describe, expect, inject, test } from 'vitest';
-import { scheduleAll } from '../../src/migrations/take-over.ts';
 import type { Answer, Json } from '../support/client.ts';
 import {
   addVehicles,
@@ -13,6 +12,7 @@ import {
   uploadForm,
 } from '../support/factories.ts';
 import { startGateway } from '../support/gateway.ts';
+import { scheduleAll } from '../support/schedule.ts';
 import { stagger, until } from '../support/until.ts';
 
 const { kind } = inject('database');

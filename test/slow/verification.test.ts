@@ -7,11 +7,11 @@ import { highMobilityEligibilityBrands } from '../../src/manufacturers/brands.ts
 import { HighMobility } from '../../src/manufacturers/high-mobility.ts';
 import { manufacturersOf } from '../../src/manufacturers/registry.ts';
 import type { UpstreamOptions } from '../../src/manufacturers/upstream.ts';
-import { scheduleAll } from '../../src/migrations/take-over.ts';
 import type { Json } from '../support/client.ts';
 import { asAdmin, databaseConfig, databaseEnv } from '../support/database.ts';
 import { addVehicle, addVehicles, createFleet, newVin, newVins } from '../support/factories.ts';
 import { askingAt, spawnGateway, startGateway, testIssuer } from '../support/gateway.ts';
+import { scheduleAll } from '../support/schedule.ts';
 import { BUDGET_MS } from '../support/until.ts';
 import {
   type Behaviour,

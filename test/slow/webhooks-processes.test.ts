@@ -1,10 +1,10 @@
 // Kills the gateway with -9 in the middle of deliveries.
 import { describe, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
-import { scheduleAll } from '../../src/migrations/take-over.ts';
 import { databaseConfig, databaseEnv } from '../support/database.ts';
 import { createFleet } from '../support/factories.ts';
 import { spawnGateway, startGateway, testIssuer } from '../support/gateway.ts';
+import { scheduleAll } from '../support/schedule.ts';
 import { until } from '../support/until.ts';
 import { hang, WebhookReceiver } from '../support/webhook-receiver.ts';
 
