@@ -112,7 +112,7 @@ const allowed: Record<string, readonly string[]> = {
     'core/vehicles',
     'core/webhooks',
   ],
-  http: ['http/connections', 'http/identity', 'core', 'core/operations'],
+  http: ['http/connections', 'http/identity', 'core'],
   'http/connections': ['core'],
   'http/identity': ['core', 'database'],
   'http/observability': ['http', 'core', 'core/operations'],
