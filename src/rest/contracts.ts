@@ -9,7 +9,12 @@ import {
 } from '../core/contracts/contract.ts';
 import { getContract, listContracts } from '../core/contracts/contracts.ts';
 import { createContract } from '../core/contracts/create-contract.ts';
-import { createContracts, createdContractsSchema, newContractsSchema } from '../core/contracts/create-contracts.ts';
+import {
+  createContracts,
+  createdContractsSchema,
+  newContractsSchema,
+  refuseIfNoContract,
+} from '../core/contracts/create-contracts.ts';
 import {
   deleteContract,
   deleteContracts,
@@ -134,8 +139,10 @@ export const contractRoutes = [
     errors: ['FLEET_NOT_FOUND'],
     async answer(ctx, request) {
       const dryRun = readDryRun(request);
-      const body = copyAllCreated(await createContracts(ctx, { ...membersOf(request), dryRun }));
-      return { status: dryRun ? 200 : 201, body };
+      const given = membersOf(request);
+      const created = await createContracts(ctx, { ...given, dryRun });
+      refuseIfNoContract(created, 'vins' in given ? 'vins' : 'vehicleIds');
+      return { status: dryRun ? 200 : 201, body: copyAllCreated(created) };
     },
   }),
   ofCompany.get('/packs', 'listPacks', {

@@ -1,3 +1,4 @@
+import { VehicleNotFound } from '../core/errors.ts';
 import { jsonRowWriter } from '../core/sql/read.ts';
 import { getEligibilityText, requestVerification, waitForEligibility } from '../core/vehicles/eligibility.ts';
 import { eligibilitySchema } from '../core/vehicles/vehicle.ts';
@@ -44,6 +45,10 @@ export const eligibilityRoutes = [
     description:
       'Has the manufacturer asked again about the eligibility of a vehicle, in the background. The present answer stands until the new one arrives.',
     answers: { 202: 'The present answer of the vehicle’s manufacturer.' },
-    result: async (ctx, { params }) => (await requestVerification(ctx, { vins: [params.vin] }))[0],
+    async result(ctx, { params: { vin } }) {
+      const [eligibility] = (await requestVerification(ctx, { vins: [vin] })).eligibilities;
+      if (!eligibility) throw new VehicleNotFound(`No fleet has a vehicle with the VIN ${vin}.`);
+      return eligibility;
+    },
   }),
 ];

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { copierOf } from '../core/sql/selection.ts';
-import { addVehicles } from '../core/vehicles/add-vehicles.ts';
+import { addVehicles, refuseIfAllRejected } from '../core/vehicles/add-vehicles.ts';
 import { deleteVehicle, deleteVehicles } from '../core/vehicles/delete-vehicles.ts';
 import { moveVehicles } from '../core/vehicles/move-vehicles.ts';
 import type { VehicleFilter } from '../core/vehicles/vehicle.ts';
@@ -86,6 +86,7 @@ export const vehicleRoutes = [
       const { mode, dryRun } = readAddQuery(request.query);
       requireNoAddQuery(Object.keys(membersOf(request)));
       const added = await addVehicles(ctx, { ...membersOf(request), mode, dryRun });
+      if (!dryRun) refuseIfAllRejected(added);
       return { status: dryRun ? 200 : 201, body: copyAdded(added) };
     },
   }),

@@ -62,6 +62,8 @@ async function byGraphql(world: World, twin: Twin, call: Call): Promise<Outcome>
     : (await askGraphql(world.client, twin, call)).body;
   if (!errors) {
     const value = data[field.split('.')[1] ?? ''];
+    const refusal = twin.refusal?.(value);
+    if (refusal) return refusal;
     return { value: twin.asRest ? twin.asRest(value, world) : rest(value) };
   }
   expect(errors).toHaveLength(1);

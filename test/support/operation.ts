@@ -40,6 +40,8 @@ export interface Operation {
   judgesImportId?: boolean;
   /** Converts the GraphQL value to the REST value; `rest` by default. */
   asRest?(value: Json, world: World): Json;
+  /** REST's error for a value that GraphQL gives in its payload. */
+  refusal?(value: Json): { code: string; faults: string[]; details: Json } | false | null;
   /** The operation writes, so each interface gets its own world. */
   writes?: boolean;
   /** The operation streams server-sent events; tests compare the first. */

@@ -62,6 +62,14 @@ const deletionOfContracts = (path: string): Operation => ({
   },
 });
 
+/** REST refuses a list of VINs that is wholly wrong. */
+const refusedList = (rejected: false | Json[], details: Json) =>
+  rejected && {
+    code: 'VALIDATION_FAILED',
+    faults: rejected.map(({ code }, at) => `vins.${at} ${code}`),
+    details,
+  };
+
 const added = (input: (world: World) => Json, search: Json = {}, more: Json = {}) =>
   body(`/vehicles${Object.keys(search).length > 0 ? `?${new URLSearchParams(search)}` : ''}`, input, more);
 
@@ -250,6 +258,8 @@ export const operations: Readonly<Record<string, Operation>> = {
       'addVehicles',
       `summary { ${all('AddSummary')} } vehicles { ${vehicle} } rejected { ${all('RejectedVin')} }`,
     ),
+    refusal: ({ summary, rejected }) =>
+      refusedList(rejected.length === summary.received && rejected, { summary, rejected }),
     others: 'FLEET_NOT_FOUND',
     cases: {
       'new, known, repeated, wrong and someone else’s': added(({ fleetId, vin, elsewhereVin }) => ({
@@ -354,7 +364,8 @@ export const operations: Readonly<Record<string, Operation>> = {
   'POST /vehicles/eligibility/:vin/refresh': {
     ...mutation('verifyEligibility', `eligibilities { ${all('Eligibility')} }`),
     asRest: ({ eligibilities: [first] }) => rest(first),
-    others: 'VEHICLE_NOT_FOUND',
+    refusal: ({ eligibilities }) =>
+      eligibilities.length > 0 ? null : { code: 'VEHICLE_NOT_FOUND', faults: [], details: {} },
     cases: Object.fromEntries(
       Object.entries({
         'a vehicle': ({ vin }: World) => vin,
@@ -398,6 +409,8 @@ export const operations: Readonly<Record<string, Operation>> = {
       `contracts { ${contract} } rejected { vin code message conflicts } warnings { code message vin }`,
     ),
     asRest: ({ contracts, ...others }) => ({ contracts: rest(contracts), ...others }),
+    refusal: ({ contracts, rejected }) =>
+      refusedList(contracts.length === 0 && rejected, { rejectedContracts: rejected }),
     scope: 'contracts:write',
     others: 'FLEET_NOT_FOUND',
     cases: {

@@ -68,13 +68,6 @@ export const unless =
     return { error };
   };
 
-/** Turns an error that refuses every item of a call into its report, as the mutation of this name answers. */
-export const reported = (name) => (error) => {
-  const { rejectedContracts, rejected = rejectedContracts } = error.details ?? {};
-  if (!rejected) throw error;
-  return { [name]: { ...error.details, rejected } };
-};
-
 /** Splits a list into parts of the largest size that the gateway accepts. */
 export const partsOf = (list, size = 1_000) =>
   Array.from({ length: Math.ceil(list.length / size) }, (_, at) => list.slice(at * size, (at + 1) * size));

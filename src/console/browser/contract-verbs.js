@@ -1,4 +1,4 @@
-import { ask, byFleet, fieldError, partsOf, reported, unless } from './api.js';
+import { ask, byFleet, fieldError, partsOf, unless } from './api.js';
 import { explain } from './codes.js';
 import { lastOf } from './columns.js';
 import { attempt, openDialog, openEditor } from './dialog.js';
@@ -110,8 +110,8 @@ export const createContracts = attempt(async (vehicles, done) => {
       for (const part of byFleet(vehicles)) {
         const vins = part.map(({ vin }) => vin);
         const own = { ...input, fleetId: part[0].fleet.id, vins };
-        const answer = run(createMany, { input: own }, part[0].id).catch(reported('createContracts'));
-        const { error, createContracts: report } = await answer.catch(unless('FLEET_NOT_FOUND'));
+        const answer = run(createMany, { input: own }, part[0].id).catch(unless('FLEET_NOT_FOUND'));
+        const { error, createContracts: report } = await answer;
         warnings.push(...(report?.warnings ?? []));
         refused.push(...(report?.rejected ?? vins.map((vin) => ({ vin, message: explain(error) }))));
         asked += part.length;

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { fieldError, fleetData, reported } from './api.js';
+import { fieldError, fleetData } from './api.js';
 import { attempt, openDialog } from './dialog.js';
 import { counted, html, t } from './html.js';
 import { carryOut } from './query.js';
@@ -41,7 +41,8 @@ export const addVins = (fleetId) =>
       const given = read(text);
       if (given.length === 0) throw fieldError('vins', t('Enter at least one VIN.'));
       const input = { fleetId, vins: given.map(({ vin }) => vin), dryRun, mode: atomic ? 'ATOMIC' : 'PARTIAL' };
-      const { summary, rejected } = (await run(addVehicles, { input }).catch(reported('addVehicles'))).addVehicles;
+      const answer = run(addVehicles, { input }).then((data) => data.addVehicles);
+      const { summary, rejected } = await answer.catch(reportOfAtomic);
       if (rejected.length === 0) return outcomeOf(summary, dryRun);
       const saved = !atomic && !dryRun;
       const rows = rejected.map(({ index, ...one }, at) => ({
@@ -54,6 +55,12 @@ export const addVins = (fleetId) =>
       });
     },
   });
+
+/** The report of the mode atomic, which is in its error. */
+function reportOfAtomic(error) {
+  if (!error.details?.rejected) throw error;
+  return error.details;
+}
 
 const added = (number, dryRun) =>
   dryRun
@@ -103,8 +110,7 @@ export function Corrections({ fleetId, rows }) {
     });
     if (edited.length === 0) return toast(t('Correct a VIN first.'));
     const input = { fleetId, vins: edited.map(({ vin }) => vin) };
-    const answer = await carryOut(addVehicles, { input }).catch(reported('addVehicles'));
-    const { summary, rejected } = answer.addVehicles;
+    const { summary, rejected } = (await carryOut(addVehicles, { input })).addVehicles;
     const again = new Map(rejected.map(({ index, ...one }) => [index, one]));
     const news = edited.map(({ row, vin }, at) => [row, again.get(at) ?? { value: vin, added: true }]);
     setResults((before) => new Map([...before, ...news]));

@@ -117,7 +117,7 @@ const insert = prepare((p: NewTerms & { ids: readonly string[]; vehicleIds: read
 
 /**
  * Creates a contract for each of these vehicles of a fleet; those that cannot have one are in `rejected`. Throws FleetNotFound,
- * PayloadTooLarge, and ValidationFailed, also if all were rejected.
+ * PayloadTooLarge and ValidationFailed.
  */
 export async function createContracts(ctx: Context, input: unknown): Promise<CreatedContracts> {
   const caller = authorizeContracts(ctx, 'contracts:write');
@@ -154,8 +154,8 @@ export async function createContracts(ctx: Context, input: unknown): Promise<Cre
       const { code, message } = new ContractOverlap(inTheWay);
       return [{ vin, code, message, conflicts: inTheWay }];
     });
-    refuseAll(named.length, rejected, vins ? 'vins' : 'vehicleIds');
     const own = [...good];
+    if (own.length === 0) return { contracts: [], rejected, warnings: [] };
     const by = callerOrigin(ctx);
     const made = { ...by, company, fleetId: fleetId.toLowerCase(), ...period, activation: initialActivation(ctx) };
     const rows = await insert(ctx, { ...made, ids: own.map(newId), vehicleIds: own });
@@ -176,8 +176,9 @@ export async function createContracts(ctx: Context, input: unknown): Promise<Cre
 const { code, message } = new VehicleNotFound('This fleet has no vehicle with this VIN or id.');
 const notInFleet = { code, message };
 
-function refuseAll(received: number, rejected: readonly Rejected[], list: string): void {
-  if (rejected.length < received) return;
+/** For REST, where a list of which nothing is accepted is an error. `list` is the name of the input. */
+export function refuseIfNoContract({ contracts, rejected }: CreatedContracts, list: string): void {
+  if (contracts.length > 0) return;
   const errors = rejected.map(({ code, message }, index) => ({ path: `${list}.${index}`, code, message }));
   throw new ValidationFailed(errors, 'No contract was created: every vehicle was rejected.', {
     rejectedContracts: rejected,

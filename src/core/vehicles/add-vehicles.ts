@@ -9,12 +9,12 @@ import { anyOfTexts, prepare } from '../sql/sql.ts';
 import { deleteLeftoverVehicles } from './delete-vehicles.ts';
 import { insertVehicles, type VehiclesByVin } from './insert-vehicles.ts';
 import { existingVehiclesQuery, vehicleJsonExpression } from './vehicles.ts';
-import { type AddedVehicles, type AddMode, addVehiclesInput } from './vin-lists.ts';
+import { type AddedVehicles, addVehiclesInput } from './vin-lists.ts';
 
 /**
  * Adds vehicles to a fleet; their verification is due with the same commit. A VIN that the fleet has counts as
- * existing. Throws FleetNotFound, PayloadTooLarge, and ValidationFailed (with the whole report in `details`) when every
- * value is rejected, or any in mode atomic. A dry run stores nothing, and reports rejected values instead of throwing.
+ * existing. Throws FleetNotFound, PayloadTooLarge, and ValidationFailed (with the whole report in `details`) when any
+ * value is rejected in mode atomic. A dry run stores nothing, and reports rejected values instead of throwing.
  */
 export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVehicles> {
   const company = authorize(ctx, 'fleets:write');
@@ -56,7 +56,7 @@ async function addList(ctx: Context, company: string, read: z.output<typeof addV
     if (there && first) report.vehicles.push(there);
   }
   report.summary.rejected = report.rejected.length;
-  if (!dryRun) refuse(report, mode);
+  if (mode === 'atomic' && !dryRun && report.rejected.length > 0) refuse(report);
   return report;
 }
 
@@ -66,13 +66,15 @@ export const otherFleetRejection = {
     'Another fleet of your company has this vehicle. Move it (moveVehicles; REST: POST /vehicles/move), or delete it there first.',
 };
 
-function refuse(report: AddedVehicles, mode: AddMode): void {
-  const { rejected, summary } = report;
-  const all = rejected.length === summary.received;
-  if (!all && !(mode === 'atomic' && rejected.length > 0)) return;
+/** For REST, where a list of which nothing is accepted is an error. */
+export function refuseIfAllRejected(report: AddedVehicles): void {
+  if (report.rejected.length === report.summary.received) refuse(report);
+}
+
+function refuse({ rejected, summary }: AddedVehicles): never {
   throw new ValidationFailed(
     rejected.map(({ index, code, message }) => ({ path: `vins.${index}`, code, message })),
-    all
+    rejected.length === summary.received
       ? 'Every VIN was rejected.'
       : `${rejected.length} of ${summary.received} VINs were rejected, so nothing was stored (mode atomic).`,
     { summary: { ...summary, created: 0, existing: 0 }, rejected },

@@ -4,13 +4,20 @@ import type { EligibilityNews } from '../changes.ts';
 import { scheduleNow } from '../companies/schedule.ts';
 import { authorize, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
-import { EligibilityInProgress, ManufacturerNotSupported, VehicleNotFound } from '../errors.ts';
+import { EligibilityInProgress, ManufacturerNotSupported } from '../errors.ts';
+import { fleetExistsExpression } from '../fleets/fleet.ts';
 import { readInput } from '../input.ts';
 import { type RowWriter, readOneRow, readOneRowText } from '../sql/read.ts';
-import { anyOf, anyOfTexts, asTimestamptz, db, hashFraction, prepare } from '../sql/sql.ts';
+import { anyOf, asTimestamptz, db, hashFraction, prepare } from '../sql/sql.ts';
 import type { Eligibility, EligibilityStatus } from './vehicle.ts';
 import { eligibilityResource, existingVehiclesQuery, vehicleJsonExpression } from './vehicles.ts';
-import { requestVerificationInput } from './vin-lists.ts';
+import {
+  missingVehicleKeys,
+  namedVehiclesQuery,
+  requestVerificationInput,
+  type VehicleKeys,
+  validVehicleKeys,
+} from './vin-lists.ts';
 
 /** Throws VehicleNotFound, ManufacturerNotSupported and EligibilityInProgress. `writer` writes all members. */
 export async function getEligibilityText(ctx: Context, writer: RowWriter, { vin }: { vin: string }): Promise<string> {
@@ -122,10 +129,10 @@ async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
 }
 
 /** A claimed vehicle is being verified right now. */
-const makeDue = prepare((p: { company: string; vins: readonly string[]; now: Date }) => {
-  const named = existingVehiclesQuery(p.company)
+const makeDue = prepare((p: VehicleKeys & { now: Date }) => {
+  const named = namedVehiclesQuery(p)
     .select('v.id')
-    .where('v.vin', '=', anyOfTexts(p.vins))
+    .where(fleetExistsExpression('v', p.company))
     .orderBy('v.vin')
     .forUpdate();
   const now = asTimestamptz(p.now);
@@ -146,22 +153,18 @@ const makeDue = prepare((p: { company: string; vins: readonly string[]; now: Dat
     .select(vehicleJsonExpression.as('json'));
 });
 
-/** Has vehicles verified again, later. Throws VehicleNotFound for a VIN of no fleet, and PayloadTooLarge. */
-export async function requestVerification(ctx: Context, input: unknown): Promise<Eligibility[]> {
+/** Has vehicles verified again, later; gives their eligibilities in the order of the ids, then of the VINs. Throws PayloadTooLarge. */
+export async function requestVerification(ctx: Context, input: unknown) {
   const company = authorize(ctx, 'fleets:write');
-  const { vins } = readInput(requestVerificationInput, input, { longest: ctx.services.config.LIMIT_VINS });
-  const wanted = vins.map(vinOrNull);
+  const lists = readInput(requestVerificationInput, input, { longest: ctx.services.config.LIMIT_VINS });
+  const named = validVehicleKeys(company, lists);
   return transaction(ctx, async () => {
-    const known = wanted.filter((vin) => vin !== null);
-    const rows = await makeDue(ctx, { company, vins: known, now: ctx.now() });
-    const byVin = new Map(rows.map(({ json }) => [json.vin, json.eligibility]));
-    const answers = wanted.map((vin, index) => {
-      const eligibility = vin === null ? undefined : byVin.get(vin);
-      if (!eligibility) throw new VehicleNotFound(`No fleet has a vehicle with the VIN ${vins[index]}.`);
-      return eligibility;
-    });
-    await scheduleNow(ctx, 'vehicle', company);
-    return answers;
+    const vehicles = (await makeDue(ctx, { ...named, now: ctx.now() })).map(({ json }) => json);
+    const byName = new Map(vehicles.flatMap((one) => [one.id, one.vin].map((name) => [name, one.eligibility])));
+    const names = [...named.ids.map((id) => id.toLowerCase()), ...named.vins];
+    const eligibilities = names.flatMap((name) => byName.get(name) ?? []);
+    if (vehicles.length > 0) await scheduleNow(ctx, 'vehicle', company);
+    return { eligibilities, notFound: missingVehicleKeys(lists, vehicles) };
   });
 }
 

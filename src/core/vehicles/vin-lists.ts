@@ -15,7 +15,6 @@ const vinsMeaning = {
 };
 
 export const addModeSchema = z.enum(addModes);
-export type AddMode = z.output<typeof addModeSchema>;
 
 export const addOptionFields = {
   mode: addModeSchema
@@ -99,11 +98,11 @@ const idsMeaning = {
   description: 'Ids of the vehicles. At most 10,000, unless the operator set another limit.',
   examples: [[exampleIds.vehicle]],
 };
+const nameLists = { ids: names.meta(idsMeaning), vins: names.meta(vinsMeaning) };
 const namedOf = (fleet: string) =>
   z.object({
     fleetId: idSchema.meta({ ...vehicleSchema.shape.fleetId.meta(), description: fleet }),
-    ids: names.meta(idsMeaning),
-    vins: names.meta(vinsMeaning),
+    ...nameLists,
   });
 
 export const deleteVehiclesInput = namedOf(
@@ -148,9 +147,13 @@ export const movedVehiclesSchema = z
   .meta({ id: 'MovedVehicles', description: 'The result of moving vehicles to a fleet.' });
 export type MovedVehicles = z.output<typeof movedVehiclesSchema>;
 
-export const requestVerificationInput = addVehiclesInput
-  .pick({ vins: true })
-  .describe('The vehicles about which to ask the manufacturers again, by their VINs.');
+export const requestVerificationInput = z
+  .object(nameLists)
+  .refine(({ ids, vins }) => Boolean(ids?.length || vins?.length), {
+    path: ['vins'],
+    message: 'must name vehicles, or ids must',
+  })
+  .describe('The vehicles about which to ask the manufacturers again, named by `ids`, by `vins` or by both.');
 
 type Lists = { ids?: readonly string[] | null | undefined; vins?: readonly string[] | null | undefined };
 

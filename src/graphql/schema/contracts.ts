@@ -114,7 +114,7 @@ addMutation(
   'createContracts',
   {
     description:
-      'Creates a contract of the same terms for each of up to 1,000 vehicles in a fleet. Vehicles that cannot have one are in `rejected`; if no vehicle can, the mutation fails.',
+      'Creates a contract of the same terms for each of up to 1,000 vehicles in a fleet. Vehicles that cannot have one are in `rejected`, even if no vehicle can.',
     input: createContractsInput,
     payload: createdContractsSchema
       .extend({

@@ -10,7 +10,7 @@ import {
   type Vehicle,
   vehicleSchema,
 } from '../../core/vehicles/vehicle.ts';
-import { requestVerificationInput } from '../../core/vehicles/vin-lists.ts';
+import { requestVerificationInput, vehiclesNotFoundSchema } from '../../core/vehicles/vin-lists.ts';
 import { schemaBuilder } from './builder.ts';
 import { addReadField } from './connection.ts';
 import { addMutation, enumTypeOf, objectTypeOf, resultOf } from './described.ts';
@@ -67,15 +67,18 @@ addMutation(
   'verifyEligibility',
   {
     description:
-      'Has the manufacturers asked again about the eligibility of vehicles, in the background. Present answers stand until new ones arrive. An unknown VIN fails the whole mutation.',
-    errors: ['VEHICLE_NOT_FOUND', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
+      'Has the manufacturers asked again about the eligibility of vehicles, in the background. Present answers stand until new ones arrive. Unknown ids and VINs are in `notFound`, and no error.',
+    errors: ['VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
     input: requestVerificationInput,
     payload: resultOf('asking the manufacturers about vehicles again', {
       eligibilities: z
         .array(eligibilitySchema)
-        .describe('The present eligibilities, in the order of `vins`. `eligibilityChanged` sends the new ones.'),
+        .describe(
+          'The present eligibilities, in the order of `ids`, then of `vins`. `eligibilityChanged` sends the new ones.',
+        ),
+      notFound: vehiclesNotFoundSchema.describe('The ids and VINs of the request that name no vehicle of the company.'),
     }),
-    change: async (ctx, input) => ({ eligibilities: await requestVerification(ctx, input) }),
+    change: requestVerification,
   },
   { payload: { eligibilities: asManyAsNamed } },
 );

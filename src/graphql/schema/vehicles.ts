@@ -129,7 +129,7 @@ addMutation(
   'addVehicles',
   {
     description:
-      'Adds vehicles to a fleet by their VINs, and has their eligibility verified in the background. Valid VINs are stored even if others are rejected, unless `mode` is ATOMIC; if all are rejected, the mutation fails. Example: `addVehicles(input: { fleetId: "…", vins: ["WBA3A5C50CF256985"] }) { summary { created } }`.',
+      'Adds vehicles to a fleet by their VINs, and has their eligibility verified in the background. Valid VINs are stored even if others are rejected, unless `mode` is ATOMIC; rejected ones are in `rejected`, even if all are. Example: `addVehicles(input: { fleetId: "…", vins: ["WBA3A5C50CF256985"] }) { summary { created } }`.',
     errors: ['FLEET_NOT_FOUND', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
     input: addVehiclesInput,
     payload: addedVehiclesSchema.extend(changedFleetShape).describe(addedVehiclesSchema.description ?? ''),
