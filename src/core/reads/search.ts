@@ -45,9 +45,9 @@ export async function searchResources(ctx: Context, input: unknown): Promise<Sea
   const company = authorize(ctx, 'fleets:read');
   const asked = { company, ...readInput(searchInput, input) };
   const found = await Promise.all([
-    byName(ctx, 'Fleet', fleetResource, 'folded(f.name)', asked),
+    searchFleets(ctx, asked),
     byVin(ctx, asked),
-    hasScope(ctx, 'contracts:read') ? byName(ctx, 'Contract', contractResource, 'c.folded_name', asked) : [],
+    hasScope(ctx, 'contracts:read') ? searchContracts(ctx, asked) : [],
   ]);
   const all = found.flat().sort((a, b) => a.fit - b.fit);
   return all.slice(0, asked.first).map((one) => one.found);
@@ -78,20 +78,28 @@ async function byVin(ctx: Context, { company, text }: SearchTerms): Promise<Fit[
   }));
 }
 
-/** `name` is SQL for the folded name, for which there is an index, or few rows. */
-async function byName(ctx: Context, type: 'Fleet' | 'Contract', of: Resource, name: string, terms: SearchTerms) {
+/** Finds rows by their names; `name` is SQL for the folded name, for which there is an index, or few rows. */
+function searchOf(type: 'Fleet' | 'Contract', of: Resource, name: string) {
   const part = 'folded($text::text)';
-  // So few characters are in most names.
-  const found = terms.text.length < 3 ? `starts_with(${name}, ${part})` : `position(${part} in ${name}) > 0`;
-  const fit = `case when ${name} = ${part} then ${WHOLE} when starts_with(${name}, ${part}) then ${BEGINNING} else ${ELSEWHERE} end`;
+  const begins = `starts_with(${name}, ${part})`;
+  const fit = `case when ${name} = ${part} then ${WHOLE} when ${begins} then ${BEGINNING} else ${ELSEWHERE} end`;
   const [alias = ''] = of.id.split('.');
   const json = jsonObjectSql(of.members);
-  const where = `${whereSql(rowSelectionOf(of, { names: [], hidden: false }))} and ${found}`;
   const order = `order by fit, ${name}, ${of.id}`;
-  const best = `select ${alias}.*, ${fit} as fit from ${of.table} where ${where} ${order} limit $first`;
-  const from = fromClause({ ...of, table: alias }, json);
-  const statement = numberParameters(`select fit::text, ${json} from (${best}) ${from} ${order}`);
-  const values = statement.values({ ...terms, now: ctx.now() });
-  const rows = await read(ctx, statement.text, values, { long: true });
-  return rows.map(([fits, row]): Fit => ({ fit: Number(fits), found: { type, ...JSON.parse(row ?? '') } }));
+  const statement = (found: string) => {
+    const where = `${whereSql(rowSelectionOf(of, { names: [], hidden: false }))} and ${found}`;
+    const best = `select ${alias}.*, ${fit} as fit from ${of.table} where ${where} ${order} limit $first`;
+    const from = fromClause({ ...of, table: alias }, json);
+    return numberParameters(`select fit::text, ${json} from (${best}) ${from} ${order}`);
+  };
+  const [anywhere, atBeginning] = [statement(`position(${part} in ${name}) > 0`), statement(begins)];
+  return async (ctx: Context, terms: SearchTerms) => {
+    // So few characters are in most names.
+    const { text, values } = terms.text.length < 3 ? atBeginning : anywhere;
+    const rows = await read(ctx, text, values({ ...terms, now: ctx.now() }), { long: true });
+    return rows.map(([fits, row]): Fit => ({ fit: Number(fits), found: { type, ...JSON.parse(row ?? '') } }));
+  };
 }
+
+const searchFleets = searchOf('Fleet', fleetResource, 'folded(f.name)');
+const searchContracts = searchOf('Contract', contractResource, 'c.folded_name');
