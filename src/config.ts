@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { addressFault } from './database/address.ts';
-import { clearanceBrands } from './manufacturers/high-mobility-clearance.ts';
+import { clearanceBrands } from './manufacturers/index.ts';
 import { trustedDocuments } from './trusted-documents.ts';
 
 const oneOf = <const Values extends readonly string[]>(values: Values) =>

@@ -16,6 +16,7 @@ import { openFence } from './core/moves/fence.ts';
 import { StartError } from './database/database.ts';
 import { databaseName, openDatabase } from './database/open-database.ts';
 import { openFairness } from './fairness/places.ts';
+import { openPlaces } from './fairness/slots.ts';
 import { graphqlWebSockets } from './graphql/transport/web-socket.ts';
 import { drain } from './http/connections/closed.ts';
 import { openServer } from './http/connections/open-server.ts';
@@ -25,9 +26,8 @@ import { welcome } from './http/pages/home.ts';
 import { type HttpServices, RateLimit } from './http/request-context.ts';
 import { activityOf } from './jobs/job.ts';
 import { startRunner } from './jobs/runner.ts';
-import { openManufacturers } from './manufacturers/open-manufacturers.ts';
-import { SANDBOX } from './manufacturers/provider.ts';
-import { openTelemetry, telemetry } from './telemetry/telemetry.ts';
+import { openManufacturers, SANDBOX } from './manufacturers/index.ts';
+import { openTelemetry, telemetry, traced } from './telemetry/telemetry.ts';
 
 // The time at the end for questions to manufacturers, for requests, and for everything. Even kill -9 loses nothing.
 const LONGEST_QUESTION_MS = 3_000;
@@ -61,7 +61,7 @@ async function main(): Promise<void> {
   const database = await openDatabase(config, (message) => log.warn(message));
   const changes = await ChangeFeed.open(database);
   const clock = Date.now;
-  const manufacturers = await openManufacturers(config, clock, (fault) =>
+  const manufacturers = await openManufacturers(config, { openPlaces, trace: traced }, clock, (fault) =>
     log.warn(fault, 'a manufacturer’s service does not do what this gateway asks for'),
   );
   const mixed = await sandboxFault(database.send, manufacturers, databaseName(config));

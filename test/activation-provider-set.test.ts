@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
+import { openPlaces } from '../src/fairness/slots.ts';
 import { VerifyEligibility } from '../src/jobs/verify-eligibility.ts';
 import { HighMobility } from '../src/manufacturers/high-mobility.ts';
 import { clearanceBrands } from '../src/manufacturers/high-mobility-clearance.ts';
@@ -27,7 +28,7 @@ type Brands = ConstructorParameters<typeof HighMobility>[0]['brands'];
 const realOf = (brands: Brands = [], cleared: Brands = clearanceBrands): Manufacturers => {
   const clearance = { brands: cleared, looks: [1] };
   return manufacturersOf([
-    new Eligible({ url: upstream.url, clientId: 'client', clientSecret: 'secret', brands, clearance }),
+    new Eligible({ openPlaces, url: upstream.url, clientId: 'client', clientSecret: 'secret', brands, clearance }),
   ]);
 };
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { openPlaces } from '../src/fairness/slots.ts';
 import { HighMobility } from '../src/manufacturers/high-mobility.ts';
 import type { Provider, ProviderAnswer, ProviderState } from '../src/manufacturers/provider.ts';
 import { manufacturersOf } from '../src/manufacturers/registry.ts';
-import { Slots } from '../src/manufacturers/slots.ts';
 import type { Json } from './support/client.ts';
 import { addVehicles, newVin } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
@@ -13,7 +13,7 @@ class Importer implements Provider {
   readonly id = 'importer';
   readonly brands: ReadonlySet<string> = new Set(['ferrari', 'bmw']);
   readonly preference = 2;
-  readonly capacity = new Slots(4);
+  readonly capacity = openPlaces(4);
 
   async verify(): Promise<ProviderAnswer> {
     return {
@@ -38,6 +38,7 @@ class Importer implements Provider {
 }
 
 const other = new HighMobility({
+  openPlaces,
   url: 'http://127.0.0.1:1',
   clientId: 'client',
   clientSecret: 'secret',

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { openPlaces } from '../src/fairness/slots.ts';
 import { Mercedes } from '../src/manufacturers/mercedes.ts';
 import { manufacturersOf } from '../src/manufacturers/registry.ts';
 import { activationWork, MINUTE, startActivations, stateOf } from './support/activations.ts';
@@ -18,7 +19,15 @@ const settings = { CONTRACTS_ACTIVATION: 'on', CONTRACTS_AUTH: 'required' };
 
 const withPacks = (packs: Record<string, string[]>) => {
   const { url, tokenUrl } = upstream;
-  const provider = new Mercedes({ url, tokenUrl, clientId: 'client', clientSecret: 'secret', packs, clock });
+  const provider = new Mercedes({
+    openPlaces,
+    url,
+    tokenUrl,
+    clientId: 'client',
+    clientSecret: 'secret',
+    packs,
+    clock,
+  });
   return startGateway({ on: first.gateway, manufacturers: manufacturersOf([provider]), settings });
 };
 const packs = { basic: ['1001', '1002'], wrong: ['1002'], large: ['1001'] };

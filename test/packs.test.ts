@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { openPlaces } from '../src/fairness/slots.ts';
 import { HighMobility } from '../src/manufacturers/high-mobility.ts';
 import { Mercedes } from '../src/manufacturers/mercedes.ts';
 import { manufacturersOf } from '../src/manufacturers/registry.ts';
@@ -16,11 +17,12 @@ import { startGateway } from './support/gateway.ts';
 
 const upstream = { url: 'http://127.0.0.1:9', clientId: 'client', clientSecret: 'secret' };
 const mercedes = new Mercedes({
+  openPlaces,
   ...upstream,
   tokenUrl: upstream.url,
   packs: { basic: ['1001'], 'driving-log': ['2'] },
 });
-const highMobility = new HighMobility({ ...upstream, brands: ['bmw'] });
+const highMobility = new HighMobility({ openPlaces, ...upstream, brands: ['bmw'] });
 const gateway = await startGateway({ manufacturers: manufacturersOf([mercedes, highMobility]) });
 const on = { on: gateway };
 const catalogue = await startGateway({

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { openPlaces } from '../src/fairness/slots.ts';
 import { HighMobility } from '../src/manufacturers/high-mobility.ts';
 import { manufacturersOf } from '../src/manufacturers/registry.ts';
 import { activationWork, HOUR, MINUTE, startActivations, stateOf } from './support/activations.ts';
@@ -16,7 +17,7 @@ const credentials = { url: upstream.url, clientId: 'client', clientSecret: 'secr
 /** The same database without the settings of Mercedes-Benz. */
 const without = await startGateway({
   on: gateway,
-  manufacturers: manufacturersOf([new HighMobility({ ...credentials, brands: [], clock })], { clock }),
+  manufacturers: manufacturersOf([new HighMobility({ openPlaces, ...credentials, brands: [], clock })], { clock }),
   settings: { CONTRACTS_ACTIVATION: 'on', CONTRACTS_AUTH: 'required' },
 });
 

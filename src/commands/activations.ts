@@ -9,9 +9,8 @@ import {
 } from '../core/contracts/audit-activations.ts';
 import { sandboxFault } from '../core/contracts/sandbox-apart.ts';
 import { connectDatabase, databaseName } from '../database/open-database.ts';
-import { openManufacturers } from '../manufacturers/open-manufacturers.ts';
-import { SANDBOX } from '../manufacturers/provider.ts';
-import type { Manufacturers } from '../manufacturers/registry.ts';
+import { openPlaces } from '../fairness/slots.ts';
+import { type Manufacturers, openManufacturers, SANDBOX } from '../manufacturers/index.ts';
 import { readOptions, runCommand } from './command.ts';
 
 const usage = `npm run activations -- --plan           prints what manufacturers would be asked about the contracts in force, and asks nothing
@@ -27,7 +26,7 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   if (plan === audit || (end && !audit)) throw new Error(usage);
   const config = readConfig(env);
   const database = await connectDatabase(config);
-  const manufacturers = await openManufacturers(config);
+  const manufacturers = await openManufacturers(config, { openPlaces });
   try {
     const fault =
       (await database.unready()) ?? (await sandboxFault(database.send, manufacturers, databaseName(config)));

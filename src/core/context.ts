@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import type { Fairness } from '../fairness/places.ts';
-import type { Manufacturers } from '../manufacturers/registry.ts';
+import type { Manufacturers } from '../manufacturers/index.ts';
 import type { ChangeFeed } from './changes.ts';
 import { Forbidden, Unauthenticated } from './errors.ts';
 import type { Followers } from './followers.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { actors } from '../entities/fleet.ts';
-import { reasonCodes } from '../manufacturers/provider.ts';
+import { reasonCodes } from '../manufacturers/index.ts';
 import { field } from './fields.ts';
 
 export const actorSchema = z.enum(actors);

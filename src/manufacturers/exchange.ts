@@ -1,6 +1,6 @@
 import { Agent, type Dispatcher, EnvHttpProxyAgent, request } from 'undici';
 import { z } from 'zod';
-import { type Step, traced } from '../telemetry/telemetry.ts';
+import type { Trace } from './host.ts';
 import { ProviderError } from './provider.ts';
 
 /** Connections to other services; `byProxy`: through that of HTTPS_PROXY and HTTP_PROXY, but for what NO_PROXY names. */
@@ -26,15 +26,15 @@ export interface Reply {
 const KEPT_TEXT = 1000;
 
 /** Sends one request. Throws ProviderError for a time-out, a broken connection, 429, 5xx, and a 2xx that is not JSON. */
-export const exchange = (dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: number) =>
-  traced(
+export const exchange = (dispatcher: Dispatcher, call: UpstreamRequest, timeoutMs: number, trace: Trace) =>
+  trace(
     () => stepOf(call),
     () => send(dispatcher, call, timeoutMs),
     ({ status }) => ({ 'http.response.status_code': status }),
   );
 
 /** The address is shown without its query; telemetry masks a VIN in the path but for its end. */
-function stepOf({ method, url }: UpstreamRequest): Step {
+function stepOf({ method, url }: UpstreamRequest) {
   const { origin, pathname, hostname, port, protocol } = new URL(url);
   const labels = {
     'http.request.method': method,
@@ -43,7 +43,7 @@ function stepOf({ method, url }: UpstreamRequest): Step {
   };
   return {
     name: method,
-    kind: 'client',
+    kind: 'client' as const,
     attributes: { ...labels, 'url.full': `${origin}${pathname}` },
     measured: { metric: 'http.client.request.duration', labels },
   };

@@ -3,6 +3,7 @@ import { type BrandId, eligibilityNamesOf } from './brands.ts';
 import type { Reply } from './exchange.ts';
 import { clearanceBrands, clearances } from './high-mobility-clearance.ts';
 import { vinRefused } from './high-mobility-reasons.ts';
+import type { Host } from './host.ts';
 import { listClearances } from './listed-programs.ts';
 import {
   type Activator,
@@ -69,7 +70,7 @@ export class HighMobility extends Upstream implements Provider {
   readonly #names: ReadonlyMap<string, BrandId>;
   readonly #url: string;
 
-  constructor({ id = 'high-mobility', url, clientId, clientSecret, brands, ...options }: HighMobilityOptions) {
+  constructor({ id = 'high-mobility', url, clientId, clientSecret, brands, ...options }: HighMobilityOptions & Host) {
     const credentials = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret };
     super({ method: 'POST', url: `${url}/v1/access_tokens`, body: credentials }, options);
     this.id = id;

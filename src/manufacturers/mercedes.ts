@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { AskFor } from './activation.ts';
 import type { UpstreamRequest } from './exchange.ts';
+import type { Host } from './host.ts';
 import { listServices } from './listed-programs.ts';
 import { BLACKLISTED, namesVin, problem } from './mercedes-problem.ts';
 import { notSettled, vinRefused } from './mercedes-reasons.ts';
@@ -42,7 +43,15 @@ export class Mercedes extends Upstream implements Provider {
   readonly activator: Activator;
   readonly #url: string;
 
-  constructor({ url, tokenUrl, clientId, clientSecret, scope = 'openid', packs = {}, ...options }: MercedesOptions) {
+  constructor({
+    url,
+    tokenUrl,
+    clientId,
+    clientSecret,
+    scope = 'openid',
+    packs = {},
+    ...options
+  }: MercedesOptions & Host) {
     const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`).toString('base64');
     super(
       {

@@ -1,6 +1,7 @@
 import { type BrandId, highMobilityEligibilityBrands } from './brands.ts';
 import { HighMobility } from './high-mobility.ts';
 import { clearanceBrands } from './high-mobility-clearance.ts';
+import type { Host } from './host.ts';
 import { Mercedes } from './mercedes.ts';
 import { type Provider, SANDBOX } from './provider.ts';
 import { type Manufacturers, manufacturersOf } from './registry.ts';
@@ -29,11 +30,13 @@ type ProviderSettings = Partial<
 /** The providers that the settings name; without any, the sandbox, on a port of its own of this machine, unless it is off. */
 export async function openManufacturers(
   config: ProviderSettings,
+  host: Host,
   clock = () => Date.now(),
   tell?: (fault: Refusal | ServiceFault) => void,
 ): Promise<Manufacturers> {
   const { PROVIDER_CONCURRENCY: concurrency, PROVIDER_TIMEOUT_SECONDS: seconds, NODE_USE_ENV_PROXY: byProxy } = config;
-  const common = { concurrency, timeoutMs: seconds * 1000, byProxy: byProxy ?? false, clock, ...(tell && { tell }) };
+  const timeoutMs = seconds * 1000;
+  const common = { ...host, concurrency, timeoutMs, byProxy: byProxy ?? false, clock, ...(tell && { tell }) };
   const providers: Provider[] = [];
   const serves = (id: BrandId) => config.HIGH_MOBILITY_BRANDS?.some((one) => one === id) ?? true;
   if (config.HIGH_MOBILITY_URL && config.HIGH_MOBILITY_CLIENT_ID && config.HIGH_MOBILITY_CLIENT_SECRET) {
@@ -61,7 +64,7 @@ export async function openManufacturers(
       }),
     );
   }
-  if (providers.length > 0 || !config.SANDBOX) return manufacturersOf(providers, { clock, tell });
+  if (providers.length > 0 || !config.SANDBOX) return manufacturersOf(providers, { ...host, clock, tell });
   const sandbox = await openSandbox();
   // Slow answers take 10 s of a place each: there are enough places for the others not to notice.
   const client = new HighMobility({
@@ -73,5 +76,5 @@ export async function openManufacturers(
     concurrency: 256,
     byProxy: false,
   });
-  return manufacturersOf([client], { clock, tell, onClose: () => sandbox.close() });
+  return manufacturersOf([client], { ...host, clock, tell, onClose: () => sandbox.close() });
 }

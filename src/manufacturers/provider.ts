@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Slots } from './slots.ts';
+import type { Places } from './host.ts';
 
 /**
  * Who can do something about each reason, and whether asking again may change it. Subscribers branch on the codes, so they never
@@ -114,7 +114,7 @@ export interface Provider {
   readonly brands: ReadonlySet<string>;
   /** The provider of a brand with the highest answers for it: 1 for a manufacturer's own service, 0 for one of several. */
   readonly preference: number;
-  readonly capacity: Slots;
+  readonly capacity: Places;
   verify(vin: string, brand: string, asker?: Asker): Promise<ProviderAnswer>;
   /** Carries out contracts, if the provider does more than answer about eligibility. */
   readonly activator?: Activator;

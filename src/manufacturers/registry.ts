@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { traced } from '../telemetry/telemetry.ts';
 import { type BrandId, brandIds, brands, candidateBrands, wmiTable } from './brands.ts';
+import { type Host, type Places, type Trace, untraced } from './host.ts';
 import {
   type Activator,
   type Answered,
@@ -13,7 +13,6 @@ import {
   unknowns,
 } from './provider.ts';
 import { openServiceHealth, type ServiceFault } from './service-health.ts';
-import { Slots } from './slots.ts';
 
 /** An answer that holds until the next question. `reason` is null only where the vehicle is eligible. */
 type Verified = Omit<Answered, 'outcome' | 'eligible'> & {
@@ -38,7 +37,10 @@ interface Options {
 }
 
 /** Finds a vehicle's manufacturer, and the provider that answers for it. VINs are normalised already. */
-export function manufacturersOf(providers: readonly Provider[], { onClose, ...telling }: Options = {}) {
+export function manufacturersOf(
+  providers: readonly Provider[],
+  { onClose, trace = untraced, ...telling }: Options & Pick<Host, 'trace'> = {},
+) {
   const byBrand = providerOfEach(providers);
   const activators = providers.filter((one) => one.activator).toSorted((a, b) => b.preference - a.preference);
   /** The provider that carries out contracts for each brand, with the programs of packs. */
@@ -78,7 +80,7 @@ export function manufacturersOf(providers: readonly Provider[], { onClose, ...te
     for (const id of candidates.toSorted((a, b) => Number(b === remembered) - Number(a === remembered))) {
       const provider = byBrand.get(id);
       if (!provider) continue;
-      const answer = await ask(provider, vin, id, asker);
+      const answer = await ask(trace, provider, vin, id, asker);
       if (answer.outcome !== 'NO_ANSWER' || answer.asked) asked.get(provider)?.add();
       health.get(provider)?.note('ELIGIBILITY', answer);
       if (answer.outcome !== 'BRAND_REFUSED') return verification(answer, id, provider.id);
@@ -153,9 +155,15 @@ function providerOfEach(providers: readonly Provider[]): Map<BrandId, Provider> 
 const unsupported = (brand: string | null): Reason => (brand === null ? makerUnknown : noProvider);
 
 /** Asks as a trace of its own: one turn of a job may ask about thousands of vehicles. */
-function ask(provider: Provider, vin: string, brand: BrandId, asker?: Asker): ProviderAnswer | Promise<ProviderAnswer> {
+function ask(
+  trace: Trace,
+  provider: Provider,
+  vin: string,
+  brand: BrandId,
+  asker?: Asker,
+): ProviderAnswer | Promise<ProviderAnswer> {
   const labels = { 'fleet_gateway.provider': provider.id };
-  return traced(
+  return trace(
     () => ({
       name: `ask ${provider.id}`,
       place: 'apart',
@@ -202,7 +210,12 @@ function verification(
   return { ...answered, status: eligible ? 'ELIGIBLE' : 'INELIGIBLE', manufacturer, asked: true, provider };
 }
 
-const NOBODYS_PLACES = 16;
+/** Of vehicles that nobody can be asked about, as many are looked at in a turn. */
+const nobodysPlaces: Pick<Places, 'room' | 'inTurn' | 'wanting'> = {
+  room: () => 15,
+  inTurn: (holders) => [...holders],
+  wanting: true,
+};
 
 /** For each provider, its free places and the brands whose vehicles to claim. Brands here are the likeliest of their VINs. */
 function channelsOf(providers: readonly Provider[], byBrand: ReadonlyMap<BrandId, Provider>) {
@@ -216,7 +229,7 @@ function channelsOf(providers: readonly Provider[], byBrand: ReadonlyMap<BrandId
   );
   const providerOf = (id: BrandId) => byBrand.get(askedFirst.get(id) ?? id);
   // Vehicles that nobody can be asked about are looked at all the same when they come due.
-  if (providers.length === 0) return [{ capacity: new Slots(NOBODYS_PLACES), elsewhere: [], holds: () => [] }];
+  if (providers.length === 0) return [{ capacity: nobodysPlaces, elsewhere: [], holds: () => [] }];
   return providers.map((provider) => ({
     capacity: provider.capacity,
     /** Brands of vehicles that other providers answer for. */

@@ -13,9 +13,9 @@ import {
   sharedToken,
   type UpstreamRequest,
 } from './exchange.ts';
+import { type Host, type Places, type Trace, untraced } from './host.ts';
 import { elementsOf } from './json-elements.ts';
 import { type Asker, type NoAnswer, ProviderError, type ProviderState, reasonOf } from './provider.ts';
-import { Slots } from './slots.ts';
 
 const defaults = {
   /** Calls under way at the same time, and connections kept. */
@@ -56,7 +56,8 @@ const anyone: Asker = { company: '', deadline: Number.POSITIVE_INFINITY };
 /** A manufacturer's service: one token, bounded concurrency, time-outs, pauses that it asks for, and circuit breakers. */
 export abstract class Upstream {
   abstract readonly id: string;
-  readonly capacity: Slots;
+  readonly capacity: Places;
+  readonly #trace: Trace;
   readonly #agent: Dispatcher;
   /** Lists have no largest size. */
   readonly #lists: Dispatcher;
@@ -69,12 +70,13 @@ export abstract class Upstream {
   #unnamedPauses = 0;
   #closed = false;
 
-  constructor(token: UpstreamRequest, options: UpstreamOptions) {
+  constructor(token: UpstreamRequest, { openPlaces, trace = untraced, ...options }: UpstreamOptions & Host) {
     this.#options = { ...defaults, ...options };
     const { concurrency, clock, byProxy } = this.#options;
     this.#agent = openAgent(byProxy, { connections: concurrency, maxResponseSize: LARGEST_BODY });
     this.#lists = openAgent(byProxy, { connections: 1 });
-    this.capacity = new Slots(concurrency);
+    this.capacity = openPlaces(concurrency);
+    this.#trace = trace;
     this.#told = new LRUCache({ max: 100, ttl: 60_000, perf: { now: clock } });
     this.#breakers = openBreakers(this.#options);
     this.#token = sharedToken(() => this.#issue(token), clock);
@@ -181,7 +183,7 @@ export abstract class Upstream {
   async #send(request: UpstreamRequest, deadline = Number.POSITIVE_INFINITY): Promise<Reply> {
     try {
       const leftMs = Math.max(0, deadline - this.#options.clock());
-      const reply = await exchange(this.#agent, request, Math.min(this.#options.timeoutMs, leftMs));
+      const reply = await exchange(this.#agent, request, Math.min(this.#options.timeoutMs, leftMs), this.#trace);
       this.#unnamedPauses = 0;
       return reply;
     } catch (error) {

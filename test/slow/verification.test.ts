@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
+import { openPlaces } from '../../src/fairness/slots.ts';
 import { highMobilityEligibilityBrands } from '../../src/manufacturers/brands.ts';
 import { HighMobility } from '../../src/manufacturers/high-mobility.ts';
 import { manufacturersOf } from '../../src/manufacturers/registry.ts';
@@ -46,7 +47,7 @@ function askAfresh(options: UpstreamOptions = {}) {
     clientSecret: 'secret',
     brands: highMobilityEligibilityBrands,
   };
-  const provider = new HighMobility({ ...client, timeoutMs: 1_500, breakAfter: 1000, ...options });
+  const provider = new HighMobility({ openPlaces, ...client, timeoutMs: 1_500, breakAfter: 1000, ...options });
   gateway.services.manufacturers = manufacturersOf([provider]);
   afterAll(() => provider.close());
 }

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, expect } from 'vitest';
+import { openPlaces } from '../../src/fairness/slots.ts';
 import { activateContracts } from '../../src/jobs/activate-contracts.ts';
 import { publish } from '../../src/jobs/publish-events.ts';
 import { deleteFleets } from '../../src/jobs/upkeep.ts';
@@ -139,8 +140,8 @@ export async function startWorld(seed: number) {
     // No answer within so many ms of the real clock is none.
     const waits = { timeoutMs: 500, patienceMs: 0 };
     const providers = [
-      new HighMobility({ url: upstream.url, brands: [], clearance: { brands: others }, ...own, ...waits }),
-      new Mercedes({ url: upstream.url, tokenUrl: upstream.tokenUrl, packs, ...own, ...waits }),
+      new HighMobility({ openPlaces, url: upstream.url, brands: [], clearance: { brands: others }, ...own, ...waits }),
+      new Mercedes({ openPlaces, url: upstream.url, tokenUrl: upstream.tokenUrl, packs, ...own, ...waits }),
     ].filter(({ id }) => !gone.has(id));
     const gateway = await startGateway({
       on: base,

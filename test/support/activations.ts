@@ -1,5 +1,6 @@
 import { afterAll, expect } from 'vitest';
 import { contextOf } from '../../src/core/context.ts';
+import { openPlaces } from '../../src/fairness/slots.ts';
 import { activateContracts } from '../../src/jobs/activate-contracts.ts';
 import { type ClaimingTools, Claims } from '../../src/jobs/claims.ts';
 import { publish } from '../../src/jobs/publish-events.ts';
@@ -55,8 +56,8 @@ export async function startActivations({ packs, on, settings, onError, ...option
   upstream.clock = clock;
   const own = { ...credentials, clock, ...options };
   const providers = [
-    new HighMobility({ url: upstream.url, brands: [], ...own }),
-    ...(packs ? [new Mercedes({ url: upstream.url, tokenUrl: upstream.tokenUrl, packs, ...own })] : []),
+    new HighMobility({ openPlaces, url: upstream.url, brands: [], ...own }),
+    ...(packs ? [new Mercedes({ openPlaces, url: upstream.url, tokenUrl: upstream.tokenUrl, packs, ...own })] : []),
   ];
   const faults: object[] = [];
   const gateway = await startGateway({

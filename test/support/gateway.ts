@@ -13,6 +13,7 @@ import { FileReaders } from '../../src/core/imports/file-readers.ts';
 import { openFence } from '../../src/core/moves/fence.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openFairness } from '../../src/fairness/places.ts';
+import { openPlaces } from '../../src/fairness/slots.ts';
 import { graphqlWebSockets } from '../../src/graphql/transport/web-socket.ts';
 import { openServer } from '../../src/http/connections/open-server.ts';
 import { openAuthenticator } from '../../src/http/identity/caller.ts';
@@ -21,6 +22,7 @@ import { activityOf } from '../../src/jobs/job.ts';
 import { startRunner } from '../../src/jobs/runner.ts';
 import { openManufacturers } from '../../src/manufacturers/open-manufacturers.ts';
 import type { Manufacturers } from '../../src/manufacturers/registry.ts';
+import { traced } from '../../src/telemetry/telemetry.ts';
 import { Client, type Headed } from './client.ts';
 import { type DatabaseEnv, testDatabase } from './database.ts';
 import { type Issuer, startIssuer } from './identity-provider.ts';
@@ -72,7 +74,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const changes = await ChangeFeed.open(database);
   let aheadMs = 0;
   const clock = () => Date.now() + aheadMs;
-  const manufacturers = options.manufacturers ?? (await openManufacturers(config, clock));
+  const manufacturers =
+    options.manufacturers ?? (await openManufacturers(config, { openPlaces, trace: traced }, clock));
   const files = new FileReaders(config, manufacturers.supported);
   const authenticator = await openAuthenticator(config);
   const ending = new AbortController().signal;

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Manufacturers } from '../../manufacturers/registry.ts';
+import type { Manufacturers } from '../../manufacturers/index.ts';
 import type { SendStatement } from '../database.ts';
 import { db, prepare } from '../sql/sql.ts';
 import { planOfSettings } from './pack-changes.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { reason, reasonCodes } from '../../manufacturers/provider.ts';
+import { reason, reasonCodes } from '../../manufacturers/index.ts';
 import { field, timeField, timeOrNullField } from '../fields.ts';
 import { reasonSchema } from '../reason.ts';
 import type { ResourceField } from '../sql/resource.ts';

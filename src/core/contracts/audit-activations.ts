@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
-import type { Activator, ListedProgram } from '../../manufacturers/provider.ts';
-import type { Manufacturers } from '../../manufacturers/registry.ts';
+import type { Activator, ListedProgram, Manufacturers } from '../../manufacturers/index.ts';
 import { forgetNote, noteOnce } from '../companies/once.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import { csvLine } from '../csv-line.ts';

@@ -1,5 +1,5 @@
 import { type Expression, sql } from 'kysely';
-import type { Asker, ProgramWish, Reason } from '../../manufacturers/provider.ts';
+import type { Asker, ProgramWish, Reason } from '../../manufacturers/index.ts';
 import { findNote, noteOnce } from '../companies/once.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';

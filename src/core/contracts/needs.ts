@@ -1,5 +1,5 @@
 import { type Expression, type RawBuilder, sql } from 'kysely';
-import { type Reason, reason } from '../../manufacturers/provider.ts';
+import { type Reason, reason } from '../../manufacturers/index.ts';
 import type { Context } from '../context.ts';
 import { CONTRACTS_OF_VEHICLE } from './contracts-of-vehicles.ts';
 

@@ -1,4 +1,4 @@
-import { SANDBOX, type WishAnswer } from '../../manufacturers/provider.ts';
+import { SANDBOX, type WishAnswer } from '../../manufacturers/index.ts';
 import type { ClaimedProgram } from './due-activations.ts';
 
 export type AskedProgram = { program: ClaimedProgram; answer: WishAnswer };

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Manufacturers } from '../../manufacturers/registry.ts';
+import type { Manufacturers } from '../../manufacturers/index.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { type SendStatement, transaction } from '../database.ts';

@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
-import { SANDBOX } from '../../manufacturers/provider.ts';
-import type { Manufacturers } from '../../manufacturers/registry.ts';
+import { type Manufacturers, SANDBOX } from '../../manufacturers/index.ts';
 import type { SendStatement } from '../database.ts';
 import { db, prepare } from '../sql/sql.ts';
 

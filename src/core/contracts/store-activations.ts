@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely';
-import type { ProgramAnswer } from '../../manufacturers/provider.ts';
+import type { ProgramAnswer } from '../../manufacturers/index.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { transaction } from '../database.ts';

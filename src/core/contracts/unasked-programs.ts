@@ -1,4 +1,4 @@
-import { type Activator, type Reason, reason, type WishAnswer } from '../../manufacturers/provider.ts';
+import { type Activator, type Reason, reason, type WishAnswer } from '../../manufacturers/index.ts';
 import type { ClaimedProgram } from './due-activations.ts';
 
 /** Without its provider a program can be neither begun nor ended. */

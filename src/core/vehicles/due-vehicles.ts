@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Reason } from '../../manufacturers/provider.ts';
+import type { Reason } from '../../manufacturers/index.ts';
 import { scheduleClause, scheduleForKind } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { anyOf, anyOfTexts, asTimestamptz, db, hashFraction, prepare } from '../sql/sql.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { providerServices } from '../../manufacturers/service-health.ts';
+import { providerServices } from '../../manufacturers/index.ts';
 import { field, timeOrNullField } from '../fields.ts';
 import { reasonSchema } from '../reason.ts';
 

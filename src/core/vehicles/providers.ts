@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { z } from 'zod';
-import type { ProviderService } from '../../manufacturers/service-health.ts';
+import type { ProviderService } from '../../manufacturers/index.ts';
 import type { ProviderReport } from '../changes.ts';
 import { dueCompaniesQuery } from '../companies/schedule.ts';
 import { authorize, type Context, contextWithoutClient } from '../context.ts';

@@ -1,5 +1,5 @@
 import { actors, eligibilityStatuses } from '../../entities/fleet.ts';
-import { reasonCodes } from '../../manufacturers/provider.ts';
+import { reasonCodes } from '../../manufacturers/index.ts';
 import { isWholeVin, vinOrNull, vinWarnings } from '../../vin-files/index.ts';
 import { authorize, type Context } from '../context.ts';
 import { VehicleNotFound } from '../errors.ts';

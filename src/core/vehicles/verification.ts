@@ -1,6 +1,5 @@
 import { type Expression, expressionBuilder, type QueryCreator, sql } from 'kysely';
-import type { ConnectivityStatus, DataDelivery } from '../../manufacturers/provider.ts';
-import type { Verification } from '../../manufacturers/registry.ts';
+import type { ConnectivityStatus, DataDelivery, Verification } from '../../manufacturers/index.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { planVehicles } from '../contracts/plan-activations.ts';

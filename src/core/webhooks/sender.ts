@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { type LookupAddress, type LookupAllOptions, lookup as lookupName, promises } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { type buildConnector, Pool, request } from 'undici';
-import { openAgent, secondsToWait } from '../../manufacturers/exchange.ts';
+import { openAgent, secondsToWait } from '../../manufacturers/index.ts';
 import { cutText } from '../cut-text.ts';
 import type { Event } from '../events/events.ts';
 import { mendText } from '../input.ts';

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openPlaces } from '../../../src/fairness/slots.ts';
 import { HighMobility } from '../../../src/manufacturers/high-mobility.ts';
 import { Mercedes } from '../../../src/manufacturers/mercedes.ts';
 import type { Provider } from '../../../src/manufacturers/provider.ts';
@@ -49,7 +50,7 @@ test.each([
   ['VIN is assigned to a different OEM fleet', 'End the vehicle’s activation with the other fleet'],
 ])('a rejection says what can be done: %s', async (words, told) => {
   upstream.decide = () => ({ status: 'rejected', afterMs: 0, reason: words });
-  const provider = new HighMobility({ url: upstream.url, ...credentials, brands: [] });
+  const provider = new HighMobility({ openPlaces, url: upstream.url, ...credentials, brands: [] });
   const vin = 'WAUZZZ8V0KA000001';
   expect(await activate(provider, [{ vin }])).toMatchObject([{ state: 'PENDING' }]);
   const [answer] = (await activate(provider, [{ vin, asked: true }])) ?? [];
@@ -63,7 +64,7 @@ test.each([
   [undefined, 'The manufacturer rejected the clearance, and gave no reason.'],
 ])('other rejections have the manufacturer’s words alone: %s', async (words, message) => {
   upstream.decide = () => ({ status: 'rejected', afterMs: 0, ...(words && { reason: words }) });
-  const provider = new HighMobility({ url: upstream.url, ...credentials, brands: [] });
+  const provider = new HighMobility({ openPlaces, url: upstream.url, ...credentials, brands: [] });
   const vin = 'WAUZZZ8V0KA000002';
   await activate(provider, [{ vin }]);
   expect(await activate(provider, [{ vin, asked: true }])).toMatchObject([{ state: 'REJECTED', reason: { message } }]);
@@ -93,14 +94,14 @@ test.each([
   ['VSSZZZ5FZHR000001', 'cupra', ['cupra'], 'cupra'],
 ])('%s, last asked for as %s, is asked for as %s', async (vin, brand, asked, taken) => {
   clearsOnly(taken);
-  const provider = new HighMobility({ url: upstream.url, ...credentials, brands: [] });
+  const provider = new HighMobility({ openPlaces, url: upstream.url, ...credentials, brands: [] });
   expect(await activate(provider, [{ vin, brand }])).toMatchObject([{ state: 'PENDING', brand: taken }]);
   expect(brandsAsked()).toEqual(asked);
 });
 
 test('a vehicle that no brand fits fails with a sentence that says so', async () => {
   clearsOnly('bmw');
-  const provider = new HighMobility({ url: upstream.url, ...credentials, brands: [] });
+  const provider = new HighMobility({ openPlaces, url: upstream.url, ...credentials, brands: [] });
   const [answer] = (await activate(provider, [{ vin: 'VSSZZZ5FZHR000001', brand: 'seat' }])) ?? [];
   expect(answer).toMatchObject({ state: 'FAILED', reason: { code: 'REFUSED' } });
   expect(answer?.reason?.message).toBe('High Mobility does not clear this vehicle as Cupra: The brand is invalid');
@@ -109,7 +110,7 @@ test('a vehicle that no brand fits fails with a sentence that says so', async ()
 
 test('a vehicle that is rejected because of its brand is asked for as the next one', async () => {
   upstream.decide = () => ({ status: 'rejected', afterMs: 0, reason: 'VIN belongs to another brand' });
-  const provider = new HighMobility({ url: upstream.url, ...credentials, brands: [] });
+  const provider = new HighMobility({ openPlaces, url: upstream.url, ...credentials, brands: [] });
   const vin = 'VSSZZZ5FZHR000001';
   await activate(provider, [{ vin, brand: 'seat' }]);
   const again = { vin, brand: 'seat', asked: true };
@@ -120,7 +121,13 @@ test('a vehicle that is rejected because of its brand is asked for as the next o
 
 test('a service that the Mercedes-Benz account may not order fails alone', async () => {
   const { url, tokenUrl } = upstream;
-  const provider = new Mercedes({ url, tokenUrl, ...credentials, packs: { barred: ['1003'], basic: ['1001'] } });
+  const provider = new Mercedes({
+    openPlaces,
+    url,
+    tokenUrl,
+    ...credentials,
+    packs: { barred: ['1003'], basic: ['1001'] },
+  });
   const brand = 'mercedes-benz';
   const answers = await activate(provider, [
     { vin: 'W1K2130041A000001', brand, program: '1003' },

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { openPlaces } from '../../../src/fairness/slots.ts';
 import { highMobilityEligibilityBrands } from '../../../src/manufacturers/brands.ts';
 import { HighMobility, type HighMobilityOptions } from '../../../src/manufacturers/high-mobility.ts';
 import { manufacturersOf } from '../../../src/manufacturers/registry.ts';
@@ -15,7 +16,15 @@ const broken = new Set<string>();
 function connect(options: Partial<HighMobilityOptions> = {}): HighMobility {
   const { url } = upstream;
   const brands = highMobilityEligibilityBrands;
-  return new HighMobility({ url, clientId: 'client', clientSecret: 'secret', brands, probeAfterMs: 100, ...options });
+  return new HighMobility({
+    openPlaces,
+    url,
+    clientId: 'client',
+    clientSecret: 'secret',
+    brands,
+    probeAfterMs: 100,
+    ...options,
+  });
 }
 
 const ask = (brand: string) => provider.verify(VIN, brand);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { openPlaces } from '../../../src/fairness/slots.ts';
 import { HighMobility, type HighMobilityOptions } from '../../../src/manufacturers/high-mobility.ts';
 import { holdDeadlines, takeTurns } from '../../support/deadlines.ts';
 import { hasDocuments } from '../../support/published.ts';
@@ -24,7 +25,7 @@ let provider: HighMobility;
 function connect(options: Partial<HighMobilityOptions> = {}): HighMobility {
   const { url } = upstream;
   const credentials = { clientId: 'client', clientSecret: 'secret' };
-  return new HighMobility({ url, ...credentials, brands: ['opel', 'vauxhall'], ...options });
+  return new HighMobility({ openPlaces, url, ...credentials, brands: ['opel', 'vauxhall'], ...options });
 }
 
 const ask = () => provider.verify(VIN, 'opel');

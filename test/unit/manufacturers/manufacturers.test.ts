@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
+import { openPlaces } from '../../../src/fairness/slots.ts';
 import { candidateBrands, highMobilityEligibilityBrands } from '../../../src/manufacturers/brands.ts';
 import { openManufacturers } from '../../../src/manufacturers/open-manufacturers.ts';
 import type { Manufacturers } from '../../../src/manufacturers/registry.ts';
@@ -25,7 +26,7 @@ const brandsAsked = () =>
 
 async function open(env: Record<string, string>): Promise<void> {
   await manufacturers?.close();
-  manufacturers = await openManufacturers(readConfig(env));
+  manufacturers = await openManufacturers(readConfig(env), { openPlaces });
 }
 
 /** Answers for these brands, and refuses others. */

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openPlaces } from '../../../src/fairness/slots.ts';
 import { Mercedes } from '../../../src/manufacturers/mercedes.ts';
 import type { UpstreamOptions } from '../../../src/manufacturers/upstream.ts';
 import { hasDocuments, unlessMissing } from '../../support/published.ts';
@@ -10,7 +11,14 @@ let upstream: UpstreamServer;
 let provider: Mercedes;
 
 const connect = (clientSecret = 'secret', options: UpstreamOptions = {}) =>
-  new Mercedes({ url: upstream.url, tokenUrl: upstream.tokenUrl, clientId: 'client', clientSecret, ...options });
+  new Mercedes({
+    openPlaces,
+    url: upstream.url,
+    tokenUrl: upstream.tokenUrl,
+    clientId: 'client',
+    clientSecret,
+    ...options,
+  });
 const ask = () => provider.verify(VIN);
 const endpoints = () => upstream.received.map((one) => one.endpoint);
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openPlaces } from '../../../src/fairness/slots.ts';
 import { brandIds } from '../../../src/manufacturers/brands.ts';
 import { HighMobility } from '../../../src/manufacturers/high-mobility.ts';
 import { openSandbox, type Sandbox, sandboxBrands } from '../../../src/manufacturers/sandbox.ts';
@@ -11,7 +12,7 @@ let slowly = Promise.withResolvers<void>();
 
 beforeAll(async () => {
   sandbox = await openSandbox(() => slowly.promise);
-  client = new HighMobility({ ...sandbox, id: 'sandbox', brands: sandboxBrands, concurrency: 64 });
+  client = new HighMobility({ openPlaces, ...sandbox, id: 'sandbox', brands: sandboxBrands, concurrency: 64 });
 });
 
 afterAll(async () => {
@@ -57,7 +58,7 @@ describe('Sandbox', () => {
   test('many slow and many failing vehicles do not delay others', async () => {
     slowly = Promise.withResolvers();
     const slower = await openSandbox(() => slowly.promise);
-    const asking = new HighMobility({ ...slower, id: 'sandbox', brands: sandboxBrands, concurrency: 64 });
+    const asking = new HighMobility({ openPlaces, ...slower, id: 'sandbox', brands: sandboxBrands, concurrency: 64 });
     const askMany = (count: number, last: string) =>
       Array.from({ length: count }, (_, at) => asking.verify(vin(last, String(10_000 + at)), 'bmw'));
     let slowAnswers = 0;
@@ -95,7 +96,7 @@ describe('Sandbox', () => {
       asked.resolve();
       return once(signal, 'abort');
     });
-    const asking = new HighMobility({ ...other, id: 'sandbox', brands: sandboxBrands });
+    const asking = new HighMobility({ openPlaces, ...other, id: 'sandbox', brands: sandboxBrands });
     await asking.verify(vin('1'), 'bmw');
     const slow = asking.verify(vin('8'), 'bmw');
     await asked.promise;

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { openPlaces } from '../../../src/fairness/slots.ts';
 import { secondsToWait } from '../../../src/manufacturers/exchange.ts';
 import { HighMobility, type HighMobilityOptions } from '../../../src/manufacturers/high-mobility.ts';
 import { holdDeadlines } from '../../support/deadlines.ts';
@@ -12,6 +13,7 @@ let provider: HighMobility;
 
 function connect(options: Partial<HighMobilityOptions> = {}): HighMobility {
   return new HighMobility({
+    openPlaces,
     url: upstream.url,
     clientId: 'client',
     clientSecret: 'secret',

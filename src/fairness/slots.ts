@@ -1,4 +1,4 @@
-import { ALL_FREE_PLACES, type PlacePolicy, SharedPlaces } from '../fairness/shares.ts';
+import { ALL_FREE_PLACES, type PlacePolicy, SharedPlaces } from './shares.ts';
 
 /** Beyond the free places, as many calls may be claimed as start within this time. */
 const AHEAD_MS = 250;
@@ -33,3 +33,5 @@ export class Slots extends SharedPlaces {
     return Math.min(MOST_AHEAD, Math.floor((this.capacity * AHEAD_MS) / Math.max(1, this.#usualMs)));
   }
 }
+
+export const openPlaces = (capacity: number): Slots => new Slots(capacity);

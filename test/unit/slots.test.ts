@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Slots } from '../../../src/manufacturers/slots.ts';
+import { Slots } from '../../src/fairness/slots.ts';
 
 /** Starts calls and ends them by position, in the order in which they started. */
 function calls(slots: Slots) {
