@@ -71,11 +71,33 @@ else {
     await runUpkeep();
     expect(told).toEqual([
       expect.stringMatching(
-        /^The index contract_no_overlap lacked entries \(it has \d+ of \d+ contracts\), and was rebuilt\.$/,
+        /^The index contract_no_overlap lacked entries \(it has \d+ of \d+ rows\), and was rebuilt\.$/,
       ),
     ]);
     await expect(gateway.execute(overlapping(later.id, id))).rejects.toThrow('contract_no_overlap');
   });
+
+  test('a contract that the hash index of ids has lost is found without a token again', async () => {
+    const { id } = await without('contract_by_hash', async () => createContract(acme, await addVehicle(acme)));
+    const found = async () => (await gateway.anyone.get(`/contracts/${id}`)).status;
+    expect(await found()).toBe(404);
+    await runUpkeep();
+    expect(await found()).toBe(200);
+    expect(told).toEqual([expect.stringMatching(/^The index contract_by_hash lacked entries/)]);
+  });
+
+  test.each(['event_vin', 'event_vehicle'])(
+    'an event that the inverted index %s has lost is found again',
+    async (index) => {
+      await addVehicle(acme);
+      await without(index, () => gateway.execute('update event set position = seq where position is null'));
+      await runUpkeep();
+      expect(told).toEqual([expect.stringMatching(`^The index ${index} lacked entries`)]);
+      told.length = 0;
+      await runUpkeep();
+      expect([...told, ...failures]).toEqual([]);
+    },
+  );
 
   test('contracts that overlap meanwhile stay, and the log says what to do', async () => {
     const vehicle = await addVehicle(acme);
