@@ -4,7 +4,7 @@ import type { Database } from '../database/database.ts';
 import type { Fairness } from '../fairness/places.ts';
 import type { Manufacturers } from '../manufacturers/index.ts';
 import type { ChangeFeed } from './changes.ts';
-import { Forbidden, Unauthenticated } from './errors.ts';
+import { type ErrorCode, Forbidden, Unauthenticated } from './errors.ts';
 import type { Followers } from './followers.ts';
 
 export const allScopes = ['fleets:read', 'fleets:write', 'contracts:read', 'contracts:write'] as const;
@@ -89,6 +89,15 @@ export const contextWithoutClient = ({ services, requestId, caller, disclosure }
 /** The context of a read for several clients: it waits in its company's turn, and none of them ends it by leaving. */
 export const contextOfSharedRead = ({ services, requestId, caller, disclosure }: Context): Context =>
   new CallContext({ services, requestId, caller, disclosure, left: () => new AbortController().signal });
+
+/** A command as both interfaces describe it. */
+export interface CommandDescription {
+  /** Whole sentences that hold in both; REST may add others. */
+  description: string;
+  scope: Scope;
+  /** The errors beside those of every command. */
+  errors: readonly ErrorCode[];
+}
 
 /** The tenant; throws Unauthenticated or Forbidden. A core function that a request calls begins with an authorize function. */
 export function authorize(ctx: Context, scope: Scope): string {

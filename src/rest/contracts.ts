@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import {
   type ContractFilter,
+  contractCommands,
   contractFilterSchema,
   contractSchema,
   newContractSchema,
   updateContractInput,
-  updatingContracts,
 } from '../core/contracts/contract.ts';
 import { getContract, listContracts } from '../core/contracts/contracts.ts';
 import { createContract } from '../core/contracts/create-contract.ts';
@@ -21,13 +21,7 @@ import {
   deleteContractsInput,
   deletedContractsSchema,
 } from '../core/contracts/delete-contracts.ts';
-import {
-  endContract,
-  endContracts,
-  endContractsInput,
-  endedContractsSchema,
-  endingContracts,
-} from '../core/contracts/end-contracts.ts';
+import { endContract, endContracts, endContractsInput, endedContractsSchema } from '../core/contracts/end-contracts.ts';
 import { listPacks, packSchema, warningsSchema } from '../core/contracts/packs.ts';
 import { refreshOneActivation } from '../core/contracts/refresh-activation.ts';
 import { updateContract } from '../core/contracts/update-contract.ts';
@@ -37,7 +31,7 @@ import { readDryRun } from './add-query.ts';
 import { tagOf } from './etag.ts';
 import { contractsAnswer, contractsDocs } from './export.ts';
 import { readQuery } from './list.ts';
-import { membersOf, type Operation, operations, type RestRequest, splitCommas } from './route.ts';
+import { inRest, membersOf, type Operation, operations, type RestRequest, splitCommas } from './route.ts';
 
 const open =
   'Where contracts are open (`CONTRACTS_AUTH`), no token is needed; one that is sent confines the request to its company.';
@@ -92,7 +86,7 @@ const { get, patch, post, remove } = operations('Contracts', {
 });
 
 const deletion = {
-  description: `Deletes contracts, in force or not. Those that are active at the manufacturer are ended there. An unknown id is no error. ${open}`,
+  ...inRest(contractCommands.deleteContracts, open),
   body: deleteContractsInput,
   answers: {
     200: {
@@ -100,7 +94,6 @@ const deletion = {
       schema: deletedContractsSchema,
     },
   },
-  errors: ['NOTHING_TO_DELETE'],
   result: (ctx, { body }) => deleteContracts(ctx, body),
 } satisfies Partial<Operation>;
 
@@ -108,14 +101,13 @@ export const contractRoutes = [
   post('/contracts', 'createContract', {
     etag: true,
     summary: 'Create a contract',
-    description: `Creates a contract for a vehicle, a pack and a period. ${open}`,
+    ...inRest(contractCommands.createContract, open),
     query: ['dryRunContracts'],
     body: newContractSchema,
     answers: {
       201: { description: 'The new contract.', schema: createdContractSchema, headers: ['Location'] },
       200: { description: 'The contract as it would be, of a dry run.', schema: createdContractSchema },
     },
-    errors: ['FLEET_NOT_FOUND', 'VEHICLE_NOT_FOUND', 'CONTRACT_OVERLAP'],
     async answer(ctx, request) {
       const dryRun = readDryRun(request);
       const { contract, warnings } = await createContract(ctx, { ...membersOf(request), dryRun });
@@ -129,14 +121,13 @@ export const contractRoutes = [
   }),
   post('/contracts/bulk', 'createContracts', {
     summary: 'Create contracts for several vehicles',
-    description: `Creates a contract of the same terms for each of up to 1,000 vehicles in a fleet. Vehicles that cannot have one are in \`rejected\`; if no vehicle can, the answer is 400. ${open}`,
+    ...inRest(contractCommands.createContracts, `If no vehicle can, the answer is 400. ${open}`),
     query: ['dryRunContracts'],
     body: newContractsSchema,
     answers: {
       201: { description: 'The new contracts, and the vehicles that were rejected.', schema: createdContractsSchema },
       200: { description: 'The contracts as they would be, of a dry run.', schema: createdContractsSchema },
     },
-    errors: ['FLEET_NOT_FOUND'],
     async answer(ctx, request) {
       const dryRun = readDryRun(request);
       const given = membersOf(request);
@@ -172,14 +163,13 @@ export const contractRoutes = [
   post('/contracts/:id/end', 'endContract', {
     etag: true,
     summary: 'End a contract',
-    description: `Ends a contract in force: ${endingContracts} (CONTRACT_NOT_BEGUN). One that is over stays as it is. ${open}`,
+    ...inRest(contractCommands.endContract, open),
     answers: { 200: 'The contract as it is now.' },
-    errors: ['CONTRACT_NOT_BEGUN'],
     result: (ctx, { params }) => endContract(ctx, params),
   }),
   post('/contracts/end', 'endContracts', {
     summary: 'End several contracts',
-    description: `Ends contracts in force, by their ids or by a filter: ${endingContracts}. ${open}`,
+    ...inRest(contractCommands.endContracts, open),
     body: endContractsInput,
     answers: {
       200: {
@@ -204,16 +194,15 @@ export const contractRoutes = [
   patch('/contracts/:id', 'updateContract', {
     etag: true,
     summary: 'Change a contract',
-    description: `${updatingContracts} ${open}`,
+    ...inRest(contractCommands.updateContract, open),
     body: updateContractInput.omit({ id: true }),
     answers: { 200: 'The contract as it is now.' },
-    errors: ['CONTRACT_OVERLAP'],
     result: (ctx, request) => updateContract(ctx, { ...membersOf(request), id: request.params.id }, request.expected),
   }),
   remove('/contracts/:id', 'deleteContract', {
     etag: true,
     summary: 'Delete a contract',
-    description: `Deletes a contract, in force or not. If it is active at the manufacturer, the gateway ends it there. ${open}`,
+    ...inRest(contractCommands.deleteContract, open),
     answers: { 204: { description: 'The contract is deleted.' } },
     result: (ctx, { params, expected }) => deleteContract(ctx, params, expected),
   }),

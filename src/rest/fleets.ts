@@ -1,4 +1,10 @@
-import { createFleetInput, fleetSchema, fleetSortOrders, updateFleetInput } from '../core/fleets/fleet.ts';
+import {
+  createFleetInput,
+  fleetCommands,
+  fleetSchema,
+  fleetSortOrders,
+  updateFleetInput,
+} from '../core/fleets/fleet.ts';
 import { createFleet, fleetResource, getFleet, listFleets, updateFleet } from '../core/fleets/fleets.ts';
 import { deleteFleet } from '../core/operations/delete-fleets.ts';
 import { jsonRowWriter } from '../core/sql/read.ts';
@@ -23,7 +29,7 @@ export const fleetRoutes = [
   post('/fleets', 'createFleet', {
     etag: true,
     summary: 'Create a fleet',
-    description: 'Creates a fleet, which belongs to the company of the token.',
+    ...fleetCommands.createFleet,
     body: createFleetInput,
     answers: { 201: { description: 'The new fleet.', schema: fleetSchema, headers: ['Location'] } },
     result: (ctx, { body }) => createFleet(ctx, body),
@@ -38,7 +44,7 @@ export const fleetRoutes = [
   patch('/fleets/:fleetId', 'updateFleet', {
     etag: true,
     summary: 'Change a fleet',
-    description: 'Changes the fields of a fleet that are sent, at least one. The others stay as they are.',
+    ...fleetCommands.updateFleet,
     body: updateFleetInput.omit({ id: true }),
     answers: { 200: 'The fleet after the change.' },
     result: (ctx, request) => updateFleet(ctx, { ...membersOf(request), id: request.params.fleetId }, request.expected),
@@ -46,7 +52,7 @@ export const fleetRoutes = [
   remove('/fleets/:fleetId', 'deleteFleet', {
     etag: true,
     summary: 'Delete a fleet',
-    description: 'Deletes a fleet with its vehicles and contracts, which the gateway also ends at the manufacturer.',
+    ...fleetCommands.deleteFleet,
     answers: { 200: 'The fleet as it was before its deletion.' },
     result: (ctx, { params, expected }) => deleteFleet(ctx, { id: params.fleetId }, expected),
   }),

@@ -5,14 +5,20 @@ import { field } from '../core/fields.ts';
 import { followImportChanges } from '../core/following/follow-import.ts';
 import { isImportUnderWay } from '../core/imports/import-run.ts';
 import { importVehicles } from '../core/imports/import-vehicles.ts';
-import { getImport, type Import, importedVehiclesSchema, importSchema } from '../core/imports/imports.ts';
+import {
+  getImport,
+  type Import,
+  importCommands,
+  importedVehiclesSchema,
+  importSchema,
+} from '../core/imports/imports.ts';
 import { readRejectedCsv } from '../core/imports/rejected-csv.ts';
 import { copierOf } from '../core/sql/selection.ts';
 import { REPLAYED, readIdempotencyKey } from '../http/body.ts';
 import { readAddQuery } from './add-query.ts';
 import { eventStream } from './events.ts';
 import { readQuery } from './list.ts';
-import { type Answer, operations, type RestRequest } from './route.ts';
+import { type Answer, inRest, operations, type RestRequest } from './route.ts';
 import { readUpload } from './upload.ts';
 
 const { import: _, ...report } = importedVehiclesSchema.shape;
@@ -92,10 +98,10 @@ export const importRoutes = [
   post('/vehicles/file', 'importVehicles', {
     tag: 'Vehicles',
     summary: 'Add vehicles from a file',
-    description:
-      'Adds the vehicles of a CSV file or an Excel workbook to a fleet. Valid rows are stored even if others are rejected, ' +
-      'unless `mode` is `atomic`; if all are rejected, the answer is 400 with the same report. An upload that breaks off changes ' +
-      'nothing. The file is a part of a form, or the whole body, with `?fleetId=` and perhaps the `Content-Encoding` gzip, deflate or br.',
+    ...inRest(
+      importCommands.importVehicles,
+      'If all are rejected, the answer is 400 with the same report. The file is a part of a form, or the whole body, with `?fleetId=` and perhaps the `Content-Encoding` gzip, deflate or br.',
+    ),
     query: ['mode', 'dryRun', 'fleetId', 'importId', 'column'],
     body: form,
     files: {
@@ -110,7 +116,6 @@ export const importRoutes = [
       },
       201: { description: 'The report on the rows of the uploaded file.', schema: importedJson, headers: ['Location'] },
     },
-    errors: ['FLEET_ID_MISSING', 'FLEET_NOT_FOUND', 'COLUMN_NOT_FOUND'],
     answer: uploadFile,
   }),
   get('/imports/:id', 'getImport', {

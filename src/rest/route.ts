@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
-import type { Context, Scope } from '../core/context.ts';
+import type { CommandDescription, Context, Scope } from '../core/context.ts';
 import type { ErrorCode, Precondition } from '../core/errors.ts';
 import { copierOf } from '../core/sql/selection.ts';
 import type { Pieces } from '../http/body.ts';
@@ -90,11 +90,17 @@ export interface AnswerDocs {
 export type Operation<Resource extends z.ZodObject = z.ZodObject> = Pick<
   Route,
   'summary' | 'description' | 'query' | 'etag' | 'prefer' | 'body' | 'files' | 'errors'
-> & { tag?: Tag } & (
+> & { tag?: Tag; scope?: Scope } & (
     | Pick<Route, 'answers' | 'answer'>
     | { answers: Route['answers']; result: Result<object> }
     | { answers: Readonly<Record<number, string>>; result: Result<z.output<Resource>> }
   );
+
+/** A command with sentences about REST alone. */
+export const inRest = ({ description, ...command }: CommandDescription, more: string): CommandDescription => ({
+  ...command,
+  description: `${description} ${more}`,
+});
 
 /** Gives the new resource where the answer has a `Location`. */
 type Result<Value> = (ctx: Context, request: RestRequest) => Promise<Value | undefined>;

@@ -12,17 +12,19 @@ import {
   deleteVehiclesInput,
   movedVehiclesSchema,
   moveVehiclesInput,
+  vehicleCommands,
 } from '../core/vehicles/vin-lists.ts';
 import { readAddQuery, requireNoAddQuery } from './add-query.ts';
 import { vehicleJson, vehiclesAnswer, vehiclesDocs } from './export.ts';
 import { readQuery } from './list.ts';
-import { membersOf, type Operation, operations } from './route.ts';
+import { inRest, membersOf, type Operation, operations } from './route.ts';
 
 const addedJson = addedVehiclesSchema
   .extend({ vehicles: z.array(vehicleJson).meta(addedVehiclesSchema.shape.vehicles.meta() ?? {}) })
   .meta({ ...addedVehiclesSchema.meta(), id: 'AddedVehicles' });
 
 const deletion = {
+  ...vehicleCommands.deleteVehicles,
   body: deleteVehiclesInput,
   answers: {
     200: {
@@ -30,7 +32,6 @@ const deletion = {
       schema: deletedVehiclesSchema,
     },
   },
-  errors: ['NOTHING_TO_DELETE', 'FLEET_NOT_FOUND'],
   result: (ctx, { body }) => deleteVehicles(ctx, body),
 } satisfies Partial<Operation>;
 
@@ -72,16 +73,13 @@ export const vehicleRoutes = [
   }),
   post('/vehicles', 'addVehicles', {
     summary: 'Add vehicles to a fleet',
-    description:
-      'Adds vehicles to a fleet by their VINs, and has their eligibility verified in the background. Valid VINs are stored even if ' +
-      'others are rejected, unless `mode` is `atomic`; if all are rejected, the answer is 400 with the same report.',
+    ...inRest(vehicleCommands.addVehicles, 'If all are rejected, the answer is 400 with the same report.'),
     query: ['mode', 'dryRun'],
     body: addVehiclesInput.omit({ mode: true, dryRun: true }),
     answers: {
       200: { description: 'The report of a dry run of adding vehicles, which stored nothing.', schema: addedJson },
       201: { description: 'The report on the VINs, with the vehicles.', schema: addedJson },
     },
-    errors: ['FLEET_NOT_FOUND'],
     async answer(ctx, request) {
       const { mode, dryRun } = readAddQuery(request.query);
       requireNoAddQuery(Object.keys(membersOf(request)));
@@ -93,8 +91,6 @@ export const vehicleRoutes = [
   remove('/vehicles', 'deleteVehicles', {
     ...deletion,
     summary: 'Delete several vehicles',
-    description:
-      'Deletes the vehicles of a fleet that `ids` or `vins` name, with their contracts, which the gateway also ends at the manufacturer. One of the two lists suffices.',
   }),
   post('/vehicles/delete', 'deleteVehiclesByPost', {
     ...deletion,
@@ -104,9 +100,7 @@ export const vehicleRoutes = [
   }),
   post('/vehicles/move', 'moveVehicles', {
     summary: 'Move vehicles to another fleet',
-    description:
-      'Moves the vehicles of the company that `ids` or `vins` name to a fleet, from whichever fleets they are in. They ' +
-      'keep their ids, contracts and eligibility. One of the two lists suffices.',
+    ...vehicleCommands.moveVehicles,
     body: moveVehiclesInput,
     answers: {
       200: {
@@ -114,7 +108,6 @@ export const vehicleRoutes = [
         schema: movedVehiclesSchema,
       },
     },
-    errors: ['NOTHING_TO_MOVE', 'FLEET_NOT_FOUND'],
     result: (ctx, { body }) => moveVehicles(ctx, body),
   }),
   get('/vehicles/:vehicleId', 'getVehicle', {
@@ -127,7 +120,7 @@ export const vehicleRoutes = [
   remove('/vehicles/:vehicleId', 'deleteVehicle', {
     etag: true,
     summary: 'Delete a vehicle',
-    description: 'Deletes a vehicle with its contracts, which the gateway also ends at the manufacturer.',
+    ...vehicleCommands.deleteVehicle,
     answers: { 200: 'The vehicle as it was before its deletion.' },
     result: (ctx, { params, expected }) => deleteVehicle(ctx, { id: params.vehicleId }, expected),
   }),

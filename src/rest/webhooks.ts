@@ -13,6 +13,7 @@ import {
   createWebhookInput,
   updateWebhookInput,
   type WebhookWithSecret,
+  webhookCommands,
   webhookSchema,
   webhookWithSecretSchema,
 } from '../core/webhooks/webhook.ts';
@@ -32,8 +33,6 @@ const secretJson = webhookSchema
   .extend({ secret: webhookWithSecretSchema.shape.secret })
   .meta({ id: 'WebhookWithSecret', description: 'A webhook with the secret that verifies its signatures.' });
 
-const scope =
-  'Where scopes are in use, it also needs `contracts:read` if events of contracts go there, or wait to be sent there.';
 const one = { 200: 'The webhook after the change.' };
 
 const asJson = jsonRowWriter(webhookResource.members, webhookSchema);
@@ -48,10 +47,9 @@ const { get, patch, post, remove } = operations('Webhooks', { resource: webhookS
 export const webhookRoutes = [
   post('/webhooks', 'createWebhook', {
     summary: 'Create a webhook',
-    description: `Creates a webhook: from now on, the company’s events are posted to its address, each at least once, signed as Standard Webhooks specifies. Only a 2xx answer is success; a delivery that fails is tried ten times within three and a half days. At most 100 webhooks. ${scope}`,
+    ...webhookCommands.createWebhook,
     body: createWebhookInput,
     answers: { 201: { description: 'The new webhook, with its secret.', schema: secretJson, headers: ['Location'] } },
-    errors: ['WEBHOOK_NOT_FOUND'],
     result: async (ctx, { body }) => withSecret(await createWebhook(ctx, body)),
   }),
   get('/webhooks', 'listWebhooks', {
@@ -71,7 +69,7 @@ export const webhookRoutes = [
   patch('/webhooks/:id', 'updateWebhook', {
     etag: true,
     summary: 'Change, pause or activate a webhook',
-    description: `Changes the fields of a webhook that are sent, at least one. With the \`state\` \`PAUSED\` its events wait, \`ACTIVE\` sends those that have waited. ${scope}`,
+    ...webhookCommands.updateWebhook,
     body: updateWebhookInput.omit({ id: true }),
     answers: one,
     result: (ctx, request) => updateWebhook(ctx, { ...membersOf(request), id: request.params.id }, request.expected),
@@ -79,19 +77,19 @@ export const webhookRoutes = [
   remove('/webhooks/:id', 'deleteWebhook', {
     etag: true,
     summary: 'Delete a webhook',
-    description: 'Deletes a webhook with its deliveries. One that is under way may still arrive.',
+    ...webhookCommands.deleteWebhook,
     answers: { 200: 'The webhook as it was before its deletion.' },
     result: (ctx, { params, expected }) => deleteWebhook(ctx, params, expected),
   }),
   post('/webhooks/:id/rotate', 'rotateWebhookSecret', {
     summary: 'Get a new secret',
-    description: `Gives a webhook a new secret. For 24 hours, deliveries are signed with the old one as well. ${scope}`,
+    ...webhookCommands.rotateWebhookSecret,
     answers: { 200: { description: 'The webhook, with its new secret.', schema: secretJson } },
     result: async (ctx, { params }) => withSecret(await rotateWebhookSecret(ctx, params)),
   }),
   post('/webhooks/:id/test', 'testWebhook', {
     summary: 'Send a test event',
-    description: 'Sends an event of type `webhook.test` to a webhook, once, regardless of its types and its state.',
+    ...webhookCommands.testWebhook,
     answers: { 202: { description: 'The delivery of the event, now on its way.', schema: deliverySchema } },
     result: (ctx, { params }) => testWebhook(ctx, params),
   }),
@@ -111,11 +109,8 @@ export const webhookRoutes = [
   }),
   post('/webhooks/:id/deliveries/:deliveryId/redeliver', 'redeliver', {
     summary: 'Send a delivery again',
-    description:
-      'Sends a delivery again, at once, with the same id and body, in any state of the webhook. A finished one gets one more ' +
-      'attempt. Where scopes are in use, an event of a contract needs `contracts:read`.',
+    ...webhookCommands.redeliver,
     answers: { 202: { description: 'The delivery of the event, now on its way.', schema: deliverySchema } },
-    errors: ['NOT_FOUND'],
     result: (ctx, { params: { id: webhookId, deliveryId } }) => redeliver(ctx, { webhookId, deliveryId }),
   }),
 ];

@@ -121,6 +121,24 @@ test('every query, mutation and subscription names its scope, and every mutation
   expect(faults).toEqual([]);
 });
 
+/** The words alone: GraphQL's also name an example, the scope and the errors. */
+const ownWordsOf = (description = '') => description.replace(/ (?:Example: `.*`\. )?Scope: .*$/s, '');
+
+test('an operation of both interfaces has the same words and scope; REST may add what concerns it alone', () => {
+  const mutations = Object.values(graphqlSchema.getMutationType()?.getFields() ?? {});
+  const both = mutations.flatMap((mutation) => {
+    const route = routes.find(({ operationId }) => operationId === mutation.name && !takesOne(mutation.name));
+    return route ? [{ mutation, route }] : [];
+  });
+  expect(both.length).toBeGreaterThan(18);
+  const differ = both.filter(
+    ({ mutation, route }) =>
+      !route.description.startsWith(ownWordsOf(mutation.description ?? '')) ||
+      route.scope !== scopeOfField(mutation, 'mutation' as never),
+  );
+  expect(differ.map(({ mutation }) => mutation.name)).toEqual([]);
+});
+
 test('every operation, parameter, property, response, header and tag of REST has a description that stands alone', () => {
   const { info, servers, tags, paths, components }: Json = openApiDocument();
   const entries = (of: string, all: Json): [string, Json][] =>

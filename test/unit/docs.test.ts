@@ -86,6 +86,23 @@ test('the reference names every address of the REST API, and no other', () => {
   );
 });
 
+test('the reference gives no operation a status that it does not have', () => {
+  const { paths } = JSON.parse(readFileSync(join(root, 'docs/openapi.json'), 'utf8'));
+  const rows = [...reference.matchAll(/^\| (`[A-Z, `]+ \/.*?) \| (.*?) \|$/gm)];
+  const wrong = rows.flatMap(([, endpoints, answers = '']) =>
+    codesIn(endpoints).flatMap((endpoint) => {
+      const [, method = '', path = ''] = /^([A-Z]+) (\/[^?]*)/.exec(endpoint) ?? [];
+      const { responses } = paths[path]?.[method.toLowerCase()] ?? {};
+      const statuses = answers.match(/(?<![\w,])[245]\d\d(?![\w,]\d)\b/g) ?? [];
+      return responses
+        ? statuses.filter((status) => !(status in responses)).map((status) => `${endpoint} ${status}`)
+        : [];
+    }),
+  );
+  expect(rows.length).toBeGreaterThan(30);
+  expect(wrong).toEqual([]);
+});
+
 /** The project's documents with their paths. */
 const documents = ['*.md', 'docs/**/*.md']
   .flatMap((pattern) => globSync(pattern, { cwd: root }))

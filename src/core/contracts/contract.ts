@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { CommandDescription } from '../context.ts';
 import { describeInputFields, exampleIds, field, replaced, timeField, uuidField } from '../fields.ts';
 import { idSchema, listSchema, MOST_FILTER_VALUES, storableText, textSchema, timeSchema } from '../input.ts';
 import { reasonCodeSchema } from '../reason.ts';
@@ -70,9 +71,50 @@ export const createContractInput = newContractSchema
   .refine(...hasOrder)
   .describe(aboutNewContract);
 
-/** The description of `updateContract` in both interfaces. */
-export const updatingContracts =
-  'Changes the name, the description or the end of a contract. The end can move to now (as is a time of up to five minutes ago) or to any later time, unless another contract is in the way (CONTRACT_OVERLAP); a contract that is over keeps its end. For another vehicle, pack or beginning, create a new contract.';
+const toNow =
+  'the end is the gateway’s time now. The contract stays in lists as ENDED, and the manufacturer is told to end it. A contract that has not begun is deleted instead of ended';
+
+export const contractCommands = {
+  createContract: {
+    description:
+      'Creates a contract for a vehicle, a pack and a period. A vehicle outside the fleet is VEHICLE_NOT_FOUND; with CONTRACT_OVERLAP, `conflicts` has the ids of the overlapping contracts.',
+    scope: 'contracts:write',
+    errors: ['FLEET_NOT_FOUND', 'VEHICLE_NOT_FOUND', 'CONTRACT_OVERLAP', 'VALIDATION_FAILED'],
+  },
+  createContracts: {
+    description:
+      'Creates a contract of the same terms for each of up to 1,000 vehicles in a fleet. Vehicles that cannot have one are in `rejected`.',
+    scope: 'contracts:write',
+    errors: ['FLEET_NOT_FOUND', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
+  },
+  updateContract: {
+    description:
+      'Changes the name, the description or the end of a contract. The end can move to now (as is a time of up to five minutes ago) or to any later time, unless another contract is in the way (CONTRACT_OVERLAP); a contract that is over keeps its end. For another vehicle, pack or beginning, create a new contract.',
+    scope: 'contracts:write',
+    errors: ['CONTRACT_NOT_FOUND', 'CONTRACT_OVERLAP', 'VALIDATION_FAILED'],
+  },
+  endContract: {
+    description: `Ends a contract in force: ${toNow} (CONTRACT_NOT_BEGUN). One that is over stays as it is.`,
+    scope: 'contracts:write',
+    errors: ['CONTRACT_NOT_FOUND', 'CONTRACT_NOT_BEGUN'],
+  },
+  endContracts: {
+    description: `Ends contracts in force, by their ids or by a filter: ${toNow}. An unknown id is no error.`,
+    scope: 'contracts:write',
+    errors: ['VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
+  },
+  deleteContract: {
+    description: 'Deletes a contract, in force or not. If it is active at the manufacturer, the gateway ends it there.',
+    scope: 'contracts:write',
+    errors: ['CONTRACT_NOT_FOUND'],
+  },
+  deleteContracts: {
+    description:
+      'Deletes contracts, in force or not. Those that are active at the manufacturer are ended there. An unknown id is no error.',
+    scope: 'contracts:write',
+    errors: ['NOTHING_TO_DELETE', 'PAYLOAD_TOO_LARGE'],
+  },
+} satisfies Record<string, CommandDescription>;
 
 const { name, description, to } = contractFieldsInput;
 export const updateContractInput = z

@@ -55,9 +55,6 @@ export const endedContractsSchema = z
   })
   .meta({ id: 'EndedContracts', description: 'The result of ending contracts.' });
 
-export const endingContracts =
-  'the end is the gateway’s time now. The contract stays in lists as ENDED, and the manufacturer is told to end it. A contract that has not begun is deleted instead of ended';
-
 /** A contract whose beginning is not recorded yet comes due for it as before. */
 const moveEnds = prepare((p: { company: string; ids: readonly string[]; at: Date }) =>
   db

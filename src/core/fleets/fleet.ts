@@ -1,5 +1,6 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
+import type { CommandDescription } from '../context.ts';
 import { describeInputFields, exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { emailSchema, idSchema, storableText, textSchema } from '../input.ts';
 import type { SortOrders } from '../sql/order.ts';
@@ -56,6 +57,24 @@ export const updateFleetInput = z
     description:
       'The fields of a fleet to change: at least one beside `id`. Fields that are left out stay as they are; texts follow the rules for a new fleet.',
   });
+
+export const fleetCommands = {
+  createFleet: {
+    description: 'Creates a fleet, which belongs to the company of the token.',
+    scope: 'fleets:write',
+    errors: ['VALIDATION_FAILED'],
+  },
+  updateFleet: {
+    description: 'Changes the fields of a fleet that are sent, at least one. The others stay as they are.',
+    scope: 'fleets:write',
+    errors: ['FLEET_NOT_FOUND', 'VALIDATION_FAILED'],
+  },
+  deleteFleet: {
+    description: 'Deletes a fleet with its vehicles and contracts, which the gateway also ends at the manufacturer.',
+    scope: 'fleets:write',
+    errors: ['FLEET_NOT_FOUND'],
+  },
+} satisfies Record<string, CommandDescription>;
 
 export const fleetFilterSchema = z
   .object({

@@ -2,7 +2,7 @@ import { expressionBuilder } from 'kysely';
 import { z } from 'zod';
 import { importStates } from '../../entities/import.ts';
 import { fileErrorCodes } from '../../vin-files/index.ts';
-import { authorize, type Context } from '../context.ts';
+import { authorize, type CommandDescription, type Context } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
 import { exampleIds, field, timeField, timeOrNullField } from '../fields.ts';
 import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
@@ -102,6 +102,18 @@ export const importVehiclesInput = z
     ...addOptionFields,
   })
   .describe('The file of VINs to add to a fleet, and the treatment of rejected rows.');
+
+export const importCommands = {
+  importVehicles: {
+    description:
+      'Adds the vehicles of a CSV file or an Excel workbook to a fleet. Valid rows are stored even if others are rejected, unless the mode is atomic; if all are rejected, the import fails. An upload that breaks off changes nothing.',
+    scope: 'fleets:write',
+    errors: [
+      ...(['FLEET_ID_MISSING', 'FLEET_NOT_FOUND', 'VALIDATION_FAILED', 'COLUMN_NOT_FOUND'] as const),
+      ...(['UNSUPPORTED_MEDIA_TYPE', 'PAYLOAD_TOO_LARGE'] as const),
+    ],
+  },
+} satisfies Record<string, CommandDescription>;
 
 export const MOST_ROWS_SHOWN = 100;
 

@@ -2,6 +2,7 @@ import type { QueryCreator } from 'kysely';
 import { z } from 'zod';
 import { addModes } from '../../entities/import.ts';
 import { vinErrorCodes, vinOrNull } from '../../vin-files/index.ts';
+import type { CommandDescription } from '../context.ts';
 import { exampleIds, field, uuidField } from '../fields.ts';
 import { idSchema } from '../input.ts';
 import { anyOfIds, anyOfTexts, db, isId } from '../sql/sql.ts';
@@ -154,6 +155,32 @@ export const requestVerificationInput = z
     message: 'must name vehicles, or ids must',
   })
   .describe('The vehicles about which to ask the manufacturers again, named by `ids`, by `vins` or by both.');
+
+export const vehicleCommands = {
+  addVehicles: {
+    description:
+      'Adds vehicles to a fleet by their VINs, and has their eligibility verified in the background. Valid VINs are stored even if others are rejected, unless the mode is atomic; `rejected` has the others.',
+    scope: 'fleets:write',
+    errors: ['FLEET_NOT_FOUND', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
+  },
+  deleteVehicle: {
+    description: 'Deletes a vehicle with its contracts, which the gateway also ends at the manufacturer.',
+    scope: 'fleets:write',
+    errors: ['VEHICLE_NOT_FOUND'],
+  },
+  deleteVehicles: {
+    description:
+      'Deletes the vehicles of a fleet that `ids` or `vins` name, with their contracts, which the gateway also ends at the manufacturer. One of the two lists suffices. Ids and VINs that are not in the fleet are in `notFound`, and no error.',
+    scope: 'fleets:write',
+    errors: ['FLEET_NOT_FOUND', 'NOTHING_TO_DELETE', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
+  },
+  moveVehicles: {
+    description:
+      'Moves the vehicles of the company that `ids` or `vins` name to a fleet, from whichever fleets they are in. They keep their ids, contracts and eligibility. One of the two lists suffices. Unknown ids and VINs are in `notFound`, and no error.',
+    scope: 'fleets:write',
+    errors: ['FLEET_NOT_FOUND', 'NOTHING_TO_MOVE', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
+  },
+} satisfies Record<string, CommandDescription>;
 
 type Lists = { ids?: readonly string[] | null | undefined; vins?: readonly string[] | null | undefined };
 

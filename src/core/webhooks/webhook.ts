@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import { webhookStates } from '../../entities/event.ts';
+import type { CommandDescription } from '../context.ts';
 import { ValidationFailed } from '../errors.ts';
 import { eventTypeSchema, eventTypes } from '../events/event-data.ts';
 import { endOfLogExpression } from '../events/event-log.ts';
@@ -93,6 +94,44 @@ export const updateWebhookInput = z
     ...z.object({ ...describeInputFields(webhookSchema, { url, description, types }), state }).partial().shape,
   })
   .describe('The fields of a webhook to change: at least one beside `id`. Fields that are left out stay as they are.');
+
+const contractEvents =
+  'Where scopes are in use, it also needs `contracts:read` if events of contracts go there, or wait to be sent there.';
+
+export const webhookCommands = {
+  createWebhook: {
+    description: `Creates a webhook: from now on, the company’s events are posted to its address, each at least once, signed as Standard Webhooks specifies. Only a 2xx answer is success; a delivery that fails is tried ten times within three and a half days. At most 100 webhooks. ${contractEvents} A request that repeats an \`Idempotency-Key\` fails with \`WEBHOOK_NOT_FOUND\` once the webhook is deleted.`,
+    scope: 'fleets:write',
+    errors: ['VALIDATION_FAILED', 'WEBHOOK_NOT_FOUND'],
+  },
+  updateWebhook: {
+    description: `Changes the fields of a webhook that are sent, at least one. With the \`state\` \`PAUSED\` its events wait, \`ACTIVE\` sends those that have waited. ${contractEvents}`,
+    scope: 'fleets:write',
+    errors: ['WEBHOOK_NOT_FOUND', 'VALIDATION_FAILED'],
+  },
+  deleteWebhook: {
+    description: 'Deletes a webhook with its deliveries. One that is under way may still arrive.',
+    scope: 'fleets:write',
+    errors: ['WEBHOOK_NOT_FOUND'],
+  },
+  rotateWebhookSecret: {
+    description: `Gives a webhook a new secret. For 24 hours, deliveries are signed with the old one as well. ${contractEvents}`,
+    scope: 'fleets:write',
+    errors: ['WEBHOOK_NOT_FOUND'],
+  },
+  testWebhook: {
+    description: 'Sends a test event to a webhook, once, regardless of its types and its state.',
+    scope: 'fleets:write',
+    errors: ['WEBHOOK_NOT_FOUND'],
+  },
+  redeliver: {
+    description:
+      'Sends a delivery again, at once, with the same id and body, in any state of the webhook. A finished one gets one more ' +
+      'attempt. Where scopes are in use, an event of a contract needs `contracts:read`.',
+    scope: 'fleets:write',
+    errors: ['WEBHOOK_NOT_FOUND', 'NOT_FOUND'],
+  },
+} satisfies Record<string, CommandDescription>;
 
 const LONGEST = 2048;
 

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { activationSchema, activationStateSchema } from '../../core/contracts/activation.ts';
 import {
   type Contract,
+  contractCommands,
   contractFilterSchema,
   contractSortOrders,
   contractStatusSchema,
   contractWithVehicleSchema,
   createContractInput,
   updateContractInput,
-  updatingContracts,
 } from '../../core/contracts/contract.ts';
 import { createContract } from '../../core/contracts/create-contract.ts';
 import {
@@ -78,21 +78,17 @@ addByIdField('contract', ContractRef, 'Returns a contract by its id.', {
   errors: ['CONTRACT_NOT_FOUND'],
 });
 
-const scope = 'contracts:write';
 const dryRunDefault = { input: { dryRun: { defaultValue: false } } };
 
 addMutation(
   'createContract',
   {
-    description:
-      'Creates a contract for a vehicle, a pack and a period. A vehicle outside the fleet is VEHICLE_NOT_FOUND; with CONTRACT_OVERLAP, `extensions.conflicts` has the ids of the overlapping contracts.',
+    ...contractCommands.createContract,
     input: createContractInput,
     payload: resultOf('creating a contract', {
       contract: contractWithVehicleSchema.describe('The new contract; in a dry run, the contract as it would be.'),
       warnings: warningsSchema,
     }),
-    scope,
-    errors: ['FLEET_NOT_FOUND', 'VEHICLE_NOT_FOUND', 'CONTRACT_OVERLAP', 'VALIDATION_FAILED'],
     change: createContract,
   },
   { ...dryRunDefault, payload: { warnings: { extensions: { size: MOST_WARNINGS } } } },
@@ -113,16 +109,13 @@ objectTypeOf('RejectedContract', rejectedContractSchema);
 addMutation(
   'createContracts',
   {
-    description:
-      'Creates a contract of the same terms for each of up to 1,000 vehicles in a fleet. Vehicles that cannot have one are in `rejected`, even if no vehicle can.',
+    ...contractCommands.createContracts,
     input: createContractsInput,
     payload: createdContractsSchema
       .extend({
         contracts: z.array(contractWithVehicleSchema).describe('The new contracts, in the order of the vehicles.'),
       })
       .describe('The result of creating contracts for several vehicles.'),
-    scope,
-    errors: ['FLEET_NOT_FOUND', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
     change: createContracts,
   },
   { ...dryRunDefault, payload: { contracts: asManyAsNamed, rejected: asManyAsNamed, warnings: asManyAsNamed } },
@@ -140,7 +133,7 @@ addMutation(
         .describe('The contracts as they are now, in the order in which the request names their ids.'),
       notFound: z.array(z.string()).describe('The ids that name no contract of the company, as they were sent.'),
     }),
-    scope,
+    scope: 'contracts:write',
     errors: ['VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
     change: refreshActivation,
   },
@@ -148,13 +141,11 @@ addMutation(
 );
 
 addMutation('updateContract', {
-  description: updatingContracts,
+  ...contractCommands.updateContract,
   input: updateContractInput,
   payload: resultOf('changing a contract', {
     contract: contractWithVehicleSchema.describe('The contract as it is now.'),
   }),
-  scope,
-  errors: ['CONTRACT_NOT_FOUND', 'CONTRACT_OVERLAP', 'VALIDATION_FAILED'],
   change: async (ctx, input) => ({ contract: await updateContract(ctx, input) }),
 });
 

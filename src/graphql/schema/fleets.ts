@@ -1,5 +1,6 @@
 import {
   createFleetInput,
+  fleetCommands,
   fleetFilterSchema,
   fleetSchema,
   fleetSortOrders,
@@ -20,24 +21,21 @@ addListField('fleets', connectionType('Fleet', FleetRef, 'fleets'), 'Lists the f
 addByIdField('fleet', FleetRef, 'Returns a fleet by its id.', { errors: ['FLEET_NOT_FOUND'] });
 
 addMutation('createFleet', {
-  description: 'Creates a fleet, which belongs to the company of the token.',
-  errors: ['VALIDATION_FAILED'],
+  ...fleetCommands.createFleet,
   input: createFleetInput,
   payload: resultOf('creating a fleet', { fleet: fleetSchema.describe('The new fleet.') }),
   change: async (ctx, input) => ({ fleet: await createFleet(ctx, input) }),
 });
 
 addMutation('updateFleet', {
-  description: 'Changes the fields of a fleet that are sent, at least one beside `id`.',
-  errors: ['FLEET_NOT_FOUND', 'VALIDATION_FAILED'],
+  ...fleetCommands.updateFleet,
   input: updateFleetInput,
   payload: resultOf('changing a fleet', { fleet: fleetSchema.describe('The fleet after the change.') }),
   change: async (ctx, input) => ({ fleet: await updateFleet(ctx, input) }),
 });
 
 addMutation('deleteFleet', {
-  description: 'Deletes a fleet with its vehicles and contracts, which the gateway also ends at the manufacturer.',
-  errors: ['FLEET_NOT_FOUND'],
+  ...fleetCommands.deleteFleet,
   input: idInputSchema('fleet', 'The fleet to delete.'),
   payload: resultOf('deleting a fleet', {
     fleet: fleetSchema.describe(

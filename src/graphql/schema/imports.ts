@@ -7,6 +7,7 @@ import { importVehicles, type UploadedFile } from '../../core/imports/import-veh
 import {
   duplicateRowSchema,
   type Import,
+  importCommands,
   importedVehiclesSchema,
   importFailureCodeSchema,
   importSchema,
@@ -98,12 +99,7 @@ const shown = { extensions: { size: MOST_ROWS_SHOWN } satisfies CostExtension };
 addMutation(
   'importVehicles',
   {
-    description:
-      'Adds the vehicles of a file to a fleet. Valid rows are stored even if others are rejected, unless `mode` is ATOMIC; if all are rejected, the mutation fails. An upload that breaks off changes nothing.',
-    errors: [
-      ...(['FLEET_ID_MISSING', 'FLEET_NOT_FOUND', 'VALIDATION_FAILED', 'COLUMN_NOT_FOUND'] as const),
-      ...(['UNSUPPORTED_MEDIA_TYPE', 'PAYLOAD_TOO_LARGE'] as const),
-    ],
+    ...importCommands.importVehicles,
     input: importVehiclesInput.extend({ file }).describe(importVehiclesInput.description ?? ''),
     payload: importedVehiclesSchema.extend(changedFleetShape).describe(importedVehiclesSchema.description ?? ''),
     async change(ctx, { file, ...input }, { idempotencyKey, res }) {

@@ -20,6 +20,7 @@ import {
   moveVehiclesInput,
   rejectedVinSchema,
   rejectionCodeSchema,
+  vehicleCommands,
   vehiclesNotFoundSchema,
 } from '../../core/vehicles/vin-lists.ts';
 import { schemaBuilder } from './builder.ts';
@@ -128,9 +129,8 @@ export const changedFleetOverrides = {
 addMutation(
   'addVehicles',
   {
-    description:
-      'Adds vehicles to a fleet by their VINs, and has their eligibility verified in the background. Valid VINs are stored even if others are rejected, unless `mode` is ATOMIC; rejected ones are in `rejected`, even if all are. Example: `addVehicles(input: { fleetId: "…", vins: ["WBA3A5C50CF256985"] }) { summary { created } }`.',
-    errors: ['FLEET_NOT_FOUND', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
+    ...vehicleCommands.addVehicles,
+    description: `${vehicleCommands.addVehicles.description} Example: \`addVehicles(input: { fleetId: "…", vins: ["WBA3A5C50CF256985"] }) { summary { created } }\`.`,
     input: addVehiclesInput,
     payload: addedVehiclesSchema.extend(changedFleetShape).describe(addedVehiclesSchema.description ?? ''),
     change: async (ctx, input) => ({ ...(await addVehicles(ctx, input)), fleetId: input.fleetId }),
@@ -144,8 +144,7 @@ addMutation(
 addMutation(
   'deleteVehicle',
   {
-    description: 'Deletes a vehicle with its contracts, which the gateway also ends at the manufacturer.',
-    errors: ['VEHICLE_NOT_FOUND'],
+    ...vehicleCommands.deleteVehicle,
     input: idInputSchema('vehicle', 'The vehicle to delete.'),
     payload: resultOf('deleting a vehicle', {
       ...changedFleetShape,
@@ -165,9 +164,7 @@ objectTypeOf('VehiclesNotFound', vehiclesNotFoundSchema);
 addMutation(
   'deleteVehicles',
   {
-    description:
-      'Deletes vehicles of a fleet with their contracts, which the gateway also ends at the manufacturer. Ids and VINs that are not in the fleet are in `notFound`, and no error.',
-    errors: ['FLEET_NOT_FOUND', 'NOTHING_TO_DELETE', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
+    ...vehicleCommands.deleteVehicles,
     input: deleteVehiclesInput,
     payload: deletedVehiclesSchema.extend(changedFleetShape).describe(deletedVehiclesSchema.meta()?.description ?? ''),
     change: async (ctx, input) => ({ ...(await deleteVehicles(ctx, input)), fleetId: input.fleetId }),
@@ -186,9 +183,7 @@ const movedAsVehicles = {
 addMutation(
   'moveVehicles',
   {
-    description:
-      'Moves vehicles of the company to a fleet, from whichever fleets they are in. They keep their ids, contracts and eligibility. Unknown ids and VINs are in `notFound`, and no error.',
-    errors: ['FLEET_NOT_FOUND', 'NOTHING_TO_MOVE', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
+    ...vehicleCommands.moveVehicles,
     input: moveVehiclesInput,
     payload: movedVehiclesSchema.extend(changedFleetShape).describe(movedVehiclesSchema.meta()?.description ?? ''),
     change: async (ctx, input) => ({ ...(await moveVehicles(ctx, input)), fleetId: input.fleetId }),

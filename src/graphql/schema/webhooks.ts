@@ -13,6 +13,7 @@ import {
   createWebhookInput,
   updateWebhookInput,
   type Webhook,
+  webhookCommands,
   webhookReasonCodeSchema,
   webhookSchema,
   webhookStateSchema,
@@ -57,15 +58,11 @@ addByIdField('webhook', WebhookRef, 'Returns a webhook by its id, without its se
   errors: ['WEBHOOK_NOT_FOUND'],
 });
 
-/** Such as for all types. */
-const contractEvents = 'If events of contracts go there, or wait to be sent there, it also needs `contracts:read`.';
-
 addMutation(
   'createWebhook',
   {
-    description: `Creates a webhook: from now on, the company’s events are posted to its address. At most 100 webhooks. For events of contracts, the token also needs \`contracts:read\`. A request that repeats an \`Idempotency-Key\` fails with \`WEBHOOK_NOT_FOUND\` once the webhook is deleted.`,
     // A repeated request shows the secret of a webhook that may have been deleted since.
-    errors: ['VALIDATION_FAILED', 'WEBHOOK_NOT_FOUND'],
+    ...webhookCommands.createWebhook,
     input: createWebhookInput,
     payload: webhookWithSecretSchema,
     change: createWebhook,
@@ -76,8 +73,7 @@ addMutation(
 addMutation(
   'updateWebhook',
   {
-    description: `Changes, pauses or activates a webhook. Activating it sends the events that have waited. ${contractEvents}`,
-    errors: ['WEBHOOK_NOT_FOUND', 'VALIDATION_FAILED'],
+    ...webhookCommands.updateWebhook,
     input: updateWebhookInput,
     payload: resultOf('changing a webhook', { webhook: webhookSchema.describe('The webhook after the change.') }),
     change: async (ctx, input) => ({ webhook: await updateWebhook(ctx, input) }),
@@ -86,8 +82,7 @@ addMutation(
 );
 
 addMutation('deleteWebhook', {
-  description: 'Deletes a webhook with its deliveries. One that is under way may still arrive.',
-  errors: ['WEBHOOK_NOT_FOUND'],
+  ...webhookCommands.deleteWebhook,
   input: idInputSchema('webhook', 'The webhook to delete.'),
   payload: resultOf('deleting a webhook', {
     webhook: webhookSchema.describe('The webhook as it was before its deletion.'),
@@ -96,8 +91,7 @@ addMutation('deleteWebhook', {
 });
 
 addMutation('rotateWebhookSecret', {
-  description: `Gives a webhook a new secret. For 24 hours, deliveries are signed with the old one as well. ${contractEvents}`,
-  errors: ['WEBHOOK_NOT_FOUND'],
+  ...webhookCommands.rotateWebhookSecret,
   input: idInputSchema('webhook', 'The webhook that gets a new secret.'),
   payload: webhookWithSecretSchema,
   change: rotateWebhookSecret,
@@ -106,17 +100,14 @@ addMutation('rotateWebhookSecret', {
 const sent = { delivery: deliverySchema.describe('The delivery of the event, now on its way.') };
 
 addMutation('testWebhook', {
-  description: 'Sends an event of type WEBHOOK_TEST to a webhook, once, regardless of its types and its state.',
-  errors: ['WEBHOOK_NOT_FOUND'],
+  ...webhookCommands.testWebhook,
   input: idInputSchema('webhook', 'The webhook to test.'),
   payload: resultOf('testing a webhook', sent),
   change: async (ctx, input) => ({ delivery: await testWebhook(ctx, input) }),
 });
 
 addMutation('redeliver', {
-  description:
-    'Sends a delivery again, at once, with the same id and body, in any state of the webhook. An event of a contract also needs `contracts:read`.',
-  errors: ['WEBHOOK_NOT_FOUND', 'NOT_FOUND'],
+  ...webhookCommands.redeliver,
   input: z
     .object({
       webhookId: idSchema.describe('The id of the webhook.'),
