@@ -140,7 +140,10 @@ async function sayWhatIsUnknown({
     if (provider === SANDBOX || !manufacturers.activatorOf(provider)) continue;
     try {
       const counts = await countUnknown(auditing, provider, ending);
-      if (counts === null) continue;
+      if (counts === null) {
+        log.info({ provider }, 'what is active at a provider is compared once a day');
+        continue;
+      }
       changes.emit('outcome', 'found', provider, counts.unknown);
       const said = { provider, ...counts };
       if (counts.unknown === 0) log.info(said, 'what is active at a provider is known here');

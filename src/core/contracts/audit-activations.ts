@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Activator, ListedProgram, Manufacturers } from '../../manufacturers/index.ts';
-import { forgetNote, noteOnce } from '../companies/once.ts';
+import { findNote, forgetNote, noteOnce } from '../companies/once.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import { csvLine } from '../csv-line.ts';
 import type { SendStatement } from '../database.ts';
@@ -116,26 +116,32 @@ export async function* auditProvider({ send, manufacturers, gap }: Auditing, pro
 
 /** A process that compares says so this often; another one begins at the end of that, or after twice the time. */
 const COMPARING_MS = 30_000;
+const DAY_MS = 86_400_000;
 
-/** How many programs are on at a provider, and how many of them no row here knows. null: another process compares. */
+/**
+ * How many programs are on at a provider, and how many of them no row here knows. null: that was counted within a day, since Mercedes-Benz is
+ * asked about each vehicle, or another process counts.
+ */
 export async function countUnknown(auditing: Auditing, provider: string, signal: AbortSignal) {
-  const name = `comparing ${provider}`;
+  const [comparing, compared] = [`comparing ${provider}`, `compared ${provider}`];
+  const ago = (ms: number) => new Date(Date.now() - ms);
+  const { send } = auditing;
+  if ((await noteOnce(send, { name: comparing, now: ago(0), since: ago(2 * COMPARING_MS) })).length === 0) return null;
   let [listed, unknown, noted] = [0, 0, Date.now()];
-  const since = new Date(noted - 2 * COMPARING_MS);
-  if ((await noteOnce(auditing.send, { name, now: new Date(noted), since })).length === 0) return null;
   try {
+    if ((await findNote(send, { name: compared, since: ago(DAY_MS) })).length > 0) return null;
     for await (const page of auditProvider(auditing, provider)) {
       signal.throwIfAborted();
-      const now = Date.now();
-      if (now - noted > COMPARING_MS) {
-        noted = now;
-        await noteOnce(auditing.send, { name, now: new Date(now), since: new Date(now) });
+      if (Date.now() - noted > COMPARING_MS) {
+        noted = Date.now();
+        await noteOnce(send, { name: comparing, now: ago(0), since: ago(0) });
       }
       listed += page.listed;
       unknown += page.found.filter(({ state }) => state === null).length;
     }
+    await noteOnce(send, { name: compared, now: ago(0), since: ago(0) });
     return { listed, unknown };
   } finally {
-    await forgetNote(auditing.send, { name });
+    await forgetNote(send, { name: comparing });
   }
 }
