@@ -300,6 +300,25 @@ describe(`What was decided against for a contract${unlessMissing}`, () => {
   });
 });
 
+describe(`What is on again for another company${unlessMissing}`, () => {
+  test.each(makes)('%s: is on for contracts of all that it was decided against', async (_, wmi) => {
+    const vin = newVin(0, wmi);
+    const one = await contract(acme, await addVehicle(acme, vin), basic);
+    await workFor(5 * MINUTE, MINUTE);
+    passTime(3 * DAY);
+    const timestamp = time(-1000);
+    upstream.clearanceOf(vin)?.changelog.push({ timestamp, status: 'revoked', reason: 'Vehicle sold' });
+    Object.assign(upstream.clearanceOf(vin) ?? {}, { status: 'revoked', next: null });
+    Object.assign(upstream.serviceOf(vin, '1001') ?? {}, { status: 'INACTIVE', next: null });
+    await work();
+    expect((await stateOf(acme, one))[0]).toBe('REJECTED');
+    const other = await contract(globex, await addVehicle(globex, vin), basic);
+    await workFor(5 * MINUTE, MINUTE);
+    expect([await stateOf(globex, other), await stateOf(acme, one)]).toEqual([['ACTIVE'], ['ACTIVE']]);
+    expect((await typesOf(acme, one)).at(-1)).toBe('contract.activated');
+  });
+});
+
 describe(`A new contract${unlessMissing}`, () => {
   test.each([
     ['the same company', () => acme],

@@ -147,10 +147,12 @@ async function askProvider(
   for (const [company, own] of Map.groupBy(all, ({ program }) => program.company)) {
     await withBackoff(() => storeActivations(ctx, company, own));
     // Another company may have begun to want what was ended here meanwhile, or has been asked to end.
-    const vins = own.flatMap(({ program, answer }) => {
-      const mayHaveBegun = byProgram.has(program) || program.was === 'ENDING';
-      return answer.outcome === 'STANDS' && answer.state === 'ENDED' && mayHaveBegun ? program.vin : [];
-    });
-    await touchOthers(ctx, company, { provider, vins });
+    const vinsOf = (isMeant: (one: AskedProgram) => boolean) => own.filter(isMeant).map(({ program }) => program.vin);
+    const comesTo = ({ answer }: AskedProgram, state: string) => answer.outcome === 'STANDS' && answer.state === state;
+    const ended = vinsOf(
+      (one) => comesTo(one, 'ENDED') && (byProgram.has(one.program) || one.program.was === 'ENDING'),
+    );
+    const begun = vinsOf((one) => comesTo(one, 'ACTIVE') && one.program.state !== 'ACTIVE');
+    await touchOthers(ctx, company, { provider, ended, begun });
   }
 }

@@ -175,7 +175,7 @@ type OfProvider = { provider: string; vins: readonly string[] };
 const findPrograms = prepare((p: OfProvider) =>
   db
     .selectFrom('activation')
-    .select(['company', 'vin', 'wanted'])
+    .select(['company', 'vin', 'wanted', 'state'])
     .distinct()
     .where('vin', '=', anyOfTexts(p.vins))
     .where('provider', '=', p.provider)
@@ -209,8 +209,19 @@ export async function takeDelivery(ctx: Context, { name, passOn, ...given }: Del
   ctx.services.changes.announce('due', 'activation');
 }
 
-/** Has programs that a company ended, or that were being ended, looked at again where others want them. */
-export async function touchOthers(ctx: Context, company: string, given: OfProvider): Promise<void> {
-  const others = (await programsHere(ctx, given)).filter((one) => one.wanted && one.company !== company);
-  await touchActivations(ctx, others, { ended: true });
+interface Changed {
+  provider: string;
+  /** VINs of programs that a company ended, or was ending, and of those that are active now. */
+  ended: readonly string[];
+  begun: readonly string[];
+}
+
+/** Has programs that others want looked at again: where a company ended them, and where they are on though it was decided against them. */
+export async function touchOthers(ctx: Context, company: string, { provider, ended, begun }: Changed): Promise<void> {
+  const programs = await programsHere(ctx, { provider, vins: [...ended, ...begun] });
+  const others = programs.filter((one) => one.wanted && one.company !== company);
+  const among = (vins: ReadonlySet<string>) => others.filter(({ vin }) => vins.has(vin));
+  const onAgain = among(new Set(begun)).filter(({ state }) => state === 'REJECTED');
+  await touchActivations(ctx, among(new Set(ended)), { ended: true });
+  await touchActivations(ctx, onAgain);
 }
