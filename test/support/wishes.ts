@@ -128,7 +128,9 @@ export class Wishes {
   /** A company asks anew about a vehicle. */
   touch(vin: string, text: string): void {
     this.note(vin, text);
-    for (const one of this.programs.values()) if (one.vin === vin) one.touched = this.#options.clock();
+    const now = this.#options.clock();
+    for (const one of this.programs.values())
+      if (one.vin === vin) Object.assign(one, { touched: now, told: Math.max(one.told, now + LOOK) });
   }
 
   /** A program, or its manufacturer, did what nobody can know at once. */
