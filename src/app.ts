@@ -1,6 +1,5 @@
 import cors from 'cors';
 import express, { type Express } from 'express';
-import { consoleRouter } from './console/router.ts';
 import { NotFound } from './core/errors.ts';
 import { graphiqlRouter, graphqlApi } from './graphql/graphql-api.ts';
 import { onlyGet } from './http/assets.ts';
@@ -8,6 +7,7 @@ import { sendText } from './http/body.ts';
 import { entrance, forPages } from './http/observability/entrance.ts';
 import { openMetrics } from './http/observability/metrics.ts';
 import { probes } from './http/observability/probes.ts';
+import { consoleRouter } from './http/pages/console-router.ts';
 import { pagesRouter } from './http/pages/pages-router.ts';
 import { basePathOf, type HttpServices } from './http/request-context.ts';
 import { headers } from './rest/openapi/json-schema.ts';

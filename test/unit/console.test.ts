@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, validate } from 'graphql';
 import { expect, test, vi } from 'vitest';
-import { loadAssets } from '../../src/console/assets.ts';
+import { loadConsole } from '../../src/console/index.ts';
 import { graphqlSchema } from '../../src/graphql/schema/schema.ts';
 
 const folder = join(import.meta.dirname, '../../src/console/browser');
@@ -38,7 +38,7 @@ test('the documents of the console fit the schema', () => {
 });
 
 test('modules of the console import each other and its libraries, and are all used', async () => {
-  const { libraries } = await loadAssets();
+  const { libraries } = await loadConsole();
   const imports = contents.flatMap(([name, text]) =>
     [...text.matchAll(/^import .*?'([^']+)';$|^\} from '([^']+)';$|\bimport\('([^']+)'\)/gm)].map(
       ([, one, other, later]) => ({ name, to: one ?? other ?? later ?? '' }),
@@ -57,11 +57,12 @@ test('the console obeys a strict Content-Security-Policy', () => {
 });
 
 test('the files of a first visit leave room for its answers, and the console has at most 4,600 lines', async () => {
-  const { files, first } = await loadAssets();
+  const { files, first } = await loadConsole();
+  const contentOf = new Map(files);
   const all = [...first, 'console.css', 'theme.js', 'icon.svg', 'languages/fr.js'];
   // console-visit.test.ts counts them with the page and its answers: 200 kB and 40 requests.
   expect(all.length).toBeLessThan(37);
-  expect(all.reduce((sum, path) => sum + (files.get(path)?.length ?? 0), 0)).toBeLessThan(190_000);
+  expect(all.reduce((sum, path) => sum + (contentOf.get(path)?.length ?? 0), 0)).toBeLessThan(190_000);
   const own = globSync('**/*', { cwd: join(folder, '..'), withFileTypes: true }).filter(
     (entry) => entry.isFile() && !entry.parentPath.endsWith('languages'),
   );

@@ -28,6 +28,7 @@ const doors: Record<string, readonly string[]> = {
   'vin-files': ['vin-files/index.ts'],
   // Threads load the brands without the clients of providers.
   manufacturers: ['manufacturers/index.ts', 'manufacturers/brands.ts'],
+  console: ['console/index.ts'],
 };
 const parts = Object.keys(doors);
 
@@ -69,8 +70,8 @@ const allowed: Record<string, readonly string[]> = {
     'http/identity',
     'rest/openapi',
   ],
-  app: ['console', 'core', 'graphql', 'http', 'http/observability', 'http/pages', 'rest', 'rest/openapi'],
-  console: ['http', 'http/pages'],
+  app: ['core', 'graphql', 'http', 'http/observability', 'http/pages', 'rest', 'rest/openapi'],
+  console: [],
   rest: [
     'vin-files',
     'core/companies',
@@ -119,7 +120,7 @@ const allowed: Record<string, readonly string[]> = {
   'http/connections': ['core'],
   'http/identity': ['core', 'database'],
   'http/observability': ['http', 'core', 'core/operations'],
-  'http/pages': ['http'],
+  'http/pages': ['console', 'http'],
   core: ['database', 'entities', 'fairness', 'manufacturers'],
   'core/operations': [
     'core/companies',
@@ -209,7 +210,7 @@ const places: { packages: RegExp; rooms: readonly string[] }[] = [
   { packages: /^(@mikro-orm\/|kysely$|pg$|@electric-sql\/)/, rooms: ['core', 'database', 'entities', 'migrations'] },
   {
     packages: /^(express$|graphql-yoga$|graphql-upload-minimal|graphql-ws$|ws$)/,
-    rooms: ['app', 'console', 'rest', 'graphql', 'http'],
+    rooms: ['app', 'rest', 'graphql', 'http'],
   },
   { packages: /^(graphql$|@pothos\/)/, rooms: ['graphql', 'commands'] },
   { packages: /^@opentelemetry\//, rooms: ['telemetry'] },

@@ -1,8 +1,8 @@
 import { Router } from 'express';
-import { loadedOnce, onlyGet, sendAsset } from '../http/assets.ts';
-import { basePathOf, type HttpServices, ownToken } from '../http/request-context.ts';
-import { loadAssets } from './assets.ts';
-import { consolePage } from './page.ts';
+import { loadConsole } from '../../console/index.ts';
+import { assetsOf, loadedOnce, onlyGet, sendAsset } from '../assets.ts';
+import { basePathOf, type HttpServices, ownToken } from '../request-context.ts';
+import { type ConsoleAssets, consolePage } from './console-page.ts';
 
 /** Serves `/console` unless CONSOLE is off: a page for people that uses the public API alone. */
 export function consoleRouter(services: HttpServices): Router {
@@ -18,4 +18,10 @@ export function consoleRouter(services: HttpServices): Router {
     sendAsset(res, await open(), String(req.params.version), [req.params.path].flat().join('/'));
   });
   return router;
+}
+
+/** In memory, so that slow clients cause no disk access. */
+async function loadAssets(): Promise<ConsoleAssets> {
+  const { files, ...parts } = await loadConsole();
+  return { ...assetsOf(files), ...parts };
 }

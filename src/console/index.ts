@@ -1,18 +1,22 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Assets, assetsOf } from '../http/assets.ts';
 
 /** The libraries by their import specifiers. */
 const libraries = ['preact', 'preact/hooks', '@preact/signals-core', '@preact/signals', 'htm', 'oauth4webapi'];
 const folder = new URL('browser/', import.meta.url);
 const FIRST = ['app.js', 'overview.js'];
 
-/** The files of the console, the path of each library by its name, and the modules that every first visit loads. */
-export type ConsoleAssets = Assets & { libraries: Readonly<Record<string, string>>; first: readonly string[] };
+export interface ConsoleFiles {
+  files: readonly (readonly [path: string, content: Buffer])[];
+  /** The path of each library by its name, for an import map. */
+  libraries: Readonly<Record<string, string>>;
+  /** The modules that every first visit loads. */
+  first: readonly string[];
+}
 
-/** Reads all files once into memory, so that slow clients cause no disk access; the style sheets become one. */
-export async function loadAssets(): Promise<ConsoleAssets> {
+/** Reads all files of the console, which are served as they are; the style sheets become one. */
+export async function loadConsole(): Promise<ConsoleFiles> {
   const names = (await readdir(folder, { recursive: true })).sort();
   const read = (url: URL) => readFile(fileURLToPath(url));
   const own = (...types: string[]) => names.filter((name) => types.includes(extname(name)));
@@ -24,12 +28,15 @@ export async function loadAssets(): Promise<ConsoleAssets> {
   const files = await Promise.all(places.map(async ([path, url]) => [path, await read(url)] as const));
   const styles = Buffer.concat(await Promise.all(own('.css').map((name) => read(new URL(name, folder)))));
   const paths = Object.fromEntries(libraries.map((name) => [name, pathOf(name)]));
-  const assets = assetsOf([...files, ['console.css', styles]]);
-  return { ...assets, libraries: paths, first: importedBy(FIRST, assets.files, paths) };
+  return {
+    files: [...files, ['console.css', styles]],
+    libraries: paths,
+    first: importedBy(FIRST, new Map(files), paths),
+  };
 }
 
 /** These modules and all that they import when they load. */
-function importedBy(modules: readonly string[], files: Assets['files'], paths: Record<string, string>): string[] {
+function importedBy(modules: readonly string[], files: ReadonlyMap<string, Buffer>, paths: Record<string, string>) {
   const found = new Set(modules);
   for (const path of found) {
     for (const [, name = ''] of String(files.get(path)).matchAll(/\bfrom ?['"]([^'"]+)['"]/g)) {

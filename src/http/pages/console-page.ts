@@ -1,6 +1,10 @@
-import type { Config } from '../config.ts';
-import { Html, hashOf, html } from '../http/pages/html.ts';
-import type { ConsoleAssets } from './assets.ts';
+import type { Config } from '../../config.ts';
+import type { ConsoleFiles } from '../../console/index.ts';
+import type { Assets } from '../assets.ts';
+import { Html, hashOf, html } from './html.ts';
+
+/** Where a version of the console has its parts. */
+export type ConsoleAssets = Assets & Omit<ConsoleFiles, 'files'>;
 
 /**
  * The page at `/console` and its Content-Security-Policy. The import map, by which modules find their libraries, is the
