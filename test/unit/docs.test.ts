@@ -149,6 +149,29 @@ test('every name that a document places in a file is in that file', () => {
   expect(said.filter((one) => !isThere(one))).toEqual([]);
 });
 
+/** Names of others' code that ours speaks of. */
+const foreign = [
+  ...['assignVehicle', 'changeVehicleServiceStatus', 'queryVehicles'],
+  ...['hasOwnProperty', 'jsonArrayFrom', 'maxLifetimeSeconds', 'noControlCharactersInRegex'],
+];
+
+test('every function and variable that a comment, a decision or the architecture names is in src', () => {
+  const comment = /\/\*[\s\S]*?\*\/|(?<![:'"`\\])\/\/.*$/gm;
+  const sources = globSync('src/**/*.{ts,js}', { cwd: root }).map((path) => {
+    const text = readFileSync(join(root, path), 'utf8');
+    return { path, code: text.replaceAll(comment, ''), text: (text.match(comment) ?? []).join('\n') };
+  });
+  const names = new Set(sources.flatMap(({ code }) => code.match(/\b[a-z]+[A-Z]\w*/g) ?? []).concat(foreign));
+  const ofDocuments = documents
+    .filter(({ path }) => /decisions|architecture/.test(path))
+    .map(({ path, text }) => ({ path, text: codesIn(text).join('\n') }));
+  const said = [...sources, ...ofDocuments].flatMap(({ path, text }) =>
+    (text.match(/\b[a-z]+[A-Z]\w*/g) ?? []).map((name) => ({ path, name })),
+  );
+  expect(said.length).toBeGreaterThan(100);
+  expect(said.filter(({ name }) => !names.has(name))).toEqual([]);
+});
+
 /** Anchors of a document's headings, as GitHub makes them. */
 const anchorsOf = (text: string) =>
   [...text.replaceAll(/^```.*?^```/gms, '').matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
