@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Client, Json } from './support/client.ts';
 import { addVehicles, createFleet, fleetFields, newVin, newVins, unknownId } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
@@ -114,4 +114,15 @@ test('another company’s fleet is not found', async () => {
   const [short, executed] = await both(globex, query, { id: first.id });
   expect(short).toEqual(executed);
   expect(short.data).toEqual({ fleet: null });
+});
+
+test('a relation of all items of a long payload is read by one statement, though their work is divided', async () => {
+  const { id: fleetId } = await createFleet(acme);
+  const reads = [vi.spyOn(gateway.database, 'read'), vi.spyOn(gateway.database, 'slowRead')];
+  const query = `mutation($input: AddVehiclesInput!) { addVehicles(input: $input) { vehicles { fleet { id } } } }`;
+  const { body } = await acme.post('/graphql', { query, variables: { input: { fleetId, vins: newVins(1000) } } });
+  const texts = reads.flatMap(({ mock }) => mock.calls.map(([text]) => text));
+  for (const one of reads) one.mockRestore();
+  expect(body.data.addVehicles.vehicles).toEqual(Array(1000).fill({ fleet: { id: fleetId } }));
+  expect(texts.filter((text) => text.includes('with ordinality'))).toHaveLength(1);
 });

@@ -151,8 +151,9 @@ export class OperationReads implements Reads {
           }
         });
       },
-      // Another event of a stream may have the same object in another state.
-      { cache: false },
+      // Reads wait for the end of the turn: work that is resumed in it adds its own (schema/counted.ts). Another event of a stream may have
+      // the same object in another state.
+      { cache: false, batchScheduleFn: setImmediate },
     );
   }
 }

@@ -117,10 +117,7 @@ class EventLoop {
   }
 }
 
-/** An operation resumes its work after at most this many promises. */
-const PROMISES = 5;
-async function afterPromises(): Promise<void> {
-  for (let at = 0; at < PROMISES; at++) await null;
-}
+/** Resolves when what was resumed has worked: all promises of this moment are done. Reads below it wait for the turn (operation-reads.ts). */
+const afterPromises = (): Promise<void> => new Promise((resolve) => process.nextTick(resolve));
 
 const eventLoop = new EventLoop();
