@@ -23,6 +23,9 @@ export async function loadConsole(): Promise<ConsoleFiles> {
   const pathOf = (name: string) => `lib/${name.replace('@', '').replaceAll('/', '-')}.js`;
   const places = [
     ...own('.js', '.svg').map((name) => [name, new URL(name, folder)] as const),
+    ...own('.json')
+      .filter((name) => name.startsWith('languages'))
+      .map((name) => [name, new URL(name, folder)] as const),
     ...libraries.map((name) => [pathOf(name), new URL(import.meta.resolve(name))] as const),
   ];
   const files = await Promise.all(places.map(async ([path, url]) => [path, await read(url)] as const));

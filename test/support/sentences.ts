@@ -11,6 +11,7 @@ export function stubPage(browser: readonly string[] = ['en'], chosen: string | n
   vi.stubGlobal('localStorage', { getItem: () => chosen });
   vi.stubGlobal('navigator', { languages: browser });
   vi.stubGlobal('document', { documentElement: {} });
+  vi.stubGlobal('fetch', async (address: URL) => new Response(readFileSync(address)));
   onTestFinished(() => void vi.unstubAllGlobals());
 }
 

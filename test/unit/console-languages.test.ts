@@ -12,7 +12,7 @@ import { folder, sentencesOf, stubPage } from '../support/sentences.ts';
 const codes = ['de', 'fr', 'it', 'es', 'nl'];
 const { said, things, dynamic } = await sentencesOf();
 const valuesIn = (sentence: string) => sentence.match(/\{\w+\}/g) ?? [];
-const dictionaryOf = (code: string) => import(join(folder, 'languages', `${code}.js`));
+const dictionaryOf = (code: string) => JSON.parse(readFileSync(join(folder, 'languages', `${code}.json`), 'utf8'));
 
 test('the console translates literal texts only', () => {
   expect(dynamic).toEqual([]);
@@ -20,14 +20,14 @@ test('the console translates literal texts only', () => {
 });
 
 describe.each(codes)('%s', (code) => {
-  test('has every sentence of the console, and no other', async () => {
-    const { sentences } = await dictionaryOf(code);
+  test('has every sentence of the console, and no other', () => {
+    const { sentences } = dictionaryOf(code);
     expect(Object.keys(sentences).toSorted()).toEqual([...said].toSorted());
     expect(Object.values(sentences).filter((sentence) => sentence === '')).toEqual([]);
   });
 
-  test('keeps the placeholders of each sentence, those of templates in order, without markup', async () => {
-    const { sentences } = await dictionaryOf(code);
+  test('keeps the placeholders of each sentence, those of templates in order, without markup', () => {
+    const { sentences } = dictionaryOf(code);
     for (const [sentence, own] of Object.entries<string>(sentences)) {
       const isTemplate = sentence.includes('{0}');
       const [values, wanted] = [valuesIn(own), valuesIn(sentence)];
@@ -37,8 +37,8 @@ describe.each(codes)('%s', (code) => {
   });
 });
 
-test.each(['en', ...codes])('%s has all counted things in all plural forms', async (code) => {
-  const { numbers } = await dictionaryOf(code);
+test.each(['en', ...codes])('%s has all counted things in all plural forms', (code) => {
+  const { numbers } = dictionaryOf(code);
   expect(Object.keys(numbers).toSorted()).toEqual([...things].toSorted());
   for (const forms of Object.values<Record<string, string>>(numbers)) {
     expect(Object.keys(forms)).toEqual(['one', 'other']);
@@ -55,8 +55,8 @@ const wrongIn: Record<string, [marks: RegExp, words: RegExp]> = {
   nl: [/[“”„«»]|\s[:;!?]|(?<!^|\u00a0)…/u, /^(?:je|jij|jouw)$/iu],
 };
 
-test.each(Object.entries(wrongIn))('%s keeps its punctuation and its form of address', async (code, [marks, words]) => {
-  const { sentences, numbers, codes: ofCodes } = await dictionaryOf(code);
+test.each(Object.entries(wrongIn))('%s keeps its punctuation and its form of address', (code, [marks, words]) => {
+  const { sentences, numbers, codes: ofCodes } = dictionaryOf(code);
   const all = [sentences, ofCodes, ...Object.values<object>(numbers)].flatMap((one) => Object.values<string>(one));
   // The examples of JSON are those of programs.
   const texts = all.map((text) => text.replaceAll(/\[.*\]/g, ''));
@@ -73,8 +73,8 @@ const closed = [
   ...[...ofFields.matchAll(/`([A-Z_]+)`/g)].map(([, code = '']) => code),
 ];
 
-test.each(['en', ...codes])('%s has a sentence for every code of the gateway, with the same values', async (code) => {
-  const [own, english] = [await dictionaryOf(code), await dictionaryOf('en')];
+test.each(['en', ...codes])('%s has a sentence for every code of the gateway, with the same values', (code) => {
+  const [own, english] = [dictionaryOf(code), dictionaryOf('en')];
   expect(closed.filter((one) => !own.codes[one])).toEqual([]);
   expect(closed.length).toBeGreaterThan(65);
   expect(Object.keys(own.codes)).toEqual(Object.keys(english.codes));

@@ -18,7 +18,10 @@ export const language = wanted.find((code) => Object.hasOwn(languages, code)) ??
 export const locale = navigator.languages.find((tag) => codeOf(tag) === language) ?? language;
 document.documentElement.lang = language;
 
-const spoken = await import(`./${language}.js`);
+/** Not imported: not all browsers know modules of JSON. */
+const answer = await fetch(new URL(`${language}.json`, import.meta.url));
+if (!answer.ok) throw new Error(`The sentences of the page did not arrive (${answer.status}).`);
+const spoken = await answer.json();
 const { sentences, numbers } = spoken;
 /** Sentences of the language for codes of the gateway. */
 export const { codes } = spoken;
