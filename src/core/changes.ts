@@ -154,8 +154,8 @@ export class ChangeFeed extends EventEmitter<Events> {
   }
 
   announceRemoval(company: string, vehicles: readonly VehicleName[] | null): void {
-    const few = vehicles && vehicles.length <= NAMED_MAX ? vehicles.map(named) : null;
-    this.announce('eligibility', { company, vehicles: few });
+    const names = vehicles && vehicles.length <= NAMED_MAX ? vehicles.map(named) : null;
+    this.announce('eligibility', { company, vehicles: names });
   }
 
   close(): void {

@@ -74,9 +74,9 @@ export class ValidationFailed extends withCode('VALIDATION_FAILED') {
   declare readonly errors: readonly InputError[];
   /** `omitted` errors are in no list; those beyond the first hundred of `errors` are added. */
   constructor(errors: readonly InputError[], message = '', details: DomainError['details'] = {}, omitted = 0) {
-    const kept = errors.slice(0, MOST_INPUT_ERRORS);
-    const errorsOmitted = omitted + errors.length - kept.length;
-    super(message || summarise(errors, omitted), { errors: kept, errorsOmitted, details });
+    const listed = errors.slice(0, MOST_INPUT_ERRORS);
+    const errorsOmitted = omitted + errors.length - listed.length;
+    super(message || summarise(errors, omitted), { errors: listed, errorsOmitted, details });
   }
 }
 

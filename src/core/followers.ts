@@ -146,10 +146,10 @@ export class Followers {
   }
 
   /** A text of a shared object, made once for all followers that ask alike. */
-  async textOf<T extends Text>(object: object, asked: string, make: () => T | Promise<T>): Promise<T> {
+  async textOf<T extends Text>(object: object, variant: string, make: () => T | Promise<T>): Promise<T> {
     const number = this.#shared.get(object)?.number;
     if (number === undefined) return make();
-    return (await this.#texts.forceFetch(`${number} ${asked}`, { context: make })) as T;
+    return (await this.#texts.forceFetch(`${number} ${variant}`, { context: make })) as T;
   }
 
   /** Reads below an object by a statement, once for all followers that share the object. */

@@ -4,7 +4,7 @@ import type { Fault } from './sqlstate.ts';
 
 const LOOK_MS = 500;
 /** Looks without a byte after which a waiting connection is suspected. */
-const SUSPECT_LOOKS = 4;
+const SUSPECT_CHECKS = 4;
 /** A server without an answer within this time is silent. */
 const ANSWER_MS = 2_500;
 
@@ -32,7 +32,7 @@ export class ServerWatch {
   readonly Client: typeof PostgresConnection;
   readonly #config: pg.ClientConfig;
   readonly #watching: Watching;
-  readonly #watched = new Map<PostgresConnection, { looks: number; waits: number; bytes: number }>();
+  readonly #watched = new Map<PostgresConnection, { checks: number; waits: number; bytes: number }>();
   readonly #timer = setInterval(() => this.#look(), LOOK_MS).unref();
   /** New connections fail at once. */
   isSilent = false;
@@ -59,7 +59,7 @@ export class ServerWatch {
 
       constructor(config: pg.ClientConfig) {
         super(config);
-        watched.set(this, { looks: 0, waits: 0, bytes: 0 });
+        watched.set(this, { checks: 0, waits: 0, bytes: 0 });
         this.once('connect', () => noteLost(false)).once('end', () => {
           watched.delete(this);
           if (!this.isConnected) noteLost(true);
@@ -125,11 +125,11 @@ export class ServerWatch {
       const { bytesRead: bytes } = socket;
       const isWaiting = hasAddress && (waiting > 0 || !isConnected);
       const isStill = isWaiting && bytes === last.bytes;
-      last.looks = isStill ? last.looks + 1 : 0;
+      last.checks = isStill ? last.checks + 1 : 0;
       last.waits = isStill ? last.waits + 1 : 0;
       last.bytes = bytes;
       if (last.waits * LOOK_MS > limitMs + LOST_MS) socket.destroy();
-      suspected ||= last.looks >= SUSPECT_LOOKS;
+      suspected ||= last.checks >= SUSPECT_CHECKS;
     }
     // A new connection each time: a network that returns does not deliver what was lost.
     if (suspected && !this.#greeting) void this.#sayHello();
@@ -159,7 +159,7 @@ export class ServerWatch {
       this.isSilent = false;
       if (connection.isConnected) this.#noteLost(false);
       this.#heardAt = performance.now();
-      for (const last of this.#watched.values()) last.looks = 0;
+      for (const last of this.#watched.values()) last.checks = 0;
     } else if (began > this.#heardAt) {
       this.isSilent = true;
       this.#noteLost(true);

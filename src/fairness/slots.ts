@@ -20,12 +20,12 @@ export class Slots extends SharedPlaces {
   }
 
   /** Vehicles of this company that may be asked about now, with those that start within a moment. */
-  override room(company: string, appetite: PlacePolicy = ALL_FREE_PLACES): number {
-    return super.room(company, { ...appetite, queue: this.#ahead });
+  override room(company: string, policy: PlacePolicy = ALL_FREE_PLACES): number {
+    return super.room(company, { ...policy, queue: this.#ahead });
   }
 
   /** Whether it is time to claim more. */
-  get wanting(): boolean {
+  get canTakeMore(): boolean {
     return this.room('', { leaves: 0, reserved: false }) >= Math.max(1, this.#ahead / 2);
   }
 

@@ -83,8 +83,8 @@ export class DeliverWebhooks implements Job {
     this.#after = last;
     const attempt = this.#begin();
     for (const group of this.#shares.inTurn(groups, nameOf)) {
-      const appetite = group.kind === 'sound' ? SOUND : CAUTIOUS;
-      const limit = group.room ? this.#shares.room(nameOf(group), appetite) : 0;
+      const policy = group.kind === 'sound' ? SOUND : CAUTIOUS;
+      const limit = group.room ? this.#shares.room(nameOf(group), policy) : 0;
       if (limit === 0 || signal.aborted) continue;
       await attempt(group.company, async () => {
         for (const one of await claimDeliveries(ctx, group, { limit, busy: this.#busy })) {

@@ -159,7 +159,7 @@ export class VerifyEligibility implements Job {
   async #ask(ctx: Context, vehicle: ClaimedVehicle): Promise<void> {
     const verification = await askManufacturer(ctx, vehicle);
     const { changes, manufacturers } = ctx.services;
-    if (this.#waiting && manufacturers.channels.some(({ capacity }) => capacity.wanting)) {
+    if (this.#waiting && manufacturers.channels.some(({ capacity }) => capacity.canTakeMore)) {
       this.#waiting = false;
       changes.emit('due', 'vehicle');
     }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { clearanceBrands } from './high-mobility-clearance.ts';
-import { type Answer, type Asked, empty, type Operation, operation } from './operations.ts';
+import { type Answer, empty, type Operation, operation, type ReceivedRequest } from './operations.ts';
 
 type Status = 'pending' | 'approved' | 'rejected' | 'revoking' | 'revoked' | 'canceling' | 'canceled';
 
@@ -20,7 +20,7 @@ interface Change {
 }
 
 interface Options {
-  allows(asked: Asked): boolean;
+  allows(request: ReceivedRequest): boolean;
   /** The decision about a vehicle, and ms until it is made; the time that an end takes. */
   decide(vin: string): { status: 'approved' | 'rejected'; afterMs: number; reason?: string };
   endsAfterMs(): number;
@@ -118,8 +118,8 @@ export function clearanceServer({ allows, decide, endsAfterMs, fails, clock }: O
     errors('invalid', first?.path.slice(1).join('.') || 'body', first?.message),
   ];
   // `ClearanceUnauthorizedErrors` has lists in its list.
-  const bars = (asked: Asked): Answer | null =>
-    allows(asked) ? null : [401, { errors: [errors('Unauthorized', 'Authorization').errors] }];
+  const bars = (request: ReceivedRequest): Answer | null =>
+    allows(request) ? null : [401, { errors: [errors('Unauthorized', 'Authorization').errors] }];
   const common = { document: DOCUMENT, bars, refuses };
   const operations: Operation[] = [
     operation({

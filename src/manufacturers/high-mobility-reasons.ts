@@ -12,8 +12,8 @@ const remedies: readonly (readonly [RegExp, string])[] = [
 export function rejection(why?: string | null): Reason {
   if (!why) return reason('ACTIVATION_REJECTED', 'The manufacturer rejected the clearance, and gave no reason.');
   const [, remedy] = remedies.find(([words]) => words.test(why)) ?? [];
-  const told = remedy ? `${why.replace(/\.$/, '')}. ${remedy}` : why;
-  return reason('ACTIVATION_REJECTED', `The manufacturer rejected the clearance: ${told}`);
+  const sentence = remedy ? `${why.replace(/\.$/, '')}. ${remedy}` : why;
+  return reason('ACTIVATION_REJECTED', `The manufacturer rejected the clearance: ${sentence}`);
 }
 
 export const vinRefused = reason(

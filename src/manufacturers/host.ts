@@ -9,7 +9,7 @@ export interface Places {
   /** Sorts companies by their turn. */
   inTurn<Holder>(holders: readonly Holder[], nameOf: (holder: Holder) => string): Holder[];
   /** Whether it is time to ask about more. */
-  readonly wanting: boolean;
+  readonly canTakeMore: boolean;
 }
 
 /** A step for those who watch what a process does. */

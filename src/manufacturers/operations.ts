@@ -4,7 +4,7 @@ import { z } from 'zod';
 /** What a manufacturer's server answers; without a body, the answer is empty. */
 export type Answer = [status: number, body?: unknown, headers?: Record<string, string>];
 
-export interface Asked {
+export interface ReceivedRequest {
   method: string;
   url: string;
   headers: IncomingHttpHeaders;
@@ -22,7 +22,7 @@ interface Row<Taken> {
   /** JSON by default. */
   media?: 'application/x-www-form-urlencoded';
   /** The answer to a caller without a right to it; null for others. */
-  bars?: (asked: Asked) => Answer | null;
+  bars?: (request: ReceivedRequest) => Answer | null;
   takes: z.ZodType<Taken>;
   refuses: (issues: readonly z.core.$ZodIssue[]) => Answer;
   answers: (taken: Taken) => Answer | Promise<Answer>;
@@ -34,30 +34,30 @@ export const empty = { params: z.strictObject({}), query: z.strictObject({}), bo
 export type Operation = ReturnType<typeof operation>;
 
 export function operation<Taken>({ media, bars, takes, refuses, answers, ...row }: Row<Taken>) {
-  function answer(asked: Asked, named: object): Answer | Promise<Answer> {
-    const barred = bars?.(asked);
+  function answer(request: ReceivedRequest, named: object): Answer | Promise<Answer> {
+    const barred = bars?.(request);
     if (barred) return barred;
-    const { success, data, error } = takes.safeParse({ ...named, body: bodyOf(asked, media) });
+    const { success, data, error } = takes.safeParse({ ...named, body: bodyOf(request, media) });
     return success ? answers(data) : refuses(error.issues);
   }
   return { ...row, pattern: new URLPattern({ pathname: row.path }), answer };
 }
 
 /** The operation that a request names, and its answer; no document says how other paths and methods are answered. */
-export function findOperation(operations: readonly Operation[], asked: Asked) {
-  const { pathname, searchParams } = new URL(asked.url, 'http://localhost');
+export function findOperation(operations: readonly Operation[], request: ReceivedRequest) {
+  const { pathname, searchParams } = new URL(request.url, 'http://localhost');
   const ofPath = operations.flatMap((one) => {
     const params = one.pattern.exec({ pathname })?.pathname.groups;
     return params ? [{ one, params }] : [];
   });
-  const found = ofPath.find(({ one }) => one.method === asked.method);
+  const found = ofPath.find(({ one }) => one.method === request.method);
   if (!found) return { answer: (): Answer => [ofPath.length > 0 ? 405 : 404] };
   const { one, params } = found;
-  return { one, answer: () => one.answer(asked, { params, query: Object.fromEntries(searchParams) }) };
+  return { one, answer: () => one.answer(request, { params, query: Object.fromEntries(searchParams) }) };
 }
 
 /** null for none, undefined for one of another media type, or that cannot be read. */
-function bodyOf({ headers, text }: Asked, media = 'application/json'): unknown {
+function bodyOf({ headers, text }: ReceivedRequest, media = 'application/json'): unknown {
   if (text === '' && headers['content-type'] === undefined) return null;
   if (headers['content-type']?.split(';')[0] !== media) return undefined;
   if (media !== 'application/json') return Object.fromEntries(new URLSearchParams(text));

@@ -58,7 +58,7 @@ export function manufacturersOf(
     contracts: id in offers,
     wmis: wmiTable.filter((row) => row.brands.includes(id)).map((row) => row.wmi),
   }));
-  const asked = new Map(providers.map((provider) => [provider, new LastMinute()]));
+  const lastMinutes = new Map(providers.map((provider) => [provider, new LastMinute()]));
   const health = new Map(providers.map((provider) => [provider, openServiceHealth(provider, telling)]));
   const watched = new Map(
     activators.flatMap((provider) => {
@@ -81,7 +81,7 @@ export function manufacturersOf(
       const provider = byBrand.get(id);
       if (!provider) continue;
       const answer = await ask(trace, provider, vin, id, asker);
-      if (answer.outcome !== 'NO_ANSWER' || answer.asked) asked.get(provider)?.add();
+      if (answer.outcome !== 'NO_ANSWER' || answer.asked) lastMinutes.get(provider)?.add();
       health.get(provider)?.note('ELIGIBILITY', answer);
       if (answer.outcome !== 'BRAND_REFUSED') return verification(answer, id, provider.id);
       rejections.push(answer.raw);
@@ -109,7 +109,7 @@ export function manufacturersOf(
     state: () =>
       providers.map((provider) => ({
         id: provider.id,
-        asked: asked.get(provider)?.count ?? 0,
+        asked: lastMinutes.get(provider)?.count ?? 0,
         services: health.get(provider)?.state() ?? [],
         ...provider.state(),
       })),
@@ -211,10 +211,10 @@ function verification(
 }
 
 /** Of vehicles that nobody can be asked about, as many are looked at in a turn. */
-const nobodysPlaces: Pick<Places, 'room' | 'inTurn' | 'wanting'> = {
+const nobodysPlaces: Pick<Places, 'room' | 'inTurn' | 'canTakeMore'> = {
   room: () => 15,
   inTurn: (holders) => [...holders],
-  wanting: true,
+  canTakeMore: true,
 };
 
 /** For each provider, its free places and the brands whose vehicles to claim. Brands here are the likeliest of their VINs. */
@@ -223,8 +223,8 @@ function channelsOf(providers: readonly Provider[], byBrand: ReadonlyMap<BrandId
   const askedFirst = new Map(
     brandIds.flatMap((id) => {
       const candidates = [id, ...wmiTable.filter((row) => row.brands[0] === id).flatMap((row) => row.brands)];
-      const asked = candidates.find((one) => byBrand.has(one));
-      return asked ? [[id, asked] as const] : [];
+      const first = candidates.find((one) => byBrand.has(one));
+      return first ? [[id, first] as const] : [];
     }),
   );
   const providerOf = (id: BrandId) => byBrand.get(askedFirst.get(id) ?? id);

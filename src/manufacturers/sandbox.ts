@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { type BrandId, brandIds } from './brands.ts';
 import { clearanceServer } from './clearance-server.ts';
-import { type Answer, type Asked, empty, findOperation, operation } from './operations.ts';
+import { type Answer, empty, findOperation, operation, type ReceivedRequest } from './operations.ts';
 
 /** Sent with `retry-after: 0`, so that other vehicles do not wait. */
 const failures = [429, 503];
@@ -35,7 +35,7 @@ export async function openSandbox(wait = (signal: AbortSignal): Promise<unknown>
   const token = randomUUID();
   const failed = new Map<string, number>();
 
-  const allows = ({ headers }: Asked): boolean => headers.authorization === `Bearer ${token}`;
+  const allows = ({ headers }: ReceivedRequest): boolean => headers.authorization === `Bearer ${token}`;
 
   const clearance = clearanceServer({
     allows,
@@ -65,7 +65,7 @@ export async function openSandbox(wait = (signal: AbortSignal): Promise<unknown>
       method: 'POST',
       path: '/v1/eligibility',
       takes: z.strictObject({ ...empty, body: question }),
-      bars: (asked) => (allows(asked) ? null : [401, rejection('Not authorized', 'Authorization')]),
+      bars: (request) => (allows(request) ? null : [401, rejection('Not authorized', 'Authorization')]),
       refuses: ([issue]) => [422, rejection(`${issue?.message}`, issue?.path[1]?.toString())],
       answers: ({ body }) => eligibility(body.vin),
     }),
@@ -90,13 +90,13 @@ export async function openSandbox(wait = (signal: AbortSignal): Promise<unknown>
     return [200, { vin, eligible: true, data_delivery: ['pull', 'push'], ...connected }];
   }
 
-  async function answer(asked: IncomingMessage): Promise<Answer> {
-    const { method = '', url = '', headers } = asked;
-    return findOperation(operations, { method, url, headers, text: await readText(asked) }).answer();
+  async function answer(request: IncomingMessage): Promise<Answer> {
+    const { method = '', url = '', headers } = request;
+    return findOperation(operations, { method, url, headers, text: await readText(request) }).answer();
   }
 
-  const server = createServer((asked, response) => {
-    answer(asked).then(
+  const server = createServer((request, response) => {
+    answer(request).then(
       ([status, body, headers]) => {
         response.writeHead(status, { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers });
         response.end(JSON.stringify(body));
@@ -122,9 +122,9 @@ export async function openSandbox(wait = (signal: AbortSignal): Promise<unknown>
 
 const rejection = (title: string, source?: string) => ({ errors: [{ title, source }] });
 
-async function readText(asked: IncomingMessage): Promise<string> {
+async function readText(request: IncomingMessage): Promise<string> {
   let text = '';
-  for await (const chunk of asked.setEncoding('utf8')) {
+  for await (const chunk of request.setEncoding('utf8')) {
     text += chunk;
     if (text.length > LARGEST_BODY) throw new Error('The body is too large.');
   }

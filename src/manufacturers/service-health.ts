@@ -18,7 +18,7 @@ export type ServiceFault = { provider: string; service: ProviderService; code: s
 
 /** Faults in a row from which a service counts as failing. */
 const FAILS_AFTER = 5;
-const TOLD_MS = 60_000;
+const REPORT_MS = 60_000;
 
 /** A pause that a provider asks for, and a vehicle that it does not know yet, are no faults of a service. */
 const faults: ReadonlySet<string> = new Set([
@@ -31,7 +31,7 @@ type Options = { clock?: () => number; tell?: ((fault: ServiceFault) => void) | 
 
 /** Learns from the answers of a provider's services how they are; each fault is told once a minute. */
 export function openServiceHealth(provider: Provider, { clock = Date.now, tell = () => {} }: Options) {
-  const told = new LRUCache<string, true>({ max: 100, ttl: TOLD_MS, perf: { now: clock } });
+  const reported = new LRUCache<string, true>({ max: 100, ttl: REPORT_MS, perf: { now: clock } });
   const services: ProviderService[] = ['ELIGIBILITY', ...(provider.activator ? [provider.activator.service] : [])];
   const health = new Map(services.map((service) => [service, { inRow: 0, first: 0, reason: null as Reason | null }]));
 
@@ -48,8 +48,8 @@ export function openServiceHealth(provider: Provider, { clock = Date.now, tell =
     if (one.inRow === 0) one.first = clock();
     Object.assign(one, { inRow: one.inRow + 1, reason });
     const key = `${service} ${reason.code}`;
-    if (told.has(key)) return;
-    told.set(key, true);
+    if (reported.has(key)) return;
+    reported.set(key, true);
     tell({ provider: provider.id, service, code: reason.code, status: withStatus.safeParse(raw).data?.status ?? null });
   }
 

@@ -64,7 +64,7 @@ export abstract class Upstream {
   readonly #breakers: ReturnType<typeof openBreakers>;
   readonly #token: ReturnType<typeof sharedToken>;
   readonly #options: typeof defaults;
-  readonly #told: LRUCache<string, true>;
+  readonly #reported: LRUCache<string, true>;
   #pausedSince = 0;
   #pausedUntil = 0;
   #unnamedPauses = 0;
@@ -77,7 +77,7 @@ export abstract class Upstream {
     this.#lists = openAgent(byProxy, { connections: 1 });
     this.capacity = openPlaces(concurrency);
     this.#trace = trace;
-    this.#told = new LRUCache({ max: 100, ttl: 60_000, perf: { now: clock } });
+    this.#reported = new LRUCache({ max: 100, ttl: 60_000, perf: { now: clock } });
     this.#breakers = openBreakers(this.#options);
     this.#token = sharedToken(() => this.#issue(token), clock);
   }
@@ -87,7 +87,7 @@ export abstract class Upstream {
     try {
       return await this.capacity.run(company, async () => {
         if (this.#closed || deadline - this.#options.clock() < this.#options.timeoutMs) return notReached;
-        await this.#sitOutPause(deadline);
+        await this.#waitForPauseToEnd(deadline);
         return await this.#breakers.watch(brand, async () => {
           const start = performance.now();
           return await this.#authorised(request, deadline).finally(() => this.capacity.took(performance.now() - start));
@@ -128,8 +128,8 @@ export abstract class Upstream {
     const named = [type === 'about:blank' ? null : type, title, error, errors?.[0]?.title].find(Boolean);
     const refusal = { provider: this.id, status, fault: named?.slice(0, LONGEST_FAULT) ?? null };
     const key = JSON.stringify(refusal);
-    if (this.#told.has(key)) return;
-    this.#told.set(key, true);
+    if (this.#reported.has(key)) return;
+    this.#reported.set(key, true);
     this.#options.tell(refusal);
   }
 
@@ -209,7 +209,7 @@ export abstract class Upstream {
     return now < this.#pausedSince ? 0 : Math.max(0, this.#pausedUntil - now);
   }
 
-  async #sitOutPause(deadline: number): Promise<void> {
+  async #waitForPauseToEnd(deadline: number): Promise<void> {
     for (;;) {
       const left = this.#pauseMs();
       if (left === 0) return;

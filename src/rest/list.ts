@@ -49,8 +49,8 @@ export function readListQuery({ route, path, query }: RestRequest, orders: SortO
   const first = paged ? (limit ?? DEFAULT_PAGE_SIZE) : LARGE_ROWS;
   const page = readPageArguments({ first, after, orderBy }, orders);
   const linkTo = (last: ListPosition): Record<string, string> => {
-    const kept = [...Object.keys(route.parameters.shape), ...(orderBy ? ['sort'] : [])];
-    const given = kept.flatMap((name) => [query[name] ?? []].flat().map((value) => [name, String(value)]));
+    const names = [...Object.keys(route.parameters.shape), ...(orderBy ? ['sort'] : [])];
+    const given = names.flatMap((name) => [query[name] ?? []].flat().map((value) => [name, String(value)]));
     const next = [...given, ['limit', String(page.limit)], ['after', cursorOf(last, page.order)]];
     return { Link: `<${path}?${new URLSearchParams(next)}>; rel="next"` };
   };

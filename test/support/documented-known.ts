@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Answer, Asked } from '../../src/manufacturers/operations.ts';
+import type { Answer, ReceivedRequest } from '../../src/manufacturers/operations.ts';
 
 // What the servers of published documents know (documented.ts).
 
@@ -47,7 +47,7 @@ export interface Known {
   lagsMs(vin: string): number;
 }
 
-export const hasToken = (known: Known, { headers }: Asked): boolean =>
+export const hasToken = (known: Known, { headers }: ReceivedRequest): boolean =>
   known.tokens.has(headers.authorization?.replace(/^Bearer /, '') ?? '');
 
 export function issue({ tokens, tokenLifetime }: Known): Answer {

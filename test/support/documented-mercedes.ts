@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { type Answer, type Asked, empty, type Operation, operation } from '../../src/manufacturers/operations.ts';
+import {
+  type Answer,
+  empty,
+  type Operation,
+  operation,
+  type ReceivedRequest,
+} from '../../src/manufacturers/operations.ts';
 import { hasToken, issue, type Known, type Service, setService } from './documented-known.ts';
 
 // Mercedes-Benz Connect Your Fleet, as mercedes-vehicle-management.yaml has it. Names in comments are its operationIds.
@@ -33,7 +39,7 @@ const refuses = (issues: readonly z.core.$ZodIssue[]) =>
   });
 
 export function mercedes(known: Known): Operation[] {
-  const bars = (asked: Asked): Answer | null => (hasToken(known, asked) ? null : [401]);
+  const bars = (request: ReceivedRequest): Answer | null => (hasToken(known, request) ? null : [401]);
   const common = { document, bars, refuses };
 
   /** What forbids a request as a whole: a blacklisted vehicle, or one that is not in the account. */

@@ -15,7 +15,7 @@ const known: Record<string, string> = {
   'database/postgres-connection.ts statements': 'named statements, by text',
   'graphql/execution/prepare-document.ts documents': 'documents, by text',
   'graphql/execution/prepare-document.ts plans': 'plans, by operation, place and deciding variables',
-  'graphql/execution/persisted-documents.ts kept': 'texts of documents, by company and hash',
+  'graphql/execution/persisted-documents.ts textsByCompany': 'texts of documents, by company and hash',
   'graphql/execution/persisted-documents.ts trustedTexts': 'texts, by manifest',
   'graphql/schema/counted.ts eventLoop': 'its turn, and who waits for the next',
   'graphql/schema/described.ts known': 'types, by schema; made when the schema is',

@@ -14,9 +14,9 @@ function take(shares: SharedPlaces, holder: string): () => void {
 }
 
 /** Takes all places that the holder may have. */
-function fill(shares: SharedPlaces, holder: string, appetite = sound): number {
+function fill(shares: SharedPlaces, holder: string, policy = sound): number {
   let taken = 0;
-  for (let room = shares.room(holder, appetite); room > 0; room = shares.room(holder, appetite)) {
+  for (let room = shares.room(holder, policy); room > 0; room = shares.room(holder, policy)) {
     for (let index = 0; index < room; index++) take(shares, holder);
     taken += room;
   }

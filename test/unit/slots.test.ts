@@ -95,6 +95,6 @@ describe('places for calls', () => {
     ask('acme', 215);
     await settle();
     expect([quick.room('acme'), quick.room('globex')]).toEqual([0, 1]);
-    expect(quick.wanting).toBe(false);
+    expect(quick.canTakeMore).toBe(false);
   });
 });

@@ -86,7 +86,7 @@ export async function followEvents(ctx: Context, input: FollowInput, signal: Abo
 
   // Listening begins before the first look, so that an event in between is not missed.
   const open = () =>
-    new SharedReads<LogPage>((forget) => ({ event: (of) => of === company && forget() }), { looks: true });
+    new SharedReads<LogPage>((forget) => ({ event: (of) => of === company && forget() }), { polls: true });
   const { source, follower, leave } = ctx.services.followers.join(['events', company], open, signal);
   // The past is long, and indexes find events in it; at the end of the log all followers read the same.
   const past = nextEvents({ names, values }, hidden);

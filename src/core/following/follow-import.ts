@@ -20,7 +20,7 @@ export async function followImportChanges(ctx: Context, { importId }: { importId
   const id = importId.toLowerCase();
   const { followers } = ctx.services;
   const open = () =>
-    new SharedReads<Import | null>((forget) => ({ import: (of) => of === id && forget() }), { looks: false });
+    new SharedReads<Import | null>((forget) => ({ import: (of) => of === id && forget() }), { polls: false });
   const { source, follower, leave } = followers.join(['import', company, id], open, signal);
   const read = async () => {
     const run = await getImport(contextOfSharedRead(ctx), { id }).catch(nullIfMissing);

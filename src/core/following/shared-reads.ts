@@ -9,22 +9,22 @@ const KEPT = 16;
 /** Reads that the followers of a source share until its next news. */
 export class SharedReads<T> implements FollowedSource {
   readonly listeners: ChangeListeners;
-  readonly #looks: boolean;
+  readonly #polls: boolean;
   readonly #latest = new LRUCache<string, Promise<T>>({ max: KEPT });
 
-  /** Listeners call `forget` for news of the source; with `looks`, followers look from time to time without any. */
-  constructor(listeners: (forget: () => true) => ChangeListeners, { looks }: { looks: boolean }) {
+  /** Listeners call `forget` for news of the source; with `polls`, followers read from time to time without any. */
+  constructor(listeners: (forget: () => true) => ChangeListeners, { polls }: { polls: boolean }) {
     const forget = () => {
       this.#latest.clear();
       return true as const;
     };
     this.listeners = { ...listeners(forget), missed: forget };
-    this.#looks = looks;
+    this.#polls = polls;
   }
 
   refresh(): boolean {
     this.#latest.clear();
-    return this.#looks;
+    return this.#polls;
   }
 
   /** The read of this key: one that failed is made again. */

@@ -19,8 +19,8 @@ export class ImportStaging {
   readonly #ctx: Context;
   readonly #run: ImportRow;
   /** Rejected rows that are kept for the report. */
-  #kept = 0;
-  #keptBytes = 0;
+  #reportRows = 0;
+  #reportBytes = 0;
   #bytes = 0;
   #room = STAGED_STEP_BYTES;
   #timer: NodeJS.Timeout | undefined;
@@ -38,8 +38,8 @@ export class ImportStaging {
   /** Of rows that are kept for the report; a batch may begin with the last byte. */
   get roomForRejected(): { rows: number; bytes: number } {
     const { LIMIT_REJECTED_ROWS, LIMIT_FILE_BYTES } = this.#ctx.services.config;
-    const bytes = LIMIT_FILE_BYTES / REJECTED_PART - this.#keptBytes;
-    return { rows: Math.max(0, LIMIT_REJECTED_ROWS - this.#kept), bytes: Math.max(0, Math.floor(bytes)) };
+    const bytes = LIMIT_FILE_BYTES / REJECTED_PART - this.#reportBytes;
+    return { rows: Math.max(0, LIMIT_REJECTED_ROWS - this.#reportRows), bytes: Math.max(0, Math.floor(bytes)) };
   }
 
   /** Takes a batch; it is sent while the next one is read. */
@@ -73,8 +73,8 @@ export class ImportStaging {
     if (rows.length > 0 && this.roomForRejected.bytes > 0) {
       const { company, id: import_id } = this.#run;
       const text = JSON.stringify(rows.map((row) => ({ company, import_id, ...row })));
-      this.#kept += rows.length;
-      this.#keptBytes += Buffer.byteLength(text);
+      this.#reportRows += rows.length;
+      this.#reportBytes += Buffer.byteLength(text);
       await keepRejected(this.#ctx, { rows: text });
     }
     this.#timer ??= setTimeout(() => void this.#show('RUNNING').catch(() => {}), PROGRESS_EVERY_MS);

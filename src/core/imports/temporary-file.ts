@@ -17,7 +17,7 @@ export type TemporaryFile = Awaited<ReturnType<TemporaryDisk['keep']>>;
 /** The room for files that wait, which companies share. */
 export class TemporaryDisk {
   readonly #largest: number;
-  readonly #kept = new Map<string, number>();
+  readonly #bytesByCompany = new Map<string, number>();
   #total = 0;
 
   constructor(largestBytes: number) {
@@ -61,13 +61,13 @@ export class TemporaryDisk {
     const room = MOST_FILES * this.#largest;
     const total = this.#total + more;
     // Half of the room is for companies that have no more than one file.
-    return total <= room / 2 || (total <= room && (this.#kept.get(company) ?? 0) + more <= this.#largest);
+    return total <= room / 2 || (total <= room && (this.#bytesByCompany.get(company) ?? 0) + more <= this.#largest);
   }
 
   #add(company: string, bytes: number): void {
-    const left = (this.#kept.get(company) ?? 0) + bytes;
-    if (left > 0) this.#kept.set(company, left);
-    else this.#kept.delete(company);
+    const left = (this.#bytesByCompany.get(company) ?? 0) + bytes;
+    if (left > 0) this.#bytesByCompany.set(company, left);
+    else this.#bytesByCompany.delete(company);
     this.#total += bytes;
   }
 }

@@ -14,7 +14,7 @@ export interface Move {
 }
 
 const POLL_MS = 50;
-const TOLD_MS = 5_000;
+const REPORT_MS = 5_000;
 const MOST_FAULTS = 5;
 
 /** The name of publication, subscription and slot of a company. */
@@ -53,7 +53,7 @@ export async function copied(move: Move): Promise<void> {
       [name],
     );
   const before = await faults();
-  for (let told = performance.now(); ; await delay(POLL_MS)) {
+  for (let reportedAt = performance.now(); ; await delay(POLL_MS)) {
     const [state] = await target.query<{ ready: number; rows: string }>(
       `select count(*) filter (where r.srsubstate in ('r', 's'))::int as ready, (select coalesce(sum(tuples_processed), 0)
         from pg_stat_progress_copy where datname = current_database() and command = 'COPY FROM') as rows
@@ -63,8 +63,8 @@ export async function copied(move: Move): Promise<void> {
     if (state?.ready === movedTables.length) break;
     if ((await faults()) - before > MOST_FAULTS)
       throw new MoveError(`The copy fails again and again: the log of ${target.name}'s PostgreSQL says why.`);
-    if (performance.now() - told < TOLD_MS) continue;
-    told = performance.now();
+    if (performance.now() - reportedAt < REPORT_MS) continue;
+    reportedAt = performance.now();
     tell(`copied ${state?.ready} of ${movedTables.length} tables; ${state?.rows} rows of the next ones`);
   }
   await caughtUp(move);
@@ -76,12 +76,12 @@ export async function caughtUp({ company, source, tell }: Move): Promise<void> {
   await source.query(`select pg_logical_emit_message(true, 'fleet-gateway', 'move')`);
   const end = await source.one<string>('select pg_current_wal_insert_lsn()::text');
   const behind = `select greatest(0, $1::pg_lsn - confirmed_flush_lsn)::bigint from pg_replication_slots where slot_name = $2`;
-  for (let told = performance.now(); ; await delay(POLL_MS / 5)) {
+  for (let reportedAt = performance.now(); ; await delay(POLL_MS / 5)) {
     const bytes = await source.one<string | undefined>(behind, [end, nameFor(company)]);
     if (bytes === undefined) throw new MoveError('The replication slot of the copy has gone: abort the move.');
     if (bytes === '0') return;
-    if (performance.now() - told < TOLD_MS) continue;
-    told = performance.now();
+    if (performance.now() - reportedAt < REPORT_MS) continue;
+    reportedAt = performance.now();
     tell(`the target follows, ${bytes} bytes behind`);
   }
 }
@@ -137,7 +137,7 @@ const CLEARED_AT_ONCE = 5_000;
 /** Deletes a company's rows in small steps, so that no other company waits; gives how many. */
 export async function clear(where: Installation, company: string, tell: (text: string) => void): Promise<number> {
   let cleared = 0;
-  let told = performance.now();
+  let reportedAt = performance.now();
   for (const table of clearedTables) {
     for (let more = true; more; ) {
       const rows = await where.query(
@@ -146,8 +146,8 @@ export async function clear(where: Installation, company: string, tell: (text: s
       );
       cleared += rows.length;
       more = rows.length === CLEARED_AT_ONCE;
-      if (performance.now() - told < TOLD_MS) continue;
-      told = performance.now();
+      if (performance.now() - reportedAt < REPORT_MS) continue;
+      reportedAt = performance.now();
       tell(`deleted ${cleared} rows from ${where.name}`);
     }
   }

@@ -177,8 +177,8 @@ async function uploadsEnded(source: Installation, company: string, tell: Moving[
       `select count(*)::int from import where company = $1 and state in ('RUNNING', 'STORING') and due_at > now()`,
       [company],
     );
-  for (let told = false; (await running()) > 0; told = true) {
-    if (!told) tell('waiting for uploads to end');
+  for (let isReported = false; (await running()) > 0; isReported = true) {
+    if (!isReported) tell('waiting for uploads to end');
     await delay(UPLOAD_MS);
   }
 }

@@ -126,10 +126,10 @@ export async function getCompany(
   ctx: Context,
   names: readonly string[] = Object.keys(companySchema.shape),
 ): Promise<Partial<Company>> {
-  const asked = { company: authorize(ctx, 'fleets:read'), long: true };
+  const options = { company: authorize(ctx, 'fleets:read'), long: true };
   const shape = Object.entries(companySchema.shape).filter(([name]) => names.includes(name));
   const asJson = jsonRowWriter(companyRows.members, z.object(Object.fromEntries(shape)));
-  const found: Partial<Company> = JSON.parse(await readOneRowText(ctx, companyRows, asJson, {}, asked));
+  const found: Partial<Company> = JSON.parse(await readOneRowText(ctx, companyRows, asJson, {}, options));
   return hasScope(ctx, CONTRACT_EVENTS_ACCESS.scope) ? found : { ...found, contractCount: null, contractSummary: null };
 }
 
@@ -174,9 +174,9 @@ export const activityCountSchema = z
 /** The number of events of each type by hour or day, at most 1,000 of these, as JSON; throws ValidationFailed. */
 export async function getCompanyActivity(ctx: Context, input: unknown): Promise<string> {
   const company = authorize(ctx, 'fleets:read');
-  const asked = readInput(activityInput, input);
-  const { by, fleetId } = asked;
-  const { start, until, units } = unitsOf(asked, ctx.now());
+  const given = readInput(activityInput, input);
+  const { by, fleetId } = given;
+  const { start, until, units } = unitsOf(given, ctx.now());
   if (units > MOST_UNITS) {
     const message = `must be at most ${MOST_UNITS.toLocaleString('en')} ${by === 'HOUR' ? 'hours' : 'days'} before the end`;
     throw new ValidationFailed([{ path: 'from', code: 'TOO_SMALL', message }]);

@@ -43,14 +43,14 @@ type Fit = { fit: number; found: SearchResult };
  */
 export async function searchResources(ctx: Context, input: unknown): Promise<SearchResult[]> {
   const company = authorize(ctx, 'fleets:read');
-  const asked = { company, ...readInput(searchInput, input) };
+  const given = { company, ...readInput(searchInput, input) };
   const found = await Promise.all([
-    searchFleets(ctx, asked),
-    byVin(ctx, asked),
-    hasScope(ctx, 'contracts:read') ? searchContracts(ctx, asked) : [],
+    searchFleets(ctx, given),
+    byVin(ctx, given),
+    hasScope(ctx, 'contracts:read') ? searchContracts(ctx, given) : [],
   ]);
   const all = found.flat().sort((a, b) => a.fit - b.fit);
-  return all.slice(0, asked.first).map((one) => one.found);
+  return all.slice(0, given.first).map((one) => one.found);
 }
 
 type SearchTerms = z.output<typeof searchInput> & { company: string };

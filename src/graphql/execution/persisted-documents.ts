@@ -6,7 +6,7 @@ import { ValidationFailed } from '../../core/errors.ts';
 import { documentBounds } from './guards.ts';
 
 /** Documents of companies by their hash. A client sends the text again when it was dropped. */
-const kept = new LRUCache<string, LRUCache<string, string>>({
+const textsByCompany = new LRUCache<string, LRUCache<string, string>>({
   max: 64,
   // A cache for each company, so that a busy company evicts only its own documents.
   memoMethod: () => new LRUCache({ max: 1000, maxSize: 256 * 1024, sizeCalculation: ({ length }) => length + 1 }),
@@ -26,7 +26,7 @@ export function documentText(
   if (query.length > documentBounds.characters) return query;
   if (hash('sha256', query) !== id) throw new ValidationFailed([], 'provided sha does not match query');
   // Only documents of callers with a token are kept.
-  if (caller) kept.memo(caller.company).set(id, query);
+  if (caller) textsByCompany.memo(caller.company).set(id, query);
   return query;
 }
 
@@ -38,7 +38,7 @@ function hashIn(persistedQuery: unknown): string | undefined {
 }
 
 function knownText(id: string): string {
-  const texts = kept.values().map((own) => own.get(id));
+  const texts = textsByCompany.values().map((own) => own.get(id));
   const text = texts.find((one) => one !== undefined);
   if (text === undefined) throw refused('PersistedQueryNotFound', 'PERSISTED_QUERY_NOT_FOUND');
   return text;

@@ -20,7 +20,7 @@ import { OperationReads } from './operation-reads.ts';
 import { documentText } from './persisted-documents.ts';
 import { type PreparedOperation, prepareDocument } from './prepare-document.ts';
 import { errorResult, publicResult, rejectedDocumentError } from './result-errors.ts';
-import { runSubscription, type Told } from './run-subscription.ts';
+import { type EventAnswer, runSubscription } from './run-subscription.ts';
 import type { GraphqlVariables } from './selected.ts';
 import { readVariables } from './variables.ts';
 
@@ -40,8 +40,8 @@ const operationParams = z.object(
 );
 
 /** A result as JSON or as an object with public errors; or the results of a subscription. */
-export type OperationResult = Told | ResultStream;
-export type ResultStream = AsyncIterableIterator<Told, void>;
+export type OperationResult = EventAnswer | ResultStream;
+export type ResultStream = AsyncIterableIterator<EventAnswer, void>;
 
 export const isResultStream = (outcome: OperationResult): outcome is ResultStream =>
   typeof outcome === 'object' && Symbol.asyncIterator in outcome;
@@ -178,9 +178,9 @@ function traceOperation<T>({ node: { operation: type, name }, label }: PreparedO
 async function* streamOf(source: ResultStream, request: OperationRequest): ResultStream {
   const { news } = request.services.fairness;
   try {
-    for await (const told of source) {
+    for await (const answer of source) {
       await news.next(request.ctx.caller?.company ?? '');
-      yield typeof told === 'string' ? told : publicResult(told, request);
+      yield typeof answer === 'string' ? answer : publicResult(answer, request);
     }
   } catch (error) {
     yield errorResult(error as Error, request);

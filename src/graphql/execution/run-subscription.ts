@@ -4,7 +4,7 @@ import type { GraphqlContext } from '../schema/graphql-context.ts';
 import type { PreparedOperation } from './prepare-document.ts';
 
 /** A result as JSON, or as an object if it has errors, which each client is told with the id of its own request. */
-export type Told = string | ExecutionResult;
+export type EventAnswer = string | ExecutionResult;
 
 class FailedExecution extends Error {
   readonly result: ExecutionResult;
@@ -23,13 +23,13 @@ export async function runSubscription(
   operation: PreparedOperation,
   args: ExecutionArgs & { contextValue: GraphqlContext },
   open: () => GraphqlContext,
-): Promise<ExecutionResult | AsyncGenerator<Told, void>> {
+): Promise<ExecutionResult | AsyncGenerator<EventAnswer, void>> {
   const source = await createSourceEventStream(args);
   if (!(Symbol.asyncIterator in source)) return source;
   const { ctx, services } = args.contextValue;
   const scopes = requireCaller(ctx).scopes;
   const variables = variablesOfEvents(operation).map((name) => args.variableValues?.[name] ?? null);
-  const asked = JSON.stringify([operation.id, variables, scopes && [...scopes].toSorted()]);
+  const variant = JSON.stringify([operation.id, variables, scopes && [...scopes].toSorted()]);
 
   const textOf = async (event: object): Promise<string> => {
     const result = await execute({ ...args, rootValue: event, contextValue: open() });
@@ -37,17 +37,17 @@ export async function runSubscription(
     return JSON.stringify(result);
   };
 
-  async function* told(events: AsyncIterable<unknown>): AsyncGenerator<Told, void> {
+  async function* answersTo(events: AsyncIterable<unknown>): AsyncGenerator<EventAnswer, void> {
     for await (const event of events as AsyncIterable<object>) {
       yield await services.followers
-        .textOf<Told & string>(event, asked, () => textOf(event))
-        .catch((error): Told => {
+        .textOf<EventAnswer & string>(event, variant, () => textOf(event))
+        .catch((error): EventAnswer => {
           if (error instanceof FailedExecution) return error.result;
           throw error;
         });
     }
   }
-  return told(source);
+  return answersTo(source);
 }
 
 /** The variables that an event's answer depends on. Arguments of the root field choose the events. */

@@ -101,10 +101,10 @@ export class WebSocketPeer {
     const sendNext = (text: string) => this.send(`{"id":${JSON.stringify(id)},"type":"next","payload":${text}}`);
     if (typeof outcome === 'string') void sendNext(outcome);
     else if (isResultStream(outcome)) {
-      for await (const told of outcome) {
+      for await (const answer of outcome) {
         if (completed.aborted) return;
-        if (typeof told === 'string') await sendNext(told);
-        else yield told;
+        if (typeof answer === 'string') await sendNext(answer);
+        else yield answer;
       }
     }
     // The protocol has a message of its own for the errors of an operation without data.

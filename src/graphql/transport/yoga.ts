@@ -4,7 +4,7 @@ import type { Plugin } from 'graphql-yoga';
 import { ValidationFailed } from '../../core/errors.ts';
 import { loadedOnce } from '../../http/assets.ts';
 import { isResultStream, type OperationResult, type ResultStream } from '../execution/run-operation.ts';
-import type { Told } from '../execution/run-subscription.ts';
+import type { EventAnswer } from '../execution/run-subscription.ts';
 
 /** Clients that take any get the first. */
 export const JSON_TYPES = ['application/json', 'application/graphql-response+json'] as const;
@@ -51,11 +51,11 @@ async function openYoga() {
 const NOTHING = parse('subscription { nothing }');
 
 /** A result for Yoga, which asks it for its text. */
-const resultOf = (told: Told): ExecutionResult =>
-  typeof told === 'string' ? ({ stringify: () => told } as ExecutionResult) : told;
+const resultOf = (answer: EventAnswer): ExecutionResult =>
+  typeof answer === 'string' ? ({ stringify: () => answer } as ExecutionResult) : answer;
 
 async function* resultsOf(stream: ResultStream): AsyncGenerator<ExecutionResult, void> {
-  for await (const told of stream) yield resultOf(told);
+  for await (const answer of stream) yield resultOf(answer);
 }
 
 /** Gives Yoga the outcome in place of its own steps, which a subscription passes to be written as events. */

@@ -49,8 +49,8 @@ export async function openDevelopmentIdentity(config: Config) {
 async function readOrMakeKey(directory: string): Promise<PrivateKey> {
   openDataFolder(directory);
   const path = join(directory, 'issuer-key.json');
-  const kept = await readKey(path);
-  if (kept) return kept;
+  const stored = await readKey(path);
+  if (stored) return stored;
   const pair = await generateKeyPair(ALGORITHM, { extractable: true });
   const made = privateKey.parse(await exportJWK(pair.privateKey));
   const draft = `${path}.${randomUUID()}`;
