@@ -1,35 +1,9 @@
 import { globSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { contents, doors, drawRooms, everyones, type Import, imports, picturePattern, src } from '../support/rooms.ts';
 
-const src = join(import.meta.dirname, '../../src');
-
-interface Import {
-  from: string;
-  /** A path inside src/, or the name of a package. */
-  to: string;
-  typeOnly: boolean;
-}
-
-const files = globSync('**/*.ts', { cwd: src }).sort();
-const contents = new Map(files.map((file) => [file, readFileSync(join(src, file), 'utf8')]));
-const imports = [...contents].flatMap(([from, content]) =>
-  [...content.matchAll(/^(?:import|export)\b(?:([^'";=]*?)\bfrom)?\s*'([^']+)'|\bimport\('([^']+)'\)/gm)].map(
-    ([, clause, stated, dynamic]): Import => {
-      const name = stated ?? dynamic ?? '';
-      const to = name.startsWith('.') ? relative(src, join(src, dirname(from), name)) : name;
-      return { from, to, typeOnly: /^\s*type\b/.test(clause ?? '') };
-    },
-  ),
-);
-
-/** Parts that stand alone: each is one room with all its folders, and has a door, by which alone others import it. */
-const doors: Record<string, readonly string[]> = {
-  'vin-files': ['vin-files/index.ts'],
-  // Threads load the brands without the clients of providers.
-  manufacturers: ['manufacturers/index.ts', 'manufacturers/brands.ts'],
-  console: ['console/index.ts'],
-};
+const files = [...contents.keys()];
 const parts = Object.keys(doors);
 
 /** The room of a file: its part, or its folder, at most two levels deep, or its name for files of src/ itself. */
@@ -202,8 +176,6 @@ const allowed: Record<string, readonly string[]> = {
   telemetry: [],
   fairness: [],
 };
-/** Every room may import this one. */
-const everyones = 'telemetry';
 
 /** Packages that only some rooms may import. */
 const places: { packages: RegExp; rooms: readonly string[] }[] = [
@@ -229,6 +201,11 @@ test('every permitted import occurs', () => {
   const used = new Set(imports.map(({ from, to }) => `${roomOf(from)} imports ${roomOf(to)}`));
   const spare = Object.entries(allowed).flatMap(([from, rooms]) => rooms.map((to) => `${from} imports ${to}`));
   expect(spare.filter((one) => !used.has(one))).toEqual([]);
+});
+
+test('the picture of rooms in docs/architecture.md is that of the imports', () => {
+  const [drawn] = picturePattern.exec(readFileSync(join(src, '../docs/architecture.md'), 'utf8')) ?? [];
+  expect(drawn, 'npx node test/support/rooms.ts draws it').toBe(drawRooms());
 });
 
 test('a part that stands alone is imported by its door, and imports no other room', () => {
