@@ -1,9 +1,9 @@
 import type { Context } from '../core/context.ts';
 import { failAbandonedImports, trimImports } from '../core/imports/import-run.ts';
 import { returnStagedRoom } from '../core/imports/staged-room.ts';
-import { refreshStatistics } from '../core/imports/statistics.ts';
 import { deleteFleetStep, findFleetsInDeletion } from '../core/operations/delete-fleets.ts';
 import { deleteExpiredAnswers, mendIndex, sumUpTallies, trimEvents } from '../core/operations/upkeep.ts';
+import { refreshStatistics } from '../core/sql/statistics.ts';
 import { reaskUnsupported } from '../core/vehicles/due-vehicles.ts';
 import { trimDeliveries } from '../core/webhooks/trim-deliveries.ts';
 import { inTurns, type Job, type Tools } from './job.ts';

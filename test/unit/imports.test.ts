@@ -87,6 +87,7 @@ const allowed: Record<string, readonly string[]> = {
     'core/events',
     'core/imports',
     'core/operations',
+    'core/sql',
     'core/vehicles',
     'core/webhooks',
   ],

@@ -9,6 +9,7 @@ import { exampleIds, field } from '../fields.ts';
 import { companyOfFleet, isInFleets, shareLockFleet } from '../fleets/fleets.ts';
 import { listSchema, readInput } from '../input.ts';
 import { anyOfIds, anyOfTexts, db, isId, newId, prepare, unnestLists } from '../sql/sql.ts';
+import { refreshStatisticsAfter } from '../sql/statistics.ts';
 import { type Contract, contractFieldsInput, contractSchema, dryRunInput, hasOrder } from './contract.ts';
 import {
   creationQuery,
@@ -170,7 +171,10 @@ export async function createContracts(ctx: Context, input: unknown): Promise<Cre
     );
     return { contracts, rejected, warnings };
   };
-  return dryRun ? undone(ctx, creation) : transaction(ctx, creation);
+  if (dryRun) return undone(ctx, creation);
+  const created = await transaction(ctx, creation);
+  await refreshStatisticsAfter(ctx, created.contracts.length);
+  return created;
 }
 
 const { code, message } = new VehicleNotFound('This fleet has no vehicle with this VIN or id.');

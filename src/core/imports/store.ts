@@ -6,6 +6,7 @@ import { violatedConstraint } from '../database-errors.ts';
 import { callerOrigin, recordEvents } from '../events/record-events.ts';
 import { hasFleetsInDeletion, shareLockFleet } from '../fleets/fleets.ts';
 import { db, newId, prepare } from '../sql/sql.ts';
+import { refreshStatistics } from '../sql/statistics.ts';
 import { deleteLeftoverVehicles } from '../vehicles/delete-vehicles.ts';
 import { newVehicleParams } from '../vehicles/insert-vehicles.ts';
 import { updateVehicleTally } from '../vehicles/tally.ts';
@@ -23,7 +24,6 @@ import {
   rejectStagedRows,
 } from './staged.ts';
 import type { ImportStaging } from './staging.ts';
-import { refreshStatistics } from './statistics.ts';
 
 /** `beside` inserts where another upload has some of the same VINs. */
 type StoreMode = 'insert' | 'beside' | 'count' | 'refuse';

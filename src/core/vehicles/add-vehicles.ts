@@ -6,6 +6,7 @@ import { ValidationFailed } from '../errors.ts';
 import { requireFleet, shareLockFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { anyOfTexts, prepare } from '../sql/sql.ts';
+import { refreshStatisticsAfter } from '../sql/statistics.ts';
 import { deleteLeftoverVehicles } from './delete-vehicles.ts';
 import { insertVehicles, type VehiclesByVin } from './insert-vehicles.ts';
 import { existingVehiclesQuery, vehicleJsonExpression } from './vehicles.ts';
@@ -21,7 +22,9 @@ export async function addVehicles(ctx: Context, input: unknown): Promise<AddedVe
   const read = readInput(addVehiclesInput, input, { longest: ctx.services.config.LIMIT_VINS });
   const add = () => addList(ctx, company, read);
   // An atomic list may have to be undone.
-  return read.mode === 'atomic' && !read.dryRun ? transaction(ctx, add) : add();
+  const added = await (read.mode === 'atomic' && !read.dryRun ? transaction(ctx, add) : add());
+  if (!read.dryRun) await refreshStatisticsAfter(ctx, added.summary.created);
+  return added;
 }
 
 async function addList(ctx: Context, company: string, read: z.output<typeof addVehiclesInput>) {

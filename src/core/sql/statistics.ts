@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { write } from '../database.ts';
-import { prepare } from '../sql/sql.ts';
-import type { Tables } from '../sql/table-types.ts';
+import { prepare } from './sql.ts';
+import type { Tables } from './table-types.ts';
 
 type Table = keyof Tables;
 const names: Table[] = ['fleet', 'vehicle', 'vehicle_tally', 'contract', 'import', 'event', 'webhook', 'delivery'];
@@ -33,4 +33,13 @@ export async function refreshStatistics(ctx: Context, vehicles = 0): Promise<voi
   for (const { name } of await findGrown(ctx, { names, vehicles })) {
     await write(ctx, `analyze (skip_locked) ${name}${columns}`, []);
   }
+}
+
+/** Fewer new rows leave it to upkeep. */
+const MANY_ROWS = 250;
+
+/** After a list, since the next one may come before upkeep does: a plan that was made for empty tables reads all rows for each of it. */
+export async function refreshStatisticsAfter(ctx: Context, rows: number): Promise<void> {
+  // The list is stored, whatever becomes of this; upkeep comes back to it.
+  if (rows >= MANY_ROWS) await refreshStatistics(ctx).catch(() => {});
 }
