@@ -98,6 +98,10 @@ describe('GraphQL: Idempotency-Key', () => {
     expect(body.errors[0].extensions.code).toBe('VALIDATION_FAILED');
   });
 
+  const newDelivery = async (client: Client) => {
+    const webhookId = await newHook(client);
+    return { webhookId, deliveryId: (await client.post(`/webhooks/${webhookId}/test`)).body.id };
+  };
   /** An input for each mutation; a new mutation needs one here. The import identifies repeated uploads. */
   const inputs: Record<string, (client: Client) => Promise<unknown>> = {
     createFleet: async () => fields('Every'),
@@ -133,10 +137,8 @@ describe('GraphQL: Idempotency-Key', () => {
     deleteWebhook: async (client) => ({ id: await newHook(client) }),
     rotateWebhookSecret: async (client) => ({ id: await newHook(client) }),
     testWebhook: async (client) => ({ id: await newHook(client) }),
-    redeliver: async (client) => {
-      const webhookId = await newHook(client);
-      return { webhookId, deliveryId: (await client.post(`/webhooks/${webhookId}/test`)).body.id };
-    },
+    redeliver: newDelivery,
+    redeliverWebhookDelivery: newDelivery,
   };
   const mutations = Object.values(graphqlSchema.getMutationType()?.getFields() ?? {});
   test.each(mutations.map(({ name }) => name).filter((name) => name !== 'importVehicles'))(

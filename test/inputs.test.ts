@@ -148,9 +148,9 @@ describe('Date-times', () => {
       const to = `${2030 + at}-06-01T00:00Z`;
       const { body } = await acme.post('/contracts', contractFields(vehicle, { from: text, to }));
       expect([body.from, body.to]).toEqual([`${2030 + at}-01-01T00:00:00.000Z`, `${2030 + at}-06-01T00:00:00.000Z`]);
-      expect(await acme.get(`/events?since=${encodeURIComponent(text)}`)).toMatchObject({ status: 200, body: [] });
-      const query = 'query ($since: DateTime) { events(filter: { since: $since }) { totalCount } }';
-      const answer = await acme.post('/graphql', { query, variables: { since: text } });
+      expect(await acme.get(`/events?from=${encodeURIComponent(text)}`)).toMatchObject({ status: 200, body: [] });
+      const query = 'query ($from: DateTime) { events(filter: { from: $from }) { totalCount } }';
+      const answer = await acme.post('/graphql', { query, variables: { from: text } });
       expect(answer.body.data.events.totalCount).toBe(0);
     }
   });

@@ -68,7 +68,8 @@ test('since is inclusive, until is exclusive', async () => {
   await gateway.execute(`insert into company (company, position) values ('globex', 1) on conflict do nothing`);
   await gateway.execute(`insert into event (company, type, actor, at, position, data)
     values ('globex', 'fleet.created', 'ada', '2026-03-01T12:00:00.500Z', 1, '{}')`);
-  const query = `query ($since: DateTime, $until: DateTime) { events(filter: { since: $since, until: $until }) { totalCount } }`;
+  const query = `query ($from: DateTime, $to: DateTime, $since: DateTime, $until: DateTime) {
+    events(filter: { from: $from, to: $to, since: $since, until: $until }) { totalCount } }`;
   const found = async (filter: Record<string, string>) => {
     const { body } = await globex.get(`/events?${new URLSearchParams(filter)}`);
     const { data } = (await globex.post('/graphql', { query, variables: filter })).body as Json;
@@ -76,8 +77,13 @@ test('since is inclusive, until is exclusive', async () => {
     return body.length;
   };
   const [before, at, after] = [499, 500, 501].map((ms) => `2026-03-01T12:00:00.${ms}Z`) as [string, string, string];
-  expect(await Promise.all([before, at, after].map((since) => found({ since })))).toEqual([1, 1, 0]);
-  expect(await Promise.all([before, at, after].map((until) => found({ until })))).toEqual([0, 0, 1]);
+  for (const name of ['from', 'since']) {
+    expect(await Promise.all([before, at, after].map((time) => found({ [name]: time })))).toEqual([1, 1, 0]);
+  }
+  for (const name of ['to', 'until']) {
+    expect(await Promise.all([before, at, after].map((time) => found({ [name]: time })))).toEqual([0, 0, 1]);
+  }
+  expect(await Promise.all([at, after].map((to) => found({ from: at, to })))).toEqual([0, 1]);
 });
 
 test('a step of the upkeep with much to do delays no other', async () => {

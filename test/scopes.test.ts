@@ -201,7 +201,9 @@ describe("Changing a webhook's target requires permission to read its events", (
       body: { code: 'FORBIDDEN' },
     });
     const input = { webhookId: world.webhookId, deliveryId: ofContract.id };
-    expect(isForbidden(await graphql(narrow, 'redeliver', input))).toBe(true);
+    for (const name of ['redeliver', 'redeliverWebhookDelivery']) {
+      expect(isForbidden(await graphql(narrow, name, input))).toBe(true);
+    }
     expect(await everything(world)).toEqual(before);
     expect(await narrow.post(of(world, `/deliveries/${other.id}/redeliver`))).toMatchObject({ status: 202 });
   });

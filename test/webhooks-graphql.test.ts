@@ -21,6 +21,8 @@ const mutations = {
   rotate: `mutation ($input: RotateWebhookSecretInput!) { rotateWebhookSecret(input: $input) { secret webhook { oldSecretUntil } } }`,
   test: `mutation ($input: TestWebhookInput!) { testWebhook(input: $input) { delivery { id type state } } }`,
   redeliver: `mutation ($input: RedeliverInput!) { redeliver(input: $input) { delivery { id eventId state } } }`,
+  redeliverWebhookDelivery: `mutation ($input: RedeliverWebhookDeliveryInput!) {
+    redeliverWebhookDelivery(input: $input) { delivery { id eventId state } } }`,
 };
 
 const LIST = `query ($id: ID!) {
@@ -46,15 +48,17 @@ test('GraphQL manages a webhook as REST does', async () => {
   const [delivery] = list.webhook.deliveries.nodes;
   expect(delivery).toMatchObject({ attempts: 1, status: 204, error: null, request: { body: request?.body } });
   const names = { input: { webhookId: id, deliveryId: delivery.id } };
-  expect((await ask(acme, mutations.redeliver, names)).data.redeliver.delivery.eventId).toBe(delivery.eventId);
-  await receiver.some('/graphql', 2);
+  for (const [at, name] of (['redeliver', 'redeliverWebhookDelivery'] as const).entries()) {
+    expect((await ask(acme, mutations[name], names)).data[name].delivery.eventId).toBe(delivery.eventId);
+    await receiver.some('/graphql', 2 + at);
+  }
   const changed = await ask(acme, mutations.update, { input: { id, state: 'PAUSED', types: [] } });
   expect(changed.data.updateWebhook.webhook).toEqual({ state: 'PAUSED', types: [] });
   const rotated = (await ask(acme, mutations.rotate, { input: { id } })).data.rotateWebhookSecret;
   expect(rotated.secret).not.toBe(createWebhook.secret);
   expect(rotated.webhook.oldSecretUntil).toEqual(expect.any(String));
   expect((await ask(acme, mutations.test, { input: { id } })).data.testWebhook.delivery.type).toBe('WEBHOOK_TEST');
-  await receiver.some('/graphql', 3);
+  await receiver.some('/graphql', 4);
   expect((await ask(acme, mutations.delete, { input: { id } })).data.deleteWebhook.webhook.id).toBe(id);
 });
 

@@ -11,7 +11,16 @@ import { inSteps, listAnswer, listOf, readQuery } from './list.ts';
 import { once, operations, type RestRequest, splitCommas } from './route.ts';
 
 const scope = 'Where scopes are in use, events of contracts need `contracts:read` beside `fleets:read`.';
-const filters = ['eventType', 'eventFleetId', 'eventHistory', 'eventVin', 'since', 'until'] as const;
+const filters = [
+  'eventType',
+  'eventFleetId',
+  'eventHistory',
+  'eventVin',
+  'eventFrom',
+  'eventTo',
+  'since',
+  'until',
+] as const;
 
 const shape = copierOf(eventSchema);
 

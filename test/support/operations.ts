@@ -615,7 +615,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'GET /events': {
     ...query('events', `${page}, $filter: EventFilter`, listed(all('Event', 'fleet', 'contract'))),
     asRest: asPage,
-    renamed: { ...renamed, 'filter.types.0': 'type.0', 'types.0': 'type.0', 'filter.since': 'since' },
+    renamed: { ...renamed, 'filter.types.0': 'type.0', 'types.0': 'type.0', 'filter.from': 'from' },
     cases: {
       ...pagesOfEvents,
       ...Object.fromEntries(
@@ -628,7 +628,8 @@ export const operations: Readonly<Record<string, Operation>> = {
             { types: ['FLEET_CREATED', 'VEHICLE_ADDED'] },
           ],
           'of an unknown type': () => [{ type: 'nonsense' }, { types: ['nonsense'] }],
-          'since a wrong time': () => [{ since: 'yesterday' }, { since: 'yesterday' }],
+          'from a wrong time': () => [{ from: 'yesterday' }, { from: 'yesterday' }],
+          'to long ago': () => [{ to: '2001-01-01T00:00:00Z' }, { to: '2001-01-01T00:00:00Z' }],
           'until long ago': () => [{ until: '2001-01-01T00:00:00Z' }, { until: '2001-01-01T00:00:00Z' }],
         }).map(([what, filters]) => [
           what,
@@ -765,7 +766,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     },
   },
   'POST /webhooks/:id/deliveries/:deliveryId/redeliver': {
-    ...mutation('redeliver', `delivery { ${all('Delivery')} }`),
+    ...mutation('redeliverWebhookDelivery', `delivery { ${all('Delivery')} }`),
     asRest: ({ delivery }, { webhookId }) => ({ ...rest(delivery), webhookId }),
     others: 'WEBHOOK_NOT_FOUND',
     cases: Object.fromEntries(
@@ -808,6 +809,14 @@ export const operations: Readonly<Record<string, Operation>> = {
         path: '',
         variables: { input: { ids: [contractId, unknownId, 'no id'] } },
       }),
+    },
+  },
+  'Mutation.redeliver': {
+    ...mutation('redeliver', `delivery { ${all('Delivery')} }`),
+    only: 'It is redeliverWebhookDelivery by its former name.',
+    others: 'WEBHOOK_NOT_FOUND',
+    cases: {
+      'a delivery': ({ webhookId, deliveryId }) => ({ path: '', variables: { input: { webhookId, deliveryId } } }),
     },
   },
   'Query.vehicle by its VIN': {

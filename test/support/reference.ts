@@ -235,6 +235,8 @@ const filters: Record<string, Record<string, (row: Row, wanted: Row, rows: Rows)
     historyId: (event, id) => sameId(id, event.historyId),
     vehicleId: (event, id) => event.vehicleIds.some((one: string) => sameId(id, one)),
     vin: (event, vin) => event.vins.some((one: string) => sameVin(vin, one)),
+    from: (event, time) => event.at >= new Date(time).toISOString(),
+    to: (event, time) => event.at < new Date(time).toISOString(),
     since: (event, time) => event.at >= new Date(time).toISOString(),
     until: (event, time) => event.at < new Date(time).toISOString(),
   },
@@ -259,6 +261,8 @@ const wrong: Record<string, (value: Row) => boolean> = {
   'vehicle.vin': (text) => !isVinPart(text),
   verifiedBefore: (time) => Number.isNaN(Date.parse(time)),
   verifiedAfter: (time) => Number.isNaN(Date.parse(time)),
+  'event.from': (time) => Number.isNaN(Date.parse(time)),
+  'event.to': (time) => Number.isNaN(Date.parse(time)),
   since: (time) => Number.isNaN(Date.parse(time)),
   until: (time) => Number.isNaN(Date.parse(time)),
 };

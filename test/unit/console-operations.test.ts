@@ -54,7 +54,7 @@ const places: Record<string, readonly [file: string, asks: string]> = {
   rotateWebhookSecret: ['webhook-verbs.js', 'rotateWebhookSecret(input:'],
   testWebhook: ['webhook-verbs.js', 'testWebhook(input:'],
   listDeliveries: ['webhooks.js', 'deliveries(last:'],
-  redeliver: ['webhooks.js', 'redeliver(input:'],
+  redeliver: ['webhooks.js', 'redeliverWebhookDelivery(input:'],
 };
 
 /** Operations that the console lacks, with reasons. */

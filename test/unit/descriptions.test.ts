@@ -82,6 +82,18 @@ test('every type, field, argument, enum value and directive of GraphQL has a des
   expect(faultsOf(all)).toEqual([]);
 });
 
+test('descriptions of GraphQL name enum values as GraphQL has them', () => {
+  const enums = Object.values(graphqlSchema.getTypeMap()).filter(isEnumType);
+  const others = enums.flatMap((of) => of.getValues().flatMap(({ name, value }) => (value === name ? [] : value)));
+  expect(others).toEqual(expect.arrayContaining(['import.completed', 'atomic']));
+  const found = Object.values(graphqlSchema.getTypeMap())
+    .flatMap(partsOf)
+    .filter(({ description }) =>
+      others.some((value) => description?.includes(value.includes('.') ? value : `\`${value}\``)),
+    );
+  expect(found).toEqual([]);
+});
+
 const inside = (of: string, parts: readonly { name: string; description?: string | null }[]): Described[] =>
   parts.map(({ name, description }) => ({ place: `${of}.${name}`, description }));
 

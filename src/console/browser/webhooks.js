@@ -81,7 +81,7 @@ const webhookQuery = `query Webhook($id: ID!, $last: Int, $before: String, $stat
   }
 }`;
 const redeliver = `mutation SendAgain($webhookId: ID!, $deliveryId: ID!) {
-  redeliver(input: { webhookId: $webhookId, deliveryId: $deliveryId }) { delivery { id state } }
+  redeliverWebhookDelivery(input: { webhookId: $webhookId, deliveryId: $deliveryId }) { delivery { id state } }
 }`;
 const states = { FAILED: t('Failed'), PENDING: t('Pending'), SUCCEEDED: t('Delivered') };
 const sides = [['', t('All')], ...Object.entries(states)];

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { vinOrNull } from '../../vin-files/index.ts';
 import { authorize, type Context } from '../context.ts';
 import { NotFound } from '../errors.ts';
-import { exampleIds, field, timeField, uuidField } from '../fields.ts';
+import { exampleIds, field, replaced, timeField, uuidField } from '../fields.ts';
 import { listSchema, timeSchema } from '../input.ts';
 import { CREATION_ORDER, type FixedSortOrder, lostCursor } from '../sql/order.ts';
 import { cursorOf, type ListInput, type PageArguments, readPageArguments } from '../sql/page.ts';
@@ -69,6 +69,8 @@ export const eventSchema = z
   });
 export type Event = z.output<typeof eventSchema>;
 
+const aboutFrom = 'The time from which on the events happened (inclusive).';
+const aboutTo = 'The time before which the events happened (exclusive).';
 export const eventFilterSchema = z
   .object({
     types: listSchema(eventTypeSchema, MOST_EVENT_TYPES).nullish().describe('The types of the events: one of these.'),
@@ -80,8 +82,10 @@ export const eventFilterSchema = z
       .string()
       .nullish()
       .describe('The VIN of the vehicle that the events are about, also from before it was last added.'),
-    since: timeSchema.nullish().describe('The time from which on the events happened (inclusive).'),
-    until: timeSchema.nullish().describe('The time before which the events happened (exclusive).'),
+    from: timeSchema.nullish().describe(aboutFrom),
+    to: timeSchema.nullish().describe(aboutTo),
+    since: replaced(timeSchema.nullish().describe(aboutFrom), 'from'),
+    until: replaced(timeSchema.nullish().describe(aboutTo), 'to'),
   })
   .describe('Conditions on the events of a list or a stream. An event is given if it meets all that are set.');
 /** An unparsed filter. */
@@ -172,6 +176,9 @@ const positionAt = (sign: string, compared: string, direction: string) => `(sele
     extract(epoch from ?::timestamptz ${sign} interval '1 hour') * 1000)::bigint), 12, '0') || '70008000000000000000')::uuid
   order by near.id ${direction} limit 1)`;
 
+const HAPPENED_FROM = `e.at >= ?::timestamptz and e.position >= coalesce(${positionAt('-', '<', 'desc')}, 0)`;
+const HAPPENED_TO = `e.at < ?::timestamptz and e.position <= coalesce(${positionAt('+', '>=', 'asc')}, ${2n ** 63n - 1n})`;
+
 export const eventResource: Resource = {
   table: 'event e',
   id: 'e.id',
@@ -196,8 +203,10 @@ export const eventResource: Resource = {
     historyId: ['e.history_id is not null and e.history_id = ?::uuid', idOrNull],
     vehicleId: [listContainsSql('e.vehicle_ids', '?::uuid'), idOrNull],
     vin: [listContainsSql('e.vins', '?::text'), vinOrNull],
-    since: [`e.at >= ?::timestamptz and e.position >= coalesce(${positionAt('-', '<', 'desc')}, 0)`],
-    until: [`e.at < ?::timestamptz and e.position <= coalesce(${positionAt('+', '>=', 'asc')}, ${2n ** 63n - 1n})`],
+    from: [HAPPENED_FROM],
+    to: [HAPPENED_TO],
+    since: [HAPPENED_FROM],
+    until: [HAPPENED_TO],
   },
   order: logOrder,
   leading: { fleetId: 'e.fleet_id', contractId: 'e.contract_id', historyId: 'e.history_id' },

@@ -128,6 +128,9 @@ export async function followEvents(ctx: Context, input: FollowInput, signal: Abo
   return events();
 }
 
+const happenedFrom = ({ timestamp }: Event, wanted: Date) => Date.parse(timestamp) >= wanted.getTime();
+const happenedTo = ({ timestamp }: Event, wanted: Date) => Date.parse(timestamp) < wanted.getTime();
+
 /** Conditions of `eventResource` on an event in memory; null fits nothing. `historyId`, which events lack, needs SQL. */
 const fits: Record<string, (event: Event, wanted: never) => boolean> = {
   types: ({ type }, wanted: readonly string[]) => wanted.includes(knownEventType(type)),
@@ -135,8 +138,10 @@ const fits: Record<string, (event: Event, wanted: never) => boolean> = {
   contractId: ({ contractId }, wanted: string) => contractId === wanted.toLowerCase(),
   vehicleId: ({ vehicles }, wanted: string) => vehicles.some(({ id }) => id === wanted.toLowerCase()),
   vin: ({ vehicles }, wanted: string) => vehicles.some(({ vin }) => vin === wanted),
-  since: ({ timestamp }, wanted: Date) => Date.parse(timestamp) >= wanted.getTime(),
-  until: ({ timestamp }, wanted: Date) => Date.parse(timestamp) < wanted.getTime(),
+  from: happenedFrom,
+  to: happenedTo,
+  since: happenedFrom,
+  until: happenedTo,
 };
 
 const isWanted = (event: Event, wanted: Readonly<Record<string, unknown>>, hidden: boolean): boolean =>

@@ -45,7 +45,7 @@ export const addSummarySchema = z
     received: field(z.int(), 'The number of VINs that were sent, or of rows of a file that were read.', 3),
     created: field(
       z.int(),
-      'The number of vehicles that were created or, in a dry run, would be created (in the mode atomic, if nothing were rejected).',
+      'The number of vehicles that were created or, in a dry run, would be created (in the mode `atomic`, if nothing were rejected).',
       1,
     ),
     existing: field(z.int(), 'The number of VINs that repeat another one, or that the fleet had before.', 1),
@@ -54,7 +54,7 @@ export const addSummarySchema = z
   .meta({
     id: 'Summary',
     description:
-      'The outcome of adding vehicles by VIN, in numbers. `created`, `existing` and `rejected` add up to `received`, unless the mode atomic stored nothing because some VINs were rejected.',
+      'The outcome of adding vehicles by VIN, in numbers. `created`, `existing` and `rejected` add up to `received`, unless the mode `atomic` stored nothing because some VINs were rejected.',
   });
 
 export const rejectionCodes = [...vinErrorCodes, 'VIN_IN_ANOTHER_FLEET'] as const;
@@ -159,7 +159,7 @@ export const requestVerificationInput = z
 export const vehicleCommands = {
   addVehicles: {
     description:
-      'Adds vehicles to a fleet by their VINs, and has their eligibility verified in the background. Valid VINs are stored even if others are rejected, unless the mode is atomic; `rejected` has the others.',
+      'Adds vehicles to a fleet by their VINs, and has their eligibility verified in the background. Valid VINs are stored even if others are rejected, unless `mode` demands all or none; `rejected` has the others.',
     scope: 'fleets:write',
     errors: ['FLEET_NOT_FOUND', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
   },

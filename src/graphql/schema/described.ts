@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { type Context, renewContext, type Scope } from '../../core/context.ts';
 import type { ErrorCode } from '../../core/errors.ts';
+import { eventTypes } from '../../core/events/event-data.ts';
 import { schemaDescription, schemaKind, unwrapSchema } from '../../core/fields.ts';
 import { idSchema, standardSchemaOf } from '../../core/input.ts';
+import { addModeSchema } from '../../core/vehicles/vin-lists.ts';
 import { type SchemaTypes, schemaBuilder } from './builder.ts';
 import type { GraphqlContext } from './graphql-context.ts';
 import { nodeInterfaces } from './node.ts';
@@ -32,6 +34,13 @@ function typeOf(name: string, schema: z.core.$ZodType): unknown {
   return scalar;
 }
 
+const nameOfValue = (value: string) => value.toUpperCase().replaceAll('.', '_');
+/** Values of core's that GraphQL names otherwise. */
+const renamed = new Set<string>([...eventTypes, ...addModeSchema.options]);
+/** A text that both interfaces have, with these values as GraphQL names them. */
+const ownWords = (text = '') =>
+  text.replaceAll(/`([\w.]+)`/g, (whole, value) => (renamed.has(value) ? `\`${nameOfValue(value)}\`` : whole));
+
 /** Options of a field that do not follow from its schema; `false` leaves it out, `name` renames it. */
 type FieldOptions =
   | false
@@ -55,7 +64,12 @@ function optionsOf({ shape }: z.ZodObject, except: Readonly<Record<string, Field
     const { replacedBy } = schema.meta() ?? {};
     const deprecation = replacedBy ? { deprecationReason: `Use \`${replacedBy}\`.` } : {};
     return [
-      { member, name, schema, options: { description: schemaDescription(schema), type, ...deprecation, ...options } },
+      {
+        member,
+        name,
+        schema,
+        options: { description: ownWords(schemaDescription(schema)), type, ...deprecation, ...options },
+      },
     ];
   });
 }
@@ -64,7 +78,7 @@ export function objectTypeOf<Schema extends z.ZodObject>(name: string, schema: S
   const ref = schemaBuilder.objectRef<z.output<Schema>>(name);
   known.set(schema.def, ref);
   schemaBuilder.objectType(ref, {
-    description: schema.description ?? '',
+    description: ownWords(schema.description),
     interfaces: nodeInterfaces(name) as never[],
     fields: (t) =>
       Object.fromEntries(
@@ -90,7 +104,7 @@ type InputFields<Schema extends z.ZodObject> = {
 /** The input type of a schema of core's, which validates it as an argument. */
 export const inputTypeOf = <Schema extends z.ZodObject>(name: string, schema: Schema, except: Overrides<Schema> = {}) =>
   schemaBuilder.inputType(name, {
-    description: schema.description ?? '',
+    description: ownWords(schema.description),
     validate: standardSchemaOf(schema),
     fields: (t) =>
       Object.fromEntries(
@@ -111,10 +125,7 @@ export function enumTypeOf<Value extends string>(
   description: string,
   meanings: Readonly<Record<Value, string>>,
 ): PothosSchemaTypes.EnumRef<SchemaTypes, Value> {
-  const values = schema.options.map((value) => [
-    value.toUpperCase().replaceAll('.', '_'),
-    { value, description: meanings[value] },
-  ]);
+  const values = schema.options.map((value) => [nameOfValue(value), { value, description: meanings[value] }]);
   const ref = schemaBuilder.enumType(name, { description, values: Object.fromEntries(values) });
   known.set(schema.def, ref);
   return ref as PothosSchemaTypes.EnumRef<SchemaTypes, Value>;
@@ -129,12 +140,13 @@ interface Mutation<Read extends z.ZodObject, Payload extends z.ZodObject> {
   input: Read;
   payload: Payload;
   change(ctx: Context, input: GraphqlInput<Read>, context: GraphqlContext): Promise<z.output<Payload>>;
+  deprecationReason?: string;
 }
 
 /** Adds a mutation, with the types `<Name>Input` and `<Name>Payload`. */
 export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObject>(
   name: string,
-  { description, input, payload, change, ...extensions }: Mutation<Read, Payload>,
+  { description, input, payload, change, deprecationReason, ...extensions }: Mutation<Read, Payload>,
   except: { input?: Overrides<Read>; payload?: Overrides<Payload> } = {},
 ): void {
   const type = name.replace(/^./, (letter) => letter.toUpperCase());
@@ -143,6 +155,7 @@ export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObjec
   schemaBuilder.mutationField(name, (t) =>
     t.field({
       description,
+      ...(deprecationReason && { deprecationReason }),
       extensions,
       type: Payload,
       nullable: true,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Context } from '../../core/context.ts';
 import { knownEventType } from '../../core/events/event-data.ts';
 import { idSchema } from '../../core/input.ts';
 import {
@@ -106,22 +107,25 @@ addMutation('testWebhook', {
   change: async (ctx, input) => ({ delivery: await testWebhook(ctx, input) }),
 });
 
-addMutation('redeliver', {
+const redeliveryInput = z
+  .object({
+    webhookId: idSchema.describe('The id of the webhook.'),
+    deliveryId: idSchema.describe('The id of the delivery.'),
+  })
+  .describe('The delivery of an event to send again.');
+const redelivery = {
   ...webhookCommands.redeliver,
-  input: z
-    .object({
-      webhookId: idSchema.describe('The id of the webhook.'),
-      deliveryId: idSchema.describe('The id of the delivery.'),
-    })
-    .describe('The delivery of an event to send again.'),
+  input: redeliveryInput,
   payload: resultOf('sending a delivery again', sent),
-  change: async (ctx, input) => ({ delivery: await redeliver(ctx, input) }),
-});
+  change: async (ctx: Context, input: z.output<typeof redeliveryInput>) => ({ delivery: await redeliver(ctx, input) }),
+};
+addMutation('redeliverWebhookDelivery', redelivery);
+addMutation('redeliver', { ...redelivery, deprecationReason: 'Use `redeliverWebhookDelivery`.' });
 
 const DeliveryState = enumTypeOf('DeliveryState', deliveryStateSchema, 'The state of an event’s delivery.', {
   PENDING: 'The event is still to be sent to the webhook, or to be sent again.',
   SUCCEEDED: 'The webhook’s receiver answered with an HTTP status of 200 to 299.',
-  FAILED: 'The last attempt to deliver the event failed. Only `redeliver` makes another.',
+  FAILED: 'The last attempt to deliver the event failed. Only `redeliverWebhookDelivery` makes another.',
 });
 
 enumTypeOf(

@@ -74,7 +74,13 @@ const repeated = (name: string, description: string): Json =>
 
 const meaningOf = ({ shape }: z.ZodObject, name: string) => schemaDescription(shape[name] as z.ZodType) ?? '';
 
-const filter = (name: string, schema: z.ZodObject, json = text): Json => query(name, meaningOf(schema, name), json);
+function filter(name: string, schema: z.ZodObject, json = text): Json {
+  const { replacedBy } = (schema.shape[name] as z.ZodType).meta() ?? {};
+  const meaning = meaningOf(schema, name);
+  return replacedBy
+    ? { ...query(name, `${meaning} Replaced by \`${replacedBy}\`.`, json), deprecated: true }
+    : query(name, meaning, json);
+}
 
 export const queryParameters = {
   limit: query(
@@ -165,6 +171,8 @@ export const queryParameters = {
   eventType: several('type', meaningOf(eventFilterSchema, 'types')),
   eventFleetId: filter('fleetId', eventFilterSchema),
   eventVin: filter('vin', eventFilterSchema),
+  eventFrom: filter('from', eventFilterSchema, time),
+  eventTo: filter('to', eventFilterSchema, time),
   since: filter('since', eventFilterSchema, time),
   until: filter('until', eventFilterSchema, time),
   deliveryState: query('state', 'The state of the deliveries to list.', oneOf(deliveryStateSchema.options)),
