@@ -86,7 +86,7 @@ const MOST_ADDITIONS = 32;
 /** Sends a statement to the primary, in its company's turn, and gives its rows. */
 export async function write(ctx: Context, text: string, values: readonly unknown[], asked: WriteOptions = {}) {
   const { short = false, mayFail = false } = asked;
-  const inside = () => sendInTransaction(ctx, text, values);
+  const inside = async () => (await sendInTransaction(ctx, text, values)).rows;
   if (isInTransaction()) return mayFail ? ctx.em.transactional(inside) : inside();
   return beyondFence(ctx, async () => {
     const { database, fairness } = ctx.services;
@@ -94,6 +94,12 @@ export async function write(ctx: Context, text: string, values: readonly unknown
     const added = leave && (await database.add(text, values).finally(leave));
     return added ?? inTurn(ctx, fairness.places, () => database.send(text, values));
   });
+}
+
+/** Sends a change of the open transaction that may write a million rows, and gives their number rather than them. */
+export async function writeMany(ctx: Context, text: string, values: readonly unknown[]): Promise<number> {
+  const { numAffectedRows = 0n } = await sendInTransaction(ctx, text, values);
+  return Number(numAffectedRows);
 }
 
 /** A company that leaves this installation does so between its writes. Throws CompanyElsewhere, and Unavailable meanwhile. */
@@ -110,7 +116,7 @@ export async function read<Row = TextRow>(
   const { long = false, rows = 1, newest = false, isShared = false, asObjects = false } = asked;
   // A transaction holds a connection, which large work may wait for: it takes no turn.
   if (isInTransaction()) {
-    const found = await sendInTransaction(ctx, text, values);
+    const { rows: found } = await sendInTransaction(ctx, text, values);
     return (asObjects ? found : found.map((row) => Object.values(row as object))) as Row[];
   }
   const { config, database, fence } = ctx.services;
@@ -149,13 +155,11 @@ async function readSlowly<Row>(ctx: Context, text: string, values: readonly unkn
 /** By MikroORM's context, as everything that asks. */
 export const isInTransaction = (): boolean => TransactionContext.currentTransactionContext() !== undefined;
 
-const sendInTransaction = async (ctx: Context, text: string, values: readonly unknown[]): Promise<unknown[]> =>
-  (
-    await ctx.em
-      .getKysely()
-      .getExecutor()
-      .executeQuery(CompiledQuery.raw(text, [...values]))
-  ).rows;
+const sendInTransaction = (ctx: Context, text: string, values: readonly unknown[]) =>
+  ctx.em
+    .getKysely()
+    .getExecutor()
+    .executeQuery(CompiledQuery.raw(text, [...values]));
 
 interface TransactionOptions {
   /** Begins again after a conflict such as a deadlock, and after ChangedMeanwhile. */

@@ -1,7 +1,7 @@
-import { CompiledQuery, sql } from 'kysely';
+import { sql } from 'kysely';
 import { scheduleNow } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
-import { ChangedMeanwhile, transaction } from '../database.ts';
+import { ChangedMeanwhile, transaction, writeMany } from '../database.ts';
 import { violatedConstraint } from '../database-errors.ts';
 import { callerOrigin, recordEvents } from '../events/record-events.ts';
 import { hasFleetsInDeletion, shareLockFleet } from '../fleets/fleets.ts';
@@ -187,18 +187,11 @@ async function createVehicles(ctx: Context, run: ImportRow, { ids, mode, batches
     }
   }
   const all = { ...newVehicleParams(ctx, company, run.fleetId), beside: mode === 'beside' || null };
-  let written = 0n;
-  // It returns no rows: there may be a million.
-  await insertStagedVehicles(
-    async (text, values) => {
-      const { rows, numAffectedRows } = await ctx.em
-        .getKysely()
-        .getExecutor()
-        .executeQuery(CompiledQuery.raw(text, [...values]));
-      written = numAffectedRows ?? 0n;
-      return rows;
-    },
-    { ...all, ...ids, id, known },
-  );
-  return Number(written);
+  let written = 0;
+  const insert = async (text: string, values: readonly unknown[]) => {
+    written = await writeMany(ctx, text, values);
+    return [];
+  };
+  await insertStagedVehicles(insert, { ...all, ...ids, id, known });
+  return written;
 }

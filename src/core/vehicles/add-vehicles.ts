@@ -8,7 +8,7 @@ import { readInput } from '../input.ts';
 import { anyOfTexts, prepare } from '../sql/sql.ts';
 import { refreshStatisticsAfter } from '../sql/statistics.ts';
 import { deleteLeftoverVehicles } from './delete-vehicles.ts';
-import { insertVehicles, type VehiclesByVin } from './insert-vehicles.ts';
+import { insertVehicles, type NewList, type VehiclesByVin } from './insert-vehicles.ts';
 import { existingVehiclesQuery, vehicleJsonExpression } from './vehicles.ts';
 import { type AddedVehicles, addVehiclesInput } from './vin-lists.ts';
 
@@ -31,10 +31,10 @@ async function addList(ctx: Context, company: string, read: z.output<typeof addV
   const { vins, fleetId, mode, dryRun } = read;
   const list = vins.map((value, index) => ({ index, value, reading: readVin(value) }));
   const good = new Map(list.flatMap(({ reading }) => ('vin' in reading ? [[reading.vin, reading] as const] : [])));
-  const wanted = [...good.values()];
+  const asked = { company, fleetId, wanted: [...good.values()] };
   const { made, known } = dryRun
-    ? { made: new Map(), known: await findKnown(ctx, company, fleetId, wanted) }
-    : await addMissing(ctx, company, fleetId, wanted);
+    ? { made: new Map(), known: await findKnown(ctx, asked) }
+    : await addMissing(ctx, asked);
   const report: AddedVehicles = {
     summary: { received: list.length, created: 0, existing: 0, rejected: 0 },
     vehicles: [],
@@ -88,37 +88,39 @@ function refuse({ rejected, summary }: AddedVehicles): never {
 type VehicleMaps = { made: VehiclesByVin; known: VehiclesByVin };
 
 /** Adds missing VINs and finds the others: all of it, or nothing. Throws FleetNotFound. */
-async function addMissing(
-  ctx: Context,
-  company: string,
-  fleetId: string,
-  wanted: readonly Vin[],
-): Promise<VehicleMaps> {
-  const isAlone = wanted.length === 1;
-  // Most lists are all new: their insertion alone needs no transaction, and no undoing.
-  if (!isInTransaction()) {
-    const made = await insertVehicles(ctx, company, fleetId, wanted, { ifAllNew: !isAlone });
-    const known = isAlone && made.size === 0 ? await findKnown(ctx, company, fleetId, wanted) : new Map();
-    if (made.size + known.size > 0) return { made, known };
-  }
-  /** VINs of fleets that are being deleted: they were in the way of the insertion, and cannot be found. */
-  const leftover: string[] = [];
-  const add = async () => {
+async function addMissing(ctx: Context, list: NewList): Promise<VehicleMaps> {
+  const atOnce = isInTransaction() ? null : await addAtOnce(ctx, list);
+  return atOnce ?? transaction(ctx, addingSome(ctx, list), { repeats: true });
+}
+
+/** Most lists are all new: a statement that adds all of them, or none, needs no transaction. null where some are there. */
+async function addAtOnce(ctx: Context, list: NewList): Promise<VehicleMaps | null> {
+  const isAlone = list.wanted.length === 1;
+  const made = await insertVehicles(ctx, list, { ifAllNew: !isAlone });
+  if (made.size > 0) return { made, known: new Map() };
+  const known = isAlone ? await findKnown(ctx, list) : new Map();
+  return known.size > 0 ? { made, known } : null;
+}
+
+/** Adds some and finds the others. VINs that are neither are those of fleets in deletion: the next try deletes these first. */
+function addingSome(ctx: Context, list: NewList): () => Promise<VehicleMaps> {
+  const { company, fleetId, wanted } = list;
+  let leftover: string[] = [];
+  return async () => {
     if (leftover.length > 0) {
       await shareLockFleet(ctx, company, fleetId);
       await deleteLeftoverVehicles(ctx, company, leftover);
     }
-    const made = await insertVehicles(ctx, company, fleetId, wanted);
-    if (made.size === wanted.length && made.size > 0) return { made, known: new Map() };
+    const made = await insertVehicles(ctx, list);
+    if (made.size > 0 && made.size === wanted.length) return { made, known: new Map() };
     const others = wanted.filter(({ vin }) => !made.has(vin));
-    const known = await findKnown(ctx, company, fleetId, others);
+    const known = await findKnown(ctx, { ...list, wanted: others });
     const missing = vinsOf(others).filter((vin) => !known.has(vin));
     if (missing.length === 0) return { made, known };
     // Adding these after others might wait for a transaction that waits for the others: a deadlock.
-    leftover.push(...missing);
+    leftover = [...leftover, ...missing];
     throw new ChangedMeanwhile();
   };
-  return transaction(ctx, add, { repeats: true });
 }
 
 const vinsOf = (read: readonly Vin[]): string[] => read.map(({ vin }) => vin);
@@ -127,8 +129,8 @@ const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
   existingVehiclesQuery(p.company).select(vehicleJsonExpression.as('json')).where('v.vin', '=', anyOfTexts(p.vins)),
 );
 
-async function findKnown(ctx: Context, company: string, fleetId: string, vins: readonly Vin[]): Promise<VehiclesByVin> {
+async function findKnown(ctx: Context, { company, fleetId, wanted }: NewList): Promise<VehiclesByVin> {
   await requireFleet(ctx, company, fleetId);
-  const rows = await byKeys(vinsOf(vins), (vins) => withVins(ctx, { company, vins }, { reads: true, newest: true }));
+  const rows = await byKeys(vinsOf(wanted), (vins) => withVins(ctx, { company, vins }, { reads: true, newest: true }));
   return new Map(rows.map(({ json }) => [json.vin, json]));
 }

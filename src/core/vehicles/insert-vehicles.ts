@@ -61,14 +61,15 @@ const MOST_SHARED = 50;
 
 export type VehiclesByVin = ReadonlyMap<string, Vehicle>;
 
+/** VINs to add to a fleet. */
+export interface NewList {
+  company: string;
+  fleetId: string;
+  wanted: readonly Vin[];
+}
+
 /** Adds vehicles that the company lacks to a fleet, if it has the fleet, and gives them. `ifAllNew`: all, or none. */
-export async function insertVehicles(
-  ctx: Context,
-  company: string,
-  fleetId: string,
-  wanted: readonly Vin[],
-  { ifAllNew = false } = {},
-) {
+export async function insertVehicles(ctx: Context, { company, fleetId, wanted }: NewList, { ifAllNew = false } = {}) {
   if (wanted.length === 0 || !isId(fleetId)) return new Map();
   const { manufacturers } = ctx.services;
   const vehicles = wanted.map((read) => ({
