@@ -147,6 +147,7 @@ const ofCompany: Record<string, List> = {
   history: { field: 'history' },
 };
 
+const twoFleets = `{ fleetIds: ["${parentId('a', 'small')}", "${parentId('b', 'small')}"] }`;
 const filters: Record<string, string> = {
   'a manufacturer that none has': '{ manufacturer: "zzz" }',
   'a status that none has': '{ eligibility: [UNSUPPORTED] }',
@@ -156,9 +157,11 @@ const filters: Record<string, string> = {
   'a short time': '{ verifiedAfter: "2026-01-05T00:00:00Z", verifiedBefore: "2026-01-05T00:10:00Z" }',
   'a time that few come after': '{ verifiedAfter: "2026-01-09T07:50:00Z" }',
   'a time that few come before': '{ verifiedBefore: "2026-01-01T00:10:00Z" }',
+  'two fleets that have few': twoFleets,
 };
 
 const contractFilters: Record<string, string> = {
+  'two fleets that have few': twoFleets,
   'a VIN': '{ vin: "WBA00000000000999" }',
   'a VIN that none has': '{ vin: "WBA99999999999999" }',
   'a beginning that few VINs have': '{ vin: "WBA0000000001199" }',

@@ -45,17 +45,14 @@ export const Vehicle = defineEntity({
   uniques: [{ name: 'vehicle_vin', properties: ['company', 'vin'] }],
   indexes: [
     { name: 'vehicle_by_fleet', properties: ['company', 'fleetId', 'id'] },
-    // Filters look rows up for each fleet (Seek in core/sql/resource.ts).
-    { name: 'vehicle_by_status', properties: ['company', 'fleetId', 'status', 'manufacturer'] },
+    // Filters find few vehicles of the company, or of a fleet (`seeks` in core/vehicles/vehicles.ts).
+    { name: 'vehicle_by_status', properties: ['company', 'status', 'fleetId', 'manufacturer'] },
     {
       name: 'vehicle_by_reason',
-      expression: `create index vehicle_by_reason on vehicle (company, fleet_id, (reason ->> 'actor'), (reason ->> 'code')) where reason is not null`,
+      expression: `create index vehicle_by_reason on vehicle (company, (reason ->> 'actor'), (reason ->> 'code'), fleet_id) where reason is not null`,
     },
+    { name: 'vehicle_by_vin_end', expression: 'create index vehicle_by_vin_end on vehicle (company, reverse(vin))' },
     { name: 'vehicle_by_vin', properties: ['company', 'fleetId', 'vin'] },
-    {
-      name: 'vehicle_by_vin_end',
-      expression: 'create index vehicle_by_vin_end on vehicle (company, fleet_id, reverse(vin))',
-    },
     // Vehicles without an answer come last.
     {
       name: 'vehicle_by_verified',

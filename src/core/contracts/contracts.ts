@@ -4,12 +4,12 @@ import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { ContractNotFound, Forbidden } from '../errors.ts';
 import { type EventOrigin, eventsClause, systemOrigin } from '../events/record-events.ts';
-import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
+import { existingFleetConditions, fleetExistsExpression, ofFleets } from '../fleets/fleet.ts';
 import type { ListInput } from '../sql/page.ts';
 import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
-import { idOrNull, type Resource, validIds } from '../sql/resource.ts';
+import { idOrNull, type Resource } from '../sql/resource.ts';
 import { isoTimeSql, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
-import { anyOfIds, asTimestamptz, db, isId, prepare } from '../sql/sql.ts';
+import { anyOfIds, asTimestamptz, db, isId, prepare, uniqueIds } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { activationField, activationJson, activationReasonSql, activationStateSql } from './activation.ts';
 import {
@@ -23,7 +23,7 @@ import { contractsWithVehicles } from './contracts-of-vehicles.ts';
 import { touchActivations } from './due-activations.ts';
 import { type PlanValues, planValues } from './needs.ts';
 import { planClause, planned, wantClause } from './plan-activations.ts';
-import { readVinFilter, vinConditions, vinSeek } from './vin-filter.ts';
+import { readVinFilter, vinConditions, vinSeeks } from './vin-filter.ts';
 
 /** By the clock; one that is over stays so, since its end was carried out. */
 const phase = (now: Expression<string>) =>
@@ -59,9 +59,6 @@ export async function companyOfContract(ctx: Context, { id }: { id: string }): P
 export async function companyOfNamed(ctx: Context, ids: readonly string[]): Promise<string> {
   return companyOfContract(ctx, { id: ids.find(isId) ?? '' });
 }
-
-/** The ids that can exist, each once. */
-export const uniqueIds = (ids: readonly string[]) => [...new Set(ids.filter(isId).map((id) => id.toLowerCase()))];
 
 const findCompany = prepare((p: { id: string }) => db.selectFrom('contract').select('company').where('id', '=', p.id));
 
@@ -105,7 +102,7 @@ export const contractResource: Resource = {
   filter: contractFilterSchema.transform(readVinFilter),
   conditions: {
     id: ['c.id = ?::uuid', idOrNull],
-    fleetIds: ['c.fleet_id = any(?::uuid[])', validIds],
+    fleetIds: ['c.fleet_id = any(?::uuid[])', uniqueIds],
     fleetIdsAlone: ['c.fleet_id = ?::uuid', idOrNull],
     fleetId: ['c.fleet_id = ?::uuid', idOrNull],
     ...vinConditions,
@@ -118,7 +115,7 @@ export const contractResource: Resource = {
     name: ['position(folded(?::text) in c.folded_name) > 0'],
   },
   leading: { fleetIdsAlone: 'c.fleet_id', fleetId: 'c.fleet_id' },
-  seek: vinSeek,
+  seeks: [...vinSeeks, ofFleets('c')],
   orders: contractSortOrders,
   scope: 'contracts:read',
   missing: () => new ContractNotFound(),

@@ -6,7 +6,7 @@ import { announceEvents, callerOrigin, type EventOrigin, eventsClause } from '..
 import { fleetExistsExpression } from '../fleets/fleet.ts';
 import { readInput } from '../input.ts';
 import { readOneRow } from '../sql/read.ts';
-import { anyOfIds, db, isId, prepare } from '../sql/sql.ts';
+import { anyOfIds, db, isId, prepare, uniqueIds } from '../sql/sql.ts';
 import { aboutContractIds, type Contract, contractIds, contractSchema, notFoundIds } from './contract.ts';
 import {
   companyOfContract,
@@ -16,7 +16,6 @@ import {
   contractResource,
   keepActiveClause,
   lockContracts,
-  uniqueIds,
   vehicleNamesOf,
 } from './contracts.ts';
 import { touchActivations } from './due-activations.ts';

@@ -8,7 +8,7 @@ import { field } from '../fields.ts';
 import { readInput } from '../input.ts';
 import { readPageArguments } from '../sql/page.ts';
 import { readItemsPage } from '../sql/read.ts';
-import { anyOfIds, asTimestamptz, db, isId, prepare } from '../sql/sql.ts';
+import { anyOfIds, asTimestamptz, db, isId, prepare, uniqueIds } from '../sql/sql.ts';
 import {
   aboutContractIds,
   type Contract,
@@ -18,14 +18,7 @@ import {
   MOST_CONTRACTS_AT_ONCE,
   notFoundIds,
 } from './contract.ts';
-import {
-  companyOfContract,
-  companyOfNamed,
-  contractResource,
-  findContracts,
-  lockContracts,
-  uniqueIds,
-} from './contracts.ts';
+import { companyOfContract, companyOfNamed, contractResource, findContracts, lockContracts } from './contracts.ts';
 import { touchActivations } from './due-activations.ts';
 import { updateFact } from './update-contract.ts';
 

@@ -6,7 +6,7 @@ import { transaction } from '../database.ts';
 import { ContractNotFound } from '../errors.ts';
 import { exampleIds } from '../fields.ts';
 import { listSchema, readInput } from '../input.ts';
-import { anyOfIds, asTimestamptz, db, isId, prepare } from '../sql/sql.ts';
+import { anyOfIds, asTimestamptz, db, prepare, uniqueIds } from '../sql/sql.ts';
 import { programsOfContract } from './activation.ts';
 import type { Contract } from './contract.ts';
 import { companyOfContract, findContracts } from './contracts.ts';
@@ -70,7 +70,7 @@ const askAgain = prepare((p: Refreshed) => {
 export async function refreshActivation(ctx: Context, input: unknown) {
   const { ids } = readInput(refreshActivationInput, input);
   const caller = authorizeContracts(ctx, 'contracts:write');
-  const own = [...new Set(ids.filter(isId).map((id) => id.toLowerCase()))];
+  const own = uniqueIds(ids);
   const company = caller ?? (own[0] ? await companyOfContract(ctx, { id: own[0] }) : '');
   const given = { company, ids: own, now: ctx.now() };
   const rows = await transaction(ctx, async () => {

@@ -1,5 +1,6 @@
 import { isPartOfVin, isWholeVin, normalizeVinPart, vinOrNull } from '../../vin-files/index.ts';
-import type { FilterConditions, IndexSeek } from '../sql/resource.ts';
+import type { IndexSeek } from '../sql/list-description.ts';
+import type { FilterConditions } from '../sql/resource.ts';
 import { vinPartSql } from '../sql/vin-part.ts';
 
 /** Tells a part of a VIN from a whole one; what is neither fits no contract. */
@@ -20,16 +21,15 @@ export const vinConditions: FilterConditions = {
 
 const vehiclesWith = (condition: string) => `select sv.id from vehicle sv where sv.company = $company and ${condition}`;
 const withPart = `${vehiclesWith(vehicle.begins)} union all ${vehiclesWith(`${vehicle.ends} and not (${vehicle.begins})`)}`;
-const ofVehicles = { column: 'c.vehicle_id', ofCompany: true } as const;
 // `offset` keeps PostgreSQL from reading all contracts into a hash.
 const rows = 'select from contract sc where sc.company = $company and sc.vehicle_id = one.of offset 0';
+const byVehicles = (by: string, sql: string): IndexSeek => ({
+  by,
+  values: { sql, rows },
+  finds: [
+    { each: 'sought', where: { [by]: 'c.vehicle_id >= one.of and c.vehicle_id <= one.of' }, order: 'c.vehicle_id' },
+  ],
+});
 
 /** Contracts have no index by VIN: the vehicles are looked up first. */
-export const vinSeek: IndexSeek = {
-  column: 'c.fleet_id',
-  parents: { from: 'fleet sf', id: 'sf.id', where: 'sf.company = $company and sf.deletion is null' },
-  keys: [
-    [{ ...ofVehicles, from: { name: 'vin', sql: vehiclesWith('sv.vin = ?'), rows } }],
-    [{ ...ofVehicles, from: { name: 'vinPart', sql: withPart, rows } }],
-  ],
-};
+export const vinSeeks = [byVehicles('vin', vehiclesWith('sv.vin = ?')), byVehicles('vinPart', withPart)];

@@ -210,7 +210,8 @@ export const eventResource: Resource = {
   },
   order: logOrder,
   leading: { fleetId: 'e.fleet_id', contractId: 'e.contract_id', historyId: 'e.history_id' },
-  sparse: { names: ['vehicleId', 'vin'], order: unindexedEventOrder },
+  // Of no index, so that the planner finds them by the vehicles or VINs.
+  seeks: ['vehicleId', 'vin'].map((by) => ({ by, finds: [{ order: 'greatest(e.position)' }] })),
   readPage: readEventPage,
   lacking: CONTRACT_EVENTS_ACCESS,
   primary: true,

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { CommandDescription } from '../context.ts';
 import { describeInputFields, exampleIds, field, timeField, uuidField } from '../fields.ts';
 import { emailSchema, idSchema, storableText, textSchema } from '../input.ts';
+import type { IndexSeek } from '../sql/list-description.ts';
 import type { SortOrders } from '../sql/order.ts';
 import type { Resource } from '../sql/resource.ts';
 import { db } from '../sql/sql.ts';
@@ -126,4 +127,16 @@ export const fleetExistsSql = (row: string): string => fleetExistsExpression(row
 export const existingFleetConditions = (row: string): Pick<Resource, 'where' | 'whereForAll'> => ({
   where: fleetExistsSql(row),
   whereForAll: sql`${deleted(OWN)} = '{}'`.compile(db).sql,
+});
+
+/** Rows of several fleets, by the index (company, fleet_id, id). */
+export const ofFleets = (row: string): IndexSeek => ({
+  by: 'fleetIds',
+  finds: [
+    {
+      each: 'unnest(?::uuid[])',
+      where: { fleetIds: `${row}.fleet_id >= one.of and ${row}.fleet_id <= one.of` },
+      order: `${row}.fleet_id, ${row}.id`,
+    },
+  ],
 });

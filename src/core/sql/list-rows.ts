@@ -1,4 +1,17 @@
 import { type Context, hasScope } from '../context.ts';
+import type { IndexFind, IndexSeek } from './list-description.ts';
+import {
+  FOUND_OF_EACH,
+  FOUND_OR_IN_ORDER,
+  fill,
+  IN_ORDER,
+  IS_LOOKED_UP,
+  LOOKED_UP_OR_ALL,
+  LOOKUPS,
+  MOST_FOUND,
+  STORED_OR_BEHIND,
+  VALUES,
+} from './list-statements.ts';
 import {
   boundsSql,
   type EqualColumns,
@@ -11,12 +24,9 @@ import {
   sortSqlOf,
   unindexed,
 } from './order.ts';
-import { MOST_COUNTED_ROWS } from './page.ts';
 import {
   conditionsSql,
   fromClause,
-  type IndexColumn,
-  type IndexKey,
   type ListField,
   mentionedJoins,
   type ParentColumn,
@@ -36,11 +46,11 @@ interface RowsSpec extends Pick<ListField, 'under' | 'on' | 'few'> {
 /** The rows of the company that a request or field reads, as the SQL of a statement names them. */
 export function rowSelectionOf(of: Resource, spec: RowsSpec) {
   const { names, param = (name) => `$${name}`, under, on, hidden, within } = spec;
-  const { id, leading = {}, where, lacking } = of;
+  const { leading = {}, where, lacking } = of;
   const led = under ? '' : (names.find((name) => name in leading) ?? '');
   const column = leading[led];
   const parent: ParentColumn | undefined = column === undefined ? under : [column, `${param(led)}::uuid`];
-  const owner = [`${id.split('.')[0]}.company`, '$company'] as const;
+  const owner = [`${aliasOf(of)}.company`, '$company'] as const;
   const prefix: EqualColumns = parent ? [owner, parent] : [owner];
   const others = [within ? undefined : where, on, hidden ? lacking?.where : undefined];
   const conditions = others.filter((one) => one !== undefined);
@@ -52,9 +62,7 @@ type RowSelection = ReturnType<typeof rowSelectionOf>;
 
 /** Rows as a list in this order; `few`: all are read and sorted. */
 export function listSelectionOf(of: Resource, order: SortOrder, spec: RowsSpec): ListSelection {
-  const { id, order: fixed, sparse } = of;
-  const isSparse = sparse && spec.names.some((name) => sparse.names.includes(name));
-  const sort = sortSqlOf(order, id, isSparse ? sparse.order : fixed);
+  const sort = sortSqlOf(order, of.id, of.order);
   const isSorted = sort.unindexed || (spec.few && spec.under);
   return { ...rowSelectionOf(of, spec), sort: isSorted ? unindexed(sort) : sort };
 }
@@ -64,15 +72,14 @@ export type ListSelection = RowSelection & { sort: SortSql };
 export const hidesRows = (ctx: Context, { lacking }: Resource): boolean =>
   lacking !== undefined && !hasScope(ctx, lacking.scope);
 
-/** Up to this many rows are looked up by a key and sorted; more are searched in the list's order. */
-const SOUGHT_MOST = 5000;
-
+const aliasOf = ({ id }: Resource): string => id.slice(0, id.indexOf('.'));
 const allOf = (conditions: readonly string[]) => conditions.join(' and ') || 'true';
 
-/** The conditions beside the prefix, without those in `said`, which the statement expresses elsewhere. */
-const conditionsOf = ({ of, conditions, names, param }: RowSelection, said: readonly string[] = []): string[] => {
-  const others = names.filter((name) => !said.includes(name));
-  return [...conditions, ...conditionsSql(of.conditions, others, param)];
+/** The conditions beside the prefix, those of the filter as the resource or `own` has them. */
+const conditionsOf = ({ of, conditions, names, param }: RowSelection, own: IndexFind['where'] = {}): string[] => {
+  const ofFilter = (name: string) =>
+    own[name]?.replaceAll('?', param(name)) ?? conditionsSql(of.conditions, [name], param);
+  return [...conditions, ...names.flatMap(ofFilter)];
 };
 
 export const whereSql = (rows: RowSelection): string => allOf([...prefixSql(rows.prefix), ...conditionsOf(rows)]);
@@ -87,153 +94,93 @@ type RowSlice = { bounds: readonly RangeEnd[]; backward: boolean; limit: string 
 
 /** SQL for the first rows between two cursors (`backward`: the last ones). */
 export function firstRowsSql(list: ListSelection, values: string, { bounds, backward, limit }: RowSlice): string {
-  const { of, prefix } = list;
+  const { of } = list;
+  const alias = aliasOf(of);
   const sort = narrowed(list);
-  const isFar = ({ operator }: RangeEnd) => operator.startsWith(backward ? '>' : '<');
-  const near = bounds.filter((one) => !isFar(one));
-  const range = rangeSql(sort, prefix, near, backward);
+  const far = bounds.filter(({ operator }) => operator.startsWith(backward ? '>' : '<'));
+  const near = bounds.filter((one) => !far.includes(one));
+  const range = rangeSql(sort, list.prefix, near, backward);
   const order = orderBySql(sort, [...range.before, ...sort.columns], backward);
   const where = allOf([...range.conditions, ...conditionsOf(list)]);
-  const [alias = ''] = of.id.split('.');
-  const rowsOf = (table: string, what: string, also: string) =>
-    `select ${what} from ${fromClause({ ...of, table, lookups: {} }, what + where + order)} where ${also}${where} order by ${order} limit ${limit}`;
-  const inOrder = (what: string, also = '') => {
-    if (!(sort.mayBeBehind && of.behind)) return rowsOf(of.table, what, also);
-    const { is, columns, table } = of.behind;
-    const all = columns.map((column) => `${alias}.${column}`).join(', ');
-    const rows = [rowsOf(of.table, all, `${also}not ${is} and `), rowsOf(table, all, also)];
-    return `select ${what} from ((${rows.join(') union all (')})) ${fromClause({ ...of, table: alias, lookups: {} }, what)} order by ${order} limit ${limit}`;
-  };
-  const soughtOrInOrder = (key: IndexKey) => {
-    const few = allOf([isLookedUp(list, key), `(select count(*) from few) <= ${SOUGHT_MOST}`]);
-    const sought = `select ${alias}.* from few ${alias} where ${few} and ${allOf(range.conditions)} order by ${order} limit ${limit}`;
-    return `with ${statementSql(list, key)}few as materialized (${soughtRows(list, key, SOUGHT_MOST + 1)})
-      select * from ((${sought}) union all (${inOrder(`${alias}.*`, `not (${few}) and `)})) ${alias} order by ${order} limit ${limit}`;
-  };
-  const key = keyOf(list);
-  const isSought = key && (key[0]?.or || key[0]?.column !== sort.columns[0]);
-  // The far end comes after the limit: before it, rows would be looked for beyond that end.
-  const inside = boundsSql(sort, bounds.filter(isFar));
-  if (!isSought && inside.length === 0 && mentionedJoins(of.lookups, values).length === 0) return inOrder(values);
-  const page = isSought ? soughtOrInOrder(key) : inOrder(`${alias}.*`);
-  const read = values + allOf(inside) + order;
-  return `select ${values} from (${page}) ${fromClause({ ...of, table: alias }, read)} where ${allOf(inside)} order by ${order}`;
+  const from = (read: string, table = of.table) => fromClause({ ...of, table, lookups: {} }, read + where + order);
+  const parts = { alias, range: allOf(range.conditions), where, order, limit: String(limit), table: from('') };
+  const rows = foundOrInOrder(list, parts) ?? storedOrBehind(list, parts, from);
+  if (!rows && far.length === 0 && mentionedJoins(of.lookups, values).length === 0) {
+    return fill(IN_ORDER, { ...parts, values, table: from(values) });
+  }
+  const inside = allOf(boundsSql(sort, far));
+  return fill(VALUES, {
+    ...parts,
+    rows: rows ?? fill(IN_ORDER, { ...parts, values: `${alias}.*` }),
+    values,
+    joins: mentionedJoins({ ...of.joins, ...of.lookups }, values + inside + order).join(' '),
+    inside,
+  });
+}
+
+type Parts = Readonly<Record<'alias' | 'range' | 'where' | 'order' | 'limit' | 'table', string>>;
+
+function foundOrInOrder(list: ListSelection, parts: Parts): string | null {
+  const seek = seekOf(list);
+  // The list is in the order of this index.
+  if (!seek || seek.finds.every(({ order }) => order === list.sort.columns[0])) return null;
+  const { lookups, isLookedUp } = lookupsOf(list, seek);
+  const isFew = `(${isLookedUp} and (select count(*) from few) <= ${MOST_FOUND})`;
+  return fill(FOUND_OR_IN_ORDER, { ...parts, lookups, found: foundSql(list, seek, MOST_FOUND + 1), isFew });
+}
+
+function storedOrBehind({ of, sort }: ListSelection, parts: Parts, from: (read: string, table: string) => string) {
+  if (!sort.mayBeBehind || !of.behind) return null;
+  const { is, columns, table } = of.behind;
+  const all = columns.map((column) => `${parts.alias}.${column}`).join(', ');
+  return fill(STORED_OR_BEHIND, { ...parts, columns: all, isBehind: is, behind: from('', table) });
 }
 
 /** SQL for up to `most` rows of a list without their values, for counting. */
 export function rowsToCountSql(list: ListSelection, most: number): string {
-  const key = keyOf(list);
-  const inAnyOrder = `${rowsSql(list, '')} limit ${most}`;
-  if (!key) return inAnyOrder;
-  const sought = soughtRows(list, key, most);
-  if (!statementOf(list, key)) return sought;
-  return `with ${statementSql(list, key)}few as (${sought})
-    select from few union all (select from (${inAnyOrder}) n where not (${isLookedUp(list, key)}))`;
+  const all = `${rowsSql(list, '')} limit ${most}`;
+  const seek = seekOf(list);
+  if (!seek) return all;
+  const found = foundSql(list, seek, most);
+  return seek.values ? fill(LOOKED_UP_OR_ALL, { ...lookupsOf(list, seek), found, all }) : found;
 }
-
-/** The statement that gives the values of a key, many of which may have no row. */
-const statementOf = ({ names, sort }: ListSelection, [first]: IndexKey) =>
-  first?.from && names.includes(first.from.name) && !sort.unindexed ? first.from : undefined;
-
-const countedTo = (most: number | string, rows: string): string => `(select count(*) from (${rows} limit ${most}) n)`;
-
-/**
- * `with` clauses of these values: up to one more than are looked up. Of very many values those with a row are found, unless the list
- * has fewer rows, which are walked then.
- */
-function statementSql(list: ListSelection, key: IndexKey): string {
-  const from = statementOf(list, key);
-  if (!from) return '';
-  const values = `select of from (${from.sql.replaceAll('?', list.param(from.name))}) one(of)`;
-  const rows = `select from ${list.of.table} where ${allOf(prefixSql(list.prefix))}`;
-  const isWalked = `(select listed.n < ${MOST_COUNTED_ROWS} and ${countedTo('listed.n + 1', values)} > listed.n
-    from (select ${countedTo(MOST_COUNTED_ROWS, rows)} as n offset 0) listed)`;
-  return `given(of) as materialized (${values} limit ${SOUGHT_MOST + 1}),
-    side(is_few, is_walked) as materialized (select is_few, case when is_few then false else ${isWalked} end
-      from (select (select count(*) from given) <= ${SOUGHT_MOST} as is_few offset 0) counted),
-    sought(of) as materialized (select of from given where (select is_few from side) union all
-      (${values} where not (select is_few or is_walked from side) and exists (${from.rows}) limit ${SOUGHT_MOST + 1})), `;
-}
-
-const isLookedUp = (list: ListSelection, key: IndexKey): string =>
-  statementOf(list, key)
-    ? `(not (select is_walked from side) and (select count(*) from sought) <= ${SOUGHT_MOST})`
-    : 'true';
 
 /** The order, narrowed to the filter's bounds on the same column. */
-function narrowed(list: ListSelection): SortSql {
-  const { of, sort } = list;
-  const own = of.seek?.keys.map(([first]) => first).find((first) => first?.column === sort.columns[0]);
-  return !own || own.or || sort.unindexed ? sort : { ...sort, part: partOf(endsOf(own, list)) };
-}
-
-const partOf = ({ least, most }: Ends = {}): RangeEnd[] => [
-  ...(least ? [{ operator: '>=' as const, place: [least] }] : []),
-  ...(most ? [{ operator: '<=' as const, place: [most] }] : []),
-];
-
-/** The first key of which the filter names a column. */
-const keyOf = (list: ListSelection): IndexKey | undefined =>
-  list.of.seek?.keys.find((key) => key.some((column) => namesOf(column).some((name) => list.names.includes(name))));
-
-const namesOf = ({ is, isOneOf, from, least, below }: IndexColumn) =>
-  [is, isOneOf, from?.name, least?.[0], below?.[0]].filter((name) => name !== undefined);
-
-/** The range of a key's values that a filter allows; `each` lists single values. */
-type Ends = { least?: string; most?: string; each?: string };
-
-function endsOf(column: IndexColumn, { names, param }: ListSelection, alias = ''): Ends {
-  const { is, isOneOf, among } = column;
-  if (is && names.includes(is)) return { least: param(is), most: param(is) };
-  const set = isOneOf && names.includes(isOneOf) ? param(isOneOf) : among && `'{${among}}'`;
-  const one = `${alias}.of`;
-  if (set) return { least: one, most: one, each: `(select distinct unnest(${set}::text[])) ${alias}(of)` };
-  const given = ([name, sql]: readonly string[] = []) =>
-    name && names.includes(name) ? sql?.replaceAll('?', param(name)) : undefined;
-  if (column.from && names.includes(column.from.name)) return { least: one, most: one, each: `sought ${alias}(of)` };
-  const least = given(column.least);
-  const most = given(column.below) ?? (least && column.most);
-  return { ...(least && { least }), ...(most && { most }) };
-}
-
-/** SQL for the rows of a list in any order, looked up by a key for each possible parent. */
-function soughtRows(list: ListSelection, key: IndexKey, limit: number): string {
-  const [{ or, ...first } = { column: '' }] = key;
-  if (!or || list.sort.unindexed) return rowsOfKey(list, key, limit);
-  const rows = [first, or].map((column) => `(${rowsOfKey(list, [column], limit)})`);
-  return `${rows.join(' union all ')} limit ${limit}`;
-}
-
-function rowsOfKey(list: ListSelection, key: IndexKey, limit: number): string {
-  const { of, sort, prefix } = list;
-  const [alias] = of.id.split('.');
-  const { column = '', parents } = of.seek ?? {};
-  const isUnder = !parents || key[0]?.ofCompany || prefix.some(([one]) => one === column);
-  const before: EqualColumns = isUnder ? prefix : [...prefix, [column, parents.id]];
-  const ends = key.map((one, at) => endsOf(one, list, `k${at}`));
-  const whole = key.findIndex((_, at) => !ends[at]?.least && !ends[at]?.most);
-  const used = whole < 0 ? key : key.slice(0, whole);
-  const equal = [...before, ...used.slice(0, -1).map((one, at) => [one.column, ends[at]?.least ?? ''] as const)];
-  const ofKey = {
-    columns: used.slice(-1).map((one) => one.column),
-    descending: false,
-    part: partOf(ends[used.length - 1]),
-  };
-  const said = used.flatMap(({ is, isOneOf, from }) => [is ?? '', isOneOf ?? '', from?.name ?? '']);
-  const ofIndex = used.flatMap(({ where = [], least: [name = ''] = [] }) =>
-    [where].flat().map((one) => one.replaceAll('?', list.param(name))),
+function narrowed({ of, names, param, sort }: ListSelection): SortSql {
+  if (sort.unindexed || of.bounds?.column !== sort.columns[0]) return sort;
+  const part = names.flatMap((name) =>
+    (of.bounds?.of[name] ?? []).map(({ operator, value }) => ({
+      operator,
+      place: [value.replaceAll('?', param(name))],
+    })),
   );
-  const range = rangeSql(ofKey, equal, [], false);
-  const where = sort.unindexed
-    ? [...prefixSql(before), ...conditionsOf(list)]
-    : [...range.conditions, ...ofIndex, ...conditionsOf(list, said)];
-  const order = sort.unindexed ? '' : `order by ${orderBySql(ofKey, [...range.before, ...ofKey.columns], false)}`;
-  const each = sort.unindexed ? [] : used.flatMap((_, at) => ends[at]?.each ?? []);
-  const wanted = allOf(where);
-  const rows = `select ${alias}.* from ${fromClause({ ...of, lookups: {} }, wanted)} where ${wanted} ${order} limit ${limit}`;
-  const from = [...(isUnder ? [] : [parents.from]), ...each];
-  if (from.length === 0) return rows;
-  const there = allOf([isLookedUp(list, key), ...(isUnder ? [] : [parents.where])]);
-  return `select ${alias}.* from ${from.join(' cross join ')} cross join lateral (${rows}) ${alias}
-    where ${there} limit ${limit}`;
+  return { ...sort, part };
+}
+
+/** The first index that serves a condition of the filter. */
+const seekOf = ({ of, names, sort }: ListSelection): IndexSeek | undefined =>
+  sort.unindexed ? undefined : of.seeks?.find(({ by }) => names.includes(by));
+
+/** SQL for up to so many rows of a list that an index has for a condition. */
+function foundSql(list: ListSelection, seek: IndexSeek, most: number): string {
+  const rows = seek.finds.map((find) => findSql(list, seek, find, String(most)));
+  return rows.length === 1 ? `${rows[0]}` : `(${rows.join(') union all (')}) limit ${most}`;
+}
+
+function findSql(list: ListSelection, seek: IndexSeek, { each, where: own, order }: IndexFind, limit: string): string {
+  const alias = aliasOf(list.of);
+  const where = allOf([...prefixSql(list.prefix), ...conditionsOf(list, own)]);
+  const table = fromClause({ ...list.of, lookups: {} }, where);
+  const found = fill(IN_ORDER, { values: `${alias}.*`, table, where, order, limit });
+  if (!each) return found;
+  const { isLookedUp } = lookupsOf(list, seek);
+  return fill(FOUND_OF_EACH, { alias, each: each.replaceAll('?', list.param(seek.by)), found, isLookedUp, limit });
+}
+
+/** `with` clauses of the values that are looked up first, and whether they are few enough. */
+function lookupsOf({ of, prefix, param }: ListSelection, { by, values }: IndexSeek) {
+  if (!values) return { lookups: '', isLookedUp: 'true' };
+  const sql = values.sql.replaceAll('?', param(by));
+  const parts = { values: sql, rows: values.rows, table: of.table, where: allOf(prefixSql(prefix)) };
+  return { lookups: fill(LOOKUPS, parts), isLookedUp: IS_LOOKED_UP };
 }

@@ -208,16 +208,18 @@ export const boundsSql = (sort: IndexOrder, bounds: readonly RangeEnd[]) => ends
  */
 export function rangeSql(sort: IndexOrder, prefix: EqualColumns, from: readonly RangeEnd[], backward: boolean) {
   const { descending, unindexed, part = [] } = sort;
-  const inside = [...turned(sort, from), ...part];
-  const whole = { conditions: [...prefixSql(prefix), ...endsSql(sort, [], inside)], before: [] };
-  if (unindexed) return whole;
-  const isOpen = (sign: string) => !inside.some(({ operator }) => operator.startsWith(sign));
-  const isBackward = descending !== backward;
-  if (!isOpen(isBackward ? '>' : '<')) return whole;
-  const last = prefix.slice(-1);
-  const open = ['>', '<'].filter(isOpen).map((sign) => compareSql(`${sign}=`, last));
-  const conditions = [...equalitiesSql(prefix.slice(0, -1)), ...endsSql(sort, last, inside), ...open];
-  return { conditions, before: last.map(([column]) => column) };
+  const ends = [...turned(sort, from), ...part];
+  const open = (['<', '>'] as const).filter((sign) => !ends.some(({ operator }) => operator.startsWith(sign)));
+  // To a bound of the filter: company = 'acme' and fleet_id = '…' and verified_at >= '2026-01-01' and verified_at <= '2026-02-01'
+  if (unindexed || !open.includes(descending === backward ? '<' : '>'))
+    return { conditions: [...prefixSql(prefix), ...endsSql(sort, [], ends)], before: [] };
+  // To the last row of the fleet: company = 'acme' and (fleet_id, verified_at, id) > ('…', '2026-01-01', '…') and fleet_id <= '…'
+  const parent = prefix.slice(-1);
+  const sides = open.map((sign) => compareSql(`${sign}=`, parent));
+  return {
+    conditions: [...equalitiesSql(prefix.slice(0, -1)), ...endsSql(sort, parent, ends), ...sides],
+    before: parent.map(([column]) => column),
+  };
 }
 
 /** The `order by` clause for these columns, of which the list's direction is that of all. */

@@ -1,8 +1,7 @@
-import type { z } from 'zod';
 import type { Scope } from '../context.ts';
 import type { DomainError } from '../errors.ts';
 import { readInput } from '../input.ts';
-import type { FixedSortOrder, SortOrders } from './order.ts';
+import type { ListDescription } from './list-description.ts';
 import type { PageArguments } from './page.ts';
 import type { JsonMembers, ValueSql } from './selection.ts';
 import { isId } from './sql.ts';
@@ -12,13 +11,13 @@ type SqlCondition = readonly [sql: string, readAs?: (given: never) => unknown];
 export type FilterConditions = Readonly<Record<string, SqlCondition>>;
 
 /** A table's rows as interfaces show them. Its SQL may use `$company` and `$now`; aliases of joins are unique. */
-export interface Resource {
+export interface Resource extends ListDescription {
   table: string;
   id: string;
   /** The condition of visible rows. */
   where?: string;
-  /** Whether all rows of the company meet `where`: evaluated once, for counts. */
-  whereForAll?: string;
+  /** The condition of rows that callers without this scope see. */
+  lacking?: { scope: Scope; where: string };
   /** Joined tables by their aliases; a statement has the joins whose aliases it mentions. */
   joins?: Readonly<Record<string, string>>;
   /** Lookups of exactly one row each, in place of joins. */
@@ -26,27 +25,9 @@ export interface Resource {
   members: JsonMembers;
   /** Members that need more than the SQL in `members`. */
   fields?: ResourceFields;
-  /** The schema of a list's filter; each member names a condition. */
-  filter?: z.ZodType<object>;
   conditions: FilterConditions;
-  /** Columns of ids that precede the order in an index, by the names of the conditions for one id. */
-  leading?: Readonly<Record<string, string>>;
-  /** Indexes for conditions that only few rows meet. */
-  seek?: IndexSeek;
-  /** Rows whose stored numbers are behind: the condition for one, and these few rows with their present numbers. */
-  behind?: { is: string; columns: readonly string[]; table: string };
-  /** Conditions that few rows meet and no index has in the order of the list, which is sorted by `order` then. */
-  sparse?: { names: readonly string[]; order: FixedSortOrder };
-  /** The orders that lists offer, or their fixed order; by default the order of the ids. */
-  orders?: SortOrders;
-  order?: FixedSortOrder;
-  readPage?(args: object): PageArguments;
   /** The scope that reading needs; by default `fleets:read`. */
   scope?: Scope;
-  /** The condition of rows that callers without this scope see. */
-  lacking?: { scope: Scope; where: string };
-  /** The number of rows that most companies do not exceed; by default it is not known. */
-  expected?: number;
   /** Reads go to the primary, never to a replica. */
   primary?: true;
   missing(by: object): DomainError;
@@ -91,39 +72,6 @@ export interface SingleRowField {
   on?: string;
   by?(args: never): object;
 }
-/** Indexes by parent (each fleet of the company) and key: one lookup for each parent, where few rows meet a filter. */
-export interface IndexSeek {
-  /** The keys after company and parent: the first key whose column the filter names is used. */
-  keys: readonly IndexKey[];
-  column: string;
-  parents: { from: string; id: string; where: string };
-}
-
-export type IndexKey = readonly IndexColumn[];
-
-/** An expression as the index has it, with the names of the conditions on it. */
-export interface IndexColumn {
-  column: string;
-  /** Names of the conditions for one value and for a list of values. */
-  is?: string;
-  isOneOf?: string;
-  /** A statement for the values that a condition, its `?`, allows, and one for the rows of a value `one.of`. */
-  from?: { readonly name: string; readonly sql: string; readonly rows: string };
-  /** All possible values, used when no condition names one. */
-  among?: readonly string[];
-  /** The lower bound (inclusive) and the upper bound (exclusive), each with SQL that has `?` for its value. */
-  least?: readonly [name: string, sql: string];
-  below?: readonly [name: string, sql: string];
-  /** The greatest value that `least` alone allows; behind it are rows without a value. */
-  most?: string;
-  /** The condition of a partial index, with `?` for the value. */
-  where?: string;
-  /** Another index has this key directly after the company. */
-  ofCompany?: true;
-  /** A second key: rows found by either key fit. `where` selects the rows that only the second one finds. */
-  or?: IndexColumn;
-}
-
 /** The column that refers to a list's parent, and SQL for its value. */
 export type ParentColumn = readonly [column: string, value: string];
 
@@ -182,8 +130,6 @@ export interface FieldArguments {
 
 /** The id, or null for a malformed one, which finds no row. */
 export const idOrNull = (id: string): string | null => (isId(id) ? id : null);
-export const validIds = (ids: readonly string[]) => ids.filter(isId);
-
 export const mentionedJoins = (joins: Resource['joins'] = {}, text: string): string[] =>
   Object.entries(joins).flatMap(([alias, join]) => (new RegExp(`\\b${alias}\\.`).test(text) ? join : []));
 

@@ -158,6 +158,9 @@ export const lowestIdAtTime = (time: number): string =>
 /** Whether the database accepts this as an id. No row has another. */
 export const isId = (value: string): boolean => validate(value);
 
+/** The ids that can exist, each once. */
+export const uniqueIds = (ids: readonly string[]) => [...new Set(ids.filter(isId).map((id) => id.toLowerCase()))];
+
 /** A number from 0 to 1 for each text, always the same: due times are spread by it. */
 export const hashFraction = (of: Expression<string>) =>
   sql<number>`((hashtextextended(${of}, 0) & 65535) / 65536.0)::float8`;

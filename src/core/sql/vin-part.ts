@@ -5,9 +5,3 @@ export const vinPartSql = (vin: string) => ({
   begins: `${vin} >= ?::text and ${vin} < ?::text || ${AFTER}`,
   ends: `reverse(${vin}) >= reverse(?::text) and reverse(${vin}) < reverse(?::text) || ${AFTER}`,
 });
-
-/** Ends of the ranges in these indexes. */
-export const vinPartEnds = {
-  begins: { least: '?::text', below: `?::text || ${AFTER}` },
-  ends: { least: 'reverse(?::text)', below: `reverse(?::text) || ${AFTER}` },
-};

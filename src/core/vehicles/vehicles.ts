@@ -1,4 +1,3 @@
-import { actors, eligibilityStatuses } from '../../entities/fleet.ts';
 import { reasonCodes } from '../../manufacturers/index.ts';
 import { isWholeVin, vinOrNull, vinWarnings } from '../../vin-files/index.ts';
 import { authorize, type Context } from '../context.ts';
@@ -9,17 +8,13 @@ import type { ListInput } from '../sql/page.ts';
 import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import {
   type FilterConditions,
-  type IndexKey,
-  type IndexSeek,
   idOrNull,
   type Resource,
   type ResourceFields,
   type ValueField,
-  validIds,
 } from '../sql/resource.ts';
 import { jsonMembersOf, jsonObjectExpression, jsonSql, reasonJsonMembers } from '../sql/selection.ts';
-import { anyOfIds, db, prepare } from '../sql/sql.ts';
-import { vinPartEnds, vinPartSql } from '../sql/vin-part.ts';
+import { anyOfIds, db, prepare, uniqueIds } from '../sql/sql.ts';
 import {
   eligibilitySchema,
   type Vehicle,
@@ -28,6 +23,7 @@ import {
   vehicleSchema,
   vehicleSortOrders,
 } from './vehicle.ts';
+import { ACTOR, CODE, LATEST, PART_OF_VIN, VERIFIED, vehicleSeeks, verifiedBounds } from './vehicle-seeks.ts';
 
 export const getVehicle = (ctx: Context, by: { id: string } | { vin: string }): Promise<Vehicle> =>
   readOneRow(ctx, vehicleResource, by, { company: authorize(ctx, 'fleets:read') });
@@ -82,56 +78,6 @@ const eligibilityFields: ResourceFields = {
   reason: { kind: 'object', unless: 'v.reason is null', members: reasonJsonMembers('v.reason') },
 };
 
-const VERIFIED = `coalesce(v.verified_at, 'infinity'::timestamptz)`;
-const part = vinPartSql('v.vin');
-const PART_OF_VIN = `(${part.begins} or ${part.ends})`;
-
-/** A key for vehicles whose VIN begins or ends with a condition's value. */
-const partOfVin = (name: string): IndexKey => [
-  {
-    column: 'v.vin collate "C"',
-    least: [name, vinPartEnds.begins.least],
-    below: [name, vinPartEnds.begins.below],
-    ofCompany: true,
-    or: {
-      column: 'reverse(v.vin) collate "C"',
-      least: [name, vinPartEnds.ends.least],
-      below: [name, vinPartEnds.ends.below],
-      where: `not (${part.begins})`,
-    },
-  },
-];
-/** So many characters are in fewer VINs than a status or a reason. */
-const RARE_CHARACTERS = 6;
-
-/** Vehicles are looked up for each fleet of the company. */
-const seek: IndexSeek = {
-  column: 'v.fleet_id',
-  parents: { from: 'fleet sf', id: 'sf.id', where: 'sf.company = $company and sf.deletion is null' },
-  keys: [
-    [{ column: 'v.vin', is: 'vin', ofCompany: true }],
-    partOfVin('rareVinPart'),
-    [
-      { column: `(v.reason ->> 'actor')`, is: 'actor', among: actors, where: 'v.reason is not null' },
-      { column: `(v.reason ->> 'code')`, is: 'reasonCode' },
-    ],
-    [
-      { column: 'v.status', among: eligibilityStatuses, is: 'eligibilityAlone', isOneOf: 'eligibility' },
-      { column: 'v.manufacturer', is: 'manufacturer' },
-    ],
-    partOfVin('vinPart'),
-    [
-      {
-        column: VERIFIED,
-        ofCompany: true,
-        least: ['verifiedAfter', '?::timestamptz'],
-        below: ['verifiedBefore', '?::timestamptz'],
-        most: `'9999-12-31Z'::timestamptz`,
-      },
-    ],
-  ],
-};
-
 /** Warnings in GraphQL: a list is empty for most vehicles. */
 const warnings: ValueField = {
   kind: 'value',
@@ -142,6 +88,9 @@ const warnings: ValueField = {
   make: (codes: readonly string[]) => codes,
   isText: true,
 };
+
+/** So many characters are in fewer VINs than a status or a reason. */
+const RARE_CHARACTERS = 6;
 
 /** The condition on a VIN, or on its beginning and end. */
 export const vinCondition = (vin: string) =>
@@ -170,16 +119,17 @@ export const vehicleResource: Resource = {
     eligibility: ['v.status = any(?::text[])'],
     eligibilityAlone: ['v.status = ?::text'],
     manufacturer: ['v.manufacturer = ?'],
-    fleetIds: ['v.fleet_id = any(?::uuid[])', validIds],
+    fleetIds: ['v.fleet_id = any(?::uuid[])', uniqueIds],
     fleetIdsAlone: ['v.fleet_id = ?::uuid', idOrNull],
-    reasonCode: [`v.reason is not null and v.reason->>'code' = ?`],
-    otherReason: [`v.reason is not null and ${jsonSql.known(`(v.reason->>'code')`, reasonCodes).sql} = ?`],
-    actor: [`v.reason is not null and v.reason->>'actor' = ?`],
+    reasonCode: [`v.reason is not null and ${CODE} = ?`],
+    otherReason: [`v.reason is not null and ${jsonSql.known(CODE, reasonCodes).sql} = ?`],
+    actor: [`v.reason is not null and ${ACTOR} = ?`],
     verifiedBefore: [`${VERIFIED} < ?::timestamptz`],
-    verifiedAfter: [`v.verified_at is not null and ${VERIFIED} >= ?::timestamptz`],
+    verifiedAfter: [`${VERIFIED} >= ?::timestamptz and ${VERIFIED} <= ${LATEST}`],
   },
   leading: { fleetIdsAlone: 'v.fleet_id' },
-  seek,
+  seeks: vehicleSeeks,
+  bounds: verifiedBounds,
   orders: vehicleSortOrders,
   missing: (by) => new VehicleNotFound('vin' in by ? 'No fleet has a vehicle with this VIN.' : undefined),
 };
@@ -194,6 +144,6 @@ export const eligibilityResource: Resource = {
 export const tallyConditions: FilterConditions = {
   eligibility: ['t.status = any(?::text[])'],
   eligibilityAlone: ['t.status = ?::text'],
-  fleetIds: ['t.fleet_id = any(?::uuid[])', validIds],
+  fleetIds: ['t.fleet_id = any(?::uuid[])', uniqueIds],
   fleetIdsAlone: ['t.fleet_id = ?::uuid', idOrNull],
 };
