@@ -67,7 +67,7 @@ const known: Record<string, string> = {
     'named fleets among the hundred of a company, with which each index begins',
   'fleet_pkey → fleet_by_name': 'ten named fleets of a hundred: since 18, to read all seems as cheap',
   'vehicle → ': 'counts of vehicles due in all companies, which are all of them here',
-  'vehicle_by_status → vehicle_by_vin_end': 'vehicles of a fleet, where each index begins with it',
+  'vehicle_by_status → vehicle_of_fleet_by_verified': 'vehicles of a fleet, where each index begins with it',
   'vehicle_by_vin → ': 'a whole VIN, found by the index of the company in place of the one of its fleets',
 };
 

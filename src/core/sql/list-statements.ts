@@ -14,7 +14,7 @@ order by {order} limit {limit}`;
 
 /**
  * By an index of a condition that few rows may meet, then sorted: vehicles of a status that none has, in 0.01 ms from 3 pages;
- * 5,000 of 20,000 with another one in XX ms. If there are more, the list is read in its order, where one is found soon.
+ * of 20,000 with another one 5,001 are found and left in 13 ms, 6,193 pages: the list is then read in its order, where one comes soon.
  */
 export const FOUND_OR_IN_ORDER = `
 with {lookups} few as materialized ({found})
@@ -28,7 +28,7 @@ select * from (
    order by {order} limit {limit})
 ) {alias} order by {order} limit {limit}`;
 
-/** By numbers that some rows have stored, and others, which are behind, get on the spot (docs/decisions/fleet-orders.md). */
+/** By numbers that some rows have stored, and others, which are behind, get on the spot (docs/decisions/one-statement.md). */
 export const STORED_OR_BEHIND = `
 select {alias}.* from (
   (select {columns} from {table}
