@@ -40,7 +40,7 @@ export async function deleteContract(ctx: Context, by: { id: string }, expected?
   return transaction(ctx, async () => {
     if (expected) {
       await lockContracts(ctx, { company, ids, at: ctx.now() });
-      requirePrecondition(await readOneRow<Contract>(ctx, contractResource, by, { company, newest: true }), expected);
+      requirePrecondition(await readOneRow<Contract>(ctx, contractResource, by, { company }), expected);
     }
     const [contract] = await removeContracts(ctx, company, ids);
     if (!contract) throw new ContractNotFound();

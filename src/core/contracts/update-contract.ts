@@ -30,7 +30,7 @@ export async function updateContract(ctx: Context, input: unknown, expected?: Pr
   return transaction(ctx, async (em) => {
     const now = ctx.now();
     await lockContracts(ctx, { company, ids: [id], at: now });
-    const read = () => readOneRow<Contract>(ctx, contractResource, { id }, { company, newest: true });
+    const read = () => readOneRow<Contract>(ctx, contractResource, { id }, { company });
     const before = await read();
     requirePrecondition(before, expected);
     const to = wanted?.toISOString() === before.to ? wanted : orNow(wanted, now);

@@ -172,7 +172,7 @@ export async function updateFleet(ctx: Context, input: unknown, expected?: Preco
   const { id, ...fields } = readInput(updateFleetInput, input);
   return transaction(ctx, async (em) => {
     await lockToChange(ctx, company, id);
-    const before = await readOneRow<Fleet>(ctx, fleetResource, { id }, { company, newest: true });
+    const before = await readOneRow<Fleet>(ctx, fleetResource, { id }, { company });
     requirePrecondition(before, expected);
     const named = Object.entries(fields).filter((one): one is [FleetText, string] => one[1] !== undefined);
     if (named.length === 0) {

@@ -22,7 +22,7 @@ export async function deleteFleet(ctx: Context, input: { id: string }, expected?
   const deletion = async () => {
     // A later statement than the lock sees all earlier changes.
     await lockFleet(ctx, company, input.id);
-    const fleet = await readOneRow<Fleet>(ctx, fleetResource, input, { company, newest: true });
+    const fleet = await readOneRow<Fleet>(ctx, fleetResource, input, { company });
     requirePrecondition(fleet, expected);
     const { id, name, vehicleCount } = fleet;
     if (vehicleCount > 0) ctx.services.changes.announceRemoval(company, null);

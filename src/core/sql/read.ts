@@ -17,8 +17,8 @@ interface PageRequest {
 
 interface RowRequest {
   company: string;
-  /** Not from a replica, which may lag. */
-  newest?: boolean;
+  /** Not from a replica, which may lag; in a transaction every row is the newest. */
+  newest?: true;
   long?: boolean;
 }
 

@@ -50,7 +50,7 @@ export async function deleteVehicle(ctx: Context, input: { id: string }, expecte
   const deletion = async () => {
     const [row] = await lockVehicle(ctx, { company, id: input.id });
     if (!row) {
-      await readOneRow(ctx, vehicleResource, input, { company, newest: true });
+      await readOneRow(ctx, vehicleResource, input, { company });
       // The vehicle was moved meanwhile to a fleet that is not locked.
       throw new ChangedMeanwhile();
     }
