@@ -1,4 +1,5 @@
 import { visibleText } from '../vin.ts';
+import { nameSigns } from './signs.ts';
 
 /** Names of a VIN's column by preference, as the error for a file without one lists them. */
 export const VIN_COLUMN_NAMES: readonly string[] = [
@@ -83,17 +84,10 @@ const bareName = (name: string): string =>
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}]/gu, '');
 
-/** Preferences from here on are uncertain: a part of the name says something else, or the whole name may. */
-export const UNCERTAIN_PREFERENCE = 1000;
-const AMBIGUOUS = 1500;
-/** The only name with the word VIN in it, such as `asset.vin`. */
-export const VIN_WORD_PREFERENCE = 1900;
-const BEHIND_ANOTHER_PART = 2000;
-/** `VIN / FIN` comes after `VIN`, and before all other names. */
-const SEVERAL_PARTS = 0.5;
+const { SEVERAL, KNOWN_FIRST, AMBIGUOUS, WORD, KNOWN_LATER } = nameSigns;
 
 const preferences = new Map([
-  ...AMBIGUOUS_NAMES.map((name, at): [string, number] => [name, AMBIGUOUS + at]),
+  ...AMBIGUOUS_NAMES.map((name, at): [string, number] => [name, AMBIGUOUS.weight + at]),
   // The first place of a name counts.
   ...[...VIN_COLUMN_NAMES, ...OTHER_NAMES].map((name, at): [string, number] => [bareName(name), at]).reverse(),
 ]);
@@ -104,11 +98,11 @@ const BETWEEN_PARTS = /[/\\()[\]{}:+&\n]|\s[-–—]\s/;
 /** The length of a VIN says nothing, nor does what follows it: `VIN (17)`, `FIN 17-stellig`. */
 const LENGTH = '17';
 
-/** The ranks of a header's names. */
-export function vinNamePreferences(names: readonly string[]): number[] {
-  const all = names.map(vinNamePreference);
+/** The weights of a header's names (`nameSigns`), each with its place in the lists. */
+export function vinNameWeights(names: readonly string[]): number[] {
+  const all = names.map(vinNameWeight);
   const [only, ...others] = names.flatMap((name, at) => (hasVinWord(name) ? [at] : []));
-  if (only !== undefined && others.length === 0) all[only] = Math.min(all[only] ?? 0, VIN_WORD_PREFERENCE);
+  if (only !== undefined && others.length === 0) all[only] = Math.min(all[only] ?? 0, WORD.weight);
   return all;
 }
 
@@ -122,14 +116,14 @@ const hasVinWord = (name: string): boolean =>
     .split(/[^\p{L}]+/u)
     .some((word) => /^vins?$/i.test(word));
 
-/** The rank of a name, or its parts (`VIN / Chassis`), for a column of VINs: the less the better, infinite for none. */
-function vinNamePreference(name: string): number {
+/** The weight of a name, or of its parts; infinite for none. */
+function vinNameWeight(name: string): number {
   if (name.length > LONGEST_NAME) return Number.POSITIVE_INFINITY;
   const whole = preferences.get(bareName(name));
   if (whole !== undefined) return whole;
   const parts = name.split(BETWEEN_PARTS).map((part) => bareName(part).split(LENGTH, 1)[0]);
   const known = parts.flatMap((part) => (part ? [preferences.get(part) ?? Number.POSITIVE_INFINITY] : []));
   const best = Math.min(...known);
-  if (known.every(Number.isFinite)) return known.length > 1 ? best + SEVERAL_PARTS : best;
-  return best + (known[0] === best ? UNCERTAIN_PREFERENCE : BEHIND_ANOTHER_PART);
+  if (known.every(Number.isFinite)) return known.length > 1 ? best + SEVERAL.weight : best;
+  return best + (known[0] === best ? KNOWN_FIRST : KNOWN_LATER).weight;
 }

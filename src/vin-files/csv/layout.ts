@@ -7,10 +7,11 @@ import {
   vinColumnMissingError,
 } from '../rejection.ts';
 import { type CsvDelimiter, type CsvHead, type CsvHeadLine, type CsvLineReading, openCsvHead } from './head.ts';
-import { UNCERTAIN_PREFERENCE, VIN_WORD_PREFERENCE, vinNamePreferences } from './header-names.ts';
+import { vinNameWeights } from './header-names.ts';
 import type { CsvLimits } from './limits.ts';
 import { findNamedColumn, openPreview } from './named-column.ts';
 import { cellsOf, columnsOfVins, isFilled, sampleOf } from './sample.ts';
+import { doubts, headerSigns, isSure, nameSigns } from './signs.ts';
 import { isFormulaError, isMeantAsVin, isNearlyVin, isVin, stripTextMarks } from './vin-cells.ts';
 
 export interface CsvLayout {
@@ -27,15 +28,12 @@ export interface CsvStart {
   row: number;
   layout: CsvLayout;
   vinAt: number;
-  doubt: VinDoubtLevel;
+  /** The weight of one of `doubts`. */
+  doubt: number;
 }
 
-/**
- * Whether a table has VINs below a name for them or below none (0), below an unknown name (1), or merely cells that look like
- * wrong ones (2), or a single column with digits (3).
- */
-type VinDoubtLevel = 0 | 1 | 2 | 3;
-
+const WORD = nameSigns.WORD.weight;
+const { FILLED_CELL, NO_DIGITS } = headerSigns;
 /** Characters that answers have of a column's name. */
 const NAME_LENGTH = 100;
 /** Titles and other rows above a table are at most this many. */
@@ -68,17 +66,19 @@ async function findStart(head: CsvHead, limits: CsvLimits): Promise<CsvStart> {
     if (!line) break;
     const named = find(line, vinColumn);
     if (named && (!header || named.rank < header.rank)) header = { ...named, line };
-    if (header && header.rank < UNCERTAIN_PREFERENCE && header.twins.length === 1)
-      return belowHeader(head, header, limits);
-    const vinAt = header && header.rank !== VIN_WORD_PREFERENCE ? confirmed(header, line) : undefined;
+    if (header && isSure(header.rank) && header.twins.length === 1) return belowHeader(head, header, limits);
+    const vinAt = header && header.rank !== WORD ? confirmed(header, line) : undefined;
     if (header && vinAt !== undefined) return belowHeader(head, { ...header, vinAt }, limits);
     const data = findCell(line, isVin);
     if (data || above.length > 0 || !isComment(line)) above.push(line);
-    if (data && !(header && header.rank < UNCERTAIN_PREFERENCE))
+    if (data && !(header && isSure(header.rank)))
       return atFirstVin(head, above, { ...narrow(data, line, limits), header }, limits);
   }
   if (header && !isTitle(header, above))
-    return { ...belowHeader(head, header, limits), doubt: header.rank < UNCERTAIN_PREFERENCE ? 0 : 2 };
+    return {
+      ...belowHeader(head, header, limits),
+      doubt: (isSure(header.rank) ? doubts.NONE : doubts.WRONG_VINS).weight,
+    };
   const [first] = above;
   if (!first) throw unreadableFileError('NO_ROWS', 'The file holds no rows.');
   const { doubt, ...wrong } = wrongVins(above, first);
@@ -100,11 +100,11 @@ type Header = Match & { line: CsvHeadLine };
 const confirmed = ({ twins, delimiter }: Header, line: CsvHeadLine): number | undefined =>
   twins.find((at) => isVin(cellsOf(line, delimiter)[at] ?? ''));
 
-/** Of the rows with a text in this column the one that is most like a header: titles have fewer cells, rows of data have digits. */
+/** Of the rows with a text in this column the one that is most like a header (`headerSigns`). */
 function headerOf(lines: readonly CsvHeadLine[], { delimiter, vinAt, cells: { length } }: Match) {
   const likeness = (line: CsvHeadLine) => {
     const cells = cellsOf(line, delimiter).slice(0, length).filter(isFilled);
-    return cells.length + (cells.some(isMeantAsVin) ? 0 : 0.5);
+    return cells.length * FILLED_CELL.weight + (cells.some(isMeantAsVin) ? 0 : NO_DIGITS.weight);
   };
   // The last one has a VIN.
   const named = lines.slice(0, -1).filter((line) => isName(cellsOf(line, delimiter)[vinAt]));
@@ -115,8 +115,7 @@ const isName = (cell = ''): boolean => isFilled(cell) && !isMeantAsVin(cell);
 
 /** Whether a row that has the word VIN in it is above no cells that are meant as VINs. */
 const isTitle = ({ rank, line, delimiter, vinAt }: Header, lines: readonly CsvHeadLine[]): boolean =>
-  rank === VIN_WORD_PREFERENCE &&
-  !lines.some((one) => one.row > line.row && isMeantAsVin(cellsOf(one, delimiter)[vinAt] ?? ''));
+  rank === WORD && !lines.some((one) => one.row > line.row && isMeantAsVin(cellsOf(one, delimiter)[vinAt] ?? ''));
 
 function isComment({ readings }: CsvHeadLine): boolean {
   const cell = readings[0]?.cells[0] ?? '';
@@ -146,7 +145,7 @@ function belowHeader(head: CsvHead, header: Header, limits: CsvLimits): CsvStart
     throw misplacedVins(header.line.row, `holds the name of a column and VINs beside it. ${advice}`);
   }
   const column = cutText(columns[vinAt] ?? '', NAME_LENGTH);
-  return { layout: { columns, column, delimiter }, vinAt, doubt: 0, ...head.after(header.line) };
+  return { layout: { columns, column, delimiter }, vinAt, doubt: doubts.NONE.weight, ...head.after(header.line) };
 }
 
 function narrow(match: Match, { row }: CsvHeadLine, limits: CsvLimits): Match {
@@ -155,14 +154,14 @@ function narrow(match: Match, { row }: CsvHeadLine, limits: CsvLimits): Match {
 }
 
 /** Rows without a single VIN: a list of wrong ones, which is reported row by row, or no list of VINs at all. */
-function wrongVins(lines: readonly CsvHeadLine[], first: CsvHeadLine): Match & { doubt: VinDoubtLevel } {
+function wrongVins(lines: readonly CsvHeadLine[], first: CsvHeadLine): Match & { doubt: number } {
   for (const line of lines) {
     const nearly = findCell(line, isNearlyVin);
-    if (nearly) return { ...nearly, doubt: 2 };
+    if (nearly) return { ...nearly, doubt: doubts.WRONG_VINS.weight };
   }
   const readings = lines.flatMap((line) => line.readings);
   const alone = readings.every(({ cells }) => cells.length <= 1) && findCell(first, isMeantAsVin);
-  if (alone) return { ...alone, doubt: 3 };
+  if (alone) return { ...alone, doubt: doubts.DIGITS.weight };
   const widest = readings.reduce((most, one) => (one.cells.length > most.cells.length ? one : most));
   throw noVinColumnError(widest.cells);
 }
@@ -178,7 +177,7 @@ async function atFirstVin(
   limits: CsvLimits,
 ): Promise<CsvStart> {
   const { delimiter } = match;
-  const named = header?.rank === VIN_WORD_PREFERENCE && header.delimiter === delimiter ? header : undefined;
+  const named = header?.rank === WORD && header.delimiter === delimiter ? header : undefined;
   const word = named?.vinAt;
   const line = headerOf(lines, { ...match, vinAt: word ?? match.vinAt }) ?? named?.line;
   if (!line) return listOfVins(head, lines, match);
@@ -194,7 +193,7 @@ async function atFirstVin(
     throw vinColumnMissingError(`Several columns of the file hold VINs: ${quotedList(found)}.`, { found });
   }
   const start = belowHeader(head, { ...match, vinAt, cells: [...names], line }, limits);
-  return { ...start, doubt: isNamed ? 0 : 1 };
+  return { ...start, doubt: (isNamed ? doubts.NONE : doubts.UNKNOWN_NAME).weight };
 }
 
 /** The table without a header whose first VIN is in the last of these rows. */
@@ -213,14 +212,19 @@ function withoutHeader(head: CsvHead, above: readonly CsvHeadLine[], { cells, de
   const named = above.find((line) => isName(cellsOf(line, delimiter)[vinAt]));
   if (named) throw noVinColumnError(cellsOf(named, delimiter));
   const columns = vinAt === 0 ? null : numberedColumnNames(cells.length, vinAt);
-  return { layout: { columns, column: null, delimiter }, vinAt, doubt: 0, ...head.from(above[0] as CsvHeadLine) };
+  return {
+    layout: { columns, column: null, delimiter },
+    vinAt,
+    doubt: doubts.NONE.weight,
+    ...head.from(above[0] as CsvHeadLine),
+  };
 }
 
 export const numberedColumnNames = (count: number, vinAt = 0): string[] =>
   Array.from({ length: count }, (_, at) => (at === vinAt ? 'vin' : `column_${at + 1}`));
 
 function vinColumn(cells: readonly string[]): Column | undefined {
-  const preferences = vinNamePreferences(cells.map(stripTextMarks));
+  const preferences = vinNameWeights(cells.map(stripTextMarks));
   const rank = Math.min(...preferences);
   if (!Number.isFinite(rank)) return undefined;
   const twins = preferences.flatMap((preference, at) => (preference === rank ? [at] : []));

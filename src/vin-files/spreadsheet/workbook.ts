@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import { readCsvStart } from '../csv/layout.ts';
 import { type CsvLimits, limitPieces } from '../csv/limits.ts';
+import { doubts } from '../csv/signs.ts';
 import { cutText } from '../cut-text.ts';
 import {
   FileRejection,
@@ -142,7 +143,7 @@ export async function openVinSheet(fd: number, limits: CsvLimits) {
   for (const sheet of workbook.sheets) {
     const opened = await open(sheet, limits, errorOf);
     if (opened instanceof FileRejection) failures.push(opened);
-    else if (opened.start.doubt === 0) return opened;
+    else if (opened.start.doubt === doubts.NONE.weight) return opened;
     else {
       // Opened again below: what is open takes memory.
       await opened.text.return();
@@ -150,7 +151,7 @@ export async function openVinSheet(fd: number, limits: CsvLimits) {
     }
   }
   const alone = failures.every(isEmpty) && failures.length === workbook.sheets.length - 1;
-  if (likeliest && (likeliest.doubt < 3 || alone)) {
+  if (likeliest && (likeliest.doubt < doubts.DIGITS.weight || alone)) {
     const opened = await open(likeliest.sheet, limits, errorOf);
     if (!(opened instanceof FileRejection)) return opened;
   }
