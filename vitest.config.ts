@@ -71,7 +71,7 @@ const long = files([
   ...['deleted-fleets', 'due-companies'],
   ...['files-entered', 'import-beside', 'import-progress', 'issuer', 'kept-statements', 'large-deletions'],
   ...['list-texts', 'locked-vehicles', 'log', 'lost-replica', 'payload-races', 'prepared-statements', 'publishing'],
-  ...['read-only', 'readiness', 'sandbox-apart', 'search-path', 'slow-reads', 'small-companies', 'staged-room'],
+  ...['read-only', 'readiness', 'sandbox-apart', 'search-path', 'slow-reads', 'staged-room'],
   ...['text-sql', 'unfilled-lists'],
   ...['unseen-company', 'webhooks-wanted', 'writes-at-once', 'young-database'],
 ]);

@@ -12,23 +12,28 @@ export interface Explained {
   Plan: Plan;
 }
 
+const { connect } = pg.Client.prototype;
+/** The plans of each database whose statements are explained. */
+const lists = new Map<string | undefined, Explained[]>();
+
 /**
  * Makes PostgreSQL explain every statement of connections that are opened to this database from now on; returns the
  * list to which the plans are added. Call it before the database is opened.
  */
 export async function explainAll(env: DatabaseEnv): Promise<Explained[]> {
   const plans: Explained[] = [];
-  const { connect } = pg.Client.prototype;
+  const name = new URL(env.DATABASE_URL ?? '').pathname.slice(1);
+  lists.set(name, plans);
   vi.spyOn(pg.Client.prototype, 'connect').mockImplementation(function (this: pg.Client, then) {
     this.on('notice', ({ message }) => {
       const [, plan] = /plan:\n(\{.*)/s.exec(message ?? '') ?? [];
-      if (plan) plans.push(JSON.parse(plan));
+      if (plan) lists.get(this.database)?.push(JSON.parse(plan));
     });
     return connect.call(this, then);
   });
   const server = new pg.Client(asAdmin(env));
   await server.connect();
-  for (const [name, value] of Object.entries({
+  for (const [setting, value] of Object.entries({
     session_preload_libraries: 'auto_explain',
     'auto_explain.log_min_duration': '0',
     'auto_explain.log_analyze': 'on',
@@ -37,7 +42,7 @@ export async function explainAll(env: DatabaseEnv): Promise<Explained[]> {
     'auto_explain.log_format': 'json',
     'auto_explain.log_level': 'notice',
   })) {
-    await server.query(`alter database ${new URL(env.DATABASE_URL ?? '').pathname.slice(1)} set ${name} = '${value}'`);
+    await server.query(`alter database ${name} set ${setting} = '${value}'`);
   }
   await server.end();
   return plans;

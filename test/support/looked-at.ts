@@ -1,10 +1,11 @@
-import { expect } from 'vitest';
+import { expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
 import type { Answer, Json } from './client.ts';
 import { databaseConfig, databaseEnv } from './database.ts';
 import { explainAll } from './explained.ts';
 import { startGateway } from './gateway.ts';
-import type { Operation } from './operation.ts';
+import { askGraphql, askRest, type Operation } from './operation.ts';
+import { onGraphql, onRest } from './operations.ts';
 import { looks } from './plans.ts';
 import type { World } from './worlds.ts';
 
@@ -32,7 +33,7 @@ export const rowsOf = ({ company, fleetId }: World, letter: string) => `
 `;
 
 /** Checks for success, as failures read little. 409 counts, since no vehicle is verified here and no contract has begun. */
-export function worked({ status, body }: Answer): void {
+function worked({ status, body }: Answer): void {
   const faults = body?.errors?.filter((one: Json) => one.extensions?.code !== 'CONTRACT_NOT_BEGUN') ?? [];
   expect(faults).toEqual([]);
   expect([200, 201, 202, 204, 409]).toContain(status);
@@ -52,13 +53,13 @@ const large = [
 /** Writing operations come last; deletions come in this order. */
 const taken = ['deleteContract', 'deleteContracts', 'deleteVehicle', 'deleteVehicles', 'deleteWebhook'];
 const rank = ({ writes, field = '' }: Operation) => (writes ? 1 + taken.indexOf(field.split('.')[1] ?? '') + 1 : 0);
-export const smallOperations = <One extends Operation>(all: [string, One][]) =>
+const smallOperations = <One extends Operation>(all: [string, One][]) =>
   all
     .filter(([name, { streams }]) => !streams && !large.includes(name))
     .toSorted(([, one], [, other]) => rank(one) - rank(other));
 
 /** The operation's first case, or the first page of an unlimited list. */
-export const callOf = ({ cases }: Operation, world: World) =>
+const callOf = ({ cases }: Operation, world: World) =>
   (cases['its first page'] ?? Object.values(cases)[0])?.(world) ?? { path: '' };
 
 /** A gateway whose statements are explained, if its database is a server. */
@@ -79,5 +80,18 @@ export async function startLookedAt() {
     });
     return Object.fromEntries(much);
   }
-  return { gateway, isServer, muchLookedAt };
+  /** Asks each operation of `rest` and `graphql`, since some change what they read. */
+  function testOperations(what: string, worldsNow: () => Record<'rest' | 'graphql', World>, most?: number): void {
+    const looks = async (ask: () => Promise<Answer>) =>
+      expect(await muchLookedAt(async () => worked(await ask()), most)).toEqual({});
+    test.each(smallOperations(onRest))(`%s ${what}, by REST`, (name, operation) => {
+      const { rest } = worldsNow();
+      return looks(() => askRest(rest.client, name, callOf(operation, rest)));
+    });
+    test.each(smallOperations(onGraphql))(`%s ${what}, by GraphQL`, (_, operation) => {
+      const { graphql } = worldsNow();
+      return looks(() => askGraphql(graphql.client, operation, callOf(operation, graphql)));
+    });
+  }
+  return { gateway, isServer, muchLookedAt, testOperations };
 }
