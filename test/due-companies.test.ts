@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { takeOverClaims } from '../src/core/companies/take-over-claims.ts';
 import { contextOf } from '../src/core/context.ts';
+import { vehicleSchedule } from '../src/core/vehicles/due-vehicles.ts';
 import { type ClaimingTools, Claims } from '../src/jobs/claims.ts';
 import { DeliverWebhooks, resumeWebhooks } from '../src/jobs/deliver-webhooks.ts';
 import type { Job } from '../src/jobs/job.ts';
@@ -213,4 +214,13 @@ test('after a look that waited long for the database, what comes due is looked f
   expect(count.sent).toBeGreaterThan(100);
   vi.restoreAllMocks();
   await job.stop();
+});
+
+test('many entries of a company become one with a look', async () => {
+  await gateway.execute(`
+    update vehicle set due_at = now() where company = 'company 0001';
+    insert into schedule (company, kind, due_at) select 'company 0001', 'vehicle', now() from generate_series(1, 20)`);
+  const { companies } = await vehicleSchedule.companiesDue(open());
+  expect(companies).toEqual(['company 0001']);
+  expect(await gateway.execute(`select company from schedule`)).toEqual([{ company: 'company 0001' }]);
 });

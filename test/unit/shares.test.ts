@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { openFairness } from '../../src/fairness/places.ts';
 import { type PlacePolicy, SharedPlaces } from '../../src/fairness/shares.ts';
 
 const PLACES = { capacity: 160, reserve: 40 };
@@ -32,6 +33,13 @@ test('a holder without a place always finds one', () => {
   const shares = new SharedPlaces(PLACES);
   const taken = Array.from({ length: 40 }, (_, index) => fill(shares, `${index}`));
   expect(Math.min(...taken)).toBe(1);
+});
+
+test('one company leaves two of the connections to companies without any', () => {
+  const { places } = openFairness();
+  const taken = (holder: string, count: number) =>
+    Array.from({ length: count }, () => places.take(holder, Infinity)).filter(Boolean).length;
+  expect([taken('a', 20), taken('b', 1), taken('c', 1), taken('d', 1)]).toEqual([6, 1, 1, 0]);
 });
 
 test('any number of cautious holders leave a quarter to others', () => {
