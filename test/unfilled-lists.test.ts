@@ -288,6 +288,25 @@ test('contracts of more vehicles than are looked up, beside very many contracts,
   }
 });
 
+test('a filter is looked up for the company, not for each of its fleets', async () => {
+  for (const one of rowsOf('s-fleets', 6, FEW)) await gateway.execute(one);
+  await gateway.execute(
+    `insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
+       select ${uuid(6, 'a', 'n')}, 's-fleets', 'Fleet ' || n, 'Here', 'a@example.com', 'DE1', now(), now() from generate_series(10, 3000) n`,
+  );
+  await gateway.execute(
+    `insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, status)
+       select ${uuid(6, '9', 'n')}, 's-fleets', ${uuid(6, 'a', 'n')}, 'WBA1' || lpad(n::text, 13, '0'), 'bmw', now(), 'PENDING'
+       from generate_series(10, 3000) n`,
+  );
+  for (const table of ['fleet', 'vehicle']) await gateway.execute(`vacuum analyze ${table}`);
+  const client = await gateway.as('s-fleets');
+  for (const [what, filter] of Object.entries(filters)) {
+    const list: List = { field: 'vehicles', filter: () => filter, orders: vehicleSortOrders };
+    expect(await excesses(client, list, 'small', BESIDE_FILTER), what).toEqual({});
+  }
+});
+
 test('vehicles of several fleets end with their rows', async () => {
   seen.length = 0;
   const query = '{ fleets(first: 20) { nodes { vehicles(first: 101) { nodes { vin } } } } }';
