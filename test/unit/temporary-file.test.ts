@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises';
+import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { TemporaryDisk, type TemporaryFile } from '../../src/core/imports/temporary-file.ts';
+import { openFileSource, TemporaryDisk, type TemporaryFile } from '../../src/core/imports/temporary-file.ts';
 
 const LARGEST = 100;
 const file = (bytes: number) =>
@@ -41,4 +43,16 @@ test('of files that grow together, as many are kept as fit', async () => {
   const all = await Promise.allSettled(Array.from({ length: 12 }, (_, at) => disk.keep(file(100), `company-${at}`)));
   expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(8);
   for (const one of all) if (one.status === 'fulfilled') await one.value.discard();
+});
+
+test.each([1, 2, 3, 7, 4096])('a workbook that comes in pieces of %i bytes is kept as it is', async (size) => {
+  const whole = await readFile('test/fixtures/exceljs.xlsx');
+  const pieces = Array.from({ length: Math.ceil(whole.length / size) }, (_, at) =>
+    whole.subarray(at * size, (at + 1) * size),
+  );
+  const source = await openFileSource(Readable.from(pieces), new TemporaryDisk(1_000_000), 'acme');
+  if (!('workbook' in source)) throw new Error('no workbook');
+  const kept = await Array.fromAsync(source.workbook.content());
+  await source.workbook.discard();
+  expect(Buffer.concat(kept)).toEqual(whole);
 });

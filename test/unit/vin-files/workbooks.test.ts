@@ -1,25 +1,19 @@
-import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { openFileSource, TemporaryDisk } from '../../../src/core/imports/temporary-file.ts';
 import type { CsvLimits } from '../../../src/vin-files/csv/limits.ts';
-import { openVinTable } from '../../../src/vin-files/table.ts';
+import { openVinFile } from '../../../src/vin-files/table.ts';
 import { rowsOf, type WorkbookStyle, workbookAs, zipOf } from '../../support/zip.ts';
+import { fileOf } from './file-of.ts';
 
 const A = 'WVWZZZ1KZAW000001';
 const LIMITS: CsvLimits = { bytes: 1_000_000, rowLength: 10_000, columns: 100, fieldLength: 5_000, rows: 100_000 };
 
-async function read(file: Buffer) {
-  const source = await openFileSource(Readable.from([file]), new TemporaryDisk(LIMITS.bytes), 'acme');
-  if (!('workbook' in source)) throw new Error('no archive');
-  try {
-    const { rows, ...layout } = await openVinTable(source.workbook.fd, LIMITS);
-    const values: string[] = [];
-    for await (const batch of rows) values.push(...batch.map(({ value }) => value));
-    return { ...layout, values };
-  } finally {
-    await source.workbook.discard();
-  }
+async function read(content: Buffer) {
+  await using file = await fileOf(content);
+  const { rows, ...layout } = await openVinFile(file, LIMITS);
+  const values: string[] = [];
+  for await (const batch of rows) values.push(...batch.map(({ value }) => value));
+  return { ...layout, values };
 }
 
 const table = [
