@@ -70,3 +70,26 @@ test.each(makes)('%s: what has ended is looked at after 5 minutes, an hour and a
   expectPauses(found, [5 * MINUTE, HOUR, DAY], 5 * MINUTE);
   expect(await gateway.execute(`select from activation where vin = '${vehicle.vin}'`)).toEqual([]);
 });
+
+test.each(makes)(
+  '%s: a contract whose program is found on after its end is ending again, without a word',
+  async (_, wmi) => {
+    const vehicle = await addVehicle(acme, newVin(0, wmi));
+    const before = await contract(acme, vehicle, { ...basic, to: time(HOUR) });
+    const one = await contract(acme, vehicle, { ...basic, from: time(HOUR), to: time(3 * HOUR) });
+    await workFor(8 * HOUR, 20 * MINUTE);
+    expect([await stateOf(acme, before), await stateOf(acme, one)]).toEqual([['ENDED'], ['ENDED']]);
+    const events = async () => (await acme.get(`/events?vin=${vehicle.vin}&limit=100`)).body.length;
+    const said = await events();
+    // It was carried out late, and is ended in hours.
+    Object.assign(upstream.clearanceOf(vehicle.vin) ?? {}, { status: 'approved' });
+    Object.assign(upstream.serviceOf(vehicle.vin, '1001') ?? {}, { status: 'ACTIVE' });
+    upstream.endsAfterMs = 5 * HOUR;
+    for (let hours = 0; hours < 30 && (await stateOf(acme, one))[0] === 'ENDED'; hours++) await workFor(HOUR, HOUR);
+    expect(await stateOf(acme, before)).toEqual(['ENDED']);
+    expect(await stateOf(acme, one)).toEqual(['ENDING', 'END_NOT_CONFIRMED', 'MANUFACTURER']);
+    await workFor(20 * HOUR, HOUR);
+    upstream.endsAfterMs = 0;
+    expect([await stateOf(acme, one), await events()]).toEqual([['ENDED'], said]);
+  },
+);

@@ -10,7 +10,7 @@ import { isOfContract } from './contracts-of-vehicles.ts';
 import { touchActivations } from './due-activations.ts';
 import { noPack } from './needs.ts';
 import { wantClause } from './plan-activations.ts';
-import { settle } from './store-activations.ts';
+import { settle } from './settle-contracts.ts';
 
 // Settings that name other programs than contracts in force have: what is missing is asked for, what is left over is ended.
 

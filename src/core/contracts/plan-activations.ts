@@ -29,21 +29,29 @@ type Planned = {
   activation: Selectable<Tables['contract']>['activation'];
   reason: string | null;
 };
-/** A `with` clause: contracts of clause `c` that have begun, with their programs and their state from now on. */
+/**
+ * A `with` clause: contracts of clause `c` that have begun, with their programs and their state from now on. A provider that has been asked
+ * stays. `verdict` is that state, or the member of `reasons` that says why there is no provider.
+ */
 export const planClause = (p: PlanValues & { company: string }, now: Expression<string>) =>
   sql<Planned>`(
-    select c.id, c.company, v.vin, v.manufacturer as brand, coalesce(c.provider, case when packed.needed is not null then offer ->> 'provider' end) as provider,
-      case when c.provider is not null then c.programs when packed.needed is null then '{}'
-        else array(select jsonb_array_elements_text(packed.needed)) end as programs,
-      case when c.ends_at <= ${now} then
-          case when c.provider is not null and c.activation not in ('OFF', 'UNSUPPORTED', 'ENDED') then 'ENDING' else 'ENDED' end
-        when ${p.offers}::jsonb is null then 'OFF' when packed.needed is null then 'UNSUPPORTED' else 'PENDING' end as activation,
-      case when c.ends_at > ${now} and ${p.offers}::jsonb is not null and packed.needed is null then ${p.reasons}::jsonb ->
-        case when v.manufacturer is null then 'unknown' when offer is null then 'brand' else 'pack' end end as reason
+    select c.id, c.company, v.vin, v.manufacturer as brand,
+      coalesce(c.provider, case when needed is not null then offer ->> 'provider' end) as provider,
+      case when c.provider is not null then c.programs else array(select jsonb_array_elements_text(needed)) end as programs,
+      case when reasons -> verdict is null then verdict else 'UNSUPPORTED' end as activation,
+      reasons -> verdict as reason
     from c
     join vehicle v on v.company = ${p.company} and v.id = c.vehicle_id
-    cross join lateral (select ${offerSql(p.offers)} as offer offset 0) offered
-    cross join lateral (select ${packSql(sql`offer`)} as needed offset 0) packed)`;
+    cross join lateral (select ${p.reasons}::jsonb as reasons, ${offerSql(p.offers)} as offer offset 0) offered
+    cross join lateral (select ${packSql(sql`offer`)} as needed offset 0) packed
+    cross join lateral (select case
+      when c.ends_at <= ${now} and c.provider is not null and c.activation not in ('OFF', 'UNSUPPORTED', 'ENDED') then 'ENDING'
+      when c.ends_at <= ${now} then 'ENDED'
+      when ${p.offers}::jsonb is null then 'OFF'
+      when v.manufacturer is null then 'unknown'
+      when offer is null then 'brand'
+      when needed is null then 'pack'
+      else 'PENDING' end as verdict offset 0) decided)`;
 
 type WantedRow = Pick<Selectable<Tables['activation']>, (typeof wantedColumns)[number]>;
 const wantedColumns = ['company', 'id', 'vin', 'provider', 'program', 'brand', 'changed_at', 'due_at'] as const;
