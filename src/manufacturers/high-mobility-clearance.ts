@@ -22,7 +22,15 @@ import {
 } from './activation.ts';
 import { type BrandId, candidateBrands, makersOf } from './brands.ts';
 import type { Reply } from './exchange.ts';
-import { brandRefused, notCancelled, refused, rejection, tooEarly, vinRefused } from './high-mobility-reasons.ts';
+import {
+  brandRefused,
+  mentionsBrand,
+  notCancelled,
+  refused,
+  rejection,
+  tooEarly,
+  vinRefused,
+} from './high-mobility-reasons.ts';
 import {
   type Activator,
   type Asker,
@@ -47,6 +55,7 @@ const LOOKED_AT_ONCE = 200;
 const text = z.string().nullish().catch(null);
 const cleared = z.object({ vin: z.string(), status: z.string(), description: text });
 const creation = z.object({ vehicles: z.array(cleared) });
+const end = z.object({ vin: z.string(), status: z.enum(['revoking', 'canceling']) });
 const changelog = z.array(z.object({ status: z.string(), reason: text, timestamp: text })).catch([]);
 const listed = z.array(cleared.extend({ changelog }));
 const errors = z.object({ errors: z.array(z.object({ title: text, detail: text, source: text })) });
@@ -70,8 +79,6 @@ const meanings: Readonly<
   revoked: ['REJECTED', 'ENDED'],
   canceled: [null, 'ENDED'],
 };
-
-const mentionsBrand = (text?: string | null): boolean => /\bbrands?\b/i.test(text ?? '');
 
 type Question = { vin: string; names: readonly string[]; wishes: readonly ProgramWish[] };
 
@@ -206,11 +213,12 @@ export function clearances(
     const answer = (await pace.turn()) ?? (await ask({ method: 'DELETE', url: `${vehicles}/${vin}` }));
     if (answer.outcome === 'NO_ANSWER') return answer;
     const { status, body } = answer;
+    if (readOk(end, answer)?.vin === vin) return stands('ENDING', body);
     // Without its errors, the answer is that of a server in between.
+    const words = wordsOf(answer);
     if (status === 404 && errors.safeParse(body).success) return stands('ENDED', body);
-    if (status === 200) return stands('ENDING', body);
-    if (status === 422) return stands('ENDING', body, /1 day/i.test(wordsOf(answer)) ? tooEarly : notCancelled);
-    if (status === 409) return stands(/already removed/i.test(wordsOf(answer)) ? 'ENDED' : 'ENDING', body);
+    if (status === 422 && words) return stands('ENDING', body, /1 day/i.test(words) ? tooEarly : notCancelled);
+    if (status === 409 && words) return stands(/already removed/i.test(words) ? 'ENDED' : 'ENDING', body);
     return failure(answer);
   }
 

@@ -34,3 +34,6 @@ export const tooEarly = reason(
   'CANCELLATION_NOT_SUPPORTED',
   'The manufacturer has not decided yet, and cancels a day after it was asked at the earliest. The end is asked for again.',
 );
+
+/** Whether the words of a refusal blame the brand. */
+export const mentionsBrand = (text?: string | null): boolean => /\bbrands?\b/i.test(text ?? '');

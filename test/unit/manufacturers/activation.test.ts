@@ -30,6 +30,7 @@ interface Wished {
   program?: string;
   asked?: boolean;
   wanted?: boolean;
+  renewed?: boolean;
 }
 
 function activate(provider: Provider, wishes: readonly Wished[]) {
@@ -117,6 +118,21 @@ test('a vehicle that is rejected because of its brand is asked for as the next o
   expect(await activate(provider, [again])).toMatchObject([{ state: 'PENDING', brand: 'cupra' }]);
   expect(await activate(provider, [{ ...again, brand: 'cupra' }])).toMatchObject([{ state: 'REJECTED' }]);
   expect(brandsAsked()).toEqual(['seat', 'cupra']);
+});
+
+test.each([
+  ['another vehicle’s', 200, { vin: 'WAUZZZ8V0KA000004', status: 'revoking' }],
+  ['no end', 200, { vin: 'WAUZZZ8V0KA000003', status: 'approved' }],
+  ['nothing', 200, {}],
+  ['a list', 200, []],
+  ['a conflict without its errors', 409, {}],
+  ['a refusal without its errors', 422, { errors: [] }],
+])('an answer of another form to an end is none: %s', async (_, status, body) => {
+  const vin = 'WAUZZZ8V0KA000003';
+  const provider = new HighMobility({ openPlaces, url: upstream.url, ...credentials, brands: [] });
+  upstream.next('clearance-end', json(status, body));
+  const wish = { vin, asked: true, renewed: true, wanted: false };
+  expect(await activate(provider, [wish])).toMatchObject([{ outcome: 'NO_ANSWER', asked: true }]);
 });
 
 test('a service that the Mercedes-Benz account may not order fails alone', async () => {
