@@ -48,6 +48,13 @@ export const highMobilityEligibilityBrands = [
   ...(['mercedes-benz', 'mini', 'opel', 'peugeot', 'renault', 'toyota', 'vauxhall', 'volvo-cars'] as const),
 ] as const satisfies readonly BrandId[];
 
+/** The brands of `FleetVehicle` in High Mobility's Fleet Clearance API, which has more than the eligibility check. */
+export const clearanceBrands = [
+  ...(['alfaromeo', 'audi', 'bmw', 'citroen', 'cupra', 'dacia', 'ds', 'fiat', 'ford', 'jeep', 'kia', 'lexus'] as const),
+  ...(['maserati', 'mercedes-benz', 'mini', 'opel', 'peugeot', 'polestar', 'porsche', 'renault', 'seat'] as const),
+  ...(['skoda', 'tesla', 'toyota', 'vauxhall', 'volkswagen', 'volvo-cars'] as const),
+] as const satisfies readonly BrandId[];
+
 /** The brand by which High Mobility's eligibility check knows vehicles of a brand that it does not name. */
 const eligibilityNames: Partial<Record<BrandId, BrandId>> = { dacia: 'renault' };
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { clearanceBrands } from './high-mobility-clearance.ts';
+import { clearanceBrands } from './brands.ts';
 import { type Answer, empty, type Operation, operation, type ReceivedRequest } from './operations.ts';
 
 type Status = 'pending' | 'approved' | 'rejected' | 'revoking' | 'revoked' | 'canceling' | 'canceled';

@@ -20,7 +20,7 @@ import {
   unexpected,
   unreadable,
 } from './activation.ts';
-import { type BrandId, candidateBrands, makersOf } from './brands.ts';
+import { candidateBrands, makersOf } from './brands.ts';
 import type { Reply } from './exchange.ts';
 import {
   brandRefused,
@@ -39,13 +39,6 @@ import {
   ProviderError,
   type WishAnswer,
 } from './provider.ts';
-
-/** The brands of `FleetVehicle` in High Mobility's Fleet Clearance API, which has more than the eligibility check. */
-export const clearanceBrands = [
-  ...(['alfaromeo', 'audi', 'bmw', 'citroen', 'cupra', 'dacia', 'ds', 'fiat', 'ford', 'jeep', 'kia', 'lexus'] as const),
-  ...(['maserati', 'mercedes-benz', 'mini', 'opel', 'peugeot', 'polestar', 'porsche', 'renault', 'seat'] as const),
-  ...(['skoda', 'tesla', 'toyota', 'vauxhall', 'volkswagen', 'volvo-cars'] as const),
-] as const satisfies readonly BrandId[];
 
 /** Vehicles of a request that creates clearances. */
 const CREATED_AT_ONCE = 1000;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { type BrandId, eligibilityNamesOf } from './brands.ts';
+import { type BrandId, clearanceBrands, eligibilityNamesOf } from './brands.ts';
 import type { Reply } from './exchange.ts';
-import { clearanceBrands, clearances } from './high-mobility-clearance.ts';
+import { clearances } from './high-mobility-clearance.ts';
 import { vinRefused } from './high-mobility-reasons.ts';
 import type { Host } from './host.ts';
 import { listClearances } from './listed-programs.ts';

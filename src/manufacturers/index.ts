@@ -1,5 +1,5 @@
+export { clearanceBrands } from './brands.ts';
 export { openAgent, secondsToWait } from './exchange.ts';
-export { clearanceBrands } from './high-mobility-clearance.ts';
 export { openManufacturers } from './open-manufacturers.ts';
 export {
   type Activator,

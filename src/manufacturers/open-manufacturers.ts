@@ -1,6 +1,5 @@
-import { type BrandId, highMobilityEligibilityBrands } from './brands.ts';
+import { type BrandId, clearanceBrands, highMobilityEligibilityBrands } from './brands.ts';
 import { HighMobility } from './high-mobility.ts';
-import { clearanceBrands } from './high-mobility-clearance.ts';
 import type { Host } from './host.ts';
 import { Mercedes } from './mercedes.ts';
 import { type Provider, SANDBOX } from './provider.ts';
