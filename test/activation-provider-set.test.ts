@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'vitest';
 import { openPlaces } from '../src/fairness/slots.ts';
 import { VerifyEligibility } from '../src/jobs/verify-eligibility.ts';
-import { HighMobility } from '../src/manufacturers/high-mobility.ts';
 import { clearanceBrands } from '../src/manufacturers/brands.ts';
+import { HighMobility } from '../src/manufacturers/high-mobility.ts';
 import type { ProviderAnswer } from '../src/manufacturers/provider.ts';
 import { type Manufacturers, manufacturersOf } from '../src/manufacturers/registry.ts';
 import { activationWork, inForce, toolsOf } from './support/activations.ts';
