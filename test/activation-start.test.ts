@@ -41,7 +41,7 @@ test('the plan and the start say what is carried out, and what stays active', as
     expect({ code, errors }).toEqual({ code: 0, errors: '' });
     expect(output).toContain(`CONTRACTS_ACTIVATION is ${setting}, on `);
     expect(output).toContain('3 of pack driving-log for 3 vehicles of bmw: sandbox is asked for a clearance');
-    expect(output).toContain('1 of pack driving-log for 1 vehicles of ferrari: nobody is asked');
+    expect(output).toContain('1 of pack driving-log for 1 vehicle of ferrari: nobody is asked');
     expect(output).not.toContain('asked for:');
   }
   expect(await plan({}, [])).toMatchObject({ code: 2, errors: expect.stringContaining('npm run activations') });

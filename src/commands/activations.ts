@@ -8,6 +8,7 @@ import {
   unneededLine,
 } from '../core/contracts/audit-activations.ts';
 import { sandboxFault } from '../core/contracts/sandbox-apart.ts';
+import { counted } from '../core/counted.ts';
 import { connectDatabase, databaseName } from '../database/open-database.ts';
 import { openPlaces } from '../fairness/slots.ts';
 import { type Manufacturers, openManufacturers, SANDBOX } from '../manufacturers/index.ts';
@@ -82,11 +83,13 @@ async function printUnneeded(opened: Opened, isEnd: boolean): Promise<number> {
         for (const one of page.found) process.stdout.write(unneededLine(one));
         if (isEnd && page.found.length > 0) await orderEnds(opened.send, page.found, new Date());
       }
-      console.error(`${provider}: of ${listed} programs, no contract needs ${found}${isEnd ? ', which end now' : ''}.`);
+      console.error(
+        `${provider}: of ${counted(listed, 'program')}, no contract needs ${found}${isEnd ? ', which end now' : ''}.`,
+      );
     } catch (error) {
       hasFailed = true;
       console.error(
-        `${provider}: the list broke off after ${listed} programs. ${error instanceof Error ? error.message : error}`,
+        `${provider}: the list broke off after ${counted(listed, 'program')}. ${error instanceof Error ? error.message : error}`,
       );
     }
   }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { counted } from '../core/counted.ts';
 import { readOptions, runCommand } from './command.ts';
 import { CallFailed, Gateway, gatewayOptions } from './gateway.ts';
 
@@ -68,7 +69,7 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
     const { summary } = await gateway.post('/vehicles', { fleetId: id, vins }, summaryShape);
     const made = await makeContracts(gateway, id, vins.slice(0, VEHICLES_UNDER_CONTRACT));
     console.log(
-      `${name} (${id}): ${summary.created} vehicles created, ${summary.existing} were there; ${made} contracts created`,
+      `${name} (${id}): ${counted(summary.created, 'vehicle')} created, ${summary.existing} there before; ${counted(made, 'contract')} created`,
     );
   }
   console.log(`

@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { SingleBar } from 'cli-progress';
 import { create } from 'content-disposition';
 import { z } from 'zod';
+import { counted } from '../core/counted.ts';
 import { readOptions, runCommand } from './command.ts';
 import { CallFailed, Gateway, gatewayOptions } from './gateway.ts';
 
@@ -73,7 +74,9 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   }
   const { received, created, existing, rejected } = ended;
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  console.log(`${received} rows in ${seconds} s: ${created} created, ${existing} existing, ${rejected} rejected.`);
+  console.log(
+    `${counted(received, 'row')} in ${seconds} s: ${created} created, ${existing} existing, ${rejected} rejected.`,
+  );
   if (rejected === 0) return exitCodes.done;
   const report = join(parse(file).dir, `${parse(file).name}.rejected.csv`);
   const { body } = await gateway.send('GET', `/imports/${importId}/rejected.csv`);
@@ -93,7 +96,7 @@ async function afterInterruption(gateway: Gateway, importId: string): Promise<st
     run = await read();
   }
   if (run?.state === 'COMPLETED')
-    return `Stopped too late: the file had arrived. ${run.created} vehicles were created.`;
+    return `Stopped too late: the file had arrived. It added ${counted(run.created, 'vehicle')}.`;
   if (isUnderWay(run?.state)) {
     return 'Stopped, but the whole file has arrived and is being stored. Repeat the command to see what became of it: nothing is stored twice.';
   }

@@ -204,6 +204,9 @@ describe('npm run demo', () => {
     const again = await run('demo', [], env);
     expect(again.output.match(/ 0 vehicles created, .* 0 contracts created/g)).toHaveLength(4);
     const contracts = await demo.get(`/contracts?conditions=${encodeURIComponent('{"company":"demo"}')}`);
+    const [one] = contracts.body;
+    await demo.delete('/vehicles', { fleetId: one.fleetId, vins: [one.vin] });
+    expect((await run('demo', [], env)).output).toMatch(/ 1 vehicle created, .* 1 contract created$/m);
     const statuses = new Set(contracts.body.map(({ status }: { status: string }) => status));
     expect(statuses).toEqual(new Set(['ACTIVE', 'ENDED', 'SCHEDULED']));
   });

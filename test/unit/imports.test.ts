@@ -36,6 +36,7 @@ const allowed: Record<string, readonly string[]> = {
     'fairness',
     'vin-files',
     'config',
+    'core',
     'core/contracts',
     'core/moves',
     'database',

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Manufacturers } from '../../manufacturers/index.ts';
+import { counted } from '../counted.ts';
 import type { SendStatement } from '../database.ts';
 import { db, prepare } from '../sql/sql.ts';
 import { planOfSettings } from './pack-changes.ts';
@@ -43,7 +44,7 @@ export function planLines({ plan }: ActivationReport): string[] {
       ...(asked.length > 0 && needed ? [`${needed.provider} is asked for ${named(asked)}`] : []),
       ...(ended.length > 0 ? [`${provider} is asked to end ${named(ended)}`] : []),
     ];
-    return `${contracts} of pack ${pack} for ${vehicles} vehicles of ${manufacturer ?? 'unknown makers'}: ${acts.join(', and ') || 'nobody is asked'}`;
+    return `${contracts} of pack ${pack} for ${counted(vehicles, 'vehicle')} of ${manufacturer ?? 'unknown makers'}: ${acts.join(', and ') || 'nobody is asked'}`;
   });
 }
 
