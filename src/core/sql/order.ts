@@ -204,7 +204,7 @@ export const boundsSql = (sort: IndexOrder, bounds: readonly RangeEnd[]) => ends
 /**
  * The rows of a list that are read from this position on: their conditions, and the columns that their order has before
  * the sorted ones. Where an index has the order after the prefix's columns, the rows are one range of it. Its form leaves
- * the planner no other index, and every version reads no further than to the range's end (docs/decisions/lists.md).
+ * the planner no other index, and every version reads no further than to the range's end (docs/decisions/one-statement.md).
  */
 export function rangeSql(sort: IndexOrder, prefix: EqualColumns, from: readonly RangeEnd[], backward: boolean) {
   const { descending, unindexed, part = [] } = sort;
