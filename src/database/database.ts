@@ -41,7 +41,7 @@ export interface Database {
   pendingMigrations(): Promise<string[]>;
   /** Runs a statement outside of transactions on the primary's pool; gives its rows. */
   send(statement: string, values: readonly unknown[]): Promise<unknown[]>;
-  /** A short read on shared connections (docs/decisions/connections.md), of a replica if any. null: not short. `asTexts`: TextRows. */
+  /** A short read on shared connections (docs/decisions/connections.md), of a replica if any. null: not short. `asTexts`: of TextRow. */
   read(statement: string, values: readonly unknown[], asTexts?: boolean): Promise<unknown[] | null>;
   /** A read on a connection of its own, for so many seconds at most; PostgreSQL stops when the signal aborts. */
   slowRead(statement: string, values: readonly unknown[], how: SlowReadOptions): Promise<unknown[]>;

@@ -149,27 +149,97 @@ test('every name that a document places in a file is in that file', () => {
   expect(said.filter((one) => !isThere(one))).toEqual([]);
 });
 
-/** Names of others' code that ours speaks of. */
-const foreign = [
-  ...['assignVehicle', 'changeVehicleServiceStatus', 'queryVehicles'],
-  ...['hasOwnProperty', 'jsonArrayFrom', 'maxLifetimeSeconds', 'noControlCharactersInRegex'],
-];
+const textOf = (path: string) => readFileSync(join(root, path), 'utf8');
+const filesOf = (...patterns: string[]) =>
+  globSync(patterns, { cwd: root, exclude: (path) => path.endsWith('node_modules') });
 
-test('every function and variable that a comment, a decision or the architecture names is in src', () => {
-  const comment = /\/\*[\s\S]*?\*\/|(?<![:'"`\\])\/\/.*$/gm;
-  const sources = globSync('src/**/*.{ts,js}', { cwd: root }).map((path) => {
-    const text = readFileSync(join(root, path), 'utf8');
-    return { path, code: text.replaceAll(comment, ''), text: (text.match(comment) ?? []).join('\n') };
-  });
-  const names = new Set(sources.flatMap(({ code }) => code.match(/\b[a-z]+[A-Z]\w*/g) ?? []).concat(foreign));
-  const ofDocuments = documents
-    .filter(({ path }) => /decisions|architecture/.test(path))
-    .map(({ path, text }) => ({ path, text: codesIn(text).join('\n') }));
-  const said = [...sources, ...ofDocuments].flatMap(({ path, text }) =>
-    (text.match(/\b[a-z]+[A-Z]\w*/g) ?? []).map((name) => ({ path, name })),
+/** Names of others, which documents and comments may say. */
+const others: Readonly<Record<string, readonly string[]>> = {
+  PostgreSQL: [
+    ...['archive_mode', 'cpu_tuple_cost', 'max_logical_replication_workers', 'max_replication_slots'],
+    ...['max_slot_wal_keep_size', 'max_wal_senders', 'pg_amcheck', 'pg_dump', 'pg_snapshot_xmin', 'replay_lag'],
+  ],
+  pg: ['maxLifetimeSeconds', 'query_timeout'],
+  PgBouncer: ['pool_mode'],
+  'JavaScript, Biome and Microsoft': ['hasOwnProperty', 'noControlCharactersInRegex', 'TypeScript'],
+  'MikroORM and Kysely': ['InferKyselyDB', 'jsonArrayFrom'],
+  HAProxy: ['url_enc'],
+  OpenTelemetry: [
+    ...['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_TRACES_SAMPLER', 'OTEL_TRACES_SAMPLER_ARG'],
+    ...['parentbased_always_on', 'parentbased_traceidratio'],
+  ],
+  'Mercedes-Benz': ['assignVehicle', 'changeVehicleServiceStatus', 'queryVehicles'],
+  'Microsoft Entra': ['requestedAccessTokenVersion', 'accessTokenAcceptedVersion'],
+  'Amazon Cognito': ['scopesToAdd'],
+  'High Mobility': ['ClearanceUnauthorizedErrors', 'FleetVehicle', 'FleetVin'],
+};
+const ofOthers = Object.values(others).flat();
+
+const COMMENT = /\/\*[\s\S]*?\*\/|(?<![:'"`\\])\/\/.*$/gm;
+const commentsOf = (path: string) =>
+  [...textOf(path).matchAll(COMMENT)].map(([comment]) => comment.replaceAll(/\n\s*\*/g, ' '));
+
+const wordsOf = (text: string): readonly string[] => text.match(/[A-Za-z_]\w*/g) ?? [];
+const codeWords = (...patterns: string[]) =>
+  new Set(
+    filesOf(...patterns)
+      .filter((path) => path !== 'test/unit/docs.test.ts')
+      .flatMap((path) => wordsOf(textOf(path).replaceAll(COMMENT, ''))),
   );
-  expect(said.length).toBeGreaterThan(100);
-  expect(said.filter(({ name }) => !names.has(name))).toEqual([]);
+const ofService = codeWords('src/**/*.{ts,js}');
+const known = codeWords('{src,test,bench,examples}/**/*.{ts,js,sql}', 'deploy/**/*.yaml', 'schema.graphql');
+
+/** camelCase, PascalCase, snake_case, CAPITALS_LIKE_THIS. */
+const looksLikeCode = (word: string) =>
+  /^(?:[a-z]\w*?[a-z\d](?:[A-Z]|_[a-z\d])\w*|[A-Z][a-z]+[A-Z]\w*|[A-Z]+(?:_[A-Z]+)+)$/.test(word);
+/** Comments, decisions and the architecture speak of the service's functions; metrics have its name before their own. */
+const isKnown = ({ path, word }: { path: string; word: string }) =>
+  /^src|architecture|decisions/.test(path) && /^[a-z]+[A-Z]/.test(word)
+    ? ofService.has(word)
+    : known.has(word.replace(/^fleet_gateway_/, ''));
+
+/** The identifiers that each document and each file's comments say. */
+const said = [
+  ...documents.map(({ path, text }) => {
+    // The changelog says what there was.
+    const now = path === 'CHANGELOG.md' ? '' : text;
+    const inline = [...now.replaceAll(/^```.*?^```/gms, '').matchAll(/`([^`\n]+)`/g)];
+    // On pages for engineers, a word alone is an identifier, too.
+    const alone = /architecture|decisions/.test(path) ? /^[a-z]+$/i : /^$/;
+    const words = inline.flatMap(([, one = '']) => (alone.test(one) ? one : wordsOf(one).filter(looksLikeCode)));
+    return { path, words };
+  }),
+  ...filesOf('src/**/*.{ts,js}').map((path) => {
+    return { path, words: commentsOf(path).flatMap((comment) => wordsOf(comment).filter(looksLikeCode)) };
+  }),
+].flatMap(({ path, words }) => words.map((word) => ({ path, word })));
+
+test('every identifier in a document or a comment occurs in the code', () => {
+  expect(said.length).toBeGreaterThan(1000);
+  expect(said.filter((one) => !isKnown(one) && !ofOthers.includes(one.word))).toEqual([]);
+});
+
+test('every name of others is said, and is not ours', () => {
+  const needed = new Set(said.filter((one) => !isKnown(one)).map(({ word }) => word));
+  expect(ofOthers.filter((word) => !needed.has(word))).toEqual([]);
+});
+
+test('every file in a comment exists, and has what the comment finds in it', () => {
+  const files = filesOf('{src,test,bench}/**/*.{ts,js}', '{*,docs/**/*}.md');
+  // Released migrations are never edited.
+  const places = filesOf('src/!(migrations)/**/*.{ts,js}', 'src/*.{ts,js}').flatMap((path) =>
+    commentsOf(path).flatMap((comment) =>
+      [...comment.matchAll(/(?:`?(\w+)`? in )?`?([\w-]+(?:\/[\w-]+)*(?:\.test)?\.(?:ts|js|md))\b/g)].map(
+        ([, word, file = '']) => ({ path, word, file }),
+      ),
+    ),
+  );
+  expect(places.length).toBeGreaterThan(30);
+  const isThere = ({ word, file }: (typeof places)[number]) =>
+    files.some(
+      (one) => `/${one}`.endsWith(`/${file}`) && (!word || file.endsWith('.md') || wordsOf(textOf(one)).includes(word)),
+    );
+  expect(places.filter((one) => !isThere(one))).toEqual([]);
 });
 
 /** Anchors of a document's headings, as GitHub makes them. */
