@@ -1,10 +1,15 @@
 import { expect, test } from 'vitest';
-import { inForce, MINUTE, startDecisions } from './support/activations.ts';
+import { contextOf } from '../src/core/context.ts';
+import { type ClaimedProgram, claimDueActivations } from '../src/core/contracts/due-activations.ts';
+import { storeActivations } from '../src/core/contracts/store-activations.ts';
+import { publish } from '../src/jobs/publish-events.ts';
+import { inForce, MINUTE, startDecisions, toolsOf } from './support/activations.ts';
 import type { Answer, Json } from './support/client.ts';
 import { addVehicles, contractFields, createFleet, newVins } from './support/factories.ts';
 
 const { gateway, upstream, work, passTime } = await startDecisions();
 const acme = await gateway.as('acme');
+const job = () => contextOf(gateway.services, 'job', null);
 const conditions = encodeURIComponent(JSON.stringify({ company: 'acme' }));
 const contracts = async (): Promise<Json[]> => (await acme.get(`/contracts?conditions=${conditions}&limit=250`)).body;
 
@@ -80,4 +85,21 @@ test('of two bulk creations at once, each vehicle is created once and named once
   const ids = new Map(made.map(({ vin, id }: Json) => [vin, id]));
   for (const { vin, code, conflicts } of refused)
     expect([code, conflicts]).toEqual(['CONTRACT_OVERLAP', [ids.get(vin)]]);
+});
+
+test('what changes while its program is asked about is looked at as soon as the answer is stored', async () => {
+  const [vin = ''] = newVins(1);
+  const [vehicle] = await addVehicles(acme, [vin]);
+  const { body: contract } = await acme.post('/contracts', contractFields(vehicle as Json, inForce));
+  await publish(toolsOf(gateway)).run(new AbortController().signal);
+  const [program] = await claimDueActivations(job(), 'acme', 100);
+  expect(program).toMatchObject({ vin, wanted: true });
+  expect(await acme.delete(`/contracts/${contract.id}`)).toMatchObject({ status: 204 });
+  const now = job().now().toISOString();
+  const due = `select claimed_by is null and due_at <= '${now}'::timestamptz + interval '1 s' as due from activation where vin = '${vin}'`;
+  expect(await gateway.execute(due)).toEqual([{ due: false }]);
+  const answer = { outcome: 'STANDS', state: 'ACTIVE', reason: null, raw: null, looked: true } as const;
+  await storeActivations(job(), 'acme', [{ program: program as ClaimedProgram, answer }]);
+  expect(await gateway.execute(due)).toEqual([{ due: true }]);
+  await expectAgreement([vin]);
 });
