@@ -1,6 +1,9 @@
 import { describe, expect, inject, test } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
+import { transaction } from '../src/core/database.ts';
+import { moveVehicles } from '../src/core/vehicles/move-vehicles.ts';
 import type { Answer, Json } from './support/client.ts';
+import { asAdmin } from './support/database.ts';
 import {
   addVehicle,
   addVehicles,
@@ -14,6 +17,7 @@ import {
   unknownId,
 } from './support/factories.ts';
 import { askingAt, startGateway } from './support/gateway.ts';
+import { execute } from './support/operator.ts';
 import { publishEvents } from './support/publish.ts';
 import { until } from './support/until.ts';
 import { eligible, slow, UpstreamServer } from './support/upstream.ts';
@@ -258,4 +262,24 @@ describe('by GraphQL', () => {
     const reader = await on.as('acme', { scope: 'fleets:read' });
     expect(await reader.post('/vehicles/move', { fleetId, vins: [vin] })).toMatchObject({ status: 403 });
   });
+});
+
+test('a move waits for another of the company, and takes a vehicle from where that one left it', async (context) => {
+  context.skip(gateway.database.kind === 'embedded', 'it has one connection');
+  const [from, over, to] = [await createFleet(acme), await createFleet(acme), await createFleet(acme)];
+  const [vehicle] = await addVehicles(acme, newVins(1), from);
+  const ids = [vehicle?.id];
+  const caller = { company: 'acme', subject: 'someone', scopes: null, expiresAt: Number.POSITIVE_INFINITY };
+  const ctx = contextOf(gateway.services, 'first', caller);
+  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  const moved = Promise.withResolvers<void>();
+  const first = transaction(ctx, async () => {
+    await moveVehicles(ctx, { fleetId: over.id, ids });
+    moved.resolve();
+    await until(async () => (await execute(asAdmin(gateway.env), waiting)).length > 0);
+  });
+  await moved.promise;
+  const second = move({ fleetId: to.id, ids });
+  await first;
+  expect((await second).body).toMatchObject({ moved: [{ id: vehicle?.id, from: over.id }], notFound: { ids: [] } });
 });
