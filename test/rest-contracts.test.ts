@@ -27,6 +27,16 @@ test('POST /contracts/bulk for more vehicles than a small change has is answered
   expect([status, body.contracts?.length, body.rejected]).toEqual([201, 201, []]);
 });
 
+test('without a token, each request may name its company for a proxy, and the gateway takes no notice of it', async () => {
+  const vehicle = await addVehicle(acme);
+  const named = `conditions=${encodeURIComponent('{"company":"acme"}')}`;
+  const made = await gateway.anyone.post(`/contracts?${named}`, contractFields(vehicle));
+  expect(made.status).toBe(201);
+  expect((await gateway.anyone.get(`/contracts/${made.body.id}?${named}`)).status).toBe(200);
+  expect((await gateway.anyone.patch(`/contracts/${made.body.id}?${named}`, { name: 'New' })).status).toBe(200);
+  expect((await gateway.anyone.delete(`/contracts/${made.body.id}?${named}`)).status).toBe(204);
+});
+
 describe('POST /contracts', () => {
   test('answers 201 with the contract and its Location', async () => {
     const vehicle = await addVehicle(acme);
