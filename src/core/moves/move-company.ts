@@ -194,7 +194,9 @@ async function handOver(move: Move): Promise<void> {
   await target.place({ company, state: 'HERE', other: source, also: [due] });
 }
 
-const VERSION = `select coalesce(string_agg(name, ', ' order by name), '') from mikro_orm_migrations`;
+/** Migrations of one that the other ($1) does not have. */
+const MORE = `select coalesce(string_agg(name, ', ' order by name), '') from mikro_orm_migrations where name <> all($1)`;
+const MIGRATIONS = 'select array_agg(name::text) from mikro_orm_migrations';
 
 /** Throws MoveError where a company cannot move. */
 async function requireFit({ company, source, target }: Move): Promise<void> {
@@ -202,8 +204,13 @@ async function requireFit({ company, source, target }: Move): Promise<void> {
   const refuse = (reason: string) => {
     throw new MoveError(`${company} cannot move from ${source.name} to ${target.name}: ${reason}`);
   };
-  const [here, there] = await Promise.all(both.map((one) => one.one<string>(VERSION)));
-  if (here !== there) refuse('their tables are of different versions. Bring both to the same one.');
+  for (const [one, other] of [both, both.toReversed()] as [Installation, Installation][]) {
+    const more = await one.one<string>(MORE, [await other.one(MIGRATIONS)]);
+    if (more)
+      refuse(
+        `${one.name} has ${more}, and ${other.name} has not. Run "npm run migrate -- up" of the newer version there.`,
+      );
+  }
   if (source.schema !== target.schema) refuse(`their tables are in the schemas ${source.schema} and ${target.schema}.`);
   const level = await source.one<string>('show wal_level');
   if (level !== 'logical')
