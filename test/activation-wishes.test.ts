@@ -456,6 +456,19 @@ describe(`What people are told${unlessMissing}`, () => {
     expect(upstream.serviceOf(vehicle.vin, '1001')?.status).toBe('INACTIVE');
   });
 
+  test('a look at what another company ended is no end: what was turned off meanwhile is not ordered again', async () => {
+    const vin = newVin(0, 'W1K');
+    const one = await contract(acme, await addVehicle(acme, vin), basic);
+    const other = await contract(globex, await addVehicle(globex, vin), { pack: 'more' });
+    await workFor(5 * MINUTE, MINUTE);
+    await remove(globex, other);
+    await workFor(40 * MINUTE, MINUTE);
+    Object.assign(upstream.serviceOf(vin, '1001') ?? {}, { status: 'INACTIVE', next: null });
+    await workFor(HOUR, 5 * MINUTE);
+    expect(await stateOf(acme, one)).toEqual(['REJECTED', 'ACCESS_REVOKED', 'MANUFACTURER']);
+    expect(upstream.serviceOf(vin, '1001')?.status).toBe('INACTIVE');
+  });
+
   test('what cannot become active has failed, with its reason', async () => {
     const vehicle = await addVehicle(acme, newVin(0, 'W1K').replace(/\d$/, 'X'));
     const one = await contract(acme, vehicle, basic);

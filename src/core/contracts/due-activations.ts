@@ -132,22 +132,20 @@ export const touched = (now: Expression<string>) => {
 };
 
 interface How {
-  /** An end may have been ordered of what the vehicles have. */
-  ended?: true;
   /** A provider says that something has changed. What it does not answer about is asked by its own pauses. */
   news?: true;
 }
 
 /** Makes the programs of vehicles due, and schedules them. */
 const touch = prepareStatementVariants<{ company: string; vins: readonly string[]; now: Date } & How>()(
-  ['ended', 'news'],
+  ['news'],
   (p, has) => {
     const now = asTimestamptz(p.now);
     return db
       .with('touched', (q) =>
         q
           .updateTable('activation')
-          .set({ ...touched(now), ...(has.ended && { ended_at: now }) })
+          .set(touched(now))
           .where('company', '=', p.company)
           .where('vin', '=', anyOfTexts(p.vins))
           .$if(has.news, (q) => q.where('faults', '=', 0))
@@ -222,6 +220,5 @@ export async function touchOthers(ctx: Context, company: string, { provider, end
   const others = programs.filter((one) => one.wanted && one.company !== company);
   const among = (vins: ReadonlySet<string>) => others.filter(({ vin }) => vins.has(vin));
   const onAgain = among(new Set(begun)).filter(({ state }) => state === 'REJECTED');
-  await touchActivations(ctx, among(new Set(ended)), { ended: true });
-  await touchActivations(ctx, onAgain);
+  await touchActivations(ctx, [...among(new Set(ended)), ...onAgain]);
 }
