@@ -85,6 +85,8 @@ test('of two bulk creations at once, each vehicle is created once and named once
   const ids = new Map(made.map(({ vin, id }: Json) => [vin, id]));
   for (const { vin, code, conflicts } of refused)
     expect([code, conflicts]).toEqual(['CONTRACT_OVERLAP', [ids.get(vin)]]);
+  await acme.delete('/contracts', { ids: [...ids.values()] });
+  await expectAgreement(vins);
 });
 
 test('what changes while its program is asked about is looked at as soon as the answer is stored', async () => {
