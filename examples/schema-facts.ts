@@ -60,6 +60,7 @@ export const embedded = [
   'ProviderBrand',
   'ProviderContracts',
   'RedeliverPayload',
+  'RedeliverWebhookDeliveryPayload',
   'RefreshActivationPayload',
   'ProviderServiceState',
   'RejectedContract',
