@@ -32,7 +32,7 @@ describe('authentication', () => {
   });
 
   test('the schema is the same in repeated requests, by GET, and with variables', async () => {
-    const query = getIntrospectionQuery({ oneOf: true, specifiedByUrl: true });
+    const query = getIntrospectionQuery({ oneOf: true, specifiedByUrl: true, inputValueDeprecation: true });
     const printed = (introspection: IntrospectionQuery) =>
       printSchema(lexicographicSortSchema(buildClientSchema(introspection)));
     const expected = printed(introspectionFromSchema(buildSchema(readFileSync('schema.graphql', 'utf8'))));

@@ -93,8 +93,11 @@ async function planOf({ sql, parameters, planned }: Statement, without = ['seqsc
   });
 }
 
-/** Partial indexes whose rows are exactly the wanted ones. */
-const exact = ['vehicle_due_by_company', 'import_due', 'fleet_being_deleted'];
+/**
+ * Partial indexes whose rows are exactly the wanted ones; and that of claimed vehicles, which are few: where a list of
+ * ids is empty, a plan for these values may begin with any partial index.
+ */
+const exact = ['vehicle_due_by_company', 'import_due', 'fleet_being_deleted', 'vehicle_by_claim'];
 /** Tables so small that they are read completely. */
 const small = ['worker', 'webhook', 'company'];
 
@@ -149,7 +152,7 @@ describe.each(sortable)('%s', (_name, by, ask) => {
     const field = sort.replace('-', '').replace('At', '_at').toUpperCase();
     statements.length = 0;
     await ask(sort, `{ field: ${field}, direction: ${sort.startsWith('-') ? 'DESC' : 'ASC'} }`);
-    const lists = statements.filter(({ sql }) => / order by /.test(sql));
+    const lists = statements.filter(({ sql }) => /\sorder by /.test(sql));
     expect(lists).not.toEqual([]);
     for (const statement of lists) {
       const plan = await planOf(statement, ['seqscan', 'sort', 'incremental_sort']);
