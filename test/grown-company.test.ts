@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addVehicles, newVins } from './support/factories.ts';
+import { addVehicles, createFleet, newVins } from './support/factories.ts';
 import { startLookedAt } from './support/looked-at.ts';
 
 // A company that has grown since its statistics were made: the planner expects few of its contracts to be left after other
@@ -44,4 +44,18 @@ test.skipIf(!isServer)('contracts of many vehicles are looked up by vehicle', as
   // All contracts once for each vehicle, by the plan that is kept since there was one; not all vehicles for each contract.
   const most = 210 * 2200;
   expect(await muchLookedAt(await create(210), most)).toEqual({});
+});
+
+test('statistics that cannot be made undo nothing of the list before them', async () => {
+  await gateway.execute(`create function unfit(text) returns int immutable language plpgsql as $$
+    begin if current_query() like 'analyze %' then raise 'unfit'; end if; return 1; end $$`);
+  await gateway.execute('create index on vehicle (unfit(vin))');
+  const client = await gateway.as('unlucky');
+  const { id: fleetId } = await createFleet(client);
+  const added = await client.post('/vehicles', { fleetId, vins: newVins(3000) }, { 'idempotency-key': 'list' });
+  expect([added.status, added.body.summary]).toEqual([
+    201,
+    { received: 3000, created: 3000, existing: 0, rejected: 0 },
+  ]);
+  expect((await client.get(`/fleets/${fleetId}`)).body.vehicleCount).toBe(3000);
 });

@@ -15,7 +15,7 @@ import { CostExceeded, RateLimited, Unavailable } from './errors.ts';
 /** Sends a statement with its values and gives its rows. */
 export type SendStatement = (text: string, values: readonly unknown[]) => Promise<unknown[]>;
 
-interface WriteOptions {
+export interface WriteOptions {
   /** It adds few rows and seldom waits for a lock: it shares a connection, and goes to its own where it has to wait. */
   short?: boolean;
   /** It may fail, and an open transaction goes on: it is sent after a savepoint there. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { write } from '../database.ts';
+import { type WriteOptions, write } from '../database.ts';
 import { prepare } from './sql.ts';
 import type { Tables } from './table-types.ts';
 
@@ -27,11 +27,11 @@ const findGrown = prepare(
  * Has the database analyse tables that have doubled, for plans of small tables would stay for millions of rows:
  * PostgreSQL does so after a minute or two, the embedded database never. The open transaction has added `vehicles`.
  */
-export async function refreshStatistics(ctx: Context, vehicles = 0): Promise<void> {
+export async function refreshStatistics(ctx: Context, vehicles = 0, asked: WriteOptions = {}): Promise<void> {
   // One column gives the number of rows and has plans made anew; upkeep analyses the others.
   const columns = vehicles > 0 ? ' (company)' : '';
-  for (const { name } of await findGrown(ctx, { names, vehicles })) {
-    await write(ctx, `analyze (skip_locked) ${name}${columns}`, []);
+  for (const { name } of await findGrown(ctx, { names, vehicles }, asked)) {
+    await write(ctx, `analyze (skip_locked) ${name}${columns}`, [], asked);
   }
 }
 
@@ -40,6 +40,6 @@ const MANY_ROWS = 250;
 
 /** After a list, since the next one may come before upkeep does: a plan that was made for empty tables reads all rows for each of it. */
 export async function refreshStatisticsAfter(ctx: Context, rows: number): Promise<void> {
-  // The list is stored, whatever becomes of this; upkeep comes back to it.
-  if (rows >= MANY_ROWS) await refreshStatistics(ctx).catch(() => {});
+  // The list is stored, whatever becomes of this, also in the transaction of an Idempotency-Key; upkeep comes back to it.
+  if (rows >= MANY_ROWS) await refreshStatistics(ctx, 0, { mayFail: true }).catch(() => {});
 }
