@@ -93,11 +93,8 @@ async function planOf({ sql, parameters, planned }: Statement, without = ['seqsc
   });
 }
 
-/**
- * Partial indexes whose rows are exactly the wanted ones; and that of claimed vehicles, which are few: where a list of
- * ids is empty, a plan for these values may begin with any partial index.
- */
-const exact = ['vehicle_due_by_company', 'import_due', 'fleet_being_deleted', 'vehicle_by_claim'];
+/** Partial indexes whose rows are exactly the wanted ones. */
+const exact = ['vehicle_due_by_company', 'import_due', 'fleet_being_deleted'];
 /** Tables so small that they are read completely. */
 const small = ['worker', 'webhook', 'company'];
 

@@ -5,7 +5,7 @@ import { vinErrorCodes, vinOrNull } from '../../vin-files/index.ts';
 import type { CommandDescription } from '../context.ts';
 import { exampleIds, field, uuidField } from '../fields.ts';
 import { idSchema } from '../input.ts';
-import { anyOfIds, anyOfTexts, db, isId } from '../sql/sql.ts';
+import { anyOf, db, isId, unnestLists } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { vehicleSchema } from './vehicle.ts';
 
@@ -197,12 +197,16 @@ export const validVehicleKeys = (company: string, { ids, vins }: Lists): Vehicle
   vins: (vins ?? []).map(vinOrNull).filter((vin) => vin !== null),
 });
 
+/** Given by a query: an empty array has PostgreSQL begin with any partial index, such as that of all claimed vehicles. */
+const oneOf = (names: readonly string[], type: 'uuid' | 'text') =>
+  anyOf(db.selectFrom(unnestLists('named', { name: [names, type] })).select('name'));
+
 /** The named vehicles `v` of the company, also those of deleted fleets. */
 export const namedVehiclesQuery = ({ company, ids, vins }: VehicleKeys, q: QueryCreator<Tables> = db) =>
   q
     .selectFrom('vehicle as v')
     .where('v.company', '=', company)
-    .where(({ eb, or }) => or([eb('v.id', '=', anyOfIds(ids)), eb('v.vin', '=', anyOfTexts(vins))]));
+    .where(({ eb, or }) => or([eb('v.id', '=', oneOf(ids, 'uuid')), eb('v.vin', '=', oneOf(vins, 'text'))]));
 
 /** The ids and VINs without a vehicle, as the caller wrote them. */
 export function missingVehicleKeys({ ids, vins }: Lists, found: readonly { id: string; vin: string }[]) {
