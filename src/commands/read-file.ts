@@ -1,4 +1,5 @@
 import { open } from 'node:fs/promises';
+import { counted } from '../core/counted.ts';
 import { FileRejection, openVinFile, readVin, type TableLayout, usualLimits } from '../vin-files/index.ts';
 import { readArguments, runCommand } from './command.ts';
 
@@ -45,7 +46,5 @@ const textOf = (reading: ReturnType<typeof readVin>): string =>
   'code' in reading
     ? `rejected: ${reading.code}: ${reading.message}`
     : [reading.vin, ...reading.warnings.map((warning) => `(${warning})`)].join(' ');
-
-const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 await runCommand({ usage, failed: 2 }, main);

@@ -29,14 +29,14 @@ type ColumnBound = { operator: '>=' | '<='; value: string };
 /** An index that begins with the company and the column of a condition. `?` is the value of the condition. */
 export interface IndexSeek {
   by: string;
-  /** Values that are looked up first, many of which may have no row, and SQL for the rows of one, \`one.of\`. */
+  /** Values that are looked up first, many of which may have no row, and SQL for the rows of one, `one.of`. */
   values?: { sql: string; rows: string };
   /** The rows are those of one look-up or the other; none is in both. */
   finds: readonly IndexFind[];
 }
 
 export interface IndexFind {
-  /** A set of values, \`one.of\`, each of which is looked up: before version 17, rows of several values have no order. */
+  /** A set of values, `one.of`, each of which is looked up: before version 17, rows of several values have no order. */
   each?: string;
   /** Conditions by name as the index has them, in place of the resource's own. */
   where?: Readonly<Record<string, string>>;

@@ -130,6 +130,7 @@ export interface FieldArguments {
 
 /** The id, or null for a malformed one, which finds no row. */
 export const idOrNull = (id: string): string | null => (isId(id) ? id : null);
+
 export const mentionedJoins = (joins: Resource['joins'] = {}, text: string): string[] =>
   Object.entries(joins).flatMap(([alias, join]) => (new RegExp(`\\b${alias}\\.`).test(text) ? join : []));
 
