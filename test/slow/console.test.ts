@@ -547,6 +547,7 @@ describe.skipIf(!inBrowser)('the console', async () => {
     await judge('the form');
     await page.keyboard.press('Escape');
     await button(page, 'Sign out').click();
+    await page.getByLabel('Access token').waitFor();
     await judge('the door');
   });
 });
