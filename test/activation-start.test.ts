@@ -32,7 +32,7 @@ test('the plan and the start say what is carried out, and what stays active', as
   for (const vehicle of vehicles) contracts.push(await createContract(client, vehicle, inForce));
   await createContract(client, vehicles[0], { pack: 'later' });
   expect((await client.get(`/contracts/${contracts[0].id}`)).body.activation.state).toBe('OFF');
-  expect(before.output()).not.toContain('programs stay');
+  expect(before.output()).not.toContain('What stays');
   await before.stop();
 
   // It asks nothing and changes nothing, whatever the setting.
@@ -53,7 +53,9 @@ test('the plan and the start say what is carried out, and what stays active', as
     );
     return states.join() === 'ACTIVE,ACTIVE,ACTIVE,UNSUPPORTED';
   });
-  expect(carrying.output()).toContain('CONTRACTS_ACTIVATION is on: 3 contracts in force are carried out');
+  expect(carrying.output()).toContain(
+    'CONTRACTS_ACTIVATION is on. Carried out at manufacturers now: 3 contracts in force.',
+  );
   expect(carrying.output()).toContain('3 of pack driving-log for 3 vehicles of bmw: sandbox is asked for a clearance');
   await carrying.stop();
   const { output } = await plan({ CONTRACTS_ACTIVATION: 'on' });
@@ -61,7 +63,7 @@ test('the plan and the start say what is carried out, and what stays active', as
 
   const after = await start('off');
   await until(() =>
-    after.output().includes('CONTRACTS_ACTIVATION is off: nothing is asked or ended, and 3 ACTIVE programs stay.'),
+    after.output().includes('CONTRACTS_ACTIVATION is off: nothing is asked or ended. What stays: 3 programs ACTIVE.'),
   );
   await after.stop();
 });

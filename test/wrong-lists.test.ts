@@ -34,9 +34,19 @@ test.each([{ dryRun: false }, { dryRun: true }])(
 
 test('a wrong VIN fails the mode atomic, with the report in the error', async () => {
   const fleet = await createFleet(acme);
-  for (const vins of [['SHORT'], ['SHORT', ...newVins(1)]]) {
+  const because = 'Nothing was stored (mode atomic), because of';
+  for (const [wrong, good, message] of [
+    [['SHORT'], [], 'Every VIN was rejected.'],
+    [['SHORT'], newVins(1), `${because} 1 rejected VIN among 2.`],
+    [['SHORT', 'WRONG'], newVins(2), `${because} 2 rejected VINs among 4.`],
+  ] as const) {
+    const vins = [...wrong, ...good];
     const { errors } = await change(acme, 'addVehicles', { fleetId: fleet.id, vins, mode: 'ATOMIC' }, report);
-    expect(errors[0].extensions).toMatchObject({ code: 'VALIDATION_FAILED', rejected: [{ value: 'SHORT' }] });
+    expect(errors[0].message).toBe(message);
+    expect(errors[0].extensions).toMatchObject({
+      code: 'VALIDATION_FAILED',
+      rejected: wrong.map((value) => ({ value })),
+    });
   }
   expect((await acme.get(`/fleets/${fleet.id}/vehicles`)).body).toEqual([]);
 });

@@ -50,12 +50,12 @@ export function planLines({ plan }: ActivationReport): string[] {
 
 const WAITING = ['ACTIVE', 'PENDING', 'ENDING'] as const;
 
-/** How many programs stay as they are: `3 ACTIVE and 1 PENDING`; empty if none does. */
+/** How many programs stay as they are: `3 programs ACTIVE and 1 program PENDING`; empty if none does. */
 function staying(programs: ActivationReport['programs']): string {
   const counts = WAITING.flatMap((state) => {
     const rows = programs.filter((one) => one.state === state);
     const count = rows.reduce((sum, one) => sum + one.programs, 0);
-    return count > 0 ? `${count} ${state}` : [];
+    return count > 0 ? `${counted(count, 'program')} ${state}` : [];
   });
   return new Intl.ListFormat('en').format(counts);
 }
@@ -64,7 +64,7 @@ function staying(programs: ActivationReport['programs']): string {
 export const goneLines = ({ programs, gone }: ActivationReport): string[] =>
   gone.flatMap((provider) => {
     const stay = staying(programs.filter((one) => one.provider === provider));
-    return `${provider} has no settings any more, and is told of nothing${stay && `: ${stay} programs stay there`}. Set it again, or end them on its page.`;
+    return `${provider} has no settings any more, and is told of nothing${stay && `; it has ${stay}`}. Set it again, or end them on its page.`;
   });
 
 /** The sentences of the service's start: what the settings change, before anything is asked. */
@@ -72,7 +72,7 @@ export function startLines(report: ActivationReport, isOn: boolean): { info: str
   const stay = staying(report.programs);
   if (!isOn)
     return {
-      info: stay ? [`CONTRACTS_ACTIVATION is off: nothing is asked or ended, and ${stay} programs stay.`] : [],
+      info: stay ? [`CONTRACTS_ACTIVATION is off: nothing is asked or ended. What stays: ${stay}.`] : [],
       warn: [],
     };
   const lines = planLines(report);
@@ -84,7 +84,7 @@ export function startLines(report: ActivationReport, isOn: boolean): { info: str
     info:
       contracts > 0
         ? [
-            `CONTRACTS_ACTIVATION is on: ${contracts} contracts in force are carried out at manufacturers now.`,
+            `CONTRACTS_ACTIVATION is on. Carried out at manufacturers now: ${counted(contracts, 'contract')} in force.`,
             ...lines,
           ]
         : [],

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { scheduleNow } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
+import { counted } from '../counted.ts';
 import { ChangedMeanwhile, transaction, writeMany } from '../database.ts';
 import { violatedConstraint } from '../database-errors.ts';
 import { callerOrigin, recordEvents } from '../events/record-events.ts';
@@ -122,7 +123,7 @@ function failureOf(mode: StoreMode, received: number, rejected: number): Failure
   if (rejected > 0 && rejected === received)
     return { failure: `Every row was rejected (${rejected}).`, failure_code: 'EVERY_ROW_REJECTED' };
   if (mode !== 'refuse') return null;
-  const failure = `${rejected} of ${received} rows were rejected, so nothing was stored (mode atomic).`;
+  const failure = `Nothing was stored (mode atomic), because of ${counted(rejected, 'rejected row')} among ${received}.`;
   return { failure, failure_code: 'ROWS_REJECTED' };
 }
 

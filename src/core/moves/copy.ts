@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { counted } from '../counted.ts';
 import { type Installation, MoveError } from './installation.ts';
 import { clearedTables, movedTables } from './moved-tables.ts';
 
@@ -148,7 +149,7 @@ export async function clear(where: Installation, company: string, tell: (text: s
       more = rows.length === CLEARED_AT_ONCE;
       if (performance.now() - reportedAt < REPORT_MS) continue;
       reportedAt = performance.now();
-      tell(`deleted ${cleared} rows from ${where.name}`);
+      tell(`deleted ${counted(cleared, 'row')} from ${where.name}`);
     }
   }
   return cleared;

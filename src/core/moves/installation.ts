@@ -107,8 +107,8 @@ export class Installation {
       if (performance.now() < end) continue;
       throw new MoveError(
         listening > alive
-          ? `${listening - alive} processes of installation ${this.name} say nothing about companies that leave: start them with INSTALLATION=${this.name}, or end them.`
-          : `Something of the company was still under way in ${waiting} processes of installation ${this.name} after ${seconds} s.`,
+          ? `Processes of installation ${this.name} that say nothing about companies that leave: ${listening - alive}. Start them with INSTALLATION=${this.name}, or end them.`
+          : `After ${seconds} s, something of the company was still under way in ${waiting} of the processes of installation ${this.name}.`,
       );
     }
   }

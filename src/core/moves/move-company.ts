@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { counted } from '../counted.ts';
 import { beginCopy, caughtUp, clear, compare, copied, endCopy, type Move, passSequences } from './copy.ts';
 import { type Installation, MoveError } from './installation.ts';
 import { movedTables } from './moved-tables.ts';
@@ -38,7 +39,7 @@ export async function moveCompany(moving: Moving, target: Installation): Promise
     if (one === target) continue;
     await one.place({ company, state: 'ELSEWHERE', other: target });
     const rows = await clear(one, company, tell);
-    if (rows > 0) tell(`deleted ${rows} rows from ${one.name}`);
+    if (rows > 0) tell(`deleted ${counted(rows, 'row')} from ${one.name}`);
   }
   tell(`${company} is in ${target.name}`);
 }

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { readVin, type Vin } from '../../vin-files/index.ts';
 import { authorize, type Context } from '../context.ts';
+import { counted } from '../counted.ts';
 import { byKeys, ChangedMeanwhile, isInTransaction, transaction } from '../database.ts';
 import { ValidationFailed } from '../errors.ts';
 import { requireFleet, shareLockFleet } from '../fleets/fleets.ts';
@@ -79,7 +80,7 @@ function refuse({ rejected, summary }: AddedVehicles): never {
     rejected.map(({ index, code, message }) => ({ path: `vins.${index}`, code, message })),
     rejected.length === summary.received
       ? 'Every VIN was rejected.'
-      : `${rejected.length} of ${summary.received} VINs were rejected, so nothing was stored (mode atomic).`,
+      : `Nothing was stored (mode atomic), because of ${counted(rejected.length, 'rejected VIN')} among ${summary.received}.`,
     { summary: { ...summary, created: 0, existing: 0 }, rejected },
   );
 }
