@@ -97,6 +97,8 @@ export interface CommandDescription {
   scope: Scope;
   /** The errors beside those of every command. */
   errors: readonly ErrorCode[];
+  /** An input, with ids in place of the caller's. REST has a part of it in the address. */
+  example: Readonly<Record<string, unknown>>;
 }
 
 /** The tenant; throws Unauthenticated or Forbidden. A core function that a request calls begins with an authorize function. */

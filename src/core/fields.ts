@@ -10,6 +10,7 @@ export const exampleIds = {
   contract: '019aa1b2-7d4e-7f50-9b7c-1d2e3f4a5b6c',
   event: '019aa1b2-9e5f-7061-8c8d-2e3f4a5b6c7d',
   webhook: '019aa1b2-8d4e-7f50-9b7c-1d2e3f4a5b6c',
+  delivery: '019aa1b2-9f6a-7b72-8d9e-3f4a5b6c7d8e',
   import: '019aa1b2-8e5f-7a61-8c8d-2e3f4a5b6c7d',
 };
 

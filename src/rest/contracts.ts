@@ -156,7 +156,7 @@ export const contractRoutes = [
   }),
   post('/contracts/:id/activation/refresh', 'refreshActivation', {
     summary: 'Ask the manufacturer about a contract again',
-    description: `Has the manufacturer asked again about a contract, in the background, unless the contract is active there, over, or not yet begun. ${open}`,
+    description: `${contractCommands.refreshActivation.description} ${open}`,
     answers: { 202: 'The contract as it stands.' },
     result: (ctx, { params }) => refreshOneActivation(ctx, params),
   }),

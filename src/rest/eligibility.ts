@@ -3,6 +3,7 @@ import { jsonRowWriter } from '../core/sql/read.ts';
 import { getEligibilityText, requestVerification, waitForEligibility } from '../core/vehicles/eligibility.ts';
 import { eligibilitySchema } from '../core/vehicles/vehicle.ts';
 import { eligibilityResource } from '../core/vehicles/vehicles.ts';
+import { vehicleCommands } from '../core/vehicles/vin-lists.ts';
 import { operations } from './route.ts';
 
 const asJson = jsonRowWriter(eligibilityResource.members, eligibilitySchema);
@@ -42,8 +43,7 @@ export const eligibilityRoutes = [
   }),
   post('/vehicles/eligibility/:vin/refresh', 'refreshEligibility', {
     summary: 'Ask the manufacturer again',
-    description:
-      'Has the manufacturer asked again about the eligibility of a vehicle, in the background. The present answer stands until the new one arrives.',
+    description: vehicleCommands.verifyEligibility.description,
     answers: { 202: 'The present answer of the vehicle’s manufacturer.' },
     async result(ctx, { params: { vin } }) {
       const [eligibility] = (await requestVerification(ctx, { vins: [vin] })).eligibilities;

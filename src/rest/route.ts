@@ -69,6 +69,8 @@ export interface Route {
   prefer?: true;
   /** The schema of the JSON body; for an upload, of its form. */
   body?: z.ZodObject;
+  /** An input of the command; the body has its fields that are in the schema. */
+  example?: Readonly<Record<string, unknown>>;
   /** An upload, whose handler reads the body: media types of a file as the body, with an example of text. */
   files?: Readonly<Record<string, string | null>>;
   /** Answers by status, without errors. */
@@ -89,7 +91,7 @@ export interface AnswerDocs {
 /** With a `result`, its fields are sent as the first answer's schema has them; a text describes an answer with the group's resource. */
 export type Operation<Resource extends z.ZodObject = z.ZodObject> = Pick<
   Route,
-  'summary' | 'description' | 'query' | 'etag' | 'prefer' | 'body' | 'files' | 'errors'
+  'summary' | 'description' | 'query' | 'etag' | 'prefer' | 'body' | 'example' | 'files' | 'errors'
 > & { tag?: Tag; scope?: Scope } & (
     | Pick<Route, 'answers' | 'answer'>
     | { answers: Route['answers']; result: Result<object> }

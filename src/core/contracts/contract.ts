@@ -74,45 +74,67 @@ export const createContractInput = newContractSchema
 const toNow =
   'the end is the gateway’s time now. The contract stays in lists as ENDED, and the manufacturer is told to end it. A contract that has not begun is deleted instead of ended';
 
+const examplePeriod = { from: '2030-01-01T00:00:00Z', to: '2031-01-01T00:00:00Z' };
+
 export const contractCommands = {
   createContract: {
     description:
       'Creates a contract for a vehicle, a pack and a period. A vehicle outside the fleet is VEHICLE_NOT_FOUND; with CONTRACT_OVERLAP, `conflicts` has the ids of the overlapping contracts.',
     scope: 'contracts:write',
     errors: ['FLEET_NOT_FOUND', 'VEHICLE_NOT_FOUND', 'CONTRACT_OVERLAP', 'VALIDATION_FAILED'],
+    example: {
+      ...{ fleetId: exampleIds.fleet, vin: 'WBA3A5C50CF256984' },
+      ...{ name: 'Driving log', description: 'Odometer', pack: 'driving-log', ...examplePeriod },
+    },
   },
   createContracts: {
     description:
       'Creates a contract of the same terms for each of up to 1,000 vehicles in a fleet. Vehicles that cannot have one are in `rejected`.',
     scope: 'contracts:write',
     errors: ['FLEET_NOT_FOUND', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
+    example: {
+      ...{ fleetId: exampleIds.fleet, vins: ['WBA3A5C50CF256985', 'SHORT'] },
+      ...{ name: 'Theft', description: 'Location', pack: 'theft', ...examplePeriod },
+    },
   },
   updateContract: {
     description:
       'Changes the name, the description or the end of a contract. The end can move to now (as is a time of up to five minutes ago) or to any later time, unless another contract is in the way (CONTRACT_OVERLAP); a contract that is over keeps its end. For another vehicle, pack or beginning, create a new contract.',
     scope: 'contracts:write',
     errors: ['CONTRACT_NOT_FOUND', 'CONTRACT_OVERLAP', 'VALIDATION_FAILED'],
+    example: { id: exampleIds.contract, to: '2032-01-01T00:00:00Z' },
   },
   endContract: {
     description: `Ends a contract in force: ${toNow} (CONTRACT_NOT_BEGUN). One that is over stays as it is.`,
     scope: 'contracts:write',
     errors: ['CONTRACT_NOT_FOUND', 'CONTRACT_NOT_BEGUN'],
+    example: { id: exampleIds.contract },
   },
   endContracts: {
     description: `Ends contracts in force, by their ids or by a filter: ${toNow}. An unknown id is no error.`,
     scope: 'contracts:write',
     errors: ['VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
+    example: { ids: [exampleIds.contract] },
   },
   deleteContract: {
     description: 'Deletes a contract, in force or not. If it is active at the manufacturer, the gateway ends it there.',
     scope: 'contracts:write',
     errors: ['CONTRACT_NOT_FOUND'],
+    example: { id: exampleIds.contract },
   },
   deleteContracts: {
     description:
       'Deletes contracts, in force or not. Those that are active at the manufacturer are ended there. An unknown id is no error.',
     scope: 'contracts:write',
     errors: ['NOTHING_TO_DELETE', 'PAYLOAD_TOO_LARGE'],
+    example: { ids: [exampleIds.contract] },
+  },
+  refreshActivation: {
+    description:
+      'Has manufacturers asked again to carry out contracts, in the background. Contracts that are active there, over, or not yet begun stay as they are.',
+    scope: 'contracts:write',
+    errors: ['VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
+    example: { ids: [exampleIds.contract] },
   },
 } satisfies Record<string, CommandDescription>;
 

@@ -64,16 +64,22 @@ export const fleetCommands = {
     description: 'Creates a fleet, which belongs to the company of the token.',
     scope: 'fleets:write',
     errors: ['VALIDATION_FAILED'],
+    example: {
+      ...{ name: 'Munich', companyAddress: 'Street 1, 80331 Munich' },
+      ...{ email: 'fleet@example.com', vat: 'DE123456789' },
+    },
   },
   updateFleet: {
     description: 'Changes the fields of a fleet that are sent, at least one. The others stay as they are.',
     scope: 'fleets:write',
     errors: ['FLEET_NOT_FOUND', 'VALIDATION_FAILED'],
+    example: { id: exampleIds.fleet, name: 'Berlin and Potsdam' },
   },
   deleteFleet: {
     description: 'Deletes a fleet with its vehicles and contracts, which the gateway also ends at the manufacturer.',
     scope: 'fleets:write',
     errors: ['FLEET_NOT_FOUND'],
+    example: { id: exampleIds.fleet },
   },
 } satisfies Record<string, CommandDescription>;
 

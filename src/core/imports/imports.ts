@@ -112,6 +112,7 @@ export const importCommands = {
       ...(['FLEET_ID_MISSING', 'FLEET_NOT_FOUND', 'VALIDATION_FAILED', 'COLUMN_NOT_FOUND'] as const),
       ...(['UNSUPPORTED_MEDIA_TYPE', 'PAYLOAD_TOO_LARGE'] as const),
     ],
+    example: { fleetId: exampleIds.fleet, file: null },
   },
 } satisfies Record<string, CommandDescription>;
 

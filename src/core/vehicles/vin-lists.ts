@@ -162,23 +162,35 @@ export const vehicleCommands = {
       'Adds vehicles to a fleet by their VINs, and has their eligibility verified in the background. Valid VINs are stored even if others are rejected, unless `mode` demands all or none; `rejected` has the others.',
     scope: 'fleets:write',
     errors: ['FLEET_NOT_FOUND', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
+    // The second one has an O in place of a zero.
+    example: { fleetId: exampleIds.fleet, vins: ['WBA3A5C50CF256985', 'WBA3A5C50CF25698O'] },
   },
   deleteVehicle: {
     description: 'Deletes a vehicle with its contracts, which the gateway also ends at the manufacturer.',
     scope: 'fleets:write',
     errors: ['VEHICLE_NOT_FOUND'],
+    example: { id: exampleIds.vehicle },
   },
   deleteVehicles: {
     description:
       'Deletes the vehicles of a fleet that `ids` or `vins` name, with their contracts, which the gateway also ends at the manufacturer. One of the two lists suffices. Ids and VINs that are not in the fleet are in `notFound`, and no error.',
     scope: 'fleets:write',
     errors: ['FLEET_NOT_FOUND', 'NOTHING_TO_DELETE', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
+    example: { fleetId: exampleIds.fleet, vins: ['WBA3A5C50CF256988', 'WBA3A5C50CF256991'] },
   },
   moveVehicles: {
     description:
       'Moves the vehicles of the company that `ids` or `vins` name to a fleet, from whichever fleets they are in. They keep their ids, contracts and eligibility. One of the two lists suffices. Unknown ids and VINs are in `notFound`, and no error.',
     scope: 'fleets:write',
     errors: ['FLEET_NOT_FOUND', 'NOTHING_TO_MOVE', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
+    example: { fleetId: exampleIds.fleet, vins: ['WBA3A5C50CF256986'] },
+  },
+  verifyEligibility: {
+    description:
+      'Has manufacturers asked again about the eligibility of vehicles, in the background. Present answers stand until new ones arrive.',
+    scope: 'fleets:write',
+    errors: ['VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
+    example: { vins: ['WBA3A5C50CF256984'] },
   },
 } satisfies Record<string, CommandDescription>;
 

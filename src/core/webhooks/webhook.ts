@@ -103,26 +103,31 @@ export const webhookCommands = {
     description: `Creates a webhook: from now on, the company’s events are posted to its address, each at least once, signed as Standard Webhooks specifies. Only a 2xx answer is success; a delivery that fails is tried ten times within three and a half days. At most 100 webhooks. ${contractEvents} A request that repeats an \`Idempotency-Key\` fails with \`WEBHOOK_NOT_FOUND\` once the webhook is deleted.`,
     scope: 'fleets:write',
     errors: ['VALIDATION_FAILED', 'WEBHOOK_NOT_FOUND'],
+    example: { url: 'https://example.com/fleet-events', types: ['eligibility.changed'] },
   },
   updateWebhook: {
     description: `Changes the fields of a webhook that are sent, at least one. With the \`state\` \`PAUSED\` its events wait, \`ACTIVE\` sends those that have waited. ${contractEvents}`,
     scope: 'fleets:write',
     errors: ['WEBHOOK_NOT_FOUND', 'VALIDATION_FAILED'],
+    example: { id: exampleIds.webhook, state: 'PAUSED' },
   },
   deleteWebhook: {
     description: 'Deletes a webhook with its deliveries. One that is under way may still arrive.',
     scope: 'fleets:write',
     errors: ['WEBHOOK_NOT_FOUND'],
+    example: { id: exampleIds.webhook },
   },
   rotateWebhookSecret: {
     description: `Gives a webhook a new secret. For 24 hours, deliveries are signed with the old one as well. ${contractEvents}`,
     scope: 'fleets:write',
     errors: ['WEBHOOK_NOT_FOUND'],
+    example: { id: exampleIds.webhook },
   },
   testWebhook: {
     description: 'Sends a test event to a webhook, once, regardless of its types and its state.',
     scope: 'fleets:write',
     errors: ['WEBHOOK_NOT_FOUND'],
+    example: { id: exampleIds.webhook },
   },
   redeliver: {
     description:
@@ -130,6 +135,7 @@ export const webhookCommands = {
       'attempt. Where scopes are in use, an event of a contract needs `contracts:read`.',
     scope: 'fleets:write',
     errors: ['WEBHOOK_NOT_FOUND', 'NOT_FOUND'],
+    example: { webhookId: exampleIds.webhook, deliveryId: exampleIds.delivery },
   },
 } satisfies Record<string, CommandDescription>;
 

@@ -124,8 +124,7 @@ addMutation(
 addMutation(
   'refreshActivation',
   {
-    description:
-      'Has the manufacturers asked again to carry out contracts, in the background. Contracts that are active there, over, or not yet begun stay as they are. An unknown id is no error.',
+    ...contractCommands.refreshActivation,
     input: refreshActivationInput,
     payload: resultOf('asking the manufacturers about contracts again', {
       contracts: z
@@ -133,8 +132,6 @@ addMutation(
         .describe('The contracts as they are now, in the order in which the request names their ids.'),
       notFound: z.array(z.string()).describe('The ids that name no contract of the company, as they were sent.'),
     }),
-    scope: 'contracts:write',
-    errors: ['VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
     change: refreshActivation,
   },
   { payload: { contracts: asManyAsNamed, notFound: { type: ['ID'] as never } } },

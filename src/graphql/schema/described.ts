@@ -137,16 +137,22 @@ interface Mutation<Read extends z.ZodObject, Payload extends z.ZodObject> {
   scope?: Scope;
   /** The errors beside those of all mutations. */
   errors: readonly ErrorCode[];
+  /** An input, with values as REST has them. */
+  example: Readonly<Record<string, unknown>>;
   input: Read;
   payload: Payload;
   change(ctx: Context, input: GraphqlInput<Read>, context: GraphqlContext): Promise<z.output<Payload>>;
   deprecationReason?: string;
 }
 
+/** The variables of a mutation, as JSON. */
+const variablesOf = (input: object) =>
+  JSON.stringify({ input }, (_, value) => (renamed.has(value) ? nameOfValue(value) : value));
+
 /** Adds a mutation, with the types `<Name>Input` and `<Name>Payload`. */
 export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObject>(
   name: string,
-  { description, input, payload, change, deprecationReason, ...extensions }: Mutation<Read, Payload>,
+  { description, example, input, payload, change, deprecationReason, ...extensions }: Mutation<Read, Payload>,
   except: { input?: Overrides<Read>; payload?: Overrides<Payload> } = {},
 ): void {
   const type = name.replace(/^./, (letter) => letter.toUpperCase());
@@ -154,7 +160,7 @@ export function addMutation<Read extends z.ZodObject, Payload extends z.ZodObjec
   const Input = inputTypeOf(`${type}Input`, input, except.input);
   schemaBuilder.mutationField(name, (t) =>
     t.field({
-      description,
+      description: `${description} Example of variables: \`${variablesOf(example)}\`.`,
       ...(deprecationReason && { deprecationReason }),
       extensions,
       type: Payload,

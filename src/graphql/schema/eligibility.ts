@@ -10,7 +10,7 @@ import {
   type Vehicle,
   vehicleSchema,
 } from '../../core/vehicles/vehicle.ts';
-import { requestVerificationInput, vehiclesNotFoundSchema } from '../../core/vehicles/vin-lists.ts';
+import { requestVerificationInput, vehicleCommands, vehiclesNotFoundSchema } from '../../core/vehicles/vin-lists.ts';
 import { schemaBuilder } from './builder.ts';
 import { addReadField } from './connection.ts';
 import { addMutation, enumTypeOf, objectTypeOf, resultOf } from './described.ts';
@@ -66,9 +66,7 @@ addReadField('eligibility', EligibilityRef, byVin, {
 addMutation(
   'verifyEligibility',
   {
-    description:
-      'Has the manufacturers asked again about the eligibility of vehicles, in the background. Present answers stand until new ones arrive. Unknown ids and VINs are in `notFound`, and no error.',
-    errors: ['VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE'],
+    ...vehicleCommands.verifyEligibility,
     input: requestVerificationInput,
     payload: resultOf('asking the manufacturers about vehicles again', {
       eligibilities: z

@@ -130,7 +130,6 @@ addMutation(
   'addVehicles',
   {
     ...vehicleCommands.addVehicles,
-    description: `${vehicleCommands.addVehicles.description} Example: \`addVehicles(input: { fleetId: "…", vins: ["WBA3A5C50CF256985"] }) { summary { created } }\`.`,
     input: addVehiclesInput,
     payload: addedVehiclesSchema.extend(changedFleetShape).describe(addedVehiclesSchema.description ?? ''),
     change: async (ctx, input) => ({ ...(await addVehicles(ctx, input)), fleetId: input.fleetId }),

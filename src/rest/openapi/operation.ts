@@ -6,7 +6,7 @@ import { type PathParameter, pathParameter } from './parameters.ts';
 import { errorHeaders, problemExamples, problemJson } from './problems.ts';
 
 export function operationOf(route: Route, schemas: Schemas): Json {
-  const { operationId, tag, summary, description, scope, token, body, files, answers, etag, method } = route;
+  const { operationId, tag, summary, description, scope, token, answers, etag, method } = route;
   return {
     operationId,
     tags: [tag],
@@ -14,7 +14,7 @@ export function operationOf(route: Route, schemas: Schemas): Json {
     description: `${description} Scope: \`${scope}\`.`,
     security: token === 'optional' ? [bearer, {}] : [bearer],
     parameters: parametersOf(route),
-    ...(body && { requestBody: bodyOf(body, files, schemas) }),
+    ...(route.body && { requestBody: bodyOf(route.body, route, schemas) }),
     responses: {
       ...mapValues(answers, (answer) => answerOf(answer, route, schemas)),
       ...(etag && method === 'GET' && { 304: answerOf(notModified, route, schemas) }),
@@ -41,10 +41,12 @@ function parametersOf({ method, path, query = [], prefer, etag }: Route): Json[]
   ];
 }
 
-function bodyOf(input: z.ZodObject, files: Route['files'], schemas: Schemas): Json {
+function bodyOf(input: z.ZodObject, { files, example = {} }: Route, schemas: Schemas): Json {
   const schema = schemas.of(input, 'input');
-  if (!files)
-    return { required: true, content: { 'application/json': { schema, example: schemas.exampleOf(schema) } } };
+  if (!files) {
+    const body = Object.fromEntries(Object.entries(example).filter(([name]) => name in input.shape));
+    return { required: true, content: { 'application/json': { schema, example: body } } };
+  }
   const form = { schema, encoding: { vins: { contentType: Object.keys(files).join(', ') } } };
   const alone = mapValues(files, (example) => (example === null ? {} : { schema: { type: 'string' }, example }));
   return { required: true, content: { 'multipart/form-data': form, ...alone } };
