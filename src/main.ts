@@ -70,7 +70,8 @@ async function main(): Promise<void> {
   const followers = new Followers(changes, config.LIMIT_CONNECTIONS);
   const fence = await openFence({ config, database, changes });
   const fairness = openFairness();
-  const core = { config, database, changes, followers, manufacturers, files, clock, fairness, fence };
+  const grown = { rows: 0 };
+  const core = { config, database, changes, followers, manufacturers, files, clock, fairness, fence, grown };
   const ending = new AbortController();
   const rateLimit = new RateLimit(config.RATE_LIMIT_PER_MINUTE);
   const services = { ...core, authenticator, log, rateLimit, ending: ending.signal };

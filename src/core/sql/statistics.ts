@@ -35,11 +35,22 @@ export async function refreshStatistics(ctx: Context, vehicles = 0, asked: Write
   }
 }
 
+declare module '../context.ts' {
+  interface Services {
+    /** The rows that requests have added since statistics were last looked at. */
+    grown: { rows: number };
+  }
+}
+
 /** Fewer new rows leave it to upkeep. */
 const MANY_ROWS = 250;
 
-/** After a list, since the next one may come before upkeep does: a plan that was made for empty tables reads all rows for each of it. */
+/** After an addition, since many may come before upkeep does: a plan that was made for empty tables reads all rows for each of them. */
 export async function refreshStatisticsAfter(ctx: Context, rows: number): Promise<void> {
-  // The list is stored, whatever becomes of this, also in the transaction of an Idempotency-Key; upkeep comes back to it.
-  if (rows >= MANY_ROWS) await refreshStatistics(ctx, 0, { mayFail: true }).catch(() => {});
+  const { grown } = ctx.services;
+  grown.rows += rows;
+  if (grown.rows < MANY_ROWS) return;
+  grown.rows = 0;
+  // The rows are stored, whatever becomes of this, also in the transaction of an Idempotency-Key; upkeep comes back to it.
+  await refreshStatistics(ctx, 0, { mayFail: true }).catch(() => {});
 }
