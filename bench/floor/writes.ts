@@ -12,7 +12,8 @@ const contractData = `jsonb_build_object('name', c.name, 'pack', c.pack, 'manufa
 const contractsGone = (where: string) =>
   facts(
     'contract.deleted',
-    `c.fleet_id, c.id, array[c.vehicle_id], array[v.vin], ${contractData} from contract c join vehicle v on v.id = c.vehicle_id where ${where}`,
+    `c.fleet_id, c.id, array[c.vehicle_id], array[v.vin], ${contractData} from contract c join vehicle v on v.company = c.company and v.id = c.vehicle_id
+     where c.company = '${WRITER}' and ${where}`,
   );
 
 /** Statements of writes; each is a transaction with its event ($1: event id, $2: time). */
@@ -25,7 +26,8 @@ export const writes = ({ object, list }: Style) => ({
   updateFleet: `with old as (
       select * from fleet where company = '${WRITER}' and id = $3 for no key update
     ), f as (
-      update fleet set vat = $4, updated_at = $2::timestamptz from old where fleet.id = old.id returning fleet.*
+      update fleet set vat = $4, updated_at = $2::timestamptz from old
+      where fleet.company = '${WRITER}' and fleet.id = old.id returning fleet.*
     ), told as (${fact(
       'fleet.updated',
       `id, null, '{}', '{}', jsonb_build_object('changes', jsonb_build_object('vat', jsonb_build_object('from', vat, 'to', $4::text)))
@@ -36,12 +38,12 @@ export const writes = ({ object, list }: Style) => ({
       select * from fleet where company = '${WRITER}' and id = $3 for update
     ), contracts as (${contractsGone('c.fleet_id = $3')}), vehicles as (${facts(
       'vehicle.removed',
-      `$3::uuid, null, array_agg(id), array_agg(vin), '{}' from vehicle where fleet_id = $3 having count(*) > 0`,
+      `$3::uuid, null, array_agg(id), array_agg(vin), '{}' from vehicle where company = '${WRITER}' and fleet_id = $3 having count(*) > 0`,
     )}), told as (${fact(
       'fleet.deleted',
       `f.id, null, '{}', '{}', jsonb_build_object('name', f.name, 'vehicleCount', ${counted}) from f`,
     )}), emptied as (delete from vehicle where company = '${WRITER}' and fleet_id in (select id from f)),
-    gone as (delete from fleet where id in (select id from f))
+    gone as (delete from fleet where company = '${WRITER}' and id in (select id from f))
     select ${object(fleet)}::text as json from f`,
   addVehicles: `with v as (
       insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, status, due_at)
