@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CompiledQuery, sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
-import { contextOf } from '../src/core/context.ts';
-import type { Asked } from '../src/core/database.ts';
+import { contextOf, contextOfNewestRead } from '../src/core/context.ts';
+import type { WriteOptions } from '../src/core/database.ts';
 import { db, everyStatementText, newId, prepare } from '../src/core/sql/sql.ts';
 import { startGateway } from './support/gateway.ts';
 import { genericPlan, type Plan } from './support/plans.ts';
@@ -106,8 +106,8 @@ describe('a prepared statement', () => {
   };
   const context = () => contextOf(services, 'test', null);
 
-  const newest: Asked = { reads: true, newest: true };
-  const short: Asked = { short: true };
+  const newest = () => contextOfNewestRead(context());
+  const short: WriteOptions = { short: true };
 
   test.each([
     ['its own connection', {}, 9007199254740993n],
@@ -115,8 +115,8 @@ describe('a prepared statement', () => {
   ])('accepts and returns the types of its tables, by %s', async (_name, asked, position) => {
     const event = given(position);
     expect(await addEvent(context(), event, asked)).toEqual([{ ...row, position: String(position) }]);
-    for (const asked of [{}, newest, { ...newest, long: true }]) {
-      const [found] = await eventOf(context(), { id: event.id }, asked);
+    for (const how of [{}, 'read', 'search'] as const) {
+      const [found] = await eventOf(newest(), { id: event.id }, how);
       expect(found).toMatchObject({ ...row, id: event.id, position: String(position), fleet_id: null });
     }
   });
@@ -128,15 +128,15 @@ describe('a prepared statement', () => {
       await addEvent(ctx, events[0], short);
       await addEvent(ctx, events[1]);
       await expect(addEvent(ctx, events[0], { mayFail: true })).rejects.toMatchObject({ code: '23505' });
-      for (const { id } of events) expect(await eventOf(ctx, { id }, newest)).toHaveLength(1);
+      for (const { id } of events) expect(await eventOf(newest(), { id }, 'read')).toHaveLength(1);
       throw new Error('no');
     });
     await expect(rolledBack).rejects.toThrow('no');
-    for (const { id } of events) expect(await eventOf(ctx, { id }, newest)).toEqual([]);
+    for (const { id } of events) expect(await eventOf(newest(), { id }, 'read')).toEqual([]);
   });
 
   test('fails like any other statement', async () => {
     const wrong = prepare((p: { n: number }) => sql`select 1 / ${p.n}::int`);
-    await expect(wrong(context(), { n: 0 }, newest)).rejects.toMatchObject({ code: '22012' });
+    await expect(wrong(newest(), { n: 0 }, 'read')).rejects.toMatchObject({ code: '22012' });
   });
 });

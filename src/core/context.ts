@@ -48,6 +48,8 @@ export interface Context {
   disclosure: DisclosureRecord;
   /** Aborts when the client has left; missing for jobs. */
   left?: (() => AbortSignal) | undefined;
+  /** Its reads go to no replica, which may lag; those that several clients share take no turn of large work, either. */
+  reads?: 'newest' | 'shared' | undefined;
   now(): Date;
 }
 
@@ -58,10 +60,11 @@ class CallContext implements Context {
   declare readonly caller: Caller | null;
   declare readonly disclosure: DisclosureRecord;
   declare readonly left: (() => AbortSignal) | undefined;
+  declare readonly reads: Context['reads'];
   #em: EntityManager | undefined;
 
-  constructor({ services, requestId, caller, disclosure, left }: Omit<Context, 'em' | 'now'>) {
-    Object.assign(this, { services, requestId, caller, disclosure, left });
+  constructor({ services, requestId, caller, disclosure, left, reads }: Omit<Context, 'em' | 'now'>) {
+    Object.assign(this, { services, requestId, caller, disclosure, left, reads });
   }
 
   /** Made when first used: not every request does. */
@@ -83,12 +86,14 @@ export const contextOf = (services: Services, requestId: string, caller: Caller 
 export const renewContext = (ctx: Context): Context => new CallContext(ctx);
 
 /** The context of work that continues without its client, and so does not wait in turn among requests. */
-export const contextWithoutClient = ({ services, requestId, caller, disclosure }: Context): Context =>
-  new CallContext({ services, requestId, caller, disclosure });
+export const contextWithoutClient = (ctx: Context): Context => new CallContext({ ...ctx, left: undefined });
 
-/** The context of a read for several clients: it waits in its company's turn, and none of them ends it by leaving. */
-export const contextOfSharedRead = ({ services, requestId, caller, disclosure }: Context): Context =>
-  new CallContext({ services, requestId, caller, disclosure, left: () => new AbortController().signal });
+/** The context of a read of what the caller has changed or was told of, or of what must not be shorter than it was before. */
+export const contextOfNewestRead = (ctx: Context): Context => new CallContext({ ...ctx, reads: 'newest' });
+
+/** The context of a read for several clients, none of which ends it by leaving. */
+export const contextOfSharedRead = (ctx: Context): Context =>
+  new CallContext({ ...ctx, left: () => new AbortController().signal, reads: 'shared' });
 
 /** A command as both interfaces describe it. */
 export interface CommandDescription {

@@ -1,14 +1,15 @@
 import { TransactionContext } from '@mikro-orm/core';
 import type { EntityManager } from '@mikro-orm/sql';
 import { CompiledQuery } from 'kysely';
-import type { SlowReadOptions, TextRow } from '../database/database.ts';
+import type { TextRow } from '../database/database.ts';
 import { faultOf } from '../database/sqlstate.ts';
 import type { SharedPlaces } from '../fairness/shares.ts';
-import { type Context, contextOfSharedRead } from './context.ts';
+import type { Context } from './context.ts';
 import { CostExceeded, RateLimited, Unavailable } from './errors.ts';
 
 // What customers call often is one prepared statement (core/sql/sql.ts): a change goes by `write`, and commits by itself.
-// What they read is one statement made of descriptions (core/sql/read.ts, answer.ts), and goes by `read`.
+// What they read is one statement made of descriptions (core/sql/read.ts, answer.ts), and goes by `read`, `readPage` or `search`, by
+// how many rows it may look at. Its context says whether a replica may answer.
 // Steps that must hold together run in `transaction`, where every statement goes to its connection, whatever is asked.
 // A rare command on a single row is a unit of work in one: `em.findOneOrFail`, `assign`, `create` or `remove`, and one flush.
 
@@ -21,21 +22,6 @@ export interface WriteOptions {
   /** It may fail, and an open transaction goes on: it is sent after a savepoint there. */
   mayFail?: boolean;
 }
-
-interface ReadOptions {
-  /** It may look at many rows: it is a search, and takes one of its company's places. */
-  long?: boolean;
-  /** The most rows of its answer. */
-  rows?: number;
-  /** Not from a replica, which may lag. */
-  newest?: boolean | undefined;
-  /** Several clients wait for it: it does not wait for the turn of one of them, nor end when one leaves. */
-  isShared?: boolean;
-  asObjects?: boolean;
-}
-
-/** What a prepared statement asks: by default, a connection of its own on the primary. */
-export type Asked = ({ reads?: false } & WriteOptions) | ({ reads: true } & ReadOptions);
 
 const MOST_WAITING = 1000;
 const TOO_MANY = 'Too much of this company is under way. Try again when some of it has ended.';
@@ -74,18 +60,19 @@ const LARGE_PATIENCE = 30;
 
 type LargeWork = keyof Context['services']['fairness']['large'];
 
-/** Runs large work: at once if its company is alone, else in the company's turn. */
+/** Runs large work: at once if it is shared, or its company is alone, else in the company's turn. */
 function inLargeTurn<T>(ctx: Context, kind: LargeWork, work: () => Promise<T>): Promise<T> {
   const { large, turns } = ctx.services.fairness;
-  return turns.isAlone(ctx.caller?.company ?? '') ? work() : inTurn(ctx, large[kind], work, LARGE_PATIENCE);
+  const isAtOnce = ctx.reads === 'shared' || turns.isAlone(ctx.caller?.company ?? '');
+  return isAtOnce ? work() : inTurn(ctx, large[kind], work, LARGE_PATIENCE);
 }
 
 /** Additions of a company on shared connections: each may wait for a lock there for a moment, and others behind it. */
 const MOST_ADDITIONS = 32;
 
 /** Sends a statement to the primary, in its company's turn, and gives its rows. */
-export async function write(ctx: Context, text: string, values: readonly unknown[], asked: WriteOptions = {}) {
-  const { short = false, mayFail = false } = asked;
+export async function write(ctx: Context, text: string, values: readonly unknown[], how: WriteOptions = {}) {
+  const { short = false, mayFail = false } = how;
   const inside = async () => (await sendInTransaction(ctx, text, values)).rows;
   if (isInTransaction()) return mayFail ? ctx.em.transactional(inside) : inside();
   return beyondFence(ctx, async () => {
@@ -106,42 +93,51 @@ export async function writeMany(ctx: Context, text: string, values: readonly unk
 const beyondFence = <T>({ caller, services: { fence } }: Context, work: () => Promise<T>): Promise<T> =>
   fence ? fence.run(caller?.company ?? '', work) : work();
 
-/** Reads rows, as arrays of texts (in a transaction, of values) unless asked otherwise, in the company's turn if they are many. */
-export async function read<Row = TextRow>(
-  ctx: Context,
-  text: string,
-  values: readonly unknown[],
-  asked: ReadOptions = {},
-): Promise<Row[]> {
-  const { long = false, rows = 1, newest = false, isShared = false, asObjects = false } = asked;
-  // A transaction holds a connection, which large work may wait for: it takes no turn.
-  if (isInTransaction()) {
-    const { rows: found } = await sendInTransaction(ctx, text, values);
-    return (asObjects ? found : found.map((row) => Object.values(row as object))) as Row[];
-  }
-  const { config, database, fence } = ctx.services;
-  if (ctx.caller) fence?.check(ctx.caller.company);
-  const how = { newest, asTexts: !asObjects };
-  const slowly = () => readSlowly<Row>(isShared ? contextOfSharedRead(ctx) : ctx, text, values, how);
-  const search = () => (isShared ? slowly() : inLargeTurn(ctx, 'search', slowly));
-  if (long) return search();
-  const quickly = async () =>
-    // A read that proves to be slow is a search, too.
-    newest && config.DATABASE_READ_URLS.length > 0
-      ? slowly()
-      : (((await database.read(text, values, how.asTexts)) as Row[] | null) ?? search());
-  return isShared || rows <= LARGE_ROWS ? quickly() : inLargeTurn(ctx, 'page', quickly);
+type Reading = { text: string; values: readonly unknown[]; asTexts: boolean };
+
+/** Makes a function that reads rows, as arrays of texts (in a transaction, of values) or as objects. */
+const reading =
+  (send: (ctx: Context, one: Reading) => Promise<unknown[]>) =>
+  async <Row = TextRow>(ctx: Context, text: string, values: readonly unknown[], asObjects = false): Promise<Row[]> => {
+    // A transaction holds a connection, which large work may wait for: it takes no turn.
+    if (isInTransaction()) {
+      const { rows } = await sendInTransaction(ctx, text, values);
+      return (asObjects ? rows : rows.map((row) => Object.values(row as object))) as Row[];
+    }
+    if (ctx.caller) ctx.services.fence?.check(ctx.caller.company);
+    return (await send(ctx, { text, values, asTexts: !asObjects })) as Row[];
+  };
+
+/** Reads few rows. */
+export const read = reading(readQuickly);
+
+/** Reads up to so many rows, in the company's turn if they are many. */
+export const readPage = (ctx: Context, text: string, values: readonly unknown[], rows: number) =>
+  rows <= LARGE_ROWS ? read(ctx, text, values) : readLargePage(ctx, text, values);
+
+const readLargePage = reading((ctx, one) => inLargeTurn(ctx, 'page', () => readQuickly(ctx, one)));
+
+/** Reads rows among many, in the company's turn. */
+export const search = reading(searchInTurn);
+
+function searchInTurn(ctx: Context, one: Reading) {
+  return inLargeTurn(ctx, 'search', () => readSlowly(ctx, one));
 }
 
-type SlowRead = Pick<SlowReadOptions, 'newest' | 'asTexts'>;
+/** A read that proves to be slow is a search, too. */
+async function readQuickly(ctx: Context, one: Reading) {
+  const { config, database } = ctx.services;
+  if (ctx.reads && config.DATABASE_READ_URLS.length > 0) return readSlowly(ctx, one);
+  return (await database.read(one.text, one.values, one.asTexts)) ?? searchInTurn(ctx, one);
+}
 
-async function readSlowly<Row>(ctx: Context, text: string, values: readonly unknown[], how: SlowRead) {
+async function readSlowly(ctx: Context, { text, values, asTexts }: Reading) {
   const { database, config, fairness } = ctx.services;
   const { LIMIT_STATEMENT_SECONDS: seconds } = config;
   const signal = ctx.left?.();
   try {
-    const reading = () => database.slowRead(text, values, { ...how, seconds, signal });
-    return (await inTurn(ctx, fairness.places, reading)) as Row[];
+    const how = { newest: ctx.reads !== undefined, asTexts, seconds, signal };
+    return await inTurn(ctx, fairness.places, () => database.slowRead(text, values, how));
   } catch (error) {
     if (signal?.aborted) throw clientHasLeft(error);
     if (faultOf(error)?.is !== 'slow') throw error;
@@ -152,8 +148,8 @@ async function readSlowly<Row>(ctx: Context, text: string, values: readonly unkn
   }
 }
 
-/** By MikroORM's context, as everything that asks. */
-export const isInTransaction = (): boolean => TransactionContext.currentTransactionContext() !== undefined;
+/** By MikroORM's context: what a transaction began belongs to it, also while it rolls back. */
+const isInTransaction = (): boolean => TransactionContext.currentTransactionContext() !== undefined;
 
 const sendInTransaction = (ctx: Context, text: string, values: readonly unknown[]) =>
   ctx.em
@@ -161,9 +157,11 @@ const sendInTransaction = (ctx: Context, text: string, values: readonly unknown[
     .getExecutor()
     .executeQuery(CompiledQuery.raw(text, [...values]));
 
-interface TransactionOptions {
+interface TransactionOptions<T> {
   /** Begins again after a conflict such as a deadlock, and after ChangedMeanwhile. */
   repeats?: boolean;
+  /** A single statement that may do all of it, tried first where no transaction is open: one costs more. null: it did nothing. */
+  atOnce?: () => Promise<T | null>;
 }
 
 const MOST_TRIES = 3;
@@ -175,8 +173,10 @@ export class ChangedMeanwhile extends Error {}
 export async function transaction<T>(
   ctx: Context,
   work: (em: EntityManager) => Promise<T>,
-  { repeats = false }: TransactionOptions = {},
+  { repeats = false, atOnce }: TransactionOptions<T> = {},
 ): Promise<T> {
+  const done = atOnce && !isInTransaction() ? await atOnce() : null;
+  if (done !== null) return done;
   for (let tries = 1; ; tries++) {
     try {
       const attempt = () => ctx.em.transactional(work);

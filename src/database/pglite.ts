@@ -7,7 +7,7 @@ import { dataFolderError, openDataFolder } from './data-folder.ts';
 import { StartError } from './database.ts';
 import type { PgliteReply, PgliteRequest } from './pglite-worker.ts';
 import { traceStatement } from './postgres-connection.ts';
-import { isInsideTransaction } from './transactions.ts';
+import { openTransaction } from './transactions.ts';
 
 type Answer = Extract<PgliteReply, { result: unknown }>['result'];
 
@@ -111,7 +111,7 @@ export class PGlitePool implements PostgresPool {
 
 /** With one connection, a query outside the open transaction would wait for it for ever. */
 function refuseInsideTransaction(): void {
-  if (isInsideTransaction()) {
+  if (openTransaction()) {
     throw new Error("A query outside the open transaction: inside em.transactional, use the transaction's own em.");
   }
 }

@@ -34,15 +34,13 @@ export const transactions: EventSubscriber = {
   },
 };
 
-function openTransaction(): OpenTransaction | undefined {
+export function openTransaction(): OpenTransaction | undefined {
   const em = TransactionContext.getEntityManager();
   const subscribers = em?.getEventManager().getSubscribers() ?? [];
   return [...subscribers].findLast((one) => one instanceof OpenTransaction && one.isOpen) as
     | OpenTransaction
     | undefined;
 }
-
-export const isInsideTransaction = (): boolean => openTransaction() !== undefined;
 
 /** Calls back when the open transaction has committed, and never if it rolls back; at once where none is open. */
 export function afterCommit(act: () => void): void {

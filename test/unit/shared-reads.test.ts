@@ -1,6 +1,12 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ChangeFeed } from '../../src/core/changes.ts';
-import { type Context, contextOf, type Services } from '../../src/core/context.ts';
+import {
+  type Context,
+  contextOf,
+  contextOfNewestRead,
+  contextOfSharedRead,
+  type Services,
+} from '../../src/core/context.ts';
 import { read } from '../../src/core/database.ts';
 import { Followers } from '../../src/core/followers.ts';
 import { followEvents } from '../../src/core/following/follow-events.ts';
@@ -45,9 +51,7 @@ async function takePlaces({ fairness: { places } }: Services): Promise<() => voi
 
 describe('a read that followers share goes on when the client of the first leaves', () => {
   const readBy = (ctx: Context, object: object) =>
-    ctx.services.followers.readOf(object, ['select'], () =>
-      read(ctx, 'select', [], { newest: true, isShared: ctx.services.followers.isShared(object) }),
-    );
+    ctx.services.followers.readOf(object, ['select'], () => read(contextOfSharedRead(ctx), 'select', []));
 
   test('while the database reads', async () => {
     const { services, answered } = openServices();
@@ -135,7 +139,7 @@ test('a follower that lags behind gets all events that came meanwhile, not one p
 test('a read of one client ends when the client leaves', async () => {
   const { services } = openServices();
   const { ctx, leave } = connect(services);
-  const reading = read(ctx, 'select', [], { newest: true });
+  const reading = read(contextOfNewestRead(ctx), 'select', []);
   await vi.waitFor(() => expect(services.database.slowRead).toHaveBeenCalledOnce());
   leave();
   await expect(reading).rejects.toMatchObject({ code: 'UNAVAILABLE', message: 'The client has left.' });

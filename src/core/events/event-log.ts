@@ -9,7 +9,7 @@ import {
 } from 'kysely';
 import { eligibilityStatuses } from '../../entities/fleet.ts';
 import { scheduleClause } from '../companies/schedule.ts';
-import type { Context } from '../context.ts';
+import { type Context, contextOfNewestRead } from '../context.ts';
 import { transaction } from '../database.ts';
 import { anyOf, db, LOWEST_ID, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
@@ -23,7 +23,7 @@ const readEnd = prepare((p: { company: string }) => db.selectNoFrom(endOfLogExpr
 
 /** The position of the last event of a company; '0' before the first. */
 export async function readEndOfLog(ctx: Context, company: string): Promise<string> {
-  const [row] = await readEnd(ctx, { company }, { reads: true, newest: true });
+  const [row] = await readEnd(contextOfNewestRead(ctx), { company }, 'read');
   return row?.end ?? '0';
 }
 

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { z } from 'zod';
 import { attentionStatuses, eligibilityStatuses, Fleet as FleetEntity } from '../../entities/fleet.ts';
-import { authorize, type Context } from '../context.ts';
+import { authorize, type Context, contextOfNewestRead } from '../context.ts';
 import { transaction } from '../database.ts';
 import { FleetNotFound, type Precondition, requirePrecondition, ValidationFailed } from '../errors.ts';
 import { companyRowClause } from '../events/event-log.ts';
@@ -26,7 +26,7 @@ export const getFleet = (ctx: Context, input: { id: string }): Promise<Fleet> =>
 
 /** The fleet after its caller's change; null if it was deleted since. */
 export const fleetAfterChange = (ctx: Context, input: { id: string }): Promise<Fleet | null> =>
-  readOneRow<Fleet>(ctx, fleetResource, input, { company: authorize(ctx, 'fleets:write'), newest: true }).catch(
+  readOneRow<Fleet>(contextOfNewestRead(ctx), fleetResource, input, { company: authorize(ctx, 'fleets:write') }).catch(
     (error) => {
       if (error instanceof FleetNotFound) return null;
       throw error;

@@ -50,7 +50,7 @@ function nextEvents({ names, values: given }: GivenConditions, hidden: boolean) 
   );
   return async (ctx: Context, company: string, after: string, passed: PassedEvent | undefined): Promise<LogPage> => {
     const values = statement.values({ ...given, company, position: after, last: passed?.id ?? null });
-    const rows = await read(ctx, statement.text, values, { newest: true });
+    const rows = await read(ctx, statement.text, values);
     const [atEnd = after, last = null, isSame] = rows[0] ?? [];
     if (isSame === 'false') return null;
     const found = rows.filter(([, , , position]) => position !== null);

@@ -44,7 +44,7 @@ export class PassedEvents {
   async goBack(ctx: Context, company: string): Promise<string> {
     const [positions, ids] = [this.#events.map(({ position }) => position), this.#events.map(({ id }) => id)];
     const values = lastThatIs.values({ company, positions, ids, began: this.#began });
-    const [row] = await read<[number: string | null, began: string]>(ctx, lastThatIs.text, values, { newest: true });
+    const [row] = await read<[number: string | null, began: string]>(ctx, lastThatIs.text, values);
     const [number = null, began = this.#began] = row ?? [];
     this.#events = this.#events.slice(0, Number(number ?? 0));
     if (!this.last && this.#forgotten) throw new Unavailable(SET_BACK, 1);

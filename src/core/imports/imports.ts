@@ -2,7 +2,7 @@ import { expressionBuilder } from 'kysely';
 import { z } from 'zod';
 import { importStates } from '../../entities/import.ts';
 import { fileErrorCodes } from '../../vin-files/index.ts';
-import { authorize, type CommandDescription, type Context } from '../context.ts';
+import { authorize, type CommandDescription, type Context, contextOfNewestRead } from '../context.ts';
 import { ImportNotFound } from '../errors.ts';
 import { exampleIds, field, timeField, timeOrNullField } from '../fields.ts';
 import { existingFleetConditions, fleetExistsExpression } from '../fleets/fleet.ts';
@@ -135,7 +135,7 @@ export const importedVehiclesSchema = z
 export async function getImport(ctx: Context, input: { id: string }): Promise<Import> {
   const company = authorize(ctx, 'fleets:read');
   // From the primary, since the caller follows an import that moves on.
-  const [run] = isId(input.id) ? await readImport(ctx, { company, id: input.id }, { reads: true, newest: true }) : [];
+  const [run] = isId(input.id) ? await readImport(contextOfNewestRead(ctx), { company, id: input.id }, 'read') : [];
   if (!run) throw new ImportNotFound();
   return run;
 }

@@ -1,5 +1,5 @@
 import { type CsvDelimiter, type CsvLayout, numberedColumnNames } from '../../vin-files/index.ts';
-import { authorize, type Context } from '../context.ts';
+import { authorize, type Context, contextOfNewestRead } from '../context.ts';
 import { BYTE_ORDER_MARK, csvLine } from '../csv-line.ts';
 import { read } from '../database.ts';
 import { ImportNotFound } from '../errors.ts';
@@ -32,7 +32,7 @@ export async function readRejectedCsv(
 ): Promise<{ text: string } | { pieces: AsyncIterable<string> }> {
   const company = authorize(ctx, 'fleets:read');
   const rowsOf = (statement: string, ...values: unknown[]) =>
-    read(ctx, statement, [company, importId, ...values], { newest: true });
+    read(contextOfNewestRead(ctx), statement, [company, importId, ...values]);
   const [layout, ...rows] = isId(importId) ? await rowsOf(begin) : [];
   if (!layout || Number(layout[ROW]) !== LAYOUT_ROW) throw new ImportNotFound();
   const delimiter = layout[VALUE] as CsvDelimiter;

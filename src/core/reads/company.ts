@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { authorize, type Context, hasScope } from '../context.ts';
+import { authorize, type Context, contextOfNewestRead, hasScope } from '../context.ts';
 import {
   type ActivationState,
   activationActorSql,
@@ -126,7 +126,7 @@ export async function getCompany(
   ctx: Context,
   names: readonly string[] = Object.keys(companySchema.shape),
 ): Promise<Partial<Company>> {
-  const options = { company: authorize(ctx, 'fleets:read'), long: true };
+  const options = { company: authorize(ctx, 'fleets:read'), searches: true };
   const shape = Object.entries(companySchema.shape).filter(([name]) => names.includes(name));
   const asJson = jsonRowWriter(companyRows.members, z.object(Object.fromEntries(shape)));
   const found: Partial<Company> = JSON.parse(await readOneRowText(ctx, companyRows, asJson, {}, options));
@@ -183,8 +183,8 @@ export async function getCompanyActivity(ctx: Context, input: unknown): Promise<
   }
   if (fleetId != null && idOrNull(fleetId) === null) return '[]';
   const contracts = hasScope(ctx, CONTRACT_EVENTS_ACCESS.scope);
-  const asks = { reads: true, newest: true, long: true } as const;
-  const [row] = await readActivity(ctx, { company, start, until, by, fleetId, contracts }, asks);
+  const counted = { company, start, until, by, fleetId, contracts };
+  const [row] = await readActivity(contextOfNewestRead(ctx), counted, 'search');
   return `[${row?.text ?? ''}]`;
 }
 

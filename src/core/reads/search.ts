@@ -4,7 +4,7 @@ import { isPartOfVin, normalizeVinPart } from '../../vin-files/index.ts';
 import { authorize, type Context, hasScope } from '../context.ts';
 import type { Contract } from '../contracts/contract.ts';
 import { contractResource } from '../contracts/contracts.ts';
-import { read } from '../database.ts';
+import { search } from '../database.ts';
 import type { Fleet } from '../fleets/fleet.ts';
 import { fleetResource } from '../fleets/fleets.ts';
 import { readInput, textSchema } from '../input.ts';
@@ -96,7 +96,7 @@ function searchOf(type: 'Fleet' | 'Contract', of: Resource, name: string) {
   return async (ctx: Context, terms: SearchTerms) => {
     // So few characters are in most names.
     const { text, values } = terms.text.length < 3 ? atBeginning : anywhere;
-    const rows = await read(ctx, text, values({ ...terms, now: ctx.now() }), { long: true });
+    const rows = await search(ctx, text, values({ ...terms, now: ctx.now() }));
     return rows.map(([fits, row]): Fit => ({ fit: Number(fits), found: { type, ...JSON.parse(row ?? '') } }));
   };
 }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { type Context, requireCaller, requireScope } from '../context.ts';
-import { read } from '../database.ts';
+import { type Context, contextOfNewestRead, contextOfSharedRead, requireCaller, requireScope } from '../context.ts';
+import { readPage, search } from '../database.ts';
 import { CostExceeded } from '../errors.ts';
 import { AnswerSqlWriter, type CursorCheck, objectJson } from './json-answer.ts';
 import { hidesRows } from './list-rows.ts';
@@ -79,7 +79,6 @@ export async function readPlanAnswers(
   if (plan.parts.some(([, { kind }]) => kind === 'manufacturer')) requireScope(ctx, 'fleets:read');
   const count = rows ? (Object.values(rows.columns)[0]?.length ?? 0) : 1;
   const looked = await estimateRowsRead(ctx, plan.parts, given, count);
-  const isLong = looked > MAX_PAGE_SIZE;
   const { text, values, columns, checks } = statementOf(ctx, plan, given, rows);
   const common: Record<string, unknown> = { company, now: ctx.now(), ...rows?.columns };
   const taken = values.map((value) => {
@@ -87,11 +86,12 @@ export async function readPlanAnswers(
     const own = given[value.read];
     return own ? (own as FieldArguments).values[value.name] : common[value.name];
   });
-  const newest = rows !== null || plan.fields.some((field) => field.of().primary);
+  const isNewest = rows !== null || plan.fields.some((field) => field.of().primary);
   const { followers } = ctx.services;
   const object = rows?.object;
   const isShared = object !== undefined && followers.isShared(object);
-  const readRows = () => read(ctx, text, taken, { long: isLong, rows: looked, newest, isShared });
+  const reader = isShared ? contextOfSharedRead(ctx) : isNewest ? contextOfNewestRead(ctx) : ctx;
+  const readRows = () => (looked > MAX_PAGE_SIZE ? search(reader, text, taken) : readPage(reader, text, taken, looked));
   // Without `now`: followers that read the same object at different times share the answer.
   const asked = () => values.map((value, at) => (typeof value === 'object' && value.name === 'now' ? null : taken[at]));
   const readOnce = () => (isShared ? followers.readOf(object, [text, asked()], readRows) : readRows());
@@ -229,6 +229,6 @@ async function estimateRowsRead(ctx: Context, parts: AnswerMembers, given: Argum
 async function sizeOf(ctx: Context, { table, id }: Resource): Promise<number> {
   const company = `${id.split('.')[0]}.company`;
   const text = `select count(*)::text from (select from ${table} where ${company} = $1 limit ${MOST_COUNTED_ROWS}) n`;
-  const [row] = await read(ctx, text, [requireCaller(ctx).company], { long: true });
+  const [row] = await search(ctx, text, [requireCaller(ctx).company]);
   return Number(row?.[0]);
 }

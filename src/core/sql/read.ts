@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { TextRow } from '../../database/database.ts';
-import type { Context } from '../context.ts';
-import { read } from '../database.ts';
+import { type Context, contextOfNewestRead } from '../context.ts';
+import { read, readPage, search } from '../database.ts';
 import { firstRowsSql, hidesRows, type ListSelection, listSelectionOf, rowSelectionOf, rowsSql } from './list-rows.ts';
 import { type PageArguments, pageBoundValues } from './page.ts';
 import { givenConditionsOf, type Resource, readFilterConditions } from './resource.ts';
@@ -17,10 +17,12 @@ interface PageRequest {
 
 interface RowRequest {
   company: string;
-  /** Not from a replica, which may lag; in a transaction every row is the newest. */
-  newest?: true;
-  long?: boolean;
+  /** It looks at many rows. */
+  searches?: boolean;
 }
+
+/** Where rows of a resource are read. */
+const readerOf = (ctx: Context, { primary }: Resource): Context => (primary ? contextOfNewestRead(ctx) : ctx);
 
 /** Reads a page. `writer` writes its JSON, in half the time that PostgreSQL would take; in a transaction see readOneRowText. */
 export async function readTextPage(ctx: Context, of: Resource, writer: RowWriter, request: PageRequest) {
@@ -29,17 +31,16 @@ export async function readTextPage(ctx: Context, of: Resource, writer: RowWriter
   const given = readFilterConditions(of, filter);
   const hidden = hidesRows(ctx, of);
   const shape = `${order.name} ${after !== null} ${hidden} ${given.names} ${on}`;
-  const { text, idAt, textAt, isLong, lost, isThere, ...statement } = keptText(of, writer.select, shape, () =>
+  const { text, idAt, textAt, searches, lost, isThere, ...statement } = keptText(of, writer.select, shape, () =>
     listText(listSelectionOf(of, order, { names: given.names, on, hidden }), writer, after !== null),
   );
   const values = statement.values({ ...pageBoundValues(page), ...given.values, company, now: ctx.now() });
   // The limit is written out: the planner takes a parameter for a tenth of the table.
   const limited = text.replaceAll(LIMIT, String(limit + 1));
-  const rows = await read(ctx, limited, values, { long: isLong, rows: limit, newest: of.primary });
+  const reader = readerOf(ctx, of);
+  const rows = await (searches ? search(reader, limited, values) : readPage(reader, limited, values, limit));
   if (rows.length === 0 && after && lost) {
-    const found = await read(ctx, isThere.text, isThere.values({ company, after: after.id }), {
-      newest: of.primary,
-    });
+    const found = await read(reader, isThere.text, isThere.values({ company, after: after.id }));
     if (found[0]?.[0] === 'false') throw lost('after');
   }
   const written = writeRows(rows, writer, limit);
@@ -67,7 +68,7 @@ function listText(list: ListSelection, { columns, select }: RowWriter, isAfter: 
     ...statement,
     idAt,
     textAt,
-    isLong: names.length > 0 || sort.unindexed === true || sort.mayBeBehind === true,
+    searches: names.length > 0 || sort.unindexed === true || sort.mayBeBehind === true,
     lost: sort.lost,
     isThere,
   };
@@ -84,7 +85,7 @@ export const readOneRow = async <T>(ctx: Context, of: Resource, by: object, requ
 
 /** Like readOneRow, written by `writer`; in a transaction only by one of texts, since other values are not texts there. */
 export async function readOneRowText(ctx: Context, of: Resource, writer: RowWriter, by: object, request: RowRequest) {
-  const { company, newest = of.primary, long = false } = request;
+  const { company, searches = false } = request;
   const { names, values } = givenConditionsOf(of.conditions, by);
   const hidden = hidesRows(ctx, of);
   const statement = keptText(of, writer.select, `one ${names} ${hidden}`, () =>
@@ -93,7 +94,7 @@ export async function readOneRowText(ctx: Context, of: Resource, writer: RowWrit
   const taken = statement.values({ ...values, company, now: ctx.now() });
   // A malformed id or VIN cannot exist.
   const isMalformed = Object.values(values).includes(null);
-  const [row] = isMalformed ? [] : await read(ctx, statement.text, taken, { long, newest });
+  const [row] = isMalformed ? [] : await (searches ? search : read)(readerOf(ctx, of), statement.text, taken);
   if (!row) throw of.missing(by);
   return writer.write(row);
 }

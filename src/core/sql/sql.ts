@@ -17,7 +17,7 @@ import {
 } from 'kysely';
 import { NIL, v7, validate } from 'uuid';
 import type { Context } from '../context.ts';
-import { type Asked, read, type SendStatement, write } from '../database.ts';
+import { read, type SendStatement, search, type WriteOptions, write } from '../database.ts';
 import type { Tables } from './table-types.ts';
 
 /** Writes SQL and runs none. */
@@ -34,12 +34,14 @@ type Statement<Row> = { compile(executor: QueryExecutorProvider): CompiledQuery<
 /** The row type of a result; a statement without `returning` has none. */
 type Returned<Row> = Row extends InsertResult | UpdateResult | DeleteResult | MergeResult ? never : Row;
 
-/** Sends a statement by its values, and by what is asked of it (core/database.ts); gives its rows. */
+/** Sends a statement with its values, as a change unless it is called a read or a search (core/database.ts); gives its rows. */
 export type PreparedStatement<P, Row> = (
   to: Context | SendStatement,
   values: P,
-  asked?: Asked,
+  how?: keyof typeof readers | WriteOptions,
 ) => Promise<Returned<Row>[]>;
+
+const readers = { read, search };
 
 type Compiled<P> = { text: string; values: ((values: P) => unknown)[] };
 
@@ -102,13 +104,13 @@ export const prepareStatementVariants =
       return kept[variant];
     };
     registered.push(() => Array.from({ length: 1 << names.length }, (_, variant) => compiled(variant).text));
-    return (to, given, asked = {}) => {
+    return (to, given, how) => {
       const variant = names.reduce((bits, name, at) => (given[name] == null ? bits : bits | (1 << at)), 0);
       const { text, values } = compiled(variant);
       const taken = values.map((value) => value(given));
       const send = () => {
         if (typeof to === 'function') return to(text, taken);
-        return asked.reads ? read(to, text, taken, { ...asked, asObjects: true }) : write(to, text, taken, asked);
+        return typeof how === 'string' ? readers[how](to, text, taken, true) : write(to, text, taken, how);
       };
       return send() as Promise<Returned<Row>[]>;
     };

@@ -27,11 +27,11 @@ const findGrown = prepare(
  * Has the database analyse tables that have doubled, for plans of small tables would stay for millions of rows:
  * PostgreSQL does so after a minute or two, the embedded database never. The open transaction has added `vehicles`.
  */
-export async function refreshStatistics(ctx: Context, vehicles = 0, asked: WriteOptions = {}): Promise<void> {
+export async function refreshStatistics(ctx: Context, vehicles = 0, how?: WriteOptions): Promise<void> {
   // One column gives the number of rows and has plans made anew; upkeep analyses the others.
   const columns = vehicles > 0 ? ' (company)' : '';
-  for (const { name } of await findGrown(ctx, { names, vehicles }, asked)) {
-    await write(ctx, `analyze (skip_locked) ${name}${columns}`, [], asked);
+  for (const { name } of await findGrown(ctx, { names, vehicles }, how)) {
+    await write(ctx, `analyze (skip_locked) ${name}${columns}`, [], how);
   }
 }
 

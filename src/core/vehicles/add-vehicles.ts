@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import { readVin, type Vin } from '../../vin-files/index.ts';
-import { authorize, type Context } from '../context.ts';
+import { authorize, type Context, contextOfNewestRead } from '../context.ts';
 import { counted } from '../counted.ts';
-import { byKeys, ChangedMeanwhile, isInTransaction, transaction } from '../database.ts';
+import { byKeys, ChangedMeanwhile, transaction } from '../database.ts';
 import { ValidationFailed } from '../errors.ts';
 import { requireFleet, shareLockFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
@@ -89,10 +89,8 @@ function refuse({ rejected, summary }: AddedVehicles): never {
 type VehicleMaps = { made: VehiclesByVin; known: VehiclesByVin };
 
 /** Adds missing VINs and finds the others: all of it, or nothing. Throws FleetNotFound. */
-async function addMissing(ctx: Context, list: NewList): Promise<VehicleMaps> {
-  const atOnce = isInTransaction() ? null : await addAtOnce(ctx, list);
-  return atOnce ?? transaction(ctx, addingSome(ctx, list), { repeats: true });
-}
+const addMissing = (ctx: Context, list: NewList): Promise<VehicleMaps> =>
+  transaction(ctx, addingSome(ctx, list), { repeats: true, atOnce: () => addAtOnce(ctx, list) });
 
 /** Most lists are all new: a statement that adds all of them, or none, needs no transaction. null where some are there. */
 async function addAtOnce(ctx: Context, list: NewList): Promise<VehicleMaps | null> {
@@ -132,6 +130,7 @@ const withVins = prepare((p: { company: string; vins: readonly string[] }) =>
 
 async function findKnown(ctx: Context, { company, fleetId, wanted }: NewList): Promise<VehiclesByVin> {
   await requireFleet(ctx, company, fleetId);
-  const rows = await byKeys(vinsOf(wanted), (vins) => withVins(ctx, { company, vins }, { reads: true, newest: true }));
+  const newest = contextOfNewestRead(ctx);
+  const rows = await byKeys(vinsOf(wanted), (vins) => withVins(newest, { company, vins }, 'read'));
   return new Map(rows.map(({ json }) => [json.vin, json]));
 }

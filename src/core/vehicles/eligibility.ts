@@ -2,7 +2,7 @@ import { type Expression, sql } from 'kysely';
 import { vinOrNull } from '../../vin-files/index.ts';
 import type { EligibilityNews } from '../changes.ts';
 import { scheduleNow } from '../companies/schedule.ts';
-import { authorize, type Context } from '../context.ts';
+import { authorize, type Context, contextOfNewestRead } from '../context.ts';
 import { transaction } from '../database.ts';
 import { EligibilityInProgress, ManufacturerNotSupported } from '../errors.ts';
 import { fleetExistsExpression } from '../fleets/fleet.ts';
@@ -54,10 +54,11 @@ export async function waitForEligibility(ctx: Context, given: { vin: string; wai
   // Listening begins before the first look, so that an answer in between is not missed.
   const { follower, leave } = ctx.services.followers.join(['answer', company, wanted], () => answers, signal);
   const until = performance.now() + wait * 1000;
+  // The news is ahead of replicas.
+  const newest = contextOfNewestRead(ctx);
   try {
     for (;;) {
-      // The news is ahead of replicas.
-      const found = await readOneRow<Eligibility>(ctx, eligibilityResource, { vin }, { company, newest: true });
+      const found = await readOneRow<Eligibility>(newest, eligibilityResource, { vin }, { company });
       if (found.status === 'PENDING' && (await follower.wait({ ms: until - performance.now(), signal }))) continue;
       await needAnswer(ctx, found);
       return found;
@@ -120,7 +121,7 @@ async function secondsInLine(ctx: Context, dueAt: string): Promise<number> {
   const company = authorize(ctx, 'fleets:read');
   const now = ctx.now();
   const since = Math.max(Date.parse(dueAt), now.getTime() - PACE_SECONDS * 1000);
-  const [line] = await paceOfAnswers(ctx, { company, dueAt, now, since: new Date(since) }, { reads: true });
+  const [line] = await paceOfAnswers(ctx, { company, dueAt, now, since: new Date(since) }, 'read');
   const { before = 0, answers = 0 } = line ?? {};
   if (answers === 0) return Math.min(before, UNKNOWN_SECONDS);
   // If there were more answers, the time since the first of these counts.

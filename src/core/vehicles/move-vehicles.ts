@@ -1,4 +1,4 @@
-import { authorize, type Context } from '../context.ts';
+import { authorize, type Context, contextOfNewestRead } from '../context.ts';
 import { byKeys, transaction } from '../database.ts';
 import { NothingToMove } from '../errors.ts';
 import { type EventFact, recordEvents } from '../events/record-events.ts';
@@ -95,6 +95,7 @@ async function move(ctx: Context, company: string, to: string, found: readonly L
 export async function readMovedVehicles(ctx: Context, { moved }: MovedVehicles): Promise<Vehicle[]> {
   const company = authorize(ctx, 'fleets:write');
   const ids = moved.map(({ id }) => id);
-  const rows = await byKeys(ids, (ids) => findVehicles(ctx, { company, ids }, { reads: true, newest: true }));
+  const newest = contextOfNewestRead(ctx);
+  const rows = await byKeys(ids, (ids) => findVehicles(newest, { company, ids }, 'read'));
   return rows.map(({ json }) => json).toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }

@@ -88,7 +88,7 @@ export async function goneProviders(ctx: Context): Promise<ProgramCount[]> {
   if (!known || now >= known.until) {
     known = {
       until: now + COUNTED_SECONDS * 1000,
-      rows: countPrograms(contextWithoutClient(ctx), {}, { reads: true } as const),
+      rows: countPrograms(contextWithoutClient(ctx), {}, 'read'),
     };
     known.rows.catch(() => counted.delete(database));
     counted.set(database, known);
@@ -205,8 +205,7 @@ function waitingOf(ctx: Context): Promise<Waiting> {
   const soon = new Date(now + SOON_MINUTES * 60_000);
   // Others share the answer: it does not end with this client.
   const shared = contextWithoutClient(ctx);
-  const reads = { reads: true } as const;
-  const waiting = Promise.all([oldestWaiting(shared, { soon }, reads), waitingPrograms(shared, {}, reads)]).then(
+  const waiting = Promise.all([oldestWaiting(shared, { soon }, 'read'), waitingPrograms(shared, {}, 'read')]).then(
     ([vehicles, programs]) => ({ vehicles: new Map(vehicles.map(({ brand, since }) => [brand, since])), programs }),
   );
   kept.set(database, { until: now + KEPT_SECONDS * 1000, waiting });
