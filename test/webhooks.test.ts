@@ -252,6 +252,23 @@ describe('A delivery', () => {
     });
   });
 
+  test('that fails with others returns at another time than they', async () => {
+    const { path, client, webhook, deliveries } = await subscribe();
+    receiver.always(path, status(500));
+    for (let event = 0; event < 8; event++) await createFleet(client);
+    const waits = async (attempts: number) => {
+      const all = await deliveries();
+      const failed = all.filter((one) => one.attempts === attempts && one.nextAttemptAt !== null);
+      return failed.length === 8 && failed.map(secondsBetween);
+    };
+    await until(() => waits(1));
+    await gateway.execute(`update delivery set attempts = 8 where webhook_id = '${webhook.id}'`);
+    await passTime();
+    const seconds = await until(() => waits(9));
+    // A day or up to a tenth more, where they are stored within seconds.
+    expect(Math.max(...seconds) - Math.min(...seconds)).toBeGreaterThan(60);
+  });
+
   test.each([300, 307])('that is redirected by %i has failed, and is not followed', async (code) => {
     const { path, client, delivery } = await subscribe();
     receiver.next(path, status(code, { location: receiver.url('/elsewhere') }));

@@ -48,6 +48,17 @@ test('waiting companies take turns', async () => {
   expect(begun.slice(1).join('')).toBe('abcabcabcabc');
 });
 
+test('a request that comes while others wait begins after them', async () => {
+  const begun: string[] = [];
+  const turns = newTurns();
+  await Promise.all(send(turns, 'a', { count: 1, ms: 8 }, begun));
+  const waiting = ['b', 'c', 'd', 'e'].flatMap((company) => send(turns, company, { count: 1, ms: 0 }, begun));
+  await nextTurn();
+  expect(begun).toEqual(['a', 'b']);
+  await Promise.all([...waiting, ...send(turns, 'late', { count: 1, ms: 0 }, begun)]);
+  expect(begun.join()).toBe('a,b,c,d,e,late');
+});
+
 test('short requests behind a long one begin in growing groups', async () => {
   const turns = newTurns();
   await turns.next('a');
