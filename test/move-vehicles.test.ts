@@ -1,4 +1,4 @@
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, inject, test, vi } from 'vitest';
 import { contextOf } from '../src/core/context.ts';
 import { transaction } from '../src/core/database.ts';
 import { moveVehicles } from '../src/core/vehicles/move-vehicles.ts';
@@ -63,6 +63,25 @@ describe('POST /vehicles/move', () => {
     const counts = await Promise.all([from, other, to].map(({ id }) => acme.get(`/fleets/${id}`)));
     expect(counts.map((one) => one.body.vehicleCount)).toEqual([1, 0, 4]);
     expect(await gateway.execute(miscounted)).toEqual([]);
+  });
+
+  test('changes many vehicles and reads them in statements of 200, each with a time limit of its own', async () => {
+    const [from, to] = [await createFleet(acme), await createFleet(acme)];
+    const ids = (await addVehicles(acme, newVins(450), from)).map(({ id }) => id);
+    await gateway.execute('create table steps (changed int)');
+    await gateway.execute(`create function note_step() returns trigger language plpgsql as $$
+      begin insert into steps select count(*) from changed; return null; end $$`);
+    await gateway.execute(`create trigger step after update on vehicle
+      referencing new table as changed for each statement execute function note_step()`);
+    const read = vi.spyOn(gateway.database, 'read');
+    const MOVE = 'mutation ($input: MoveVehiclesInput!) { moveVehicles(input: $input) { vehicles { id } } }';
+    const { moveVehicles: payload } = await graphql(MOVE, { fleetId: to.id, ids });
+    expect(payload.vehicles).toHaveLength(450);
+    expect((await gateway.execute('select changed from steps')).map(({ changed }) => changed)).toEqual([200, 200, 50]);
+    await gateway.execute('drop trigger step on vehicle');
+    const rows = await Promise.all(read.mock.results.map(async ({ value }) => (await value)?.length ?? 0));
+    read.mockRestore();
+    expect(rows.filter((count) => count >= 50)).toEqual([200, 200, 50]);
   });
 
   test('contracts move unchanged, and are deleted with their new fleet', async () => {

@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { request } from 'node:http';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import WebSocket from 'ws';
 import type { Headed } from './support/client.ts';
+import { takeTurns } from './support/deadlines.ts';
 import { addVehicles, createFleet, newVins } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
 
@@ -52,4 +55,76 @@ test('nginx may keep what is sent as a whole', async () => {
   for (const [path, query] of [[`${vehicles}?limit=10`], ['/docs'], ['/graphql', '{ __typename }']] as const) {
     expect((await headersOf(path, {}, query)).has('x-accel-buffering')).toBe(false);
   }
+});
+
+/** Opens a stream without news; gives the number of signs of life so far. */
+const quiet: Record<string, () => Promise<() => number>> = {
+  'events by REST': () => overHttp('/events/stream', 'GET'),
+  'a subscription by server-sent events': () => overHttp('/graphql', 'POST', events),
+  'a WebSocket': async () => {
+    let beats = 0;
+    (await openSocket()).on('ping', () => void beats++);
+    return () => beats;
+  },
+};
+
+async function overHttp(path: string, method: string, query?: string): Promise<() => number> {
+  let beats = 0;
+  const headers = { ...acme.headers, accept: 'text/event-stream', 'content-type': 'application/json' };
+  const asked = request(new URL(path, gateway.url), { method, headers, agent: false });
+  onTestFinished(() => void asked.destroy());
+  const opened = new Promise<void>((resolve) => {
+    asked.once('response', (response) => {
+      response
+        .on('error', () => {})
+        .on('data', (piece) => {
+          beats += `${piece}`.split(':\n\n').length - 1;
+        });
+      resolve();
+    });
+  });
+  asked.on('error', () => {}).end(query && JSON.stringify({ query }));
+  await opened;
+  return () => beats;
+}
+
+async function openSocket(options?: WebSocket.ClientOptions): Promise<WebSocket> {
+  const url = `${gateway.url.replace('http', 'ws')}/graphql`;
+  const socket = new WebSocket(url, ['graphql-transport-ws'], options);
+  onTestFinished(() => socket.terminate());
+  socket.once('open', () => socket.send(JSON.stringify({ type: 'connection_init', payload: acme.headers })));
+  await new Promise((resolve) => socket.once('message', resolve));
+  return socket;
+}
+
+/** Has time stand still, and gives a function that has it pass. */
+function stopTime(): (seconds: number) => Promise<void> {
+  const toFake = ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] as const;
+  vi.useFakeTimers({ toFake: [...toFake], shouldClearNativeTimers: true });
+  onTestFinished(() => void vi.useRealTimers());
+  return async (seconds) => {
+    for (let second = 0; second < seconds; second++) {
+      vi.advanceTimersByTime(1000);
+      await takeTurns();
+    }
+  };
+}
+
+test.each(Object.entries(quiet))('%s: no proxy takes a quiet stream for a dead one', async (_, open) => {
+  const pass = stopTime();
+  const beats = await open();
+  await takeTurns();
+  const before = beats();
+  // The shortest that proxies have by default is a minute.
+  await pass(59);
+  expect(beats() - before).toBeGreaterThanOrEqual(3);
+});
+
+test('a WebSocket without an answer to pings is ended, and one that answers is not', async () => {
+  const pass = stopTime();
+  const [lost, kept] = [await openSocket({ autoPong: false }), await openSocket()];
+  const closed = new Promise((resolve) => lost.once('close', resolve));
+  await pass(45);
+  expect(await closed).toBe(1006);
+  expect(kept.readyState).toBe(WebSocket.OPEN);
 });

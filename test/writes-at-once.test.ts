@@ -297,6 +297,38 @@ test.runIf(kind === 'postgresql').each(['contract', 'vehicles'] as const)(
 );
 
 test.runIf(kind === 'postgresql')(
+  'A short write gives up a lock soon where others wait behind it, and waits for it on a connection of its own',
+  async () => {
+    const [vehicle] = await addVehicles(acme, newVins(1));
+    await gateway.execute(`create table patience (of text, lasts text)`);
+    await gateway.execute(`create function note_patience() returns trigger language plpgsql as $$
+      begin insert into patience values (tg_table_name, current_setting('lock_timeout')); return null; end $$`);
+    for (const table of ['fleet', 'contract'])
+      await gateway.execute(
+        `create trigger patience after insert on ${table} for each row execute function note_patience()`,
+      );
+    let waiting: Promise<Answer> | undefined;
+    await gateway.database.orm.em.fork().transactional(async (em) => {
+      await em.execute(`select from vehicle where company = 'acme' and id = '${vehicle.id}' for update`);
+      waiting = acme.post('/contracts', contractFields(vehicle));
+      await until(async () => {
+        const [row] = await gateway.execute(
+          `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+        );
+        return row !== undefined;
+      });
+      await createFleet(acme);
+    });
+    expect((await waiting)?.status).toBe(201);
+    expect(await gateway.execute('select * from patience')).toEqual([
+      { of: 'fleet', lasts: '20ms' },
+      { of: 'contract', lasts: '3s' },
+    ]);
+    for (const table of ['fleet', 'contract']) await gateway.execute(`drop trigger patience on ${table}`);
+  },
+);
+
+test.runIf(kind === 'postgresql')(
   'Of the writes of a company that wait for a lock, few do so on the connections that companies share',
   async () => {
     const globex = await gateway.as('globex');
