@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { type ClaimedProgram, claimDueActivations } from '../src/core/activation/due-activations.ts';
+import { storeActivations } from '../src/core/activation/store-activations.ts';
 import { contextOf } from '../src/core/context.ts';
-import { type ClaimedProgram, claimDueActivations } from '../src/core/contracts/due-activations.ts';
-import { storeActivations } from '../src/core/contracts/store-activations.ts';
 import { publish } from '../src/jobs/publish-events.ts';
 import { inForce, MINUTE, startDecisions, toolsOf } from './support/activations.ts';
 import type { Answer, Json } from './support/client.ts';

@@ -1,13 +1,13 @@
 import { type Config, readConfig } from '../config.ts';
-import { goneLines, planLines, reportActivations } from '../core/contracts/activation-report.ts';
+import { goneLines, planLines, reportActivations } from '../core/activation/activation-report.ts';
 import {
   type Auditing,
   auditProvider,
   orderEnds,
   unneededHeader,
   unneededLine,
-} from '../core/contracts/audit-activations.ts';
-import { sandboxFault } from '../core/contracts/sandbox-apart.ts';
+} from '../core/activation/audit-activations.ts';
+import { sandboxFault } from '../core/activation/sandbox-apart.ts';
 import { counted } from '../core/counted.ts';
 import { connectDatabase, databaseName } from '../database/open-database.ts';
 import { openPlaces } from '../fairness/slots.ts';

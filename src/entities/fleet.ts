@@ -63,7 +63,7 @@ export const Vehicle = defineEntity({
       expression: `create index vehicle_of_fleet_by_verified on vehicle (company, fleet_id, coalesce(verified_at, 'infinity'::timestamptz), id)`,
     },
     { name: 'vehicle_due_by_company', properties: ['company', 'dueAt'], where: 'due_at IS NOT NULL' },
-    // Invented answers: a start with a real provider is refused (core/contracts/sandbox-apart.ts).
+    // Invented answers: a start with a real provider is refused (core/activation/sandbox-apart.ts).
     { name: 'vehicle_of_sandbox', properties: ['company', 'id'], where: `provider = 'sandbox'::text` },
     // Programs at manufacturers belong to the gateway's account: a contract of any company may need one.
     { name: 'vehicle_by_vin_hash', properties: ['vin'], type: 'hash' },
@@ -167,7 +167,7 @@ export const Contract = defineEntity({
     createdAt: time(),
     /** When its next event comes due: its start, then its end, then never. */
     dueAt: time().nullable(),
-    /** The state at the manufacturer; before the start and after the end, the clock counts, too (core/contracts/activation.ts). */
+    /** The state at the manufacturer; before the start and after the end, the clock counts, too (core/activation/activation.ts). */
     activation: p.enum(contractActivations).default('OFF'),
     activationReason: json<StoredReason>().nullable(),
     activationChangedAt: time().nullable(),

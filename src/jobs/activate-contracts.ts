@@ -1,4 +1,3 @@
-import type { Context } from '../core/context.ts';
 import {
   type ClaimedProgram,
   claimant,
@@ -6,12 +5,13 @@ import {
   programClaimEnd,
   touchOthers,
   wishOf,
-} from '../core/contracts/due-activations.ts';
-import { applyPackChanges, findPackChanges } from '../core/contracts/pack-changes.ts';
-import { activationSchedule, companiesToPlan, planContractsInForce } from '../core/contracts/plan-activations.ts';
-import { resumeProviders } from '../core/contracts/returned-providers.ts';
-import { type AskedProgram, storeActivations } from '../core/contracts/store-activations.ts';
-import { answerUnasked, PROVIDER_GONE_SECONDS, waits } from '../core/contracts/unasked-programs.ts';
+} from '../core/activation/due-activations.ts';
+import { applyPackChanges, findPackChanges } from '../core/activation/pack-changes.ts';
+import { activationSchedule, companiesToPlan, planContractsInForce } from '../core/activation/plan-activations.ts';
+import { resumeProviders } from '../core/activation/returned-providers.ts';
+import { type AskedProgram, storeActivations } from '../core/activation/store-activations.ts';
+import { answerUnasked, PROVIDER_GONE_SECONDS, waits } from '../core/activation/unasked-programs.ts';
+import type { Context } from '../core/context.ts';
 import type { ClaimingTools } from './claims.ts';
 import { type Job, rounds, stepOfEach } from './job.ts';
 

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type RequestHandler, Router } from 'express';
+import { takeDelivery } from '../core/activation/due-activations.ts';
 import { contextOf } from '../core/context.ts';
-import { takeDelivery } from '../core/contracts/due-activations.ts';
 import { RateLimited, Unauthenticated } from '../core/errors.ts';
 import { bytesReader } from '../http/body.ts';
 import { type HttpServices, localsOf, payerOf, RateLimit } from '../http/request-context.ts';

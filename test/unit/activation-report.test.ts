@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { goneLines, startLines } from '../../src/core/contracts/activation-report.ts';
+import { goneLines, startLines } from '../../src/core/activation/activation-report.ts';
 
 type Report = Parameters<typeof startLines>[0];
 

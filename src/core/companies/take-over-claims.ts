@@ -5,7 +5,7 @@ import { isoTimeExpression } from '../sql/selection.ts';
 import { anyOfIds, asTimestamptz, db, prepare } from '../sql/sql.ts';
 import { scheduleClause } from './schedule.ts';
 
-// A process claims vehicles (core/vehicles/due-vehicles.ts) and programs of contracts (core/contracts/due-activations.ts) until a time.
+// A process claims vehicles (core/vehicles/due-vehicles.ts) and programs of contracts (core/activation/due-activations.ts) until a time.
 // Claims of a dead process end earlier. Its sign of life is one row for all of them. A claim whose answer is lost, its process gives back.
 
 /** A process without a sign of life for so long is dead. */

@@ -1,5 +1,5 @@
+import { activationNextSql, activationReasonJsonSql, activationStateSql } from '../activation/activation.ts';
 import { csvColumn, csvRows } from '../sql/csv-row.ts';
-import { activationNextSql, activationReasonJsonSql, activationStateSql } from './activation.ts';
 import { statusSql } from './contracts.ts';
 
 const { codes, text, time, reason } = csvColumn;

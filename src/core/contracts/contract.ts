@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { activationSchema, activationStateSchema } from '../activation/activation.ts';
 import type { CommandDescription } from '../context.ts';
 import { describeInputFields, exampleIds, field, replaced, timeField, uuidField } from '../fields.ts';
 import { idSchema, listSchema, MOST_FILTER_VALUES, storableText, textSchema, timeSchema } from '../input.ts';
 import { reasonCodeSchema } from '../reason.ts';
 import type { SortOrders } from '../sql/order.ts';
-import { activationSchema, activationStateSchema } from './activation.ts';
 
 export const contractStatusSchema = z.enum(['SCHEDULED', 'ACTIVE', 'ENDED']);
 

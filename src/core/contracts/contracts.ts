@@ -1,17 +1,21 @@
-import { type AliasedExpression, type Expression, type QueryCreator, type Selectable, sql } from 'kysely';
+import { type Expression, sql } from 'kysely';
+import { activationField, activationJson, activationReasonSql, activationStateSql } from '../activation/activation.ts';
+import { contractsWithVehicles } from '../activation/contracts-of-vehicles.ts';
+import { touchActivations } from '../activation/due-activations.ts';
+import { type PlanValues, planValues } from '../activation/needs.ts';
+import { planClause, planned, wantClause } from '../activation/plan-activations.ts';
 import { scheduleClause, scheduleForKind } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { ContractNotFound, Forbidden } from '../errors.ts';
+import { contractFactsQuery, vehicleNamesOf, type WithContracts } from '../events/contract-facts.ts';
 import { type EventOrigin, eventsClause, systemOrigin } from '../events/record-events.ts';
 import { existingFleetConditions, fleetExistsExpression, ofFleets } from '../fleets/fleet.ts';
 import type { ListInput } from '../sql/page.ts';
 import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
-import { isoTimeSql, jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
+import { jsonMembersOf, jsonObjectExpression, jsonSql } from '../sql/selection.ts';
 import { anyOfIds, asTimestamptz, db, isId, prepare, uniqueIds } from '../sql/sql.ts';
-import type { Tables } from '../sql/table-types.ts';
-import { activationField, activationJson, activationReasonSql, activationStateSql } from './activation.ts';
 import {
   type Contract,
   type ContractFilter,
@@ -19,10 +23,6 @@ import {
   contractSortOrders,
   contractWithVehicleSchema,
 } from './contract.ts';
-import { contractsWithVehicles } from './contracts-of-vehicles.ts';
-import { touchActivations } from './due-activations.ts';
-import { type PlanValues, planValues } from './needs.ts';
-import { planClause, planned, wantClause } from './plan-activations.ts';
 import { readVinFilter, vinConditions, vinSeeks } from './vin-filter.ts';
 
 /** By the clock; one that is over stays so, since its end was carried out. */
@@ -147,52 +147,6 @@ const readContracts = prepare((p: { company: string; ids: readonly string[]; at:
 /** These contracts by their ids, in any order. */
 export const findContracts = (ctx: Context, given: { company: string; ids: readonly string[] }) =>
   readContracts(ctx, { ...given, at: ctx.now() });
-
-type WithContracts = QueryCreator<Tables & { c: Selectable<Tables['contract']> }>;
-type VehicleName = Pick<Selectable<Tables['vehicle']>, 'company' | 'id' | 'vin' | 'manufacturer'>;
-
-const DATA = `'name', c.name, 'pack', c.pack, 'from', ${isoTimeSql('c.starts_at')}, 'to', ${isoTimeSql('c.ends_at')},
-  'manufacturer', v.manufacturer`;
-const contractData = sql.raw<Record<string, unknown>>(`jsonb_build_object(${DATA}, 'reason', null)`);
-const dataWithReason = sql.raw<Record<string, unknown>>(`jsonb_build_object(${DATA}, 'reason', c.activation_reason)`);
-
-/** Facts of the contracts of clause `c`; `vehicles` gives theirs, which may be deleted by the same statement. */
-export const contractFactsQuery = (
-  q: WithContracts,
-  vehicles: AliasedExpression<VehicleName, 'v'>,
-  data?: 'withReason',
-) =>
-  q
-    .selectFrom('c')
-    .innerJoin(vehicles, (on) => on.onRef('v.company', '=', 'c.company').onRef('v.id', '=', 'c.vehicle_id'))
-    .select(({ ref }) => [
-      'c.company',
-      'c.fleet_id',
-      'c.id as contract_id',
-      sql<string[]>`array[${ref('c.vehicle_id')}]`.as('vehicle_ids'),
-      sql<string[]>`array[${ref('v.vin')}]`.as('vins'),
-      (data ? dataWithReason : contractData).as('data'),
-    ]);
-
-export const vehicleNamesOf = (company: string) =>
-  db.selectFrom('vehicle').select(['company', 'id', 'vin', 'manufacturer']).where('company', '=', company).as('v');
-
-/** A `with` clause that keeps what is told of deleted contracts of clause `c` once their programs are ended. */
-export const keepActiveClause = (
-  q: WithContracts & QueryCreator<Tables>,
-  vehicles: AliasedExpression<VehicleName, 'v'>,
-) =>
-  q
-    .insertInto('deleted_contract')
-    .columns(['company', 'id', 'fleet_id', 'vehicle_id', 'vin', 'provider', 'programs', 'data'])
-    .expression(
-      contractFactsQuery(q, vehicles)
-        .clearSelect()
-        .select(['c.company', 'c.id', 'c.fleet_id', 'c.vehicle_id', 'v.vin', 'c.provider', 'c.programs'])
-        .select(contractData.as('data'))
-        .where('c.provider', 'is not', null)
-        .where(sql<boolean>`(c.was_active or c.activation = 'ACTIVE')`),
-    );
 
 const CONTRACTS_AT_ONCE = 500;
 

@@ -1,18 +1,20 @@
 import { type AliasedExpression, type QueryCreator, type Selectable, sql } from 'kysely';
 import { readVin, vinOrNull } from '../../vin-files/index.ts';
+import { contractsOfEach, contractsOfVins } from '../activation/contracts-of-vehicles.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { violatedConstraint } from '../database-errors.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
+import { contractFactsQuery, vehicleNamesOf } from '../events/contract-facts.ts';
 import { announceEvents, callerOrigin, type EventOrigin, eventsClause } from '../events/record-events.ts';
-import { companyOfFleet, isInFleets, requireFleet } from '../fleets/fleets.ts';
+import { companyOfFleet, requireFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { db, isId, newId, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
+import { isInFleets } from '../vehicles/vehicles.ts';
 import { type Contract, createContractInput } from './contract.ts';
-import { contractFactsQuery, contractJsonQuery, vehicleNamesOf } from './contracts.ts';
-import { contractsOfEach, contractsOfVins } from './contracts-of-vehicles.ts';
+import { contractJsonQuery } from './contracts.ts';
 import { type ContractWarning, warningsOf } from './packs.ts';
 
 type CreatedContract = { contract: Contract; warnings: ContractWarning[] };

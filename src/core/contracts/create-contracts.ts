@@ -6,10 +6,11 @@ import { transaction } from '../database.ts';
 import { ContractOverlap, ValidationFailed, VehicleNotFound } from '../errors.ts';
 import { announceEvents, callerOrigin } from '../events/record-events.ts';
 import { exampleIds, field } from '../fields.ts';
-import { companyOfFleet, isInFleets, shareLockFleet } from '../fleets/fleets.ts';
+import { companyOfFleet, shareLockFleet } from '../fleets/fleets.ts';
 import { listSchema, readInput } from '../input.ts';
 import { anyOfIds, anyOfTexts, db, isId, newId, prepare, unnestLists } from '../sql/sql.ts';
 import { refreshStatisticsAfter } from '../sql/statistics.ts';
+import { isInFleets } from '../vehicles/vehicles.ts';
 import { type Contract, contractFieldsInput, contractSchema, dryRunInput, hasOrder } from './contract.ts';
 import {
   creationQuery,

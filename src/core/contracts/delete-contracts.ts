@@ -1,24 +1,17 @@
 import { z } from 'zod';
+import { touchActivations } from '../activation/due-activations.ts';
+import { keepActiveClause } from '../activation/plan-activations.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { ContractNotFound, NothingToDelete, type Precondition, requirePrecondition } from '../errors.ts';
+import { contractFactsQuery, vehicleNamesOf } from '../events/contract-facts.ts';
 import { announceEvents, callerOrigin, type EventOrigin, eventsClause } from '../events/record-events.ts';
 import { fleetExistsExpression } from '../fleets/fleet.ts';
 import { readInput } from '../input.ts';
 import { readOneRow } from '../sql/read.ts';
 import { anyOfIds, db, isId, prepare, uniqueIds } from '../sql/sql.ts';
 import { aboutContractIds, type Contract, contractIds, contractSchema, notFoundIds } from './contract.ts';
-import {
-  companyOfContract,
-  companyOfNamed,
-  contractFactsQuery,
-  contractJsonQuery,
-  contractResource,
-  keepActiveClause,
-  lockContracts,
-  vehicleNamesOf,
-} from './contracts.ts';
-import { touchActivations } from './due-activations.ts';
+import { companyOfContract, companyOfNamed, contractJsonQuery, contractResource, lockContracts } from './contracts.ts';
 
 export const deleteContractsInput = z
   .object({ ids: contractIds.meta(aboutContractIds) })

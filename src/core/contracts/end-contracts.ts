@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { touchActivations } from '../activation/due-activations.ts';
 import { scheduleNow } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
@@ -19,7 +20,6 @@ import {
   notFoundIds,
 } from './contract.ts';
 import { companyOfContract, companyOfNamed, contractResource, findContracts, lockContracts } from './contracts.ts';
-import { touchActivations } from './due-activations.ts';
 import { updateFact } from './update-contract.ts';
 
 export const endContractsInput = z

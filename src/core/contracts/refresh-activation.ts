@@ -1,5 +1,9 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
+import { programsOfContract } from '../activation/activation.ts';
+import { contractsWithVehicles } from '../activation/contracts-of-vehicles.ts';
+import { touched } from '../activation/due-activations.ts';
+import { askedAnew, planContracts } from '../activation/plan-activations.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
@@ -7,12 +11,8 @@ import { ContractNotFound } from '../errors.ts';
 import { exampleIds } from '../fields.ts';
 import { listSchema, readInput } from '../input.ts';
 import { anyOfIds, asTimestamptz, db, prepare, uniqueIds } from '../sql/sql.ts';
-import { programsOfContract } from './activation.ts';
 import type { Contract } from './contract.ts';
 import { companyOfContract, findContracts } from './contracts.ts';
-import { contractsWithVehicles } from './contracts-of-vehicles.ts';
-import { touched } from './due-activations.ts';
-import { askedAnew, planContracts } from './plan-activations.ts';
 
 const MOST_REFRESHED = 1000;
 

@@ -1,4 +1,5 @@
 import { Contract as ContractEntity } from '../../entities/fleet.ts';
+import { touchActivations } from '../activation/due-activations.ts';
 import { scheduleNow } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
@@ -16,7 +17,6 @@ import { isId } from '../sql/sql.ts';
 import { type Contract, updateContractInput } from './contract.ts';
 import { companyOfContract, contractResource, lockContracts } from './contracts.ts';
 import { findOverlaps } from './create-contract.ts';
-import { touchActivations } from './due-activations.ts';
 
 /**
  * Changes the named fields of a contract. Throws ContractNotFound, PreconditionFailed, ContractOverlap with the ids, and

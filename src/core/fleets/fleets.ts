@@ -1,4 +1,3 @@
-import { type RawBuilder, sql } from 'kysely';
 import type { z } from 'zod';
 import { attentionStatuses, eligibilityStatuses, Fleet as FleetEntity } from '../../entities/fleet.ts';
 import { authorize, type Context, contextOfNewestRead } from '../context.ts';
@@ -11,7 +10,7 @@ import type { ListInput } from '../sql/page.ts';
 import { type RowWriter, readOneRow, readTextPage } from '../sql/read.ts';
 import { idOrNull, type Resource } from '../sql/resource.ts';
 import { type JsonMembers, jsonMembersOf, jsonSql } from '../sql/selection.ts';
-import { anyOf, anyOfIds, db, isId, newId, type PreparedStatement, prepare, type RowKey } from '../sql/sql.ts';
+import { db, isId, newId, type PreparedStatement, prepare, type RowKey } from '../sql/sql.ts';
 import {
   createFleetInput,
   type Fleet,
@@ -75,19 +74,6 @@ const lockToChange = needing(prepare((p: RowKey) => oneFleet(p).forNoKeyUpdate()
 
 /** Like requireFleet, and locks the fleet until the transaction ends. */
 export const lockFleet = needing(prepare((p: RowKey) => oneFleet(p).forUpdate()));
-
-/** A `with` clause that holds the fleets of these vehicles, but those that are locked for deletion. */
-export const lockedFleetsClause = ({ company, ids }: { company: string; ids: readonly string[] }) => {
-  const theirs = db
-    .selectFrom('vehicle')
-    .select('fleet_id')
-    .where('company', '=', company)
-    .where('id', '=', anyOfIds(ids));
-  return existingFleetsQuery(company).select('id').where('id', '=', anyOf(theirs)).forKeyShare().skipLocked();
-};
-
-/** Whether a vehicle `v` is in these fleets, by no index: the planner would read whole fleets for few ids or VINs. */
-export const isInFleets = (fleets: RawBuilder<unknown>) => sql<boolean>`(v.fleet_id = ${fleets}) is true`;
 
 const findDeleted = prepare((p: { company: string }) =>
   db.selectFrom('fleet').select('id').where('company', '=', p.company).where('deletion', 'is not', null).limit(1),

@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { authorize, type Context, contextOfNewestRead, hasScope } from '../context.ts';
 import {
   type ActivationState,
   activationActorSql,
@@ -8,7 +7,8 @@ import {
   activationStateSchema,
   activationStateSql,
   activationStates,
-} from '../contracts/activation.ts';
+} from '../activation/activation.ts';
+import { authorize, type Context, contextOfNewestRead, hasScope } from '../context.ts';
 import { NotFound, ValidationFailed } from '../errors.ts';
 import { eventTypes } from '../events/event-data.ts';
 import { CONTRACT_EVENTS_ACCESS, eventSchema } from '../events/events.ts';

@@ -1,9 +1,10 @@
 import { type Selectable, sql } from 'kysely';
+import { touchActivations } from '../activation/due-activations.ts';
+import { keepActiveClause } from '../activation/plan-activations.ts';
 import { authorize, type Context } from '../context.ts';
-import { contractFactsQuery, keepActiveClause } from '../contracts/contracts.ts';
-import { touchActivations } from '../contracts/due-activations.ts';
 import { ChangedMeanwhile, transaction } from '../database.ts';
 import { NothingToDelete, type Precondition, requirePrecondition, VehicleNotFound } from '../errors.ts';
+import { contractFactsQuery } from '../events/contract-facts.ts';
 import {
   announceEvents,
   callerOrigin,
@@ -13,14 +14,14 @@ import {
   vehicleFactsQuery,
 } from '../events/record-events.ts';
 import { fleetExistsExpression } from '../fleets/fleet.ts';
-import { existingFleetsQuery, isInFleets, lockedFleetClause, requireFleet } from '../fleets/fleets.ts';
+import { existingFleetsQuery, lockedFleetClause, requireFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { readOneRow } from '../sql/read.ts';
 import { anyOf, anyOfIds, db, isId, prepare, type RowKey } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { tallyClause } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
-import { vehicleJsonExpression, vehicleResource } from './vehicles.ts';
+import { isInFleets, vehicleJsonExpression, vehicleResource } from './vehicles.ts';
 import {
   type DeletedVehicles,
   deleteVehiclesInput,

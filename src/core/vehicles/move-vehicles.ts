@@ -2,12 +2,12 @@ import { authorize, type Context, contextOfNewestRead } from '../context.ts';
 import { byKeys, transaction } from '../database.ts';
 import { NothingToMove } from '../errors.ts';
 import { type EventFact, recordEvents } from '../events/record-events.ts';
-import { existingFleetsQuery, isInFleets, shareLockFleet } from '../fleets/fleets.ts';
+import { existingFleetsQuery, shareLockFleet } from '../fleets/fleets.ts';
 import { readInput } from '../input.ts';
 import { anyOf, anyOfIds, db, holdAdvisoryLock, prepare } from '../sql/sql.ts';
 import { updateVehicleTally } from './tally.ts';
 import type { Vehicle } from './vehicle.ts';
-import { findVehicles } from './vehicles.ts';
+import { findVehicles, isInFleets } from './vehicles.ts';
 import {
   type MovedVehicles,
   missingVehicleKeys,

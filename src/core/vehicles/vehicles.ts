@@ -1,3 +1,4 @@
+import { type RawBuilder, sql } from 'kysely';
 import { reasonCodes } from '../../manufacturers/index.ts';
 import { isWholeVin, vinOrNull, vinWarnings } from '../../vin-files/index.ts';
 import { authorize, type Context } from '../context.ts';
@@ -62,6 +63,9 @@ const vehicleJson = jsonMembersOf('vehicle', 'v', vehicleSchema, {
 });
 
 export const vehicleJsonExpression = jsonObjectExpression<Vehicle>(vehicleJson);
+
+/** Whether a vehicle `v` is in these fleets, by no index: the planner would read whole fleets for few ids or VINs. */
+export const isInFleets = (fleets: RawBuilder<unknown>) => sql<boolean>`(v.fleet_id = ${fleets}) is true`;
 
 /** The company's vehicles `v` of fleets that are not deleted, for statements. */
 export const existingVehiclesQuery = (company: string) =>

@@ -1,11 +1,11 @@
 import { type Expression, expressionBuilder, type QueryCreator, sql } from 'kysely';
 import type { ConnectivityStatus, DataDelivery, Verification } from '../../manufacturers/index.ts';
+import { planVehicles } from '../activation/plan-activations.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
-import { planVehicles } from '../contracts/plan-activations.ts';
 import { transaction } from '../database.ts';
 import { type EventFact, recordEvents, systemOrigin } from '../events/record-events.ts';
-import { isInFleets, lockedFleetsClause } from '../fleets/fleets.ts';
+import { existingFleetsQuery } from '../fleets/fleets.ts';
 import { toMendedJson } from '../input.ts';
 import { anyOf, anyOfIds, db, hashFraction, jsonRecordset, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
@@ -13,6 +13,7 @@ import { type ClaimedVehicle, claimDeadline } from './due-vehicles.ts';
 import { recheckHours, recheckInterval } from './eligibility.ts';
 import { updateVehicleTally } from './tally.ts';
 import type { EligibilityStatus } from './vehicle.ts';
+import { isInFleets } from './vehicles.ts';
 
 /** Asks the manufacturer once. No transaction is open meanwhile. */
 export async function askManufacturer(ctx: Context, vehicle: ClaimedVehicle): Promise<Verification> {
@@ -114,6 +115,16 @@ interface Facts {
   /** JSON of recheckHours. */
   hours: string;
 }
+
+/** A `with` clause that holds the fleets of these vehicles, but those that are locked for deletion. */
+const lockedFleetsClause = ({ company, ids }: { company: string; ids: readonly string[] }) => {
+  const theirs = db
+    .selectFrom('vehicle')
+    .select('fleet_id')
+    .where('company', '=', company)
+    .where('id', '=', anyOfIds(ids));
+  return existingFleetsQuery(company).select('id').where('id', '=', anyOf(theirs)).forKeyShare().skipLocked();
+};
 
 /** The claims among these facts that are still held, locked in the order of VINs, and their fleets before them. */
 const heldClaims = (p: Facts) =>

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { activationSchema, activationStateSchema } from '../../core/contracts/activation.ts';
+import { activationSchema, activationStateSchema } from '../../core/activation/activation.ts';
 import {
   type Contract,
   contractCommands,

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { activationStateSchema } from '../../core/contracts/activation.ts';
+import { activationStateSchema } from '../../core/activation/activation.ts';
 import { contractFilterSchema, contractSortOrders } from '../../core/contracts/contract.ts';
 import { eventFilterSchema } from '../../core/events/events.ts';
 import { schemaDescription } from '../../core/fields.ts';

@@ -1,9 +1,9 @@
 import { type Selectable, sql } from 'kysely';
+import { contractFactsQuery, vehicleNamesOf } from '../events/contract-facts.ts';
 import { type EventOrigin, eventsClause } from '../events/record-events.ts';
 import { anyOfTexts, asTimestamptz, db, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { programsOfContract } from './activation.ts';
-import { contractFactsQuery, vehicleNamesOf } from './contracts.ts';
 import { contractsOfEach, contractsOfVins } from './contracts-of-vehicles.ts';
 
 // What becomes of contracts by the states of their programs.

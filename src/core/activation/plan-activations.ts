@@ -1,6 +1,14 @@
-import { type Expression, type QueryCreator, type RawBuilder, type Selectable, sql } from 'kysely';
+import {
+  type AliasedExpression,
+  type Expression,
+  type QueryCreator,
+  type RawBuilder,
+  type Selectable,
+  sql,
+} from 'kysely';
 import { scheduleClause, scheduleForKind } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
+import { contractData, contractFactsQuery, type VehicleName, type WithContracts } from '../events/contract-facts.ts';
 import { anyOfIds, asTimestamptz, db, LOWEST_ID, prepare, prepareStatementVariants } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { touched } from './due-activations.ts';
@@ -81,6 +89,23 @@ export const wantClause = (q: QueryCreator<Tables>, now: Expression<string>) =>
       }),
     )
     .returning(['company', 'due_at']);
+
+/** A `with` clause that keeps what is told of deleted contracts of clause `c` once their programs are ended. */
+export const keepActiveClause = (
+  q: WithContracts & QueryCreator<Tables>,
+  vehicles: AliasedExpression<VehicleName, 'v'>,
+) =>
+  q
+    .insertInto('deleted_contract')
+    .columns(['company', 'id', 'fleet_id', 'vehicle_id', 'vin', 'provider', 'programs', 'data'])
+    .expression(
+      contractFactsQuery(q, vehicles)
+        .clearSelect()
+        .select(['c.company', 'c.id', 'c.fleet_id', 'c.vehicle_id', 'v.vin', 'c.provider', 'c.programs'])
+        .select(contractData.as('data'))
+        .where('c.provider', 'is not', null)
+        .where(sql<boolean>`(c.was_active or c.activation = 'ACTIVE')`),
+    );
 
 const AT_ONCE = 1000;
 
