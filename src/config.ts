@@ -22,7 +22,7 @@ const postgres = z.string().superRefine((value, { addIssue }) => {
 const proxy = z
   .string()
   .refine(isProxy, 'must have addresses, networks such as 10.0.0.0/8, loopback, linklocal or uniquelocal');
-/** A path as addresses below it begin. */
+/** The path with which addresses begin behind a proxy. */
 const path = z.string().regex(/^(?:\/(?!\.\.?(?:\/|$))[\w.~-]+)+\/?$/, 'must be a path such as /api/fleet');
 /** An origin as browsers send it. */
 const origin = z
@@ -89,7 +89,7 @@ export const settings = z.object({
   LIMIT_REJECTED_ROWS: whole(0).default(100_000),
   LIMIT_UPLOADS: whole(1).default(4),
   LIMIT_CONNECTIONS: whole(1).default(10_000),
-  // A page of 50 events, each with 1,000 vehicles, is what REST gives by default, too.
+  // Enough for the largest page that REST gives by default: 50 events, each with 1,000 vehicles.
   LIMIT_GRAPHQL_COST: whole(1).default(60_000),
   LIMIT_STATEMENT_SECONDS: whole(1).default(5),
   LIMIT_GRAPHQL_SECONDS: whole(1, 86_400).default(30),
@@ -114,7 +114,7 @@ export const settings = z.object({
   EVENTS_KEEP_DAYS: whole(1, 36_500).default(400),
   IMPORTS_KEEP_DAYS: whole(1, 36_500).default(90),
   WEBHOOK_LOOPBACK: onOff.optional(),
-  // Node's own, which has fetch and telemetry use the proxy, too.
+  // A setting of Node's own, by which fetch and telemetry use the proxy.
   NODE_USE_ENV_PROXY: oneOf(['0', '1'])
     .transform((value) => value === '1')
     .optional(),
@@ -210,15 +210,15 @@ export function readConfig(env: NodeJS.ProcessEnv) {
   const data = readSettings(env, settings, missing);
   /** Without a database and an issuer, the gateway issues its own tokens. */
   const developmentIdentity = !data.DATABASE_URL && !data.AUTH_ISSUER;
-  /** What it invents must not be taken for real where real vehicles are. */
+  /** Where DATABASE_URL is set, the sandbox's answers could be taken for real ones. */
   const SANDBOX = data.SANDBOX ?? !data.DATABASE_URL;
   return {
     ...data,
-    /** Lines for people at a terminal, JSON for programs. */
+    /** People at a terminal read lines, programs JSON. */
     LOG_FORMAT: data.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
     SANDBOX,
     PACKS: data.PACKS ?? new Map<string, string | null>(),
-    /** It costs money, except in the sandbox. */
+    /** What manufacturers carry out costs money, except in the sandbox. */
     CONTRACTS_ACTIVATION: data.CONTRACTS_ACTIVATION ?? (SANDBOX && !data.HIGH_MOBILITY_URL && !data.MERCEDES_URL),
     CONSOLE: data.CONSOLE ?? developmentIdentity,
     /** Webhooks may go to this machine itself, and there over plain http: for trying them out. */

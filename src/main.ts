@@ -46,7 +46,7 @@ Environment variables are its settings, such as PORT=4001 npm start. docs/refere
 async function main(): Promise<void> {
   if (parseArgs({ options: { help: { type: 'boolean', short: 'h' } } }).values.help) return console.log(usage);
   const config = readConfig(process.env);
-  // Replaced below, when there is something to stop. Process 1 of a container gets a signal only if it listens.
+  // `stop` is replaced when there is something to stop. Process 1 of a container gets a signal only if it listens.
   let stop = async (_reason: string, _graceMs: number): Promise<void> => process.exit(0);
   process.once('SIGTERM', () => void stop('SIGTERM', GRACE_MS));
   process.once('SIGINT', () => void stop('SIGINT', 0));
@@ -203,5 +203,5 @@ function fail(error: unknown): never {
   process.exit(1);
 }
 
-// The image's build imports it all, to have it compiled, and starts nothing.
+// The image's build imports this file, to have all modules compiled, and starts nothing.
 if (import.meta.main) main().catch(fail);

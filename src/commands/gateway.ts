@@ -9,9 +9,9 @@ const problem = z.object({ detail: z.string(), code: z.string(), importId: z.str
 
 /** A call that failed; its message is for the terminal. */
 export class CallFailed extends Error {
-  /** undefined where none came. */
+  /** undefined where no answer came. */
   readonly answer: { status: number; headers: Headers } | undefined;
-  /** undefined for an answer that is not the gateway's. */
+  /** The error in the answer; undefined where the answer is not the gateway's. */
   readonly problem: z.output<typeof problem> | undefined;
 
   constructor(message: string, { answer, problem }: Partial<Pick<CallFailed, 'answer' | 'problem'>> = {}) {

@@ -33,7 +33,7 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { fleet, file, url, token } = readOptions(args, options, usage);
   if (!fleet || !file) throw new Error(`Name the fleet and the file.\n${usage}`);
   const found = file === '-' ? null : await stat(file);
-  // Sent again after a failure, it has to be read again.
+  // After a failure the file is sent again, and so read again.
   if (!found?.isFile()) throw new Error(`${file} is no file: the import needs one, and no folder or pipe.`);
   const { size } = found;
   const gateway = await Gateway.open({ url, token }, env);
@@ -122,7 +122,7 @@ interface Upload {
   /** Chosen here, so that sending the same file again is the same import. */
   importId: string;
   path: string;
-  /** What the file was at first. */
+  /** The file's size and times at the beginning. */
   found: Stats;
   /** Aborts to stop the upload. */
   signal: AbortSignal;

@@ -7,7 +7,7 @@ const usage = `npm run migrate -- up        applies what is pending (the service
 npm run migrate -- status    names what is pending; exit code 1 if anything is
 On the database of DATABASE_URL, or else on the embedded one in DATA_DIR.`;
 
-/** Not all: a migration may run where the rest of the settings is not at hand. */
+/** The settings that a migration needs: the others may not be at hand where it runs. */
 const used = settings.pick({ DATABASE_URL: true, DATABASE_DIRECT_URL: true, DATABASE_READ_URLS: true, DATA_DIR: true });
 
 async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {

@@ -24,7 +24,7 @@ const providerReport = z.object({
       heldSince: z.string().nullable(),
       /** Brands that are held back although their provider is not. */
       brands: z.array(z.object({ id: z.string(), heldSince: z.string().nullable() })),
-      /** Earlier versions know none. */
+      /** Reports of earlier versions name none. */
       services: z
         .array(z.object({ name: z.string(), since: z.string().nullable(), reason: reasonSchema.nullable() }))
         .default([]),
@@ -86,7 +86,7 @@ export type ChangeListeners = { [E in keyof Events]?: (...news: Events[E]) => un
 
 export class ChangeFeed extends EventEmitter<Events> {
   readonly process = randomUUID();
-  /** The last report of each process, this one's too. */
+  /** The last report of each process, this one among them. */
   readonly providerReports = new LRUCache<string, ProviderReport>({ max: MOST_REPORTS });
   private readonly stops: (() => void)[] = [];
   private readonly database: Database;
@@ -98,7 +98,7 @@ export class ChangeFeed extends EventEmitter<Events> {
 
   static async open(database: Database): Promise<ChangeFeed> {
     const changes = new ChangeFeed(database);
-    // One listener per open request or subscription; their number is bounded elsewhere.
+    // One listener for each open request or subscription, whose numbers have limits of their own.
     changes.setMaxListeners(0);
     const listen = async (channel: string, tell: (payload: string) => void) => {
       changes.stops.push(await database.listen(channel, (text) => (text === '' ? changes.emit('missed') : tell(text))));

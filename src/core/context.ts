@@ -67,7 +67,7 @@ class CallContext implements Context {
     Object.assign(this, { services, requestId, caller, disclosure, left, reads });
   }
 
-  /** Made when first used: not every request does. */
+  /** Made when first used: not every request needs it. */
   get em(): EntityManager {
     // Joins the transaction it is used in: on the embedded database a second connection would wait for ever.
     this.#em ??= this.services.database.orm.em.fork({ useContext: true });
@@ -126,7 +126,7 @@ export function authorizeAnyScope(ctx: Context, scopes: readonly [Scope, ...Scop
   if (!scopes.some((scope) => hasScope(ctx, scope))) requireScope(ctx, scopes[0]);
 }
 
-/** Like authorize, but null (all companies) for a caller without a token where contracts are open. */
+/** The tenant; null (all companies) for a caller without a token where contracts are open. Throws Unauthenticated or Forbidden. */
 export function authorizeContracts(ctx: Context, scope: Scope): string | null {
   if (!ctx.caller && ctx.services.config.CONTRACTS_AUTH === 'open') return null;
   return authorize(ctx, scope);

@@ -14,14 +14,14 @@ const HELD = 'Another change holds what this one needs. Nothing was changed; try
 const UNDONE = 'Nothing was changed; try again.';
 const UNKNOWN = 'Try again; with an Idempotency-Key nothing is done twice, should it have been done.';
 
-/** What the database's state is, in place of one sentence for all. Companies share no locked rows. */
+/** The error that says in which state the database is. Only the company's own work can hold its rows locked. */
 const ofState = ({ is, says, undone }: Fault): DomainError =>
   is === 'held' ? new RateLimited(2, HELD) : new Unavailable(`${says} ${undone ? UNDONE : UNKNOWN}`);
 
 /** Whether a statement waited for a lock in vain. */
 export const isHeld = (error: unknown): boolean => faultOf(error)?.is === 'held';
 
-/** What is this process's own. */
+/** Errors that the database's state does not explain, by SQLSTATE. */
 const byCode: readonly [codes: RegExp, error: () => DomainError][] = [
   [/^(22021|22P05)$/, () => new ValidationFailed([], 'The request holds characters that are not text.')],
   [

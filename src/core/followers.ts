@@ -63,7 +63,7 @@ type Text = string | Buffer;
 
 interface SharedObject {
   number: number;
-  /** Reads below the object by statement. */
+  /** Reads of what an object's fields refer to, by statement. */
   reads: Map<string, Promise<unknown>>;
 }
 
@@ -135,7 +135,7 @@ export class Followers {
     return { source, followers, close };
   }
 
-  /** Marks an object that several followers get: reads below it are shared, and texts of it. */
+  /** Marks an object that several followers get: they share its texts, and reads of what its fields refer to. */
   share<T extends object>(object: T): T {
     this.#shared.set(object, { number: ++this.#lastNumber, reads: new Map() });
     return object;
@@ -152,7 +152,7 @@ export class Followers {
     return (await this.#texts.forceFetch(`${number} ${variant}`, { context: make })) as T;
   }
 
-  /** Reads below an object by a statement, once for all followers that share the object. */
+  /** Reads what an object's fields refer to, once by each statement for all followers that share the object. */
   readOf<T>(object: object, statement: readonly unknown[], read: () => Promise<T>): Promise<T> {
     const reads = this.#shared.get(object)?.reads;
     if (!reads) return read();

@@ -8,7 +8,7 @@ export const storableText = (string: z.ZodString) =>
 /** Replaces the characters that PostgreSQL cannot store, for texts that cannot be rejected. */
 export const mendText = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
 
-/** A value as JSON, mended likewise: JSON escapes these characters. */
+/** A value as JSON, without the characters that PostgreSQL cannot store: JSON has them escaped. */
 export const toMendedJson = (value: unknown): string =>
   JSON.stringify(value).replaceAll(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f]..)/g, '$1\uFFFD');
 

@@ -45,20 +45,20 @@ export interface Database {
   read(statement: string, values: readonly unknown[], asTexts?: boolean): Promise<unknown[] | null>;
   /** A read on a connection of its own, for so many seconds at most; PostgreSQL stops when the signal aborts. */
   slowRead(statement: string, values: readonly unknown[], how: SlowReadOptions): Promise<unknown[]>;
-  /** Like read, on the primary, for a short addition. null: nothing was done, after 50 ms at a lock or 500 ms. */
+  /** A short addition on shared connections to the primary. null: nothing was done, after 50 ms at a lock or 500 ms. */
   add(statement: string, values: readonly unknown[]): Promise<unknown[] | null>;
   /** The use of this process's pool, if it has one, whether the server takes no changes, and how many replicas cannot be reached. */
   connections?(): { idle: number; used: number; waiting: number; isReadOnly: boolean; lostReplicas: number };
   /** Of the embedded database; those of a server are its operator's. */
   readonly indexes?: IndexCheck;
-  /** Why this process cannot serve: the same, no answer in 5 seconds, a missing migration, or a newer version's; else null. */
+  /** Why this process cannot serve: no answer in 5 seconds, no changes taken, a missing migration, or a newer version's; else null. */
   unready(): Promise<string | null>;
   /** Has the database answer on each kind of connection; rejects if it does not, or takes no changes. */
   ping(): Promise<unknown>;
   close(): Promise<void>;
 }
 
-/** The settings of these names. */
+/** The settings of the database. */
 export interface DatabaseConfig {
   DATABASE_URL?: string | undefined;
   DATABASE_DIRECT_URL?: string | undefined;

@@ -69,7 +69,7 @@ export function commonDatabaseMembers(
   const pendingMigrations = async () => (await orm.migrator.getPending()).map(({ name }) => name);
   const own = globSync(MIGRATIONS, { cwd: folder }).map((file) => parse(file).name);
   async function differences(): Promise<string | null> {
-    // Once more where its connection was lost meanwhile.
+    // A second time where the connection was lost meanwhile.
     const found = await look(APPLIED).catch(() => look(APPLIED).catch(noneWithoutTable));
     const applied = namesIn(found);
     const missing = own.filter((name) => !applied.includes(name));

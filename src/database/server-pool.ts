@@ -59,7 +59,7 @@ export class ServerPool {
     }
   }
 
-  /** Once more, where nothing was done and it was the connection's fault. */
+  /** Sends a statement, a second time where a fault of the connection kept the first from doing anything. */
   async send(statement: string, values: readonly unknown[], isRepeated = false): Promise<unknown[]> {
     using connection = await this.connect();
     try {

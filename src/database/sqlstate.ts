@@ -28,7 +28,7 @@ const ANOTHER = 'Another change came in between.';
 
 /** By SQLSTATE, and by the codes of Node for connections; the first row that fits. */
 const rows: readonly Row[] = [
-  // Of a pooler, too.
+  // A pooler says this, too, of a server that it cannot reach.
   [/^08/, 'unreachable', UNREACHABLE, 'leaves', 'unknown'],
   // The state of a server: a standby, or a primary that was fenced or has no disk left.
   [/^25006$/, 'read-only', 'The database is read-only.', 'leaves', 'undone'],

@@ -14,7 +14,7 @@ class OpenTransaction implements EventSubscriber {
     this.#transaction = transaction;
   }
 
-  /** Of savepoints, too. */
+  /** MikroORM calls this for savepoints, too. */
   afterTransactionCommit({ transaction }: TransactionEventArgs): void {
     if (transaction !== this.#transaction) return;
     this.isOpen = false;

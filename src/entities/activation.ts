@@ -33,15 +33,15 @@ export const Activation = defineEntity({
     program: p.text(),
     /** The brand by which the provider was asked; at first, the vehicle's. */
     brand: p.text(),
-    /** Whether a contract in force needed it when the row was last claimed, or since. */
+    /** Whether a contract in force needed the program when the row was last claimed, or since. */
     wanted: p.boolean().default(true),
-    /** Whether the provider may have been asked for it. */
+    /** Whether the provider may have been asked for the program. */
     asked: p.boolean().default(false),
-    /** Whether it is to be asked for, or ended, whatever the provider's list says: what is wanted has changed since. */
+    /** Whether the program is to be asked for, or ended, whatever the provider's list says: what is wanted has changed since. */
     renewed: p.boolean().default(false),
     state: p.enum(programStates).default('PENDING'),
     reason: json<StoredReason>().nullable(),
-    /** Of the state while it is wanted, or else since when it is not. */
+    /** Since when the state is what it is; where the program is not wanted, since when not. */
     changedAt: time(),
     /** Answers that left the state as it was, and consecutive questions without an answer. */
     looks: p.integer().default(0),
@@ -51,10 +51,10 @@ export const Activation = defineEntity({
     claimedBy: p.uuid().nullable(),
     /** Whether contracts changed while the row was claimed: it is due again when its answer is stored. */
     touched: p.boolean().default(false),
-    /** When the provider last said how it stands without being told to change it, and when an end was last ordered. */
+    /** When the provider last said how the program stands without being told to change it, and when an end was last ordered. */
     lookedAt: time().nullable(),
     endedAt: time().nullable(),
-    /** For support. */
+    /** The provider's last answer as it came, for support. */
     rawAnswer: json<unknown>().nullable(),
   },
 });
@@ -72,7 +72,7 @@ export const DeletedContract = defineEntity({
     vin: p.text().collation('C'),
     provider: p.text(),
     programs: texts(),
-    /** Of its last event. */
+    /** The data of the contract's last event. */
     data: json<Record<string, unknown>>(),
   },
 });

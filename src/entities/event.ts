@@ -42,7 +42,7 @@ export const Event = defineEntity({
     requestId: p.text().nullable(),
     at: time(),
     data: json<Record<string, unknown>>().defaultRaw(`'{}'`),
-    /** Its item of the history, once published. */
+    /** The item of the history that the event is part of, once published. */
     historyId: p.uuid().nullable(),
   },
 });
@@ -110,7 +110,7 @@ export const Webhook = defineEntity({
     /** Empty: all types. */
     types: texts().default([]),
     state: p.enum(webhookStates).default('ACTIVE'),
-    /** Why it is not active; null where its owner halted it. */
+    /** Why the webhook is not active; null where its owner halted it. */
     reason: p.text().nullable(),
     /** The position after which events wait for it, while it is halted or catches up. */
     heldFrom: p.bigint().nullable(),

@@ -95,9 +95,9 @@ export const Vehicle = defineEntity({
     /** When this row needs work; while it is claimed, when the claim ends. */
     dueAt: time().nullable(),
     claimedBy: p.uuid().nullable(),
-    /** For support. */
+    /** The provider's last answer as it came, for support. */
     rawAnswer: json<unknown>().nullable(),
-    /** The provider whose answer it is; null where none answered, and for answers from before 27 November 2026. */
+    /** The provider that gave the answer; null where none did, and for answers from before 27 November 2026. */
     provider: p.text().nullable(),
   },
 });
@@ -117,7 +117,7 @@ export const VehicleTally = defineEntity({
     fleet: () => belongsTo(Fleet, 'fleet_id'),
     status: p.text(),
     delta: p.integer(),
-    /** Whether the sums in its fleet have it. */
+    /** Whether the sums in the fleet include this change. */
     counted: p.boolean().default(false),
   },
 });

@@ -29,7 +29,7 @@ export const Import = defineEntity({
     /** The layout of the file, so that rejected rows can be given back in it. */
     delimiter: p.text().default(','),
     columns: texts().nullable(),
-    /** As it was sent, without its path. */
+    /** The file's name as the client sent it, without its path. */
     fileName: p.text().nullable(),
     /** The name of a workbook's sheet that was read. */
     sheet: p.text().nullable(),

@@ -125,7 +125,7 @@ export function textReader(limit: number): ReadBody<string> {
   };
 }
 
-/** Makes the reader of JSON bodies, like textReader; undefined without a body. */
+/** Makes the reader of JSON bodies of at most `limit` bytes, which gives undefined without a body. Throws what `textReader` throws. */
 export function jsonReader(limit: number): ReadBody<unknown> {
   const readText = textReader(limit);
   return async (req, res) => {

@@ -60,7 +60,7 @@ function networkOf(ip: string | undefined): string {
   return ipaddr.IPv6.networkAddressFromCIDR(`${ip.split('%')[0]}/${NETWORK_BITS}`).toString();
 }
 
-/** As BASE_PATH may be, or empty. Browsers would resolve `.` and `..`. */
+/** A path that may stand in BASE_PATH, or nothing. Browsers would resolve `.` and `..`. */
 const PLAIN_PATH = /^(?:\/(?!\.\.?(?:\/|$))[\w.~-]+)*$/;
 
 /**

@@ -9,7 +9,7 @@ import {
 import type { Context } from '../core/context.ts';
 import type { Job, Tools } from './job.ts';
 
-/** Of jobs that claim vehicles or programs. */
+/** What jobs need that claim vehicles or programs. */
 export interface ClaimingTools extends Tools {
   claims: Claims;
 }
@@ -26,7 +26,7 @@ export class Claims implements Job {
     this.#open = open;
   }
 
-  /** Before each claim. */
+  /** To be called before each claim: it needs a sign of life of this process. */
   async open(ctx: Context): Promise<void> {
     const isFirst = this.#signed === null;
     if (this.#isSilent(ctx)) await this.#sign(ctx);
@@ -63,7 +63,7 @@ export class Claims implements Job {
       if (this.#held.size > 0) await this.#sign(ctx);
       else await this.#end(ctx);
     }
-    // Claims of all companies wait while one leaves: they end by themselves, too.
+    // While a company leaves, nothing is done to all companies; claims of dead processes end by themselves, later.
     const next = ctx.services.fence?.isMoving ? null : await this.#takeOver(ctx);
     if (!this.#signed && this.#lost.size === 0) return next;
     const signed = this.#signed?.at ?? ctx.now().getTime();

@@ -16,7 +16,7 @@ import { batched, inTurns, type Job, rounds, type Tools } from './job.ts';
 
 /** Deliveries under way at a time in this process; the reserve is for groups that have none. */
 const PLACES = { capacity: 160, reserve: 40 };
-/** Leaves as many places free as it has. */
+/** For webhooks that answer: a company leaves as many places free as it has. */
 const SOUND: PlacePolicy = { leaves: 1, reserved: true };
 /** Webhooks that failed, or that are asked although they are paused, may hold their places for long. */
 const CAUTIOUS: PlacePolicy = { leaves: 7, reserved: false };

@@ -8,7 +8,7 @@ import { reaskUnsupported } from '../core/vehicles/due-vehicles.ts';
 import { trimDeliveries } from '../core/webhooks/trim-deliveries.ts';
 import { inTurns, type Job, type Tools } from './job.ts';
 
-/** Each gives whether more is left to do. */
+/** The steps of upkeep, each of which gives whether more is left to do. */
 const steps: readonly ((ctx: Context, signal: AbortSignal) => Promise<unknown>)[] = [
   sumUpTallies,
   failAbandonedImports,

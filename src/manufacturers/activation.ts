@@ -52,7 +52,7 @@ export const isBefore = (wish: ProgramWish, at: number | null, now: number): boo
 export const isOwnEnd = ({ endedAt }: ProgramWish, at: number | null, now: number): boolean =>
   endedAt !== null && (at ?? now) < endedAt + HOUR_MS;
 
-/** What was decided against stays so, whatever a look lacks: by itself it is not asked for again. */
+/** A program that the driver or manufacturer decided against stays rejected, whatever the provider's list lacks. */
 export const decided = ({ wanted, state, reason }: ProgramWish): ProgramAnswer | null =>
   wanted && state === 'REJECTED' ? stands(state, null, reason) : null;
 

@@ -152,5 +152,5 @@ export function openBreakers(options: BreakerOptions) {
 
 const UNKNOWN = new ProviderError('UNREACHABLE', { concerns: 'CALL' });
 
-/** At least 1. */
+/** Whole seconds until a time, at least 1. */
 export const secondsUntil = (time: number, now: number): number => Math.max(1, Math.ceil((time - now) / 1000));

@@ -67,7 +67,7 @@ function brokenOff(error: Error & { code?: unknown }, isLate: boolean): Provider
   return new ProviderError(isLate ? 'TIMEOUT' : kind, { raw: { fault: code } });
 }
 
-/** Throws ProviderError, as `exchange` does. */
+/** The reply of a status and a text; throws ProviderError for 429, 5xx, and a 2xx that is not JSON. */
 function replyOf(status: number, headers: Dispatcher.ResponseData['headers'], text: string): Reply {
   const parsed = parse(text);
   const body = parsed === undefined ? text.slice(0, KEPT_TEXT) : parsed;

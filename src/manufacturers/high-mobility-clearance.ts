@@ -100,7 +100,7 @@ export function clearances(
       const answer = one && 'outcome' in one ? one : (answerOf(wish, one) ?? decided(wish));
       if (!one || !('outcome' in one)) looked.add(wish);
       if (answer?.outcome === 'STANDS' && answer.state === 'REJECTED' && mentionsBrand(answer.reason?.message)) {
-        // It may be cleared as another brand.
+        // The vehicle may be cleared as another brand.
         refused.set(wish.vin, wish.brand);
         if (namesOf(wish, wish.brand).length > 0) continue;
       }

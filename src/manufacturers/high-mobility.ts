@@ -99,7 +99,7 @@ export class HighMobility extends Upstream implements Provider {
     const { status, body } = reply;
     if (status === 200) return readAnswer(eligibility, body, vin, answered);
     const field = status === 422 || status === 400 ? refusedField(body) : null;
-    // It may be right for another brand.
+    // The VIN may be right for another brand.
     if (field === 'brand') return { outcome: 'BRAND_REFUSED', raw: body };
     if (field === 'vin') return { outcome: 'FAILED', reason: vinRefused, raw: body };
     const unexpected = this.unexpected(reply);

@@ -15,6 +15,6 @@ export const VEHICLE_UNKNOWN = '/vehicle/not-found';
 export const SERVICE_UNKNOWN = '/services/not-found';
 export const NO_PERMISSION = '/vehicles/services/no-permission';
 
-/** Other faults of a request are none of the customer's. */
+/** Whether a fault names a VIN: the customer can mend no other fault of a request. */
 export const namesVin = ({ validationErrors }: Pick<z.output<typeof problem>, 'validationErrors'>): boolean =>
   validationErrors.some(({ field }) => /(^|\.)vin$/.test(field));

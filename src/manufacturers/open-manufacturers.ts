@@ -13,7 +13,7 @@ const SANDBOX_LOOKS = [1, 2, 5, 10];
 
 type OfProvider = 'URL' | 'CLIENT_ID' | 'CLIENT_SECRET';
 
-/** The settings of these names. */
+/** The settings that name providers. */
 type ProviderSettings = Partial<
   Readonly<Record<`${'HIGH_MOBILITY' | 'MERCEDES'}_${OfProvider}` | 'MERCEDES_TOKEN_URL', string | undefined>>
 > & {

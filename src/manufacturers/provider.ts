@@ -66,7 +66,7 @@ export interface NoAnswer {
   retryAfter?: number | undefined;
   /** false: nothing was sent (a pause, an open circuit, too little time left), so no attempt was spent. */
   asked: boolean;
-  /** Whether the provider said how it stands, in answers about programs. */
+  /** In answers about programs: whether the provider said how the program stands. */
   looked?: boolean;
   raw: unknown;
 }
@@ -129,11 +129,11 @@ export interface ProgramWish {
   brand: string;
   program: string;
   wanted: boolean;
-  /** Whether the provider may have been asked for it before. */
+  /** Whether the provider may have been asked for the program before. */
   asked: boolean;
-  /** Whether it is to be begun, or ended, whatever the provider's list says: the wish is new. */
+  /** Whether the program is to be begun, or ended, whatever the provider's list says: the wish is new. */
   renewed: boolean;
-  /** How it stood by the last answer, since when (in ms since 1970) it is so or is not wanted, and when an end was last ordered. */
+  /** The program's state by the last answer, since when (in ms since 1970) it is so or is not wanted, and when an end was last ordered. */
   state: 'PENDING' | 'ACTIVE' | 'REJECTED' | 'FAILED' | 'ENDING' | 'ENDED';
   reason: Reason | null;
   since: number;
@@ -147,11 +147,11 @@ export interface ProgramAnswer {
   reason: Reason | null;
   /** The answer as it came, kept for support; never logged. */
   raw: unknown;
-  /** Whether the provider said so without being told to change it. */
+  /** Whether the provider was only asked for the state, and not told to change it. */
   looked?: boolean;
-  /** Whether it may yet be otherwise: some looks decide. */
+  /** Whether the state may still prove wrong: some questions more decide. */
   inDoubt?: boolean;
-  /** The brand by which it was asked. */
+  /** The brand by which the provider was asked. */
   brand?: string;
 }
 
@@ -167,7 +167,7 @@ export interface ListedProgram {
 
 /** Begins and ends the programs of vehicles at a manufacturer. */
 export interface Activator {
-  /** By the name that its state has. */
+  /** The service whose state says how the activator is (service-health.ts). */
   readonly service: 'CLEARANCES' | 'ORDERS';
   readonly brands: ReadonlySet<string>;
   /** The programs of each pack; those of `*` are for packs that are not listed. */

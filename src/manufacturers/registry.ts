@@ -21,7 +21,7 @@ type Verified = Omit<Answered, 'outcome' | 'eligible'> & {
   manufacturer: string | null;
   /** Whether a provider answered; without one the vehicle is UNSUPPORTED. */
   asked: boolean;
-  /** The one whose answer it is. */
+  /** The provider that gave the answer. */
   provider?: string;
 };
 

@@ -37,7 +37,7 @@ export type Refusal = { provider: string; status: number; fault: string | null }
 
 /** The longest pause after several 429s without Retry-After. */
 const LONGEST_UNNAMED_PAUSE_S = 60;
-/** 200 clearances, each with the changes of years. */
+/** Bytes of the largest answer: 200 clearances, each with the changes of years. */
 const LARGEST_BODY = 4 * 1024 * 1024;
 /** A vehicle that failed while its brand is held back waits longer than one not asked about, which is the next probe. */
 const BEHIND_OTHERS = 1.5;
@@ -59,7 +59,7 @@ export abstract class Upstream {
   readonly capacity: Places;
   readonly #trace: Trace;
   readonly #agent: Dispatcher;
-  /** Lists have no largest size. */
+  /** Connections for lists, which have no largest size. */
   readonly #lists: Dispatcher;
   readonly #breakers: ReturnType<typeof openBreakers>;
   readonly #token: ReturnType<typeof sharedToken>;

@@ -21,7 +21,7 @@ export interface RestRequest {
   expected: Precondition<object> | undefined;
   /** Aborts when the client disconnects or has its answer. */
   left(): AbortSignal;
-  /** Like `left`; also aborts when the token expires, `longestMs` have passed, or the process is to end. */
+  /** Aborts when the client disconnects or has its answer, its token expires, `longestMs` have passed, or the process is to end. */
   closed(longestMs?: number): AbortSignal;
   incoming: IncomingMessage;
   header(name: string): string | undefined;

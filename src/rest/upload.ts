@@ -21,7 +21,7 @@ interface Upload {
   fleetId: string;
   /** The file's bytes as they arrive. Throws ValidationFailed, at its end too: for what is wrong with the rest of the form. */
   file: AsyncIterable<Buffer>;
-  /** As it was sent. */
+  /** The file's name, as the client sent it. */
   name: string | undefined;
   /** A field of the form. */
   column?: string | undefined;
@@ -83,7 +83,7 @@ function unpackedOf(req: IncomingMessage, most: number): Pick<Upload, 'file' | '
     const advice = 'Send the file as it is, or with gzip, deflate or br.';
     throw new UnsupportedMediaType(`The Content-Encoding ${encoding} is not understood. ${advice}`);
   }
-  // Its reader gets the error too; it may have none.
+  // The reader, if there is one, gets the error by itself.
   unpacker.on('error', () => {});
   let left = most;
   req.on('data', (piece: Buffer) => {
@@ -155,7 +155,7 @@ async function readForm(ctx: Context, req: IncomingMessage, fromQuery: string | 
     }
   });
   form.on('file', (name, stream, { mimeType, filename }) => {
-    // Its reader gets the error too; it may have none.
+    // The reader, if there is one, gets the error by itself.
     stream.on('error', () => {});
     if (name !== 'vins') return void stream.resume();
     hasFile = true;

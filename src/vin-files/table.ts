@@ -15,7 +15,7 @@ type Table = TableLayout & { rows: AsyncIterable<CsvRow[]> };
 /** The beginning, as Latin-1, of a ZIP archive, as workbooks are: read by a descriptor, since their table of contents is at the end. */
 export const WORKBOOK_START = 'PK\x03\x04';
 
-/** Opens a file on disk, which is open until its rows are read. Throws as `openVinTable`. */
+/** Opens a file on disk, which is open until its rows are read. Throws FileRejection. */
 export async function openVinFile(file: FileHandle, limits = usualLimits): Promise<Table> {
   const { size } = await file.stat();
   if (size > limits.bytes) throw tooManyBytesError(limits.bytes);

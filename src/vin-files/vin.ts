@@ -51,7 +51,7 @@ const MISTAKEN: ReadonlyMap<string, string> = new Map(
 /** Spaces and dashes of every kind, and what nobody sees, as scanners send it and as it is copied from documents. */
 const SEPARATORS = /[\s\p{Dash_Punctuation}\u2212\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]+/gu;
 const INVISIBLE = /(?!\s)[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]+/gu;
-/** All but a long s, which nobody reads as S. */
+/** Characters outside ASCII but a long s, which Unicode would fold to an S that nobody reads. */
 const NOT_ASCII = /[^\0-\x7fſ]+/g;
 
 /** 17 digits of which a spreadsheet has kept 15, perhaps with separators. */

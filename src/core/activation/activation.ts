@@ -47,7 +47,7 @@ export const programsOfContract = (a: string, c: string, vin: string) =>
 
 /** The reason that the contract shows, as JSON; null without one. */
 export const activationReasonJsonSql = `case when ${HAS_REASON} then ${REASON} end`;
-/** Its code as an enumeration, so that `OTHER` finds what another version stored. */
+/** The reason's code as an enumeration, so that `OTHER` finds what another version stored. */
 export const activationReasonSql = `case when ${HAS_REASON} then ${jsonSql.known(`(${REASON} ->> 'code')`, reasonCodes).sql} end`;
 
 export const activationActorSql = `(${REASON} ->> 'actor')`;

@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import { anyOfTexts, db } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 
-/** The vehicle `v` of a contract `c`, where it is looked up by the contract: see CONTRACTS_OF_VEHICLE. */
+/** The vehicle `v` of a contract `c` that was found first. `greatest` keeps PostgreSQL from finding contracts by vehicles. */
 export const isOfContract = sql<boolean>`v.id = greatest(c.vehicle_id)`;
 
 /** Contracts that are found by themselves, with their vehicles. */

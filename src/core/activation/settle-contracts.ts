@@ -30,7 +30,7 @@ const FOUND_AGAIN = `exists (select from ${leftOf('c', 'v.vin')} and a.changed_a
 /** What ends may be found on so long (LOOKS_AFTER_END in next-look.ts). */
 const FOUND_WITHIN = `interval '2 days'`;
 
-/** Contracts are locked before programs, as whatever changes contracts does. */
+/** Whatever changes contracts locks them before their programs: opposite orders would wait for each other. */
 export const lockContracts = prepare((p: { company: string; vins: readonly string[]; now: Date }) =>
   db
     .with(

@@ -14,12 +14,12 @@ export type { AskedProgram };
 interface Fact {
   id: string;
   until: string;
-  /** null: no answer. */
+  /** null: the provider did not answer. */
   state: ProgramAnswer['state'] | null;
   reason: string | null;
   raw: string | null;
   asked: boolean;
-  /** Whether it was the first question about a wish. */
+  /** Whether this was the first question since what is wanted changed. */
   first: boolean;
   looked: boolean;
   brand: string | null;
@@ -65,7 +65,7 @@ const storeFacts = prepare((p: Facts) => {
           changed_at: sql<string>`case when fact.state is null or fact.state = a.state or not a.wanted then a.changed_at else ${now} end`,
           looks: sql<number>`case when a.touched then 0 when fact.state is null then a.looks when fact.state = a.state then a.looks + 1 else 1 end`,
           faults: sql<number>`case when fact.state is null then a.faults + fact.asked::int else 0 end`,
-          // A wish is new until it is answered.
+          // What is wanted counts as new until the provider answers.
           renewed: sql<boolean>`case when fact.state is null then a.renewed or fact.first else a.renewed and a.touched end`,
           due_at: sql<
             string | null

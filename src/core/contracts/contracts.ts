@@ -25,7 +25,7 @@ import {
 } from './contract.ts';
 import { readVinFilter, vinConditions, vinSeeks } from './vin-filter.ts';
 
-/** By the clock; one that is over stays so, since its end was carried out. */
+/** Where a contract stands by the clock; one that is over stays over, since its end was carried out. */
 const phase = (now: Expression<string>) =>
   sql<'notBegun' | 'inForce' | 'over'>`case when c.starts_at >= ${now} then 'notBegun'
     when c.ends_at > ${now} and c.due_at is not null then 'inForce' else 'over' end`;
@@ -133,7 +133,7 @@ export const contractJsonQuery = (q: WithContracts, p: { company: string; at: Da
     .crossJoin(db.selectNoFrom(asTimestamptz(p.at).as('now')).as('clock'))
     .select(contractJsonExpression.as('json'));
 
-/** By their ids, before their vehicles: see CONTRACTS_OF_VEHICLE. */
+/** Contracts with these ids, which are looked up before their vehicles (contracts-of-vehicles.ts). */
 const readContracts = prepare((p: { company: string; ids: readonly string[]; at: Date }) =>
   contractJsonQuery(
     db.with(

@@ -48,7 +48,7 @@ export const endedContractsSchema = z
   })
   .meta({ id: 'EndedContracts', description: 'The result of ending contracts.' });
 
-/** A contract whose beginning is not recorded yet comes due for it as before. */
+/** A contract whose beginning is not recorded yet stays due at its beginning. */
 const moveEnds = prepare((p: { company: string; ids: readonly string[]; at: Date }) =>
   db
     .updateTable('contract')

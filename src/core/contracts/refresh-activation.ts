@@ -84,7 +84,7 @@ export async function refreshActivation(ctx: Context, input: unknown) {
   return { contracts, notFound: ids.filter((id) => !byId.has(id.toLowerCase())) };
 }
 
-/** Like refreshActivation, for one contract; throws ContractNotFound. */
+/** Has the manufacturer asked again about one contract, later; throws ContractNotFound. */
 export async function refreshOneActivation(ctx: Context, { id }: { id: string }): Promise<Contract> {
   const { contracts } = await refreshActivation(ctx, { ids: [id] });
   const [contract] = contracts;

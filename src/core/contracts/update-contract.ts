@@ -46,7 +46,7 @@ export async function updateContract(ctx: Context, input: unknown, expected?: Pr
     if (endMoves) {
       requireEnd(contract, to, now);
       await requireRoom(ctx, before, to);
-      // Its start comes due as before.
+      // A contract that has not begun stays due at its beginning.
       const hasBegun = contract.dueAt?.getTime() === contract.endsAt.getTime();
       em.assign(contract, { endsAt: to, ...(hasBegun && { dueAt: to }) });
     }

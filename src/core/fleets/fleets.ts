@@ -66,13 +66,13 @@ export const requireFleet = needing(prepare(oneFleet));
 /** A `with` clause that holds a fleet; gives its company and id, or nothing. */
 export const lockedFleetClause = (p: RowKey) => oneFleet(p).forKeyShare();
 
-/** Like requireFleet, and keeps the fleet until the transaction ends: held before its vehicles, against deadlocks. */
+/** Keeps a fleet until the transaction ends; throws FleetNotFound. Taken before its vehicles, against deadlocks. */
 export const shareLockFleet = needing(prepare(lockedFleetClause));
 
 /** Locks a fleet against other changes, but not new vehicles, which hold its id until their commit: MikroORM has no such lock. */
 const lockToChange = needing(prepare((p: RowKey) => oneFleet(p).forNoKeyUpdate()));
 
-/** Like requireFleet, and locks the fleet until the transaction ends. */
+/** Locks a fleet until the transaction ends; throws FleetNotFound. */
 export const lockFleet = needing(prepare((p: RowKey) => oneFleet(p).forUpdate()));
 
 const findDeleted = prepare((p: { company: string }) =>

@@ -56,7 +56,7 @@ async function followChanges<Row extends ChangingRow>(
 export const followEligibilityChanges = async (ctx: Context, input: { fleetId?: string | null }, signal: AbortSignal) =>
   followChanges<Vehicle>(ctx, verifiedVehicles, { ...input, company: authorize(ctx, 'fleets:read') }, signal);
 
-/** Contracts with a new state at the manufacturer, likewise. */
+/** Contracts with a new state at the manufacturer until the signal aborts. Throws FleetNotFound; later Unavailable for a slow reader. */
 export const followContractChanges = async (ctx: Context, input: { fleetId?: string | null }, signal: AbortSignal) =>
   followChanges<Contract>(ctx, activatedContracts, { ...input, company: authorize(ctx, 'contracts:read') }, signal);
 
@@ -185,7 +185,7 @@ class CompanyChanges<Row extends ChangingRow> implements FollowedSource {
   }
 }
 
-/** As in the index vehicle_by_verified: PostgreSQL needs the same expression. */
+/** The expression of the index vehicle_by_verified, without which PostgreSQL would not use it. */
 const verified = sql<string>`coalesce(verified_at, 'infinity'::timestamptz)`;
 
 const findVerified = prepare((p: { company: string; since: Date }) =>

@@ -56,7 +56,7 @@ export class FileReaders {
     this.#supported = supportedBrands;
   }
 
-  /** Throws UnsupportedMediaType, PayloadTooLarge, RateLimited, ValidationFailed (also on an abort), and as `file` does. */
+  /** Throws UnsupportedMediaType, PayloadTooLarge, RateLimited, ValidationFailed (also on an abort), and what `file` throws. */
   async read(file: AsyncIterable<Buffer>, reading: FileReadOptions): Promise<void> {
     const source = await openFileSource(file, this.disk, reading.company);
     try {

@@ -44,7 +44,7 @@ import { storeImport } from './store.ts';
 
 export interface UploadedFile {
   file: AsyncIterable<Buffer>;
-  /** As it was sent, with its path. */
+  /** The file's name as the client sent it, perhaps with its path. */
   name?: string | undefined;
   /** Aborts when the client leaves; reading ends with its request. */
   signal: AbortSignal;

@@ -87,7 +87,7 @@ async function* contentOf(file: Awaited<ReturnType<typeof open>>): AsyncGenerato
 /** A file to be read: text as it arrives, or a workbook, which has arrived. */
 export type FileSource = { text: AsyncGenerator<Buffer> } | { workbook: TemporaryFile };
 
-/** Keeps a workbook on disk, since its table of contents is at its end; text is read as it arrives. Throws as `TemporaryDisk.keep`. */
+/** Keeps a workbook on disk: its table of contents is at its end. Text is read as it arrives. Throws PayloadTooLarge and RateLimited. */
 export async function openFileSource(
   input: AsyncIterable<Buffer>,
   disk: TemporaryDisk,

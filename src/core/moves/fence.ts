@@ -160,7 +160,7 @@ class Fence {
     if (refusal) throw refusal;
   }
 
-  /** Does what may begin; the company does not leave before it has ended. Throws as `check` does. */
+  /** Does what may begin; the company does not leave before it has ended. Throws CompanyElsewhere and Unavailable. */
   async run<T>(company: string, work: () => Promise<T>, kind?: Begun): Promise<T> {
     this.check(company, kind);
     const running = work();

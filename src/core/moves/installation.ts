@@ -92,7 +92,7 @@ export class Installation {
       commit`);
   }
 
-  /** Like `place`; waits until every process has acknowledged it. Throws MoveError after `seconds`. */
+  /** Records where a company is, and waits until every process has acknowledged it. Throws MoveError after `seconds`. */
   async placeFenced(placing: Placing, seconds: number): Promise<void> {
     const fence = randomUUID();
     await this.place({ ...placing, fence });

@@ -29,7 +29,7 @@ export interface ReadPlan {
 
 interface Statement {
   text: string;
-  /** Their texts are in the statement. */
+  /** Manufacturers' JSON is part of the statement's text. */
   manufacturers: Context['services']['manufacturers'];
   /** The column of each part; none for a part that is not read. */
   columns: readonly (number | undefined)[];

@@ -72,7 +72,7 @@ sought(of) as materialized (
 
 export const IS_LOOKED_UP = `(not (select is_walked from side) and (select count(*) from sought) <= ${MOST_FOUND})`;
 
-/** Counts of what is looked up so, or walked. */
+/** The rows, for counting, that are found by values of another table, or walked. */
 export const LOOKED_UP_OR_ALL = `
 with {lookups} few as ({found})
 select from few

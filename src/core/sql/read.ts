@@ -83,7 +83,7 @@ export async function readItemsPage<T>(ctx: Context, of: Resource, request: Page
 export const readOneRow = async <T>(ctx: Context, of: Resource, by: object, request: RowRequest): Promise<T> =>
   JSON.parse(await readOneRowText(ctx, of, wholeOf(of), by, request));
 
-/** Like readOneRow, written by `writer`; in a transaction only by one of texts, since other values are not texts there. */
+/** The one row that meets these conditions, as `writer` writes it; in a transaction, only one of texts can. */
 export async function readOneRowText(ctx: Context, of: Resource, writer: RowWriter, by: object, request: RowRequest) {
   const { company, searches = false } = request;
   const { names, values } = givenConditionsOf(of.conditions, by);

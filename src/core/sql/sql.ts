@@ -89,7 +89,7 @@ export const everyStatementText = (): string[] => registered.flatMap((texts) => 
 type Present<P, Name extends keyof P> = { [K in keyof P]-?: K extends Name ? NonNullable<P[K]> : P[K] };
 type Has<Name extends string> = Readonly<Record<Name, boolean>>;
 
-/** Like `prepare`, with a text for each combination of these optional values that is used; null counts as missing. */
+/** A prepared statement with a text for each combination of these optional values that is used; null counts as missing. */
 export const prepareStatementVariants =
   <P extends object>() =>
   <const Name extends keyof P & string, Row>(

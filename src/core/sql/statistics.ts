@@ -42,7 +42,7 @@ declare module '../context.ts' {
   }
 }
 
-/** Fewer new rows leave it to upkeep. */
+/** After fewer new rows, statistics are left to upkeep. */
 const MANY_ROWS = 250;
 
 /** After an addition, since many may come before upkeep does: a plan that was made for empty tables reads all rows for each of them. */

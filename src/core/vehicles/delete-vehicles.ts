@@ -63,7 +63,7 @@ export async function deleteVehicle(ctx: Context, input: { id: string }, expecte
   return transaction(ctx, deletion, { repeats: true });
 }
 
-/** In the order of the VINs, as addVehicles writes them: opposite orders would wait for each other. */
+/** Locks vehicles in the order of the VINs, in which they are added: opposite orders would wait for each other. */
 const lockVehicles = prepare((p: VehicleKeys & { fleetId: string }) =>
   namedVehiclesQuery(p, db.with('held', lockedFleetClause({ company: p.company, id: p.fleetId })))
     .select(['v.id', 'v.vin'])
@@ -138,7 +138,7 @@ export async function removeLockedVehicles(
   announceEvents(ctx);
 }
 
-/** Locks the fleets in deletion before their vehicles, like lockVehicles. */
+/** Locks the fleets in deletion, then their vehicles. */
 const lockLeftover = prepare((p: { company: string; vins: readonly string[] }) => {
   const named = { company: p.company, ids: [], vins: p.vins };
   const fleets = db

@@ -19,7 +19,7 @@ import {
   validVehicleKeys,
 } from './vin-lists.ts';
 
-/** Throws VehicleNotFound, ManufacturerNotSupported and EligibilityInProgress. `writer` writes all members. */
+/** A vehicle's answer as `writer` writes it. Throws VehicleNotFound, ManufacturerNotSupported and EligibilityInProgress. */
 export async function getEligibilityText(ctx: Context, writer: RowWriter, { vin }: { vin: string }): Promise<string> {
   const company = authorize(ctx, 'fleets:read');
   const text = await readOneRowText(ctx, eligibilityResource, writer, { vin }, { company });
@@ -41,8 +41,8 @@ async function needAnswer(ctx: Context, eligibility: Eligibility): Promise<void>
 }
 
 /**
- * Like getEligibilityText, but waits up to `wait` seconds for an answer, or until the signal aborts. Throws RateLimited, too: waits are
- * a company's streams.
+ * A vehicle's answer, for which it waits up to `wait` seconds, or until the signal aborts. Throws VehicleNotFound,
+ * ManufacturerNotSupported, EligibilityInProgress, and RateLimited, since waits count among a company's streams.
  */
 export async function waitForEligibility(ctx: Context, given: { vin: string; wait: number; signal: AbortSignal }) {
   const { vin, wait, signal } = given;
@@ -142,7 +142,7 @@ const makeDue = prepare((p: VehicleKeys & { now: Date }) => {
       q
         .updateTable('vehicle')
         .set(({ ref }) => ({
-          // One that is due already keeps its place.
+          // A vehicle that is due already keeps its place.
           due_at: sql<string>`case when ${ref('claimed_by')} is not null and ${ref('due_at')} > ${now}
             then ${ref('due_at')} else least(${ref('due_at')}, ${now}) end`,
         }))

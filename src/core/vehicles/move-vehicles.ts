@@ -45,7 +45,7 @@ const holdTheirFleets = prepare((p: VehicleKeys) =>
     .forKeyShare(),
 );
 
-/** In the order of the VINs, as others add and delete them. Vehicles of other fleets are new. */
+/** Locks vehicles in the order of the VINs, in which they are added and deleted. Vehicles of other fleets are new. */
 const lockVehicles = prepare((p: VehicleKeys & { fleets: readonly string[] }) =>
   namedVehiclesQuery(p)
     .select(['v.id', 'v.vin', 'v.fleet_id', 'v.status'])

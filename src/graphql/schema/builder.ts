@@ -53,7 +53,7 @@ schemaBuilder.scalarType('DateTime', {
   description: 'A point in time as ISO 8601 text with a zone. Answers are in UTC: `2026-01-31T08:00:00.000Z`.',
   specifiedByURL: 'https://datatracker.ietf.org/doc/html/rfc3339#section-5.6',
   serialize: (value) => value,
-  // Core reads the text, as for REST.
+  // Core reads the text and reports what is wrong with it.
   parseValue(value) {
     if (typeof value === 'string') return value;
     throw new GraphQLError('A DateTime must be a string, such as "2026-01-31T08:00:00Z".');

@@ -93,7 +93,7 @@ export function scopeOfField(field: GraphQLField<unknown, unknown>, operation: O
   return scope;
 }
 
-/** Checks scopes before arguments, as REST does, and adds scopes and errors to descriptions. */
+/** Checks scopes before arguments, and adds scopes and errors to descriptions. */
 export function withScopeChecks(schema: GraphQLSchema): GraphQLSchema {
   for (const operation of Object.keys(usualScopes) as OperationTypeNode[]) {
     for (const field of Object.values(schema.getRootType(operation)?.getFields() ?? {})) {

@@ -12,7 +12,7 @@ export async function readUpload(req: Request, res: Response, maxFieldSize: numb
     req.resume();
   });
   try {
-    // Core bounds the file, as for REST.
+    // Core bounds the file.
     return await processRequest(formOf(req), res, { maxFieldSize, maxFiles: 1 });
   } catch (error) {
     throw tornForm(error);

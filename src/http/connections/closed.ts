@@ -9,7 +9,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** The time until the caller's token expires, up to the longest timer. */
 export const msLeft = (expiresAt: number): number => Math.min(Math.max(0, expiresAt - Date.now()), LONGEST_TIMER_MS);
 
-/** Aborts like `leftOf`, and when the process is to end, the token expires, or `longestMs` have passed. */
+/** Aborts when the client disconnects or has its answer, the process is to end, the token expires, or `longestMs` have passed. */
 export function closedOf(
   res: ServerResponse,
   ending: AbortSignal,

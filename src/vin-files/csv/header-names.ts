@@ -93,9 +93,9 @@ const preferences = new Map([
 ]);
 
 const LONGEST_NAME = 80;
-/** Without `,`, `;` and `|`, which separate the cells of files. */
+/** Signs between the parts of a name, without `,`, `;` and `|`, which separate the cells of files. */
 const BETWEEN_PARTS = /[/\\()[\]{}:+&\n]|\s[-–—]\s/;
-/** The length of a VIN says nothing, nor does what follows it: `VIN (17)`, `FIN 17-stellig`. */
+/** The length of a VIN in a name says nothing, nor does what follows it: `VIN (17)`, `FIN 17-stellig`. */
 const LENGTH = '17';
 
 /** The weights of a header's names (`nameSigns`), each with its place in the lists. */

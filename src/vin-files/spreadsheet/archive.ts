@@ -82,7 +82,7 @@ async function endOfArchive(fd: number): Promise<number> {
     at = tail.lastIndexOf(END_OF_DIRECTORY, at);
     if (at === -1) break;
     const end = at + END_BYTES + tail.readUInt16LE(at + 20);
-    // Behind the directory that it names, unless the numbers are too large for it (ZIP64).
+    // The last record is behind the directory that it names, unless the numbers are too large for it (ZIP64).
     const directory = tail.readUInt32LE(at + 12) + tail.readUInt32LE(at + 16);
     if (end <= tail.length && (directory <= start + at || directory >= 0xffffffff)) return start + end;
   }

@@ -43,7 +43,7 @@ const LAST_DAY = 2_958_465;
 function dateText(days: number, from1904: boolean): string | null {
   if (!(days >= 0 && days < LAST_DAY + 1)) return null;
   const since1899 = from1904 ? days + DAYS_TO_1904 : days;
-  // Their calendar has a 29 February 1900, so that the days before it have a number less.
+  // The calendar of spreadsheets has a 29 February 1900, so that the days before it have a number less.
   const day = since1899 < 60 && !from1904 ? since1899 + 1 : since1899;
   const [date = '', time = ''] = new Date(EPOCH + Math.round((day * DAY_MS) / 1000) * 1000).toISOString().split(/[T.]/);
   if (days < 1) return time;

@@ -145,7 +145,7 @@ export async function openVinSheet(fd: number, limits: CsvLimits) {
     if (opened instanceof FileRejection) failures.push(opened);
     else if (opened.start.doubt === doubts.NONE.weight) return opened;
     else {
-      // Opened again below: what is open takes memory.
+      // Each open sheet takes memory: the likeliest one is opened again at the end.
       await opened.text.return();
       if (!likeliest || opened.start.doubt < likeliest.doubt) likeliest = { sheet, doubt: opened.start.doubt };
     }
