@@ -117,14 +117,14 @@ describe('One event per fact', () => {
       const rest = await acme.send('POST', '/vehicles/file', uploadForm(fleet.id, file));
       expect(rest).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED', detail } });
       const query = `mutation ($file: Upload!) {
-        importVehicles(input: { fleetId: "${fleet.id}", file: $file }) { import { id } } }`;
+        importVehicles(input: { fleetId: "${fleet.id}", file: $file }) { import { importId: id failure failureCode } } }`;
       const form = new FormData();
       form.append('operations', JSON.stringify({ query, variables: { file: null } }));
       form.append('map', '{"0":["variables.file"]}');
       form.append('0', new Blob([file], { type: 'text/csv' }), 'vins.csv');
-      const [error] = (await acme.send('POST', '/graphql', form)).body.errors;
-      expect(error).toMatchObject({ message: detail, extensions: { code: 'VALIDATION_FAILED' } });
-      for (const { importId } of [rest.body, error.extensions]) {
+      const { import: failed } = (await acme.send('POST', '/graphql', form)).body.data.importVehicles;
+      expect(failed).toMatchObject({ failure: detail, failureCode: 'EVERY_ROW_REJECTED' });
+      for (const { importId } of [rest.body, failed]) {
         const { body } = await acme.get(`/imports/${importId}`);
         expect(body).toMatchObject({ state: 'FAILED', received: rows, created: 0, existing: 0, rejected: rows });
         const report = await acme.get(`/imports/${importId}/rejected.csv`);

@@ -122,6 +122,42 @@ test('mode ATOMIC and dryRun store nothing', async () => {
   expect(await countOf(fleet)).toBe(0);
 });
 
+test('rows that are all rejected are in the payload of a failed import, but in the error of the mode ATOMIC', async () => {
+  const fleet = await createFleet(acme);
+  const file = csv('vin\nSHORT\nLONGER\n');
+  const key = { 'idempotency-key': randomUUID() };
+  for (const replayed of [null, 'true']) {
+    const { body, headers } = await upload({ fleetId: fleet.id }, file, key);
+    expect(body.errors).toBeUndefined();
+    expect(body.data.importVehicles).toMatchObject({
+      fleet: { id: fleet.id, vehicleCount: 0 },
+      import: { state: 'FAILED', received: 2, created: 0, rejected: 2 },
+      summary: { received: 2, created: 0, existing: 0, rejected: 2 },
+      rejected: [
+        { row: 2, value: 'SHORT', code: 'VIN_INVALID_LENGTH' },
+        { row: 3, value: 'LONGER', code: 'VIN_INVALID_LENGTH' },
+      ],
+    });
+    expect(headers.get('idempotent-replayed')).toBe(replayed);
+  }
+  const atomic = await upload({ fleetId: fleet.id, mode: 'ATOMIC' }, file);
+  expect(atomic.body.errors[0]).toMatchObject({
+    message: 'Every row was rejected (2).',
+    extensions: { code: 'VALIDATION_FAILED', rejected: [{ row: 2 }, { row: 3 }] },
+  });
+  expect(
+    await acme.post(`/vehicles/file?fleetId=${fleet.id}`, 'vin\nSHORT\n', { 'content-type': 'text/csv' }),
+  ).toMatchObject({
+    status: 400,
+    body: {
+      code: 'VALIDATION_FAILED',
+      detail: 'Every row was rejected (1).',
+      rejected: [{ row: 2 }],
+      rejectedCsv: expect.any(String),
+    },
+  });
+});
+
 test('an importId makes a second upload safe, as an Idempotency-Key does', async () => {
   const fleet = await createFleet(acme);
   const importId = randomUUID();

@@ -1,4 +1,6 @@
+import { getNamedType, getNullableType, isEnumType, isInputObjectType, isListType } from 'graphql';
 import { expect, test } from 'vitest';
+import { graphqlSchema } from '../src/graphql/schema/schema.ts';
 import type { Client, Json } from './support/client.ts';
 import { addVehicles, contractFields, createContract, createFleet, newVins, unknownId } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
@@ -108,4 +110,43 @@ test('manufacturers are asked about the vehicles that there are, and the others 
       body: { code: 'VEHICLE_NOT_FOUND', detail: `No fleet has a vehicle with the VIN ${vin}.` },
     });
   }
+});
+
+/** Inputs by mutation of which nothing is there or right, and members of their payloads. */
+const whollyWrong: Record<string, [input: Json, payload: Json]> = {
+  deleteVehicles: [
+    { ids: ['none'], vins: ['SHORT'] },
+    { deleted: [], notFound: { ids: ['none'], vins: ['SHORT'] } },
+  ],
+  moveVehicles: [
+    { ids: [unknownId], vins: ['SHORT'] },
+    { vehicles: [], notFound: { ids: [unknownId], vins: ['SHORT'] } },
+  ],
+  verifyEligibility: [
+    { ids: ['none'], vins: ['SHORT'] },
+    { eligibilities: [], notFound: { ids: ['none'], vins: ['SHORT'] } },
+  ],
+  endContracts: [{ ids: [unknownId, 'none'] }, { contracts: [], notFound: [unknownId, 'none'] }],
+  deleteContracts: [{ ids: [unknownId, 'none'] }, { deleted: [], notFound: [unknownId, 'none'] }],
+  refreshActivation: [{ ids: [unknownId, 'none'] }, { contracts: [], notFound: [unknownId, 'none'] }],
+};
+
+test.each(Object.entries(whollyWrong))('what %s finds none of is in the payload', async (name, [input, payload]) => {
+  const fleet = name.endsWith('Vehicles') && { fleetId: (await createFleet(acme)).id };
+  const selection = Object.entries(payload).map(([member, value]) => {
+    if (!Array.isArray(value)) return `${member} { ids vins }`;
+    return value.length > 0 ? member : `${member} { __typename }`;
+  });
+  expect(await change(acme, name, { ...fleet, ...input }, selection.join(' '))).toEqual(payload);
+});
+
+test('each mutation that takes a list of things, or a file of them, is asked above or in test/graphql-uploads.test.ts', () => {
+  const takesMany = Object.values(graphqlSchema.getMutationType()?.getFields() ?? {}).filter(({ args: [input] }) => {
+    const type = input && getNamedType(input.type);
+    if (!isInputObjectType(type)) return false;
+    const types = Object.values(type.getFields()).map((field) => getNullableType(field.type));
+    return types.some((one) => String(one) === 'Upload' || (isListType(one) && !isEnumType(getNamedType(one))));
+  });
+  const others = ['addVehicles', 'createContracts', 'importVehicles'];
+  expect(takesMany.map(({ name }) => name).sort()).toEqual([...others, ...Object.keys(whollyWrong)].sort());
 });

@@ -4,7 +4,7 @@ import { ValidationFailed } from '../core/errors.ts';
 import { field } from '../core/fields.ts';
 import { followImportChanges } from '../core/following/follow-import.ts';
 import { isImportUnderWay } from '../core/imports/import-run.ts';
-import { importVehicles } from '../core/imports/import-vehicles.ts';
+import { importVehicles, refuseIfFailed } from '../core/imports/import-vehicles.ts';
 import {
   getImport,
   type Import,
@@ -63,7 +63,9 @@ async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
   try {
     const input = { fleetId: upload.fleetId, importId, mode, dryRun, column: column ?? upload.column };
     const file = { ...upload, signal: request.left(), idempotencyKey };
-    const { import: run, repeated, ...rows } = await importVehicles(ctx, input, file);
+    const imported = await importVehicles(ctx, input, file);
+    refuseIfFailed(imported);
+    const { import: run, repeated, ...rows } = imported;
     return {
       status: dryRun ? 200 : 201,
       headers: { Location: `/imports/${run.id}`, ...(repeated && { [REPLAYED]: 'true' }) },

@@ -52,11 +52,11 @@ export interface UploadedFile {
 }
 
 /** `repeated`: this is the answer of an earlier upload with the same key or importId. */
-type ImportedVehicles = z.output<typeof importedVehiclesSchema> & { repeated: boolean };
+export type ImportedVehicles = z.output<typeof importedVehiclesSchema> & { repeated: boolean };
 
 /**
  * Adds the vehicles of a CSV file or an Excel workbook to a fleet, or none if the client leaves or the process ends. Throws
- * ValidationFailed with the report in `details` if every row is rejected, or any in mode atomic.
+ * ValidationFailed with the report in `details` if any row is rejected in mode atomic.
  */
 export async function importVehicles(ctx: Context, input: unknown, upload: UploadedFile): Promise<ImportedVehicles> {
   const company = authorize(ctx, 'fleets:write');
@@ -152,15 +152,21 @@ async function reportOf(ctx: Context, run: ImportRow, repeated: boolean): Promis
   const { sheet, column, received, created, existing, rejected: refused, duplicates } = run;
   const summary = { received, created, existing, rejected: refused };
   const rejected = refused > 0 ? await findFirstRejections(ctx, run) : [];
-  if (run.state === 'FAILED') {
-    throw new ValidationFailed(
-      rejected.map(({ row, code, message }) => ({ path: `row ${row}`, code, message })),
-      run.failure ?? undefined,
-      { importId: run.id, sheet, column, summary, rejected, duplicates },
-      refused - rejected.length,
-    );
-  }
-  return { import: run, sheet, column, summary, rejected, duplicates, repeated };
+  const report = { import: run, sheet, column, summary, rejected, duplicates, repeated };
+  if (run.mode === 'atomic') refuseIfFailed(report);
+  return report;
+}
+
+/** For REST, where a file of which nothing is accepted is an error. */
+export function refuseIfFailed({ import: { id, state, failure }, repeated: _, ...report }: ImportedVehicles): void {
+  if (state !== 'FAILED') return;
+  const { rejected, summary } = report;
+  throw new ValidationFailed(
+    rejected.map(({ row, code, message }) => ({ path: `row ${row}`, code, message })),
+    failure ?? undefined,
+    { importId: id, ...report },
+    summary.rejected - rejected.length,
+  );
 }
 
 const wasOther = () =>

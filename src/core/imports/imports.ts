@@ -106,7 +106,7 @@ export const importVehiclesInput = z
 export const importCommands = {
   importVehicles: {
     description:
-      'Adds the vehicles of a CSV file or an Excel workbook to a fleet. Valid rows are stored even if others are rejected, unless `mode` demands all or none; if all are rejected, the import fails. An upload that breaks off changes nothing.',
+      'Adds the vehicles of a CSV file or an Excel workbook to a fleet. Valid rows are stored even if others are rejected, unless `mode` demands all or none; `rejected` has the others. An import of which nothing is accepted has failed. An upload that breaks off changes nothing.',
     scope: 'fleets:write',
     errors: [
       ...(['FLEET_ID_MISSING', 'FLEET_NOT_FOUND', 'VALIDATION_FAILED', 'COLUMN_NOT_FOUND'] as const),
