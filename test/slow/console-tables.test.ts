@@ -41,7 +41,10 @@ const look = `(() => {
 const sixWidths = [390, 768, 1024, 1280, 1366, 1920];
 const sixLanguages = ['en', 'de', 'fr', 'it', 'es', 'nl'];
 
-/** Elements and texts that end beyond the column of the page, of its head or of the open dialog. What scrolls or is cut by design is not judged. */
+/**
+ * Elements and texts that end beyond the column of the page, of its head or of the open dialog. What scrolls or is cut by design is not
+ * judged, such as the navigation of narrow screens.
+ */
 const jutting = `(() => {
   const dialog = document.querySelector('dialog[open] .sheet');
   const columns = dialog ? [dialog] : [...document.querySelectorAll('main, .top .inner')];
@@ -65,9 +68,11 @@ const jutting = `(() => {
     return out.filter((element) => !out.some((other) => element !== other && element.contains(other)))
       .map((element) => [element.localName, ...element.classList].join('.') + ' “' + element.textContent.slice(0, 30) + '” by ' + Math.round(endOf(element) - end));
   };
-  const scrolled = [...document.querySelectorAll(dialog ? 'dialog[open]' : ':root, .selected .actions')];
+  const wide = ':root, .selected .actions' + (innerWidth > 1000 ? ', .top nav' : '');
+  const scrolled = [...document.querySelectorAll(dialog ? 'dialog[open]' : wide)];
   const sideways = scrolled.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.localName + one.className + ' scrolls sideways');
-  return [...columns.flatMap(beyond), ...sideways];
+  const cut = [...document.querySelectorAll('input.vin')].filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth + 1);
+  return [...columns.flatMap(beyond), ...sideways, ...cut.map(({ value }) => 'the field cuts ' + value)];
 })()`;
 
 describe.skipIf(!inBrowser)('tables of the console', async () => {

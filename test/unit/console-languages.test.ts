@@ -83,6 +83,12 @@ test.each(['en', ...codes])('%s has a sentence for every code of the gateway, wi
   }
 });
 
+test('a missing column of VINs is told in each language, without the names of columns that the gateway knows', () => {
+  const said = ['en', ...codes].map((code) => dictionaryOf(code).codes.VIN_COLUMN_MISSING as string);
+  expect(new Set(said).size).toBe(6);
+  expect(said.filter((one) => one.length > 180 || one.includes('{message}'))).toEqual([]);
+});
+
 test('sentences come from codes and values; the gateway’s English stands where the page has none', async () => {
   stubPage(['de']);
   vi.stubGlobal('sessionStorage', { getItem: () => null });

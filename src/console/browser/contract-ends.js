@@ -1,6 +1,7 @@
 import { partsOf } from './api.js';
 import { openDialog } from './dialog.js';
-import { counted, list, t } from './html.js';
+import { counted, t } from './html.js';
+import { someOf } from './words.js';
 
 const endContracts =
   'mutation EndContracts($ids: [ID!]!) { endContracts(input: { ids: $ids }) { contracts { id status to } } }';
@@ -10,11 +11,11 @@ const deleteContracts =
 /** Asks for confirmation and does something to contracts, at most a thousand at a time; calls `done` afterwards. */
 function confirm(contracts, { titleOf, about, document, countOf, said, ...question }, done) {
   const things = counted(contracts.length, 'contract');
-  const named = contracts.slice(0, 5).map(({ name, vehicle }) => `${name} (${vehicle.vin})`);
+  const named = contracts.map(({ name, vehicle }) => `${name} (${vehicle.vin})`);
   openDialog({
     ...question,
     title: titleOf(contracts, things),
-    about: `${list.format(named)}${contracts.length > 5 ? ' …' : ''}. ${about}`,
+    about: `${someOf(named)}. ${about}`,
     send: async (_, run, tell) => {
       let acted = 0;
       let asked = 0;

@@ -10,7 +10,7 @@ import { List } from './list.js';
 import { Day, Empty, Fact, Page, Time, Waiting, Why } from './parts.js';
 import { useActivations, useQuery } from './query.js';
 import { filledIn, go, hrefOf, route } from './router.js';
-import { activationStates, byCreation, contractStates, known, vinPart } from './words.js';
+import { activationStates, byCreation, contractStates, FEWEST, known, vinPart } from './words.js';
 
 const contractsQuery = `query Contracts($filter: ContractFilter, $orderBy: ContractOrder, $first: Int, $after: String, $last: Int, $before: String) {
   contracts(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
@@ -64,7 +64,7 @@ export function ContractList({ fleetId }) {
   const states = Object.entries(activationStates);
   const filters = [
     { name: 'name', label: t('Name'), maxlength: 255 },
-    { name: 'vin', label: t('VIN, or its start or end'), maxlength: 24 },
+    { name: 'vin', label: t('VIN, or its start or end'), minlength: FEWEST, maxlength: 24 },
     { name: 'status', label: t('Status'), options: [['', t('Any status')], ...Object.entries(contractStates)] },
     { name: 'activation', label: t('Activation'), options: [['', t('Any activation')], ...states] },
     ...(fleetId ? [] : [{ name: 'fleet', label: t('Fleet'), options: [['', t('Any fleet')], ...fleets] }]),

@@ -7,6 +7,7 @@ import { counted, html, t } from './html.js';
 import { later } from './parts.js';
 import { go, hrefOf, page, route } from './router.js';
 import { recents } from './session.js';
+import { FEWEST, tooFew } from './words.js';
 
 /** Waits for more letters before it asks the gateway. */
 const TYPED_MS = 150;
@@ -107,11 +108,12 @@ function Field({ begun }) {
     else return;
     event.preventDefault();
   };
+  const none = text.trim().length < FEWEST ? tooFew : t('No results');
   return html`<input type="text" role="combobox" aria-label="Search" aria-expanded=${options.length > 0} aria-controls="found" aria-autocomplete="list"
       aria-activedescendant=${options.length > 0 ? `option-${at}` : undefined} placeholder="Name, VIN, page or action …"
       autocomplete="off" spellcheck=${false} value=${text} onInput=${type} onKeyDown=${press} />
     <ul id="found" class="found" role=${options.length > 0 ? 'listbox' : undefined} aria-label="Found">
       ${options.map((one, index) => html`<li key=${one.href ?? one.name} id=${`option-${index}`} role="option" aria-selected=${index === at} onClick=${() => choose(one)}><b>${one.name}</b> <span>${one.about}</span></li>`)}
     </ul>
-    <p class="hint" role="status">${error ? explain(error) : ready && options.length === 0 && t('No results')}</p>`;
+    <p class="hint" role="status">${error ? explain(error) : ready && options.length === 0 && none}</p>`;
 }

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { html, t } from './html.js';
 import { go, hrefOf, route } from './router.js';
+import { tooFew } from './words.js';
 
 /** The gateway is asked after this pause in typing. */
 const TYPED_MS = 250;
@@ -10,12 +11,14 @@ export function Search({ fields, parts, query }) {
   // The address may have changed since the user typed.
   const look = (changed) =>
     go(hrefOf(parts, { ...route.value.query, after: '', before: '', ...changed }), { replace: true });
+  const isShort = ({ name, minlength }) => query[name]?.length < minlength;
   return html`<form class="search" role="search" onSubmit=${(event) => event.preventDefault()}>
     ${fields.map(({ name, ...field }) => {
       const part = { ...field, value: query[name] ?? '', set: (value) => look({ [name]: value }) };
       return field.options ? html`<${Choice} key=${name} ...${part} />` : html`<${Typed} key=${name} ...${part} />`;
     })}
-  </form>`;
+  </form>
+  ${fields.some(isShort) && html`<p class="hint" role="status">${tooFew}</p>`}`;
 }
 
 const Choice = ({ label, options, value, set }) =>

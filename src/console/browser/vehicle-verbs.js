@@ -6,7 +6,7 @@ import { fleetOptions } from './fleet-verbs.js';
 import { counted, list, t } from './languages/language.js';
 import { carryOut } from './query.js';
 import { toast } from './toast.js';
-import { asking, vinPart } from './words.js';
+import { asking, someOf, vinPart } from './words.js';
 
 const deleteVehicles = `mutation DeleteVehicles($input: DeleteVehiclesInput!) {
   deleteVehicles(input: $input) { deleted { vin } ${fleetData} }
@@ -41,10 +41,9 @@ async function contractsOf(vehicles) {
 export const removeVehicles = (vehicles, done = nothing) =>
   attempt(async () => {
     const goes = [counted(vehicles.length, 'vehicle'), await contractsOf(vehicles)].filter(Boolean);
-    const first = vehicles.slice(0, 5).map(({ vin }) => vin);
     openDialog({
       title: t('Delete {things}?', { things: list.format(goes) }),
-      about: `${first.join(', ')}${vehicles.length > 5 ? ' …' : ''}. ${t('This cannot be undone.')}`,
+      about: `${someOf(vehicles.map(({ vin }) => vin))}. ${t('This cannot be undone.')}`,
       verb: t('Delete'),
       danger: true,
       send: async (_, run, tell) => {

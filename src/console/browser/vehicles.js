@@ -11,7 +11,7 @@ import { useActivations, useQuery } from './query.js';
 import { filledIn, go, hrefOf } from './router.js';
 import { Table } from './table.js';
 import { moveToFleet, removeVehicles, saveVehicles, vehicleVerbs, verifyAgain } from './vehicle-verbs.js';
-import { aVin, byCreation, known, statusNames, vinPart } from './words.js';
+import { aVin, byCreation, FEWEST, known, statusNames, vinPart } from './words.js';
 
 export const vehiclesQuery = `query Vehicles($filter: VehicleFilter, $orderBy: VehicleOrder, $first: Int, $after: String, $last: Int, $before: String) {
   vehicles(filter: $filter, orderBy: $orderBy, first: $first, after: $after, last: $last, before: $before) {
@@ -42,7 +42,7 @@ function useVehicleFields(fleetId) {
   const fleets = useFleetOptions();
   const makers = (data?.manufacturers ?? []).map(({ id, name }) => [id, name]);
   return [
-    { name: 'vin', label: t('VIN, or its start or end'), maxlength: 24 },
+    { name: 'vin', label: t('VIN, or its start or end'), minlength: FEWEST, maxlength: 24 },
     { name: 'status', label: t('Status'), options: [['', t('Any status')], ...Object.entries(statusNames)] },
     { name: 'maker', label: t('Manufacturer'), options: [['', t('Any manufacturer')], ...makers] },
     ...(fleetId ? [] : [{ name: 'fleet', label: t('Fleet'), options: [['', t('Any fleet')], ...fleets] }]),

@@ -1,4 +1,4 @@
-import { codes, counted, locale, t } from './languages/language.js';
+import { codes, counted, list, locale, t } from './languages/language.js';
 
 /** Statuses in the order of their parts in a bar, with their names in EligibilitySummary. */
 export const statuses = [
@@ -18,8 +18,11 @@ export const summarised = (summary) =>
 
 export const statusNames = Object.fromEntries(statuses.map(({ status, name }) => [status, name]));
 export const aVin = /^(?=.*\d)[A-HJ-NPR-Z\d]{17}$/i;
+/** The fewest characters that are looked for in VINs. */
+export const FEWEST = 2;
+export const tooFew = t('Enter at least two characters.');
 /** What is typed as a VIN or its start or end, unless it is too short. */
-export const vinPart = (typed) => typed?.length >= 2 && typed;
+export const vinPart = (typed) => typed?.length >= FEWEST && typed;
 
 /** A value of an address if these words have it, whatever else people or old links have there. */
 export const known = (words, value) => (Object.hasOwn(words, value ?? '') ? value : '');
@@ -56,6 +59,14 @@ export const attentionFilter = (/** @type {any} */ { actor, reason }) => ({
 /** What is said when manufacturers are asked again about so many vehicles or contracts. */
 export const asking = (number) =>
   number === 1 ? t('Checking with the manufacturer again.') : t('Checking with the manufacturers again.');
+
+const NAMED = 5;
+/** The first of these names, and the number of the others. */
+export const someOf = (names) =>
+  list.format([
+    ...names.slice(0, NAMED),
+    ...(names.length > NAMED ? [t('{count} more', { count: names.length - NAMED })] : []),
+  ]);
 
 export const byCreation = { '': t('Oldest first'), '-CREATED_AT': t('Newest first') };
 
