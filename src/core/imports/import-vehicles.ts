@@ -52,7 +52,7 @@ export interface UploadedFile {
 }
 
 /** `repeated`: this is the answer of an earlier upload with the same key or importId. */
-export type ImportedVehicles = z.output<typeof importedVehiclesSchema> & { repeated: boolean };
+type ImportedVehicles = z.output<typeof importedVehiclesSchema> & { repeated: boolean };
 
 /**
  * Adds the vehicles of a CSV file or an Excel workbook to a fleet, or none if the client leaves or the process ends. Throws
