@@ -88,11 +88,11 @@ function checkField(field: ResourceField, around: Aliases): void {
     const both = new Map([...around, ...checkResource(field.of())]);
     check(field.on, both);
     for (const text of (field.kind === 'list' && field.under) || []) check(text, both);
-    const { kept } = field.kind === 'list' ? field : {};
-    if (!kept) return;
-    check(kept.all, both);
-    const counted = new Map([...both, ...aliasesIn(kept.from)]);
-    for (const text of [kept.from, kept.sum, ...Object.values(kept.conditions).map(([sql]) => sql)])
+    const { storedCount } = field.kind === 'list' ? field : {};
+    if (!storedCount) return;
+    check(storedCount.all, both);
+    const counted = new Map([...both, ...aliasesIn(storedCount.from)]);
+    for (const text of [storedCount.from, storedCount.sum, ...Object.values(storedCount.conditions).map(([sql]) => sql)])
       check(text, counted);
   } else if (field.kind === 'manufacturer') check(field.slug, around);
   else if (field.kind === 'union')

@@ -71,8 +71,8 @@ test('every member of a filter has a condition', () => {
       : [],
   );
   expect(missing).toEqual([]);
-  const unknown = lists.flatMap(({ of, kept, indexed = [] }) =>
-    [...Object.keys(kept?.conditions ?? {}), ...indexed].filter((name) => !(name in of().conditions)),
+  const unknown = lists.flatMap(({ of, storedCount, indexed = [] }) =>
+    [...Object.keys(storedCount?.conditions ?? {}), ...indexed].filter((name) => !(name in of().conditions)),
   );
   expect(unknown).toEqual([]);
 });

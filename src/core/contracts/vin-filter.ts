@@ -27,7 +27,7 @@ const byVehicles = (by: string, sql: string): IndexSeek => ({
   by,
   values: { sql, rows },
   finds: [
-    { each: 'sought', where: { [by]: 'c.vehicle_id >= one.of and c.vehicle_id <= one.of' }, order: 'c.vehicle_id' },
+    { each: 'looked_up', where: { [by]: 'c.vehicle_id >= one.of and c.vehicle_id <= one.of' }, order: 'c.vehicle_id' },
   ],
 });
 

@@ -27,27 +27,27 @@ const fewEvents: Resource = { ...event, order: unindexedEventOrder };
 const fleet: Resource = withFields(fleetResource, {
   vehicles: list(() => vehicle, {
     under: ['v.fleet_id', 'f.id'],
-    kept: { sum: 't.delta', from: FLEET_TALLY_SQL, conditions: tallyConditions, all: 'counts.total' },
+    storedCount: { sum: 't.delta', from: FLEET_TALLY_SQL, conditions: tallyConditions, all: 'counts.total' },
     indexed: ['eligibility', 'eligibilityAlone', 'manufacturer', 'vin'],
     within: true,
   }),
   eligibilitySummary: { kind: 'object', members: eligibilitySummaryJson('counts') },
   contracts: list(() => contract, { under: ['c.fleet_id', 'f.id'], within: true }),
-  imports: list(() => importOf, { under: ['n.fleet_id', 'f.id'], few: true, within: true }),
+  imports: list(() => importOf, { under: ['n.fleet_id', 'f.id'], short: true, within: true }),
   timeline: timeline(['e.fleet_id', 'f.id']),
 });
 
 const ofVehicle = `${EVENT_PUBLISHED_SQL} and ${listContainsSql('e.vehicle_ids', 'v.id')}`;
 const vehicle: Resource = withFields(vehicleResource, {
   fleet: one(() => fleet, 'f.id = v.fleet_id'),
-  contracts: list(() => contract, { under: ['c.vehicle_id', 'v.id'], few: true }),
-  timeline: list(() => fewEvents, { on: ofVehicle, few: true }),
+  contracts: list(() => contract, { under: ['c.vehicle_id', 'v.id'], short: true }),
+  timeline: list(() => fewEvents, { on: ofVehicle, short: true }),
 });
 
 const contract: Resource = withFields(contractResource, {
   fleet: one(() => fleet, 'f.id = c.fleet_id'),
   vehicle: one(() => vehicle, 'v.id = c.vehicle_id'),
-  timeline: timeline(['e.contract_id', 'c.id'], { few: true }),
+  timeline: timeline(['e.contract_id', 'c.id'], { short: true }),
 });
 
 const importOf: Resource = {
@@ -91,7 +91,7 @@ export const rootQueryFields: ResourceFields = {
   fleets: list(() => fleet),
   fleet: one(() => fleet),
   vehicles: list(() => vehicle, {
-    kept: {
+    storedCount: {
       sum: 't.delta',
       from: `vehicle_tally t where t.company = $company and ${fleetExistsSql('t')}`,
       conditions: tallyConditions,
@@ -107,6 +107,6 @@ export const rootQueryFields: ResourceFields = {
   events: list(() => event, { on: EVENT_PUBLISHED_SQL }),
   event: one(() => event),
   history: list(() => history),
-  webhooks: list(() => webhook, { few: true }),
+  webhooks: list(() => webhook, { short: true }),
   webhook: one(() => webhook),
 };

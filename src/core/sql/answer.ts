@@ -144,15 +144,15 @@ function write(ctx: Context, plan: ReadPlan, given: ArgumentList, rows: ParentRo
     rowlessPartJson(ctx, part) === null ? select(writer.part(part)) : undefined,
   );
   const checks = writer.checks.map(({ sql, ...check }) => ({ ...check, column: select(`(${sql})::text`) }));
-  const kept = { columns, checks, manufacturers: ctx.services.manufacturers };
-  if (selected.length === 0) return { text: '', values: [], ...kept };
+  const parts = { columns, checks, manufacturers: ctx.services.manufacturers };
+  if (selected.length === 0) return { text: '', values: [], ...parts };
   const { text, names } = numberParameters(boundedRows(selected, rows));
   const values = names.map((name) => {
     const [, kind, at = '', own = ''] = /^([an])(\d+)(?:_(\w+))?$/.exec(name) ?? [];
     if (kind === 'n') return writer.names[Number(at)] ?? '';
     return kind === 'a' ? { read: Number(at), name: own } : { read: -1, name };
   });
-  return { text, values, ...kept };
+  return { text, values, ...parts };
 }
 
 /** A statement whose rows end before their columns hold more than MOST_BYTES: the gateway would keep them all. */
@@ -190,12 +190,12 @@ function addLooks(looks: RowCounts, members: AnswerMembers, given: ArgumentList,
 function addList(looks: RowCounts, part: ListAnswerPart, given: ArgumentList, { count, repeats }: Parents): void {
   const read = given[part.read];
   if (!read || read instanceof Error) return;
-  const { few, indexed = [], kept } = part.field;
+  const { short, indexed = [], storedCount } = part.field;
   const has = (...kinds: AnswerPart['kind'][]) => part.members.some(([, { kind }]) => kinds.includes(kind));
   const isPage = has('items', 'object');
-  const counts = has('count') && !few && !(kept && read.names.every((name) => name in kept.conditions));
+  const counts = has('count') && !short && !(storedCount && read.names.every((name) => name in storedCount.conditions));
   const isFiltered = read.names.length > 1 || read.names.some((name) => !indexed.includes(name));
-  const seeks = isPage && isFiltered && !few;
+  const seeks = isPage && isFiltered && !short;
   const items = isPage ? count * (read.page?.limit ?? 0) : 0;
   const of = part.field.of();
   if (counts || seeks) looks.all.set(of, (looks.all.get(of) ?? 0) + repeats * (Number(counts) + Number(seeks)));

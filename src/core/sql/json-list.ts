@@ -6,17 +6,17 @@ import { conditionsSql, type FieldArguments, type ListField, type PageFact } fro
 export class ListSqlWriter {
   readonly list: ListSelection;
   readonly #page: PageArguments;
-  readonly #kept: string | null;
+  readonly #storedCount: string | null;
   readonly #items: string[] = [];
   /** The names of the order's columns in the rows of the page. */
   readonly #keys: readonly string[];
   readonly #aggregates = new Set<string>();
   #total: string | null = null;
 
-  constructor(list: ListSelection, page: PageArguments, { kept }: ListField, { names }: FieldArguments) {
+  constructor(list: ListSelection, page: PageArguments, { storedCount }: ListField, { names }: FieldArguments) {
     this.list = list;
     this.#page = page;
-    this.#kept = keptCount(kept, names, list.param);
+    this.#storedCount = storedCountSql(storedCount, names, list.param);
     this.#keys = list.sort.columns.map((column, at) => (column === list.of.id ? 'id' : `k${at}`));
   }
 
@@ -26,7 +26,7 @@ export class ListSqlWriter {
 
   /** The number of rows of the list, or whether it is exact. */
   count(of?: 'isExact'): string {
-    if (this.#kept) return of ? `'true'` : this.#kept;
+    if (this.#storedCount) return of ? `'true'` : this.#storedCount;
     this.#total = countSql(this.list);
     return of ? `(total.n <= ${MOST_COUNTED_ROWS})::text` : `least(total.n, ${MOST_COUNTED_ROWS})`;
   }
@@ -114,11 +114,15 @@ export class ListSqlWriter {
 }
 
 /** The stored number of rows that meet these conditions; null where none is stored. */
-function keptCount(kept: ListField['kept'], names: readonly string[], param: ListSelection['param']): string | null {
-  if (kept?.all && names.length === 0) return kept.all;
-  if (!kept || !names.every((name) => name in kept.conditions)) return null;
-  const where = conditionsSql(kept.conditions, names, param).map((one) => ` and ${one}`);
-  return `(select coalesce(sum(${kept.sum}), 0) from ${kept.from}${where.join('')})`;
+function storedCountSql(
+  stored: ListField['storedCount'],
+  names: readonly string[],
+  param: ListSelection['param'],
+): string | null {
+  if (stored?.all && names.length === 0) return stored.all;
+  if (!stored || !names.every((name) => name in stored.conditions)) return null;
+  const where = conditionsSql(stored.conditions, names, param).map((one) => ` and ${one}`);
+  return `(select coalesce(sum(${stored.sum}), 0) from ${stored.from}${where.join('')})`;
 }
 
 function countSql(list: ListSelection): string {

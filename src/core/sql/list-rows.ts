@@ -33,7 +33,7 @@ import {
   type Resource,
 } from './resource.ts';
 
-interface RowsSpec extends Pick<ListField, 'under' | 'on' | 'few'> {
+interface RowsSpec extends Pick<ListField, 'under' | 'on' | 'short'> {
   /** The names of the conditions on the rows; by default statements call their values so. */
   names: readonly string[];
   param?(name: string): string;
@@ -47,23 +47,23 @@ interface RowsSpec extends Pick<ListField, 'under' | 'on' | 'few'> {
 export function rowSelectionOf(of: Resource, spec: RowsSpec) {
   const { names, param = (name) => `$${name}`, under, on, hidden, within } = spec;
   const { leading = {}, where, lacking } = of;
-  const led = under ? '' : (names.find((name) => name in leading) ?? '');
-  const column = leading[led];
-  const parent: ParentColumn | undefined = column === undefined ? under : [column, `${param(led)}::uuid`];
+  const leader = under ? '' : (names.find((name) => name in leading) ?? '');
+  const column = leading[leader];
+  const parent: ParentColumn | undefined = column === undefined ? under : [column, `${param(leader)}::uuid`];
   const owner = [`${aliasOf(of)}.company`, '$company'] as const;
   const prefix: EqualColumns = parent ? [owner, parent] : [owner];
   const others = [within ? undefined : where, on, hidden ? lacking?.where : undefined];
   const conditions = others.filter((one) => one !== undefined);
-  return { of, prefix, conditions, names: names.filter((name) => name !== led), param };
+  return { of, prefix, conditions, names: names.filter((name) => name !== leader), param };
 }
 
 /** `conditions` are those beside the prefix and the filter, `names` the filter's that are not in the prefix. */
 type RowSelection = ReturnType<typeof rowSelectionOf>;
 
-/** Rows as a list in this order; `few`: all are read and sorted. */
+/** Rows as a list in this order; `short`: all are read and sorted. */
 export function listSelectionOf(of: Resource, order: SortOrder, spec: RowsSpec): ListSelection {
   const sort = sortSqlOf(order, of.id, of.order);
-  const isSorted = sort.unindexed || (spec.few && spec.under);
+  const isSorted = sort.unindexed || (spec.short && spec.under);
   return { ...rowSelectionOf(of, spec), sort: isSorted ? unindexed(sort) : sort };
 }
 
@@ -125,7 +125,7 @@ function foundOrInOrder(list: ListSelection, parts: Parts): string | null {
   // The list is in the order of this index.
   if (!seek || seek.finds.every(({ order }) => order === list.sort.columns[0])) return null;
   const { lookups, isLookedUp } = lookupsOf(list, seek);
-  const isFew = `(${isLookedUp} and (select count(*) from few) <= ${MOST_FOUND})`;
+  const isFew = `(${isLookedUp} and (select count(*) from found) <= ${MOST_FOUND})`;
   return fill(FOUND_OR_IN_ORDER, { ...parts, lookups, found: foundSql(list, seek, MOST_FOUND + 1), isFew });
 }
 

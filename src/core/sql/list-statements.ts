@@ -17,9 +17,9 @@ order by {order} limit {limit}`;
  * of 20,000 with another one 5,001 are found and left in 13 ms, 6,193 pages: the list is then read in its order, where one comes soon.
  */
 export const FOUND_OR_IN_ORDER = `
-with {lookups} few as materialized ({found})
+with {lookups} found as materialized ({found})
 select * from (
-  (select {alias}.* from few {alias}
+  (select {alias}.* from found {alias}
    where {isFew} and {range}
    order by {order} limit {limit})
   union all
@@ -64,18 +64,18 @@ side(is_few, is_walked) as materialized (
     select listed.n < ${MOST_COUNTED_ROWS} and (select count(*) from (select of from ({values}) one(of) limit listed.n + 1) n) > listed.n
     from (select (select count(*) from (select from {table} where {where} limit ${MOST_COUNTED_ROWS}) n) as n offset 0) listed) end
   from (select (select count(*) from given) <= ${MOST_FOUND} as is_few offset 0) counted),
-sought(of) as materialized (
+looked_up(of) as materialized (
   select of from given where (select is_few from side)
   union all
   (select of from ({values}) one(of)
    where not (select is_few or is_walked from side) and exists ({rows}) limit ${MOST_FOUND + 1})),`;
 
-export const IS_LOOKED_UP = `(not (select is_walked from side) and (select count(*) from sought) <= ${MOST_FOUND})`;
+export const IS_LOOKED_UP = `(not (select is_walked from side) and (select count(*) from looked_up) <= ${MOST_FOUND})`;
 
 /** The rows, for counting, that are found by values of another table, or walked. */
 export const LOOKED_UP_OR_ALL = `
-with {lookups} few as ({found})
-select from few
+with {lookups} found as ({found})
+select from found
 union all
 select from ({all}) n where not {isLookedUp}`;
 

@@ -31,7 +31,7 @@ export async function readTextPage(ctx: Context, of: Resource, writer: RowWriter
   const given = readFilterConditions(of, filter);
   const hidden = hidesRows(ctx, of);
   const shape = `${order.name} ${after !== null} ${hidden} ${given.names} ${on}`;
-  const { text, idAt, textAt, searches, lost, isThere, ...statement } = keptText(of, writer.select, shape, () =>
+  const { text, idAt, textAt, searches, lost, isThere, ...statement } = statementOf(of, writer.select, shape, () =>
     listText(listSelectionOf(of, order, { names: given.names, on, hidden }), writer, after !== null),
   );
   const values = statement.values({ ...pageBoundValues(page), ...given.values, company, now: ctx.now() });
@@ -88,7 +88,7 @@ export async function readOneRowText(ctx: Context, of: Resource, writer: RowWrit
   const { company, searches = false } = request;
   const { names, values } = givenConditionsOf(of.conditions, by);
   const hidden = hidesRows(ctx, of);
-  const statement = keptText(of, writer.select, `one ${names} ${hidden}`, () =>
+  const statement = statementOf(of, writer.select, `one ${names} ${hidden}`, () =>
     numberParameters(rowsSql(rowSelectionOf(of, { names, hidden }), writer.select)),
   );
   const taken = statement.values({ ...values, company, now: ctx.now() });
@@ -100,16 +100,16 @@ export async function readOneRowText(ctx: Context, of: Resource, writer: RowWrit
 }
 
 /** Statements by resource, columns and the shape of the request; there are few shapes. */
-const kept = new WeakMap<Resource, Map<string, Map<string, object>>>();
+const statements = new WeakMap<Resource, Map<string, Map<string, object>>>();
 
-function keptText<T extends object>(of: Resource, select: string, shape: string, make: () => T): T {
-  const ofResource = getOrCreate(kept, of, () => new Map<string, Map<string, object>>());
+function statementOf<T extends object>(of: Resource, select: string, shape: string, make: () => T): T {
+  const ofResource = getOrCreate(statements, of, () => new Map<string, Map<string, object>>());
   const ofColumns = getOrCreate(ofResource, select, () => new Map<string, object>());
   return getOrCreate(ofColumns, shape, make) as T;
 }
 
 const wholeOf = (of: Resource): RowWriter =>
-  keptText(of, '', 'whole', () => {
+  statementOf(of, '', 'whole', () => {
     const json = `${jsonObjectSql(of.members)} as json`;
     return { columns: [json], select: json, write: ([row]) => `${row}`, isArray: true };
   });

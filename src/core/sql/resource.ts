@@ -81,11 +81,11 @@ export interface ListField {
   under?: ParentColumn;
   on?: string;
   /** Stored counts for these conditions; `all` is the stored number of all rows. */
-  kept?: { sum: string; from: string; conditions: FilterConditions; all?: string };
+  storedCount?: { sum: string; from: string; conditions: FilterConditions; all?: string };
   /** Every row below an existing parent meets the resource's `where`. */
   within?: true;
   /** There are always few rows, so reading all of them is quick. */
-  few?: true;
+  short?: true;
   /** Conditions of which an index serves any one in the list's order. */
   indexed?: readonly string[];
 }

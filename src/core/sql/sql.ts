@@ -96,12 +96,12 @@ export const prepareStatementVariants =
     names: readonly Name[],
     build: (p: Present<P, Name>, has: Has<Name>) => Statement<Row>,
   ): PreparedStatement<P, Row> => {
-    const kept: Compiled<P>[] = [];
+    const variants: Compiled<P>[] = [];
     /** `variant` has a bit for each name. */
     const compiled = (variant: number) => {
       const has = () => names.map((name, at) => [name, (variant & (1 << at)) !== 0]);
-      kept[variant] ??= compile(build(standIns as Present<P, Name>, Object.fromEntries(has()) as Has<Name>));
-      return kept[variant];
+      variants[variant] ??= compile(build(standIns as Present<P, Name>, Object.fromEntries(has()) as Has<Name>));
+      return variants[variant];
     };
     registered.push(() => Array.from({ length: 1 << names.length }, (_, variant) => compiled(variant).text));
     return (to, given, how) => {
