@@ -92,7 +92,11 @@ function checkField(field: ResourceField, around: Aliases): void {
     if (!storedCount) return;
     check(storedCount.all, both);
     const counted = new Map([...both, ...aliasesIn(storedCount.from)]);
-    for (const text of [storedCount.from, storedCount.sum, ...Object.values(storedCount.conditions).map(([sql]) => sql)])
+    for (const text of [
+      storedCount.from,
+      storedCount.sum,
+      ...Object.values(storedCount.conditions).map(([sql]) => sql),
+    ])
       check(text, counted);
   } else if (field.kind === 'manufacturer') check(field.slug, around);
   else if (field.kind === 'union')

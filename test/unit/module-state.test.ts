@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, '../..');
 
 /** State that modules keep, with its key or reason. */
 const known: Record<string, string> = {
-  'core/sql/read.ts kept': 'texts of statements, by resource and what they select',
+  'core/sql/read.ts statements': 'texts of statements, by resource and what they select',
   'core/sql/answer.ts statements': 'statements of queries, by plan and shape of arguments',
   'core/sql/sql.ts registered': 'statements, for the test that has all of them planned',
   'core/sql/sql.ts ids': 'the last id of this process',

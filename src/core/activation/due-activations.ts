@@ -2,6 +2,7 @@ import { type Expression, sql } from 'kysely';
 import type { Asker, ProgramWish, Reason } from '../../manufacturers/index.ts';
 import { findNote, noteOnce } from '../companies/once.ts';
 import { scheduleClause } from '../companies/schedule.ts';
+import { claimEnd, providerTimeoutMs } from '../companies/take-over-claims.ts';
 import type { Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
@@ -15,17 +16,15 @@ import { needSql, planValues } from './needs.ts';
 /** A claim outlives the wait for a place, a token, and questions that build on each other, each of up to one time-out. */
 const LEASE_TIMEOUTS = 6;
 
-const timeoutMs = (ctx: Context): number => ctx.services.config.PROVIDER_TIMEOUT_SECONDS * 1000;
-
 /**
  * Asks about programs claimed `until` then: time is left for storing the answer. When others may take the claims over, no call
  * begins any more, and theirs begin when the last one is over (core/companies/take-over-claims.ts).
  */
 export const claimant = (ctx: Context, until: string, takenOverAt: () => number): Asker => ({
   company: '',
-  looksEnd: Date.parse(until) - (LEASE_TIMEOUTS / 2) * timeoutMs(ctx),
+  looksEnd: Date.parse(until) - (LEASE_TIMEOUTS / 2) * providerTimeoutMs(ctx),
   get deadline() {
-    return Math.min(Date.parse(until) - timeoutMs(ctx), takenOverAt() + timeoutMs(ctx));
+    return Math.min(Date.parse(until) - providerTimeoutMs(ctx), takenOverAt() + providerTimeoutMs(ctx));
   },
 });
 
@@ -98,9 +97,7 @@ const claim = prepare((p: Claim) => {
     ]);
 });
 
-/** The end of a claim that is made now. */
-export const programClaimEnd = (ctx: Context): string =>
-  new Date(ctx.now().getTime() + LEASE_TIMEOUTS * timeoutMs(ctx)).toISOString();
+export const programClaimEnd = (ctx: Context): string => claimEnd(ctx, LEASE_TIMEOUTS);
 
 /** Claims up to `limit` due programs of a company, the longest waiting first; skips rows of other claims. */
 export async function claimDueActivations(ctx: Context, company: string, limit: number, until = programClaimEnd(ctx)) {

@@ -8,6 +8,12 @@ import { scheduleClause } from './schedule.ts';
 // A process claims vehicles (core/vehicles/due-vehicles.ts) and programs of contracts (core/activation/due-activations.ts) until a time.
 // Claims of a dead process end earlier. Its sign of life is one row for all of them. A claim whose answer is lost, its process gives back.
 
+export const providerTimeoutMs = ({ services }: Context): number => services.config.PROVIDER_TIMEOUT_SECONDS * 1000;
+
+/** The end of a claim that is made now and outlives so many time-outs of a provider. */
+export const claimEnd = (ctx: Context, timeouts: number): string =>
+  new Date(ctx.now().getTime() + timeouts * providerTimeoutMs(ctx)).toISOString();
+
 /** A process without a sign of life for so long is dead. */
 const ALIVE_SECONDS = 20;
 export const SIGN_OF_LIFE_SECONDS = 5;
@@ -81,12 +87,12 @@ const releaseAll = prepare((p: Release) =>
 
 /** Ends the claims of dead processes; gives when (ISO 8601) the next process may be dead. */
 export async function takeOverClaims(ctx: Context): Promise<string | null> {
-  const { changes, config } = ctx.services;
+  const { changes } = ctx.services;
   const now = ctx.now();
   const others = await findOthers(ctx, { id: changes.process, now });
   const dead = others.filter((one) => one.dead).map(({ id }) => id);
   if (dead.length > 0) {
-    const end = new Date(now.getTime() + config.PROVIDER_TIMEOUT_SECONDS * 1000);
+    const end = new Date(now.getTime() + providerTimeoutMs(ctx));
     const released = Map.groupBy(await releaseAll(ctx, { dead, now, end }), ({ kind }) => kind);
     for (const kind of released.keys()) changes.announce('due', kind);
     if ([...released.values()].some(({ length }) => length === RELEASED_AT_ONCE)) return now.toISOString();

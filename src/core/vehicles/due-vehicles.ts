@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Reason } from '../../manufacturers/index.ts';
 import { scheduleClause, scheduleForKind } from '../companies/schedule.ts';
+import { claimEnd, providerTimeoutMs } from '../companies/take-over-claims.ts';
 import type { Context } from '../context.ts';
 import { anyOf, anyOfTexts, asTimestamptz, db, hashFraction, prepare } from '../sql/sql.ts';
 import { existingVehiclesQuery } from './vehicles.ts';
@@ -21,10 +22,9 @@ export const vehicleSchedule = scheduleForKind('vehicle', (company) =>
 /** A claim outlives the wait for a place, a token, the question, and storing the answer, each of up to one time-out. */
 const LEASE_TIMEOUTS = 4;
 
-const timeoutMs = (ctx: Context): number => ctx.services.config.PROVIDER_TIMEOUT_SECONDS * 1000;
-
 /** The end (ms since 1970) of the question about a claimed vehicle, with time left for storing the answer. */
-export const claimDeadline = (ctx: Context, { until }: ClaimedVehicle): number => Date.parse(until) - timeoutMs(ctx);
+export const claimDeadline = (ctx: Context, { until }: ClaimedVehicle): number =>
+  Date.parse(until) - providerTimeoutMs(ctx);
 
 interface ClaimInput {
   company: string;
@@ -50,9 +50,7 @@ const claim = prepare((p: ClaimInput & { process: string; now: Date; until: stri
     .returning(['v.id', 'v.vin', 'v.company', 'v.manufacturer']);
 });
 
-/** The end of a claim that is made now. */
-export const vehicleClaimEnd = (ctx: Context): string =>
-  new Date(ctx.now().getTime() + LEASE_TIMEOUTS * timeoutMs(ctx)).toISOString();
+export const vehicleClaimEnd = (ctx: Context): string => claimEnd(ctx, LEASE_TIMEOUTS);
 
 /** Claims up to `limit` due vehicles of a company, the longest waiting first; skips rows of other claims. */
 export async function claimDueVehicles(ctx: Context, wanted: ClaimInput, until = vehicleClaimEnd(ctx)) {
