@@ -141,6 +141,19 @@ describe.skipIf(!inBrowser)('in a browser', async () => {
       await expect.poll(async () => (await boxOf('.graphiql-editors')).x).toBe(query.x);
     });
 
+    test('shows the documentation of each mutation whole, with its example', async () => {
+      const page = await open('/graphql', gateway.url, { viewport: { width: 1366, height: 800 } });
+      await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
+      await page.locator('.graphiql-doc-explorer a', { hasText: /^Mutation$/ }).click();
+      await page.locator('.graphiql-doc-explorer a', { hasText: /^addVehicles$/ }).waitFor();
+      const cut = `(() => {
+        const end = document.querySelector('.graphiql-doc-explorer').getBoundingClientRect().right;
+        const codes = [...document.querySelectorAll('.graphiql-doc-explorer code')];
+        return codes.filter((one) => one.getBoundingClientRect().right > end).map((one) => one.textContent);
+      })()`;
+      expect(await page.evaluate(cut)).toEqual([]);
+    });
+
     test('is off where it is turned off; the schema remains', async () => {
       const response = await fetch(`${closed.url}/graphql`, { headers: { accept: 'text/html' } });
       expect(response.status).toBeGreaterThanOrEqual(400);
