@@ -1,6 +1,6 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { createClient } from 'graphql-ws';
-import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import WebSocket from 'ws';
 import { Client } from './support/client.ts';
 import { openStream } from './support/event-stream.ts';
@@ -175,6 +175,18 @@ describe.skipIf(inject('database').kind === 'embedded')('a company', async () =>
     await database.commit();
     expect((await change).status).toBe(200);
     await until(() => acknowledged(fence));
+  });
+
+  test('is served by no process that has not said for 20 seconds that it lives, until it does', async () => {
+    const client = await gateway.as('blind');
+    await execute('alter table process rename to process_elsewhere');
+    const { now } = performance;
+    vi.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + 20_000);
+    onTestFinished(() => void vi.restoreAllMocks());
+    expect(await refusedBy(client)).toEqual([503, 'UNAVAILABLE', 503, 'UNAVAILABLE']);
+    expect((await client.post('/fleets', fleetFields)).status).toBe(503);
+    await execute('alter table process_elsewhere rename to process');
+    await until(async () => (await client.post('/fleets', fleetFields)).status === 201);
   });
 
   test('is served by no gateway that does not know which installation it is', async () => {
