@@ -20,6 +20,8 @@ const options = {
   abort: { type: 'boolean' },
 } as const;
 
+const PROGRESS_MS = 5_000;
+
 async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { positionals, map: file, socket = [], abort } = readArguments(args, options, usage);
   const [command = '', company, name, ...rest] = positionals;
@@ -39,8 +41,15 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
       return 0;
     }
     const begin = performance.now();
-    const tell = (text: string) => console.log(`${((performance.now() - begin) / 1000).toFixed(1)} s: ${text}`);
-    const moving = { company, installations, map: { file, sockets: socket }, tell };
+    let told = begin;
+    const tell = (text: string) => {
+      told = performance.now();
+      console.log(`${((told - begin) / 1000).toFixed(1)} s: ${text}`);
+    };
+    const progress = (text: string) => {
+      if (performance.now() - told >= PROGRESS_MS) tell(text);
+    };
+    const moving = { company, installations, map: { file, sockets: socket }, tell, progress };
     const work = command === 'place' ? placeCompany : abort ? abortMove : moveCompany;
     await work(moving, named(installations, name));
     if (file === undefined) tell('no --map: tell the proxy');

@@ -185,14 +185,13 @@ describe.skipIf(!hasHaproxy || inject('database').kind === 'embedded')('two inst
     expect(await refused('place', 'stays', 'b')).toContain('has rows in a: move it');
     expect((await stays.get('/fleets')).status).toBe(200);
 
+    expect(await refused('move', 'stays', 'b', '--socket', '/nowhere')).toContain('/nowhere cannot be reached');
+    expect((await rowsOf('b', 'stays')).placement).toEqual([]);
+
     expect((await companies('place', 'fresh', 'b').ended).code).toBe(0);
     await createFleet(fresh);
     expect([(await rowsOf('a', 'fresh')).fleet, (await rowsOf('b', 'fresh')).fleet?.length]).toEqual([[], 1]);
 
-    const newer = `mikro_orm_migrations where name = 'Migration20261201000000_since_0_4_0'`;
-    await pools.b.query(`insert into mikro_orm_migrations (name) values ('Migration20261201000000_since_0_4_0')`);
-    expect(await refused('move', 'stays', 'b')).toContain('b has Migration20261201000000_since_0_4_0, and a has not');
-    await pools.b.query(`delete from ${newer}`);
     await pools.a.query(`insert into activation (company, id, vin, provider, program, brand, asked, changed_at)
       values ('stays', gen_random_uuid(), 'WBA00000000000001', 'high-mobility', '', 'bmw', true, now())`);
     expect(await refused('move', 'stays', 'b')).toContain('programs at high-mobility');
@@ -217,6 +216,43 @@ describe.skipIf(!hasHaproxy || inject('database').kind === 'embedded')('two inst
     await second.stop('SIGKILL');
     expect((await companies('move', 'stays', 'b').ended).code).toBe(0);
     expect((await stays.get('/fleets')).body).toHaveLength(2);
+  });
+
+  test('a company moves to an installation with one migration more, and back when the other has it, too', async () => {
+    const { as, companies } = await open();
+    const migration = [
+      `alter table contract add note text, add level text not null default 'plain'`,
+      'create table remark (company text, id uuid, primary key (company, id))',
+      `insert into mikro_orm_migrations (name) values ('Migration20261201000000_since_0_4_0')`,
+    ];
+    const migrate = async (name: Name) => {
+      for (const statement of migration) await pools[name].query(statement);
+    };
+    const acme = as('migrated');
+    const fleet = await fill(acme, 'migrated');
+    await migrate('b');
+    await pools.b.query(`alter table deleted_contract add owner text not null`);
+    expect(await companies('move', 'migrated', 'b').ended).toEqual({
+      code: 1,
+      output: expect.stringContaining('b needs deleted_contract.owner'),
+    });
+    await pools.b.query(`alter table deleted_contract drop owner`);
+
+    expect(await companies('move', 'migrated', 'b').ended).toMatchObject({ code: 0 });
+    const contracts = `select note, level from contract where company = 'migrated'`;
+    expect((await pools.b.query(contracts)).rows).toEqual(Array(5).fill({ note: null, level: 'plain' }));
+    await addVehicles(acme, newVins(5), fleet);
+    await pools.b.query(`update contract set note = 'kept' where company = 'migrated'`);
+    await pools.b.query(`insert into remark values ('migrated', gen_random_uuid())`);
+    const { code, output } = await companies('move', 'migrated', 'a').ended;
+    expect([code, output]).toEqual([1, expect.stringMatching(/a has no contract\.note, contract\.level, remark/)]);
+    expect((await acme.get('/fleets')).status).toBe(200);
+
+    await migrate('a');
+    expect(await companies('move', 'migrated', 'a').ended).toMatchObject({ code: 0 });
+    expect((await pools.a.query(contracts)).rows).toEqual(Array(5).fill({ note: 'kept', level: 'plain' }));
+    expect((await pools.a.query('select company from remark')).rows).toHaveLength(1);
+    expect((await pools.b.query('select company from remark')).rows).toEqual([]);
   });
 
   // Twenty kills.

@@ -178,7 +178,7 @@ const allowed: Record<string, readonly string[]> = {
   ],
   'core/activation': ['core/companies', 'core', 'core/events', 'core/sql', 'manufacturers'],
   'core/fleets': ['core', 'core/events', 'core/sql', 'entities'],
-  'core/moves': ['core', 'core/sql', 'database', 'entities'],
+  'core/moves': ['core', 'core/sql', 'database'],
   'core/events': ['vin-files', 'core/companies', 'core', 'core/sql', 'entities'],
   'core/companies': ['core', 'core/sql'],
   'core/sql': ['core', 'database', 'entities'],

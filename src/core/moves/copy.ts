@@ -2,102 +2,91 @@ import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { counted } from '../counted.ts';
-import { type Installation, MoveError } from './installation.ts';
-import { clearedTables, movedTables } from './moved-tables.ts';
+import { type Installation, MoveError, stayingTables } from './installation.ts';
 
 // PostgreSQL's own logical replication copies a company and follows its changes: a publication with row filters, and a subscription.
 
-export interface Move {
+export interface Moved {
   company: string;
+  tell: (text: string) => void;
+  /** Like `tell`, for what is worth a line now and then. */
+  progress: (text: string) => void;
+}
+
+export interface Move extends Moved {
   source: Installation;
   target: Installation;
-  tell: (text: string) => void;
 }
 
 const POLL_MS = 50;
-const REPORT_MS = 5_000;
 const MOST_FAULTS = 5;
 
 /** The name of publication, subscription and slot of a company. */
 const nameFor = (company: string): string =>
   `fleet_gateway_move_${createHash('sha256').update(company).digest('hex').slice(0, 16)}`;
 
-const exists = (where: Installation, catalogue: string, column: string, name: string) =>
-  where.one<boolean>(`select exists (select from ${catalogue} where ${column} = $1)`, [name]);
-
-const hasSlot = (where: Installation, name: string) => exists(where, 'pg_replication_slots', 'slot_name', name);
-
 /** Begins the copy, or goes on with one that was begun. */
 export async function beginCopy(move: Move): Promise<void> {
   const { company, source, target } = move;
   const name = nameFor(company);
-  if (await exists(target, 'pg_subscription', 'subname', name)) return;
+  if (await target.one('select 1 from pg_subscription where subname = $1', [name])) return;
   // A copy that was cut off before it had a subscription.
-  await forgetSlot(source, name);
-  await clear(target, company, () => {});
-  const tables = movedTables.map(
+  await endCopy(move);
+  await clear(target, move);
+  const tables = source.tables.map(
     (table) =>
       `${pg.escapeIdentifier(source.schema)}.${pg.escapeIdentifier(table)} where (company = ${pg.escapeLiteral(company)})`,
   );
-  if (!(await exists(source, 'pg_publication', 'pubname', name)))
-    await source.query(`create publication ${name} for table ${tables.join(', ')}`);
+  await source.query(`create publication ${name} for table ${tables.join(', ')}`);
   await target.query(`create subscription ${name} connection ${pg.escapeLiteral(source.url)} publication ${name}`);
 }
 
 /** Waits until the company's rows are in the target, and its changes follow. */
 export async function copied(move: Move): Promise<void> {
-  const { company, target, tell } = move;
+  const { company, source, target, progress } = move;
   const name = nameFor(company);
-  const faults = () =>
-    target.one<number>(
-      'select (apply_error_count + sync_error_count)::int from pg_stat_subscription_stats where subname = $1',
-      [name],
-    );
-  const before = await faults();
-  for (let reportedAt = performance.now(); ; await delay(POLL_MS)) {
-    const [state] = await target.query<{ ready: number; rows: string }>(
+  for (let before: number | undefined; ; await delay(POLL_MS)) {
+    const [state] = await target.query<{ ready: number; rows: string; faults: number }>(
       `select count(*) filter (where r.srsubstate in ('r', 's'))::int as ready, (select coalesce(sum(tuples_processed), 0)
-        from pg_stat_progress_copy where datname = current_database() and command = 'COPY FROM') as rows
+        from pg_stat_progress_copy where datname = current_database() and command = 'COPY FROM') as rows,
+        (select (apply_error_count + sync_error_count)::int from pg_stat_subscription_stats where subname = $1) as faults
         from pg_subscription_rel r join pg_subscription s on s.oid = r.srsubid where s.subname = $1`,
       [name],
     );
-    if (state?.ready === movedTables.length) break;
-    if ((await faults()) - before > MOST_FAULTS)
+    const { ready, rows, faults } = state ?? { ready: 0, rows: '0', faults: 0 };
+    if (ready === source.tables.length) break;
+    before ??= faults;
+    if (faults - before > MOST_FAULTS)
       throw new MoveError(`The copy fails again and again: the log of ${target.name}'s PostgreSQL says why.`);
-    if (performance.now() - reportedAt < REPORT_MS) continue;
-    reportedAt = performance.now();
-    tell(`copied ${state?.ready} of ${movedTables.length} tables; ${state?.rows} rows of the next ones`);
+    progress(`copied ${ready} of ${source.tables.length} tables; ${rows} rows of the next ones`);
   }
+  // Rows are then counted by their index alone while requests are refused, and plans know the company.
+  await target.query(`vacuum (analyze, index_cleanup off) ${source.tables.join(', ')}`);
   await caughtUp(move);
 }
 
 /** Waits until the target has all that the source has written by now. */
-export async function caughtUp({ company, source, tell }: Move): Promise<void> {
+export async function caughtUp({ company, source, progress }: Move): Promise<void> {
   // Flushes what others may have committed without waiting for the disk.
   await source.query(`select pg_logical_emit_message(true, 'fleet-gateway', 'move')`);
   const end = await source.one<string>('select pg_current_wal_insert_lsn()::text');
   const behind = `select greatest(0, $1::pg_lsn - confirmed_flush_lsn)::bigint from pg_replication_slots where slot_name = $2`;
-  for (let reportedAt = performance.now(); ; await delay(POLL_MS / 5)) {
+  for (; ; await delay(POLL_MS / 5)) {
     const bytes = await source.one<string | undefined>(behind, [end, nameFor(company)]);
     if (bytes === undefined) throw new MoveError('The replication slot of the copy has gone: abort the move.');
     if (bytes === '0') return;
-    if (performance.now() - reportedAt < REPORT_MS) continue;
-    reportedAt = performance.now();
-    tell(`the target follows, ${bytes} bytes behind`);
+    progress(`the target follows, ${bytes} bytes behind`);
   }
 }
 
-const COUNT = `select ${movedTables.map((table) => `(select count(*) from ${table} where company = $1) as ${table}`).join(', ')}`;
+const countOf = (table: string) => `(select count(*) from ${table} where company = $1) as ${table}`;
 
 /** Throws MoveError unless both have as many rows in each table. */
 export async function compare({ company, source, target }: Move): Promise<Record<string, string>> {
-  const [[here = {}], [there = {}]] = await Promise.all(
-    [source, target].map((one) => one.query<Record<string, string>>(COUNT, [company])) as [
-      Promise<Record<string, string>[]>,
-      Promise<Record<string, string>[]>,
-    ],
-  );
-  const other = movedTables.filter((table) => here[table] !== there[table]);
+  const count = `select ${source.tables.map(countOf).join(', ')}`;
+  const counts = [source, target].map((one) => one.query<Record<string, string>>(count, [company]));
+  const [here = {}, there = {}] = (await Promise.all(counts)).flat();
+  const other = source.tables.filter((table) => here[table] !== there[table]);
   if (other.length > 0)
     throw new MoveError(
       `The copy differs: ${other.map((name) => `${name} ${here[name]} and ${there[name]}`).join(', ')}.`,
@@ -113,7 +102,7 @@ export async function passSequences({ source, target }: Move): Promise<void> {
   const sequences = await source.query<{ name: string }>(
     `select pg_get_serial_sequence(attrelid::regclass::text, attname) as name from pg_attribute
       where attidentity <> '' and attrelid = any ($1::text[]::regclass[])`,
-    [[...movedTables]],
+    [source.tables],
   );
   for (const { name } of sequences) {
     const last = await source.one<string>(`select last_value from ${name}`);
@@ -126,20 +115,17 @@ export async function endCopy({ company, source, target }: Move): Promise<void> 
   const name = nameFor(company);
   await target.query(`drop subscription if exists ${name}`);
   await source.query(`drop publication if exists ${name}`);
-  await forgetSlot(source, name);
-}
-
-async function forgetSlot(source: Installation, name: string): Promise<void> {
-  if (await hasSlot(source, name)) await source.query('select pg_drop_replication_slot($1)', [name]);
+  await source.query(
+    `select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = '${name}'`,
+  );
 }
 
 const CLEARED_AT_ONCE = 5_000;
 
-/** Deletes a company's rows in small steps, so that no other company waits; gives how many. */
-export async function clear(where: Installation, company: string, tell: (text: string) => void): Promise<number> {
+/** Deletes a company's rows in small steps, so that no other company waits. */
+export async function clear(where: Installation, { company, tell, progress }: Moved): Promise<void> {
   let cleared = 0;
-  let reportedAt = performance.now();
-  for (const table of clearedTables) {
+  for (const table of [...where.tables, ...stayingTables]) {
     for (let more = true; more; ) {
       const rows = await where.query(
         `delete from ${table} where ctid = any (array(select ctid from ${table} where company = $1 limit ${CLEARED_AT_ONCE})) returning 1`,
@@ -147,10 +133,8 @@ export async function clear(where: Installation, company: string, tell: (text: s
       );
       cleared += rows.length;
       more = rows.length === CLEARED_AT_ONCE;
-      if (performance.now() - reportedAt < REPORT_MS) continue;
-      reportedAt = performance.now();
-      tell(`deleted ${counted(cleared, 'row')} from ${where.name}`);
+      progress(`deleted ${counted(cleared, 'row')} from ${where.name}`);
     }
   }
-  return cleared;
+  if (cleared > 0) tell(`deleted ${counted(cleared, 'row')} from ${where.name}`);
 }

@@ -172,10 +172,7 @@ class Fence {
   hold(company: string, running: Promise<unknown>): void {
     const begun = this.#begun.get(company) ?? new Set();
     this.#begun.set(company, begun);
-    const ended = running.then(
-      () => {},
-      () => {},
-    );
+    const ended = Promise.allSettled([running]);
     begun.add(ended);
     void ended.then(() => {
       begun.delete(ended);

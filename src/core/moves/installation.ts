@@ -14,15 +14,29 @@ const POLL_MS = 50;
 const FIND_SCHEMA = `select n.nspname as schema from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where c.relname = 'mikro_orm_migrations' order by c.oid = to_regclass('mikro_orm_migrations') desc nulls last limit 1`;
 
+/** Rows of companies that do not move: what is due next, and what a running upload has staged (unlogged). */
+export const stayingTables = ['schedule', 'import_batch'];
+
+/** Columns of the tables that move, whose keys begin with the company; tables that others refer to come last. */
+const FIND_COLUMNS = `select c.relname as table, a.attname as column,
+    a.attnotnull and not a.atthasdef and a.attidentity = '' as "isRequired"
+  from pg_class c join pg_index i on i.indrelid = c.oid and i.indisprimary
+    join pg_attribute key on key.attrelid = c.oid and key.attnum = i.indkey[0] and key.attname = 'company'
+    join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+  where c.relnamespace = current_schema::regnamespace and c.relname <> all ($1) and c.relname <> 'placement'
+  order by exists (select from pg_constraint where confrelid = c.oid and contype = 'f'), c.relname, a.attnum`;
+export interface Column {
+  table: string;
+  column: string;
+  /** Whether a row must bring a value. */
+  isRequired: boolean;
+}
+
 const ACKNOWLEDGED = `select
   (select count(*)::int from process where alive_until > now() and not fences @> array[$1]::uuid[]) as waiting,
   (select count(*)::int from process where alive_until > now()) as alive,
   (select count(*)::int from pg_stat_activity where datname = current_database() and application_name = $2) as listening`;
-interface Acknowledged {
-  waiting: number;
-  alive: number;
-  listening: number;
-}
+type Acknowledged = Record<'waiting' | 'alive' | 'listening', number>;
 
 interface Placing {
   company: string;
@@ -38,12 +52,17 @@ export class Installation {
   readonly name: string;
   readonly url: string;
   readonly schema: string;
+  readonly columns: readonly Column[];
+  /** Children before parents. */
+  readonly tables: readonly string[];
   readonly #client: pg.Client;
 
-  private constructor(name: string, url: string, schema: string, client: pg.Client) {
+  private constructor(name: string, url: string, schema: string, columns: readonly Column[], client: pg.Client) {
     this.name = name;
     this.url = url;
     this.schema = schema;
+    this.columns = columns;
+    this.tables = [...new Set(columns.map(({ table }) => table))];
     this.#client = client;
   }
 
@@ -59,13 +78,17 @@ export class Installation {
     if (!rows[0]) throw new MoveError(`Installation ${name} has no tables of the gateway at ${nameOf(url)}.`);
     // What is decided here must outlive a crash, whatever the server's usual setting.
     await client.query(`set synchronous_commit = on; set search_path to ${pg.escapeIdentifier(rows[0].schema)}`);
-    return new Installation(name, url, rows[0].schema, client);
+    const { rows: columns } = await client.query<Column>(FIND_COLUMNS, [stayingTables]);
+    return new Installation(name, url, rows[0].schema, columns, client);
   }
 
   close = (): Promise<void> => this.#client.end();
 
   async query<Row = Record<string, unknown>>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return (await this.#client.query(text, [...values])).rows as Row[];
+    const answer = this.#client.query(text, [...values]).catch((cause: Error) => {
+      throw new MoveError(`PostgreSQL of ${this.name}: ${cause.message}`, { cause });
+    });
+    return (await answer).rows as Row[];
   }
 
   /** The only value of the only row. */
@@ -83,13 +106,12 @@ export class Installation {
   async place({ company, state, other, also = [], fence = null }: Placing): Promise<void> {
     const literal = (value: string) => pg.escapeLiteral(value);
     const values = [company, state, other.name].map(literal).join(', ');
-    await this.#client.query(`begin;
-      ${also.map((statement) => `${statement.replaceAll('$1', () => literal(company))};`).join('\n')}
+    // One query is one transaction.
+    await this.query(`${also.map((statement) => `${statement.replaceAll('$1', () => literal(company))};`).join('\n')}
       insert into placement (company, state, installation, fence) values (${values}, ${fence ? literal(fence) : 'null'})
         on conflict (company) do update set state = excluded.state, installation = excluded.installation,
           fence = excluded.fence, changed_at = clock_timestamp();
-      select pg_notify(${literal(placementChannel)}, '');
-      commit`);
+      select pg_notify(${literal(placementChannel)}, '')`);
   }
 
   /** Records where a company is, and waits until every process has acknowledged it. Throws MoveError after `seconds`. */

@@ -1,5 +1,4 @@
 import type { Installation } from './installation.ts';
-import { movedTables } from './moved-tables.ts';
 
 export interface ListedCompany {
   company: string;
@@ -13,26 +12,16 @@ export interface ListedCompany {
 }
 
 /** Rows of each company, and the part of each table's size that they are. */
-const COUNTED = movedTables
-  .map(
-    (table) => `select company, count(*) as rows,
+const countedIn = (table: string) => `select company, count(*) as rows,
       count(*) * pg_total_relation_size('${table}') / greatest(sum(count(*)) over (), 1) as bytes,
-      ${table === 'vehicle' ? 'count(*)' : '0'} as vehicles from ${table} where company <> '' group by company`,
-  )
-  .join(' union all ');
+      ${table === 'vehicle' ? 'count(*)' : '0'} as vehicles from ${table} where company <> '' group by company`;
 
-const LIST = `select company, coalesce(p.state, '') as state, sum(vehicles)::float as vehicles, sum(rows)::float as rows, sum(bytes)::float as bytes
-  from (${COUNTED}) counted left join placement p using (company)
+const listOf = ({ tables }: Installation) => `select company, $1::text as installation,
+  case when p.state <> 'HERE' then p.state else '' end as state, sum(vehicles)::float as vehicles, sum(rows)::float as rows, sum(bytes)::float as bytes
+  from (${tables.map(countedIn).join(' union all ')}) counted left join placement p using (company)
   where p.state is distinct from 'ELSEWHERE' group by company, p.state order by bytes desc, company`;
 
 /** Companies with what they have, where they are, the largest of each installation first. Reads all rows. */
 export async function listCompanies(installations: readonly Installation[]): Promise<ListedCompany[]> {
-  const lists = await Promise.all(installations.map((one) => one.query<Omit<ListedCompany, 'installation'>>(LIST)));
-  return lists.flatMap((list, at) =>
-    list.map((one) => ({
-      ...one,
-      installation: installations[at]?.name ?? '',
-      state: one.state === 'HERE' ? '' : one.state,
-    })),
-  );
+  return (await Promise.all(installations.map((one) => one.query<ListedCompany>(listOf(one), [one.name])))).flat();
 }

@@ -1,8 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { counted } from '../counted.ts';
-import { beginCopy, caughtUp, clear, compare, copied, endCopy, type Move, passSequences } from './copy.ts';
-import { type Installation, MoveError } from './installation.ts';
-import { movedTables } from './moved-tables.ts';
+import { beginCopy, caughtUp, clear, compare, copied, endCopy, type Move, type Moved, passSequences } from './copy.ts';
+import { type Column, type Installation, MoveError } from './installation.ts';
 import type { PlacementState } from './placement.ts';
 import { mapCompany, type ProxyMap } from './proxy-map.ts';
 
@@ -15,43 +13,42 @@ const HOLDS = 3;
 const PAUSE_MS = 2_000;
 const UPLOAD_MS = 200;
 
-interface Moving {
-  company: string;
+interface Moving extends Moved {
   installations: readonly Installation[];
   map: ProxyMap;
-  tell: (text: string) => void;
 }
 
 /** Moves a company with everything it has; goes on with a move that was cut off. Throws MoveError. */
 export async function moveCompany(moving: Moving, target: Installation): Promise<void> {
   const { company, installations, map, tell } = moving;
   const source = await sourceOf(moving, target);
+  // A proxy that does not answer is noticed before anything begins.
+  await mapCompany(map, company, (source ?? target).name);
   if (source) {
-    const move = { company, source, target, tell };
+    const move = { ...moving, source, target };
     const began = (await stateAt(target, company)) === 'ARRIVED' ? performance.now() : await bring(move);
     await handOver(move);
+    tell(`${company} is in ${target.name}, and is served as soon as the proxy knows`);
     await mapCompany(map, company, target.name);
     tell(`served by ${target.name}; requests were refused for ${((performance.now() - began) / 1000).toFixed(1)} s`);
   }
-  // Also after a kill.
-  await mapCompany(map, company, target.name);
   for (const one of installations) {
     if (one === target) continue;
     await one.place({ company, state: 'ELSEWHERE', other: target });
-    const rows = await clear(one, company, tell);
-    if (rows > 0) tell(`deleted ${counted(rows, 'row')} from ${one.name}`);
+    await clear(one, moving);
   }
   tell(`${company} is in ${target.name}`);
 }
 
 /** Gives a move up that has not come to its end: the company stays where it is. Throws MoveError. */
-export async function abortMove({ company, installations, tell }: Moving, target: Installation): Promise<void> {
+export async function abortMove(moving: Moving, target: Installation): Promise<void> {
+  const { company, installations, tell } = moving;
   const place = await target.placeOf(company);
   if (place?.state !== 'ARRIVING') throw new MoveError(`${company} is not on its way to ${target.name}.`);
   const source = named(installations, place.installation);
   await source.place({ company, state: 'HERE', other: source });
-  await endCopy({ company, source, target, tell });
-  await clear(target, company, tell);
+  await endCopy({ ...moving, source, target });
+  await clear(target, moving);
   await target.place({ company, state: 'ELSEWHERE', other: source });
   tell(`${company} stays in ${source.name}`);
 }
@@ -60,11 +57,8 @@ export async function abortMove({ company, installations, tell }: Moving, target
 export async function placeCompany({ company, installations, map, tell }: Moving, target: Installation): Promise<void> {
   const others = installations.filter((one) => one !== target);
   const states = new Map<Installation, PlacementState>();
-  for (const one of others) states.set(one, (await stateAt(one, company)) ?? 'HERE');
-  if (
-    (await stateAt(target, company)) === 'ARRIVING' ||
-    [...states.values()].some((state) => state !== 'HERE' && state !== 'ELSEWHERE')
-  )
+  for (const one of installations) states.set(one, (await stateAt(one, company)) ?? 'HERE');
+  if ([...states.values()].some((state) => state !== 'HERE' && state !== 'ELSEWHERE'))
     throw new MoveError(`${company} is being moved.`);
   const elsewhere = { company, state: 'ELSEWHERE', other: target } as const;
   const requireNoRows = async (one: Installation) => {
@@ -78,7 +72,7 @@ export async function placeCompany({ company, installations, map, tell }: Moving
       await requireNoRows(one);
     }
   } catch (error) {
-    for (const [one, state] of states) if (state === 'HERE') await one.place({ company, state, other: one });
+    for (const one of others) if (states.get(one) === 'HERE') await one.place({ company, state: 'HERE', other: one });
     throw error;
   }
   for (const one of others) await one.place(elsewhere);
@@ -91,16 +85,13 @@ const stateAt = async (where: Installation, company: string) => (await where.pla
 
 export function named(installations: readonly Installation[], name: string): Installation {
   const found = installations.find((one) => one.name === name);
-  if (!found)
-    throw new MoveError(
-      `There is no installation ${name}: DATABASE_ADMIN_URLS has ${installations.map((one) => one.name).join(', ')}.`,
-    );
+  if (!found) throw new MoveError(`There is no installation ${name} in DATABASE_ADMIN_URLS.`);
   return found;
 }
 
 const hasRows = (where: Installation, company: string) =>
   where.one<boolean>(
-    `select ${movedTables.map((table) => `exists (select from ${table} where company = $1)`).join(' or ')}`,
+    `select ${where.tables.map((table) => `exists (select from ${table} where company = $1)`).join(' or ')}`,
     [company],
   );
 
@@ -133,9 +124,9 @@ async function bring(move: Move): Promise<number> {
   await target.placeFenced({ company, state: 'ARRIVING', other: source }, DRAIN_SECONDS);
   await source.place({ company, state: 'COPYING', other: target });
   tell(`copying ${company} from ${source.name} to ${target.name}`);
-  await beginCopy(move);
-  await copied(move);
   try {
+    await beginCopy(move);
+    await copied(move);
     const began = await hold(move);
     await caughtUp(move);
     const counts = await compare(move);
@@ -149,13 +140,19 @@ async function bring(move: Move): Promise<number> {
     return began;
   } catch (error) {
     await source.place({ company, state: 'COPYING', other: target });
+    tell(`${company} is still served by ${source.name}: the same command goes on, and --abort gives it up`);
     throw error;
   }
 }
 
+const UPLOADS = `select exists (select from import where company = $1 and state in ('RUNNING', 'STORING') and due_at > now())`;
+
 /** Has every process of the source end what it does of the company; gives since when requests are refused. */
-async function hold({ company, source, target, tell }: Move): Promise<number> {
-  await uploadsEnded(source, company, tell);
+async function hold({ company, source, target, tell, progress }: Move): Promise<number> {
+  while (await source.one<boolean>(UPLOADS, [company])) {
+    progress('waiting for uploads to end');
+    await delay(UPLOAD_MS);
+  }
   const draining = { company, state: 'DRAINING', other: target } as const;
   await source.placeFenced(draining, DRAIN_SECONDS);
   for (let tries = 1; ; tries++) {
@@ -172,18 +169,6 @@ async function hold({ company, source, target, tell }: Move): Promise<number> {
   }
 }
 
-async function uploadsEnded(source: Installation, company: string, tell: Moving['tell']): Promise<void> {
-  const running = () =>
-    source.one<number>(
-      `select count(*)::int from import where company = $1 and state in ('RUNNING', 'STORING') and due_at > now()`,
-      [company],
-    );
-  for (let isReported = false; (await running()) > 0; isReported = true) {
-    if (!isReported) tell('waiting for uploads to end');
-    await delay(UPLOAD_MS);
-  }
-}
-
 /** The company is in the target's hands from the moment that the source has recorded that it has left. */
 async function handOver(move: Move): Promise<void> {
   const { company, source, target } = move;
@@ -195,9 +180,10 @@ async function handOver(move: Move): Promise<void> {
   await target.place({ company, state: 'HERE', other: source, also: [due] });
 }
 
-/** Migrations of one that the other ($1) does not have. */
-const MORE = `select coalesce(string_agg(name, ', ' order by name), '') from mikro_orm_migrations where name <> all($1)`;
-const MIGRATIONS = 'select array_agg(name::text) from mikro_orm_migrations';
+/** Columns of one that the other lacks. */
+const more = (one: Installation, other: Installation) =>
+  one.columns.filter(({ table, column }) => !other.columns.some((its) => its.table === table && its.column === column));
+const listed = (columns: readonly Column[]) => columns.map(({ table, column }) => `${table}.${column}`).join(', ');
 
 /** Throws MoveError where a company cannot move. */
 async function requireFit({ company, source, target }: Move): Promise<void> {
@@ -205,17 +191,16 @@ async function requireFit({ company, source, target }: Move): Promise<void> {
   const refuse = (reason: string) => {
     throw new MoveError(`${company} cannot move from ${source.name} to ${target.name}: ${reason}`);
   };
-  for (const [one, other] of [both, both.toReversed()] as [Installation, Installation][]) {
-    const more = await one.one<string>(MORE, [await other.one(MIGRATIONS)]);
-    if (more)
-      refuse(
-        `${one.name} has ${more}, and ${other.name} has not. Run "npm run migrate -- up" of the newer version there.`,
-      );
-  }
+  // Versions may differ by what the target's own defaults fill in.
+  const lost = more(source, target);
+  if (lost.length > 0)
+    refuse(`${target.name} has no ${listed(lost)}. Run "npm run migrate -- up" of ${source.name}'s version there.`);
+  const unfilled = more(target, source).filter(({ table, isRequired }) => isRequired && source.tables.includes(table));
+  if (unfilled.length > 0)
+    refuse(`${target.name} needs ${listed(unfilled)}. Run "npm run migrate -- up" of its version at ${source.name}.`);
   if (source.schema !== target.schema) refuse(`their tables are in the schemas ${source.schema} and ${target.schema}.`);
-  const level = await source.one<string>('show wal_level');
-  if (level !== 'logical')
-    refuse(`PostgreSQL of ${source.name} has wal_level=${level}; it needs logical, and a restart.`);
+  if ((await source.one<string>('show wal_level')) !== 'logical')
+    refuse(`PostgreSQL of ${source.name} needs wal_level=logical, and a restart.`);
   for (const one of both)
     if ((await one.one<number>('select count(*)::int from process where alive_until > now()')) === 0)
       refuse(`no gateway of ${one.name} runs with INSTALLATION=${one.name}.`);
