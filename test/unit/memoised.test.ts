@@ -11,7 +11,7 @@ const known: Record<string, string> = {
   'src/core/context.ts this.#em': 'no promise',
   'src/core/following/follow-changes.ts this.#missedSince': 'no promise',
   'src/core/following/follow-changes.ts this.#missed': 'forgets itself in a finally',
-  'src/core/sql/sql.ts kept[variant]': 'no promise',
+  'src/core/sql/sql.ts variants[variant]': 'no promise',
   'src/http/request-context.ts left': 'no promise',
   'src/database/pglite.ts this.#failure': 'no promise',
   'src/database/listening-connection.ts this.#sending': 'forgets itself at its end, and does not fail',
