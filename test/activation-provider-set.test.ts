@@ -26,7 +26,7 @@ class Eligible extends HighMobility {
 }
 type Brands = ConstructorParameters<typeof HighMobility>[0]['brands'];
 const realOf = (brands: Brands = [], cleared: Brands = clearanceBrands): Manufacturers => {
-  const clearance = { brands: cleared, looks: [1] };
+  const clearance = { brands: cleared, lookDelays: [1] };
   return manufacturersOf([
     new Eligible({ openPlaces, url: upstream.url, clientId: 'client', clientSecret: 'secret', brands, clearance }),
   ]);

@@ -80,7 +80,7 @@ export function clearances(
   askFor: AskFor,
   url: string,
   brands: Iterable<string>,
-  { looks = LOOKS, clock = Date.now }: { looks?: readonly number[]; clock?: (() => number) | undefined } = {},
+  { lookDelays = LOOKS, clock = Date.now }: { lookDelays?: readonly number[]; clock?: (() => number) | undefined } = {},
 ): Omit<Activator, 'list'> {
   const known = new Set(brands);
   const narrowing = new Narrowing(clock);
@@ -215,7 +215,7 @@ export function clearances(
     return failure(answer);
   }
 
-  return { service: 'CLEARANCES', brands: makersOf(known), packs: { '*': [''] }, looks, activate };
+  return { service: 'CLEARANCES', brands: makersOf(known), packs: { '*': [''] }, lookDelays, activate };
 }
 
 function createdOf(made: z.output<typeof cleared> | undefined, brand?: string): WishAnswer {

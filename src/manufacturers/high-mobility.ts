@@ -25,7 +25,7 @@ export interface HighMobilityOptions extends UpstreamOptions {
   clientSecret: string;
   brands: Iterable<BrandId>;
   /** The brands whose vehicles it clears, and the seconds until a clearance without a decision is looked at again. */
-  clearance?: { brands: Iterable<BrandId>; looks?: readonly number[] };
+  clearance?: { brands: Iterable<BrandId>; lookDelays?: readonly number[] };
 }
 
 const eligibility = z.object({

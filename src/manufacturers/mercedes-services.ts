@@ -196,7 +196,7 @@ export function mercedesServices(
     });
   }
 
-  return { service: 'ORDERS', brands: new Set(['mercedes-benz']), packs, looks: LOOKS, activate };
+  return { service: 'ORDERS', brands: new Set(['mercedes-benz']), packs, lookDelays: LOOKS, activate };
 }
 
 /** An end is confirmed when the service is not active any more, nor about to be. */

@@ -71,7 +71,7 @@ export async function openManufacturers(
     ...sandbox,
     id: SANDBOX,
     brands: sandboxBrands,
-    clearance: { brands: clearanceBrands, looks: SANDBOX_LOOKS },
+    clearance: { brands: clearanceBrands, lookDelays: SANDBOX_LOOKS },
     concurrency: 256,
     byProxy: false,
   });

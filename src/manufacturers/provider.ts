@@ -173,7 +173,7 @@ export interface Activator {
   /** The programs of each pack; those of `*` are for packs that are not listed. */
   readonly packs: Readonly<Record<string, readonly string[]>>;
   /** Seconds until a program without a decision is looked at again, by the number of looks; the last one for all others. */
-  readonly looks: readonly number[];
+  readonly lookDelays: readonly number[];
   /** Brings each program one step nearer to what is wanted. Never throws: it answers each wish, in order. */
   activate(wishes: readonly ProgramWish[], asker: Asker): Promise<WishAnswer[]>;
   /** All programs that are on, or about to be, some at a time. Throws an error for operators where they cannot be read. */

@@ -76,10 +76,10 @@ export function startLines(report: ActivationReport, isOn: boolean): { info: str
       warn: [],
     };
   const lines = planLines(report);
-  const told = report.plan.filter(({ provider, asked, ended }) =>
+  const changed = report.plan.filter(({ provider, asked, ended }) =>
     provider === null ? asked.length > 0 : asked.length + ended.length > 0,
   );
-  const contracts = told.reduce((sum, one) => sum + one.contracts, 0);
+  const contracts = changed.reduce((sum, one) => sum + one.contracts, 0);
   return {
     info:
       contracts > 0

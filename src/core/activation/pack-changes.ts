@@ -38,8 +38,8 @@ function neededBy({ provider, manufacturer, pack, programs }: Group, { offers, a
   const own = provider === null ? undefined : activatorOf(provider);
   // A provider without settings can be asked for nothing: its contracts wait until it is back.
   if (provider !== null && Object.keys(own?.packs ?? {}).length === 0) return { provider, programs };
-  const kept = own?.brands.has(manufacturer ?? '') && (own.packs[pack] ?? own.packs['*']);
-  if (provider !== null && kept) return { provider, programs: kept };
+  const stillOffered = own?.brands.has(manufacturer ?? '') && (own.packs[pack] ?? own.packs['*']);
+  if (provider !== null && stillOffered) return { provider, programs: stillOffered };
   const offer = offers[manufacturer ?? ''];
   const offered = offer?.packs[pack] ?? offer?.packs['*'];
   return offer && offered ? { provider: offer.provider, programs: offered } : null;

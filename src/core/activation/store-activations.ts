@@ -98,7 +98,11 @@ export async function storeActivations(ctx: Context, company: string, asked: rea
     first: !program.asked,
     looked: answer.looked ?? false,
     brand: (answer.outcome === 'STANDS' && answer.brand) || null,
-    next: secondsToNext({ program, answer }, manufacturers.activatorOf(program.provider)?.looks ?? [], now.getTime()),
+    next: secondsToNext(
+      { program, answer },
+      manufacturers.activatorOf(program.provider)?.lookDelays ?? [],
+      now.getTime(),
+    ),
   }));
   const origin = systemOrigin(ctx);
   const vins = [...new Set(asked.map(({ program }) => program.vin))];

@@ -22,12 +22,12 @@ const forTheNext = reason(
 );
 
 /** The answer about a program that its provider is not asked about now; null: it is. */
-export function answerUnasked(program: ClaimedProgram, { looks }: Activator, now: number): WishAnswer | null {
+export function answerUnasked(program: ClaimedProgram, { lookDelays }: Activator, now: number): WishAnswer | null {
   const { wanted, asked, renewed, begins, shared, looked } = program;
   if (!wanted && (!asked || shared)) return ENDED_HERE;
   if (!wanted && begins !== null)
     return waits(Math.max(PLANNED_SECONDS, (Date.parse(begins) - now) / 1000), forTheNext);
   const rest =
-    Math.min(REST_SECONDS, looks[0] ?? 0) - (looked === null ? REST_SECONDS : (now - Date.parse(looked)) / 1000);
+    Math.min(REST_SECONDS, lookDelays[0] ?? 0) - (looked === null ? REST_SECONDS : (now - Date.parse(looked)) / 1000);
   return asked && !renewed && rest > 0 ? waits(rest) : null;
 }
