@@ -8,6 +8,7 @@ import {
 } from '../core/activation/due-activations.ts';
 import { applyPackChanges, findPackChanges } from '../core/activation/pack-changes.ts';
 import { activationSchedule, companiesToPlan, planContractsInForce } from '../core/activation/plan-activations.ts';
+import { askByOtherBrands, findRefusedBrands } from '../core/activation/refused-brands.ts';
 import { resumeProviders } from '../core/activation/returned-providers.ts';
 import { type AskedProgram, storeActivations } from '../core/activation/store-activations.ts';
 import { answerUnasked, PROVIDER_GONE_SECONDS, waits } from '../core/activation/unasked-programs.ts';
@@ -33,10 +34,19 @@ export function activateContracts(tools: ClaimingTools): Job {
   });
   let isPlanned = false;
 
-  /** What the settings change: packs that have other programs, and what was in force before manufacturers were told. */
+  async function untilDone(companies: readonly string[], step: Parameters<typeof stepOfEach>[1], signal: AbortSignal) {
+    const doOne = stepOfEach(tools, step);
+    const ctx = tools.open();
+    for (let more = companies.length > 0; more && !signal.aborted; ) ({ more } = await doOne(ctx, companies, signal));
+  }
+
+  /** What a start changes: packs with other programs, brands with other names, and what was in force before manufacturers were told. */
   async function carryOver(ctx: Context, signal: AbortSignal): Promise<void> {
     while (!signal.aborted && (await tools.withBackoff(() => resumeProviders(ctx))));
-    await changePacks(tools, ctx, signal);
+    const { changes, companies: changed } = await findPackChanges(ctx);
+    await untilDone(changed, (_, company) => applyPackChanges(ctx, company, changes), signal);
+    const { refused, companies: misnamed } = await findRefusedBrands(ctx);
+    await untilDone(misnamed, (_, company) => askByOtherBrands(ctx, company, refused), signal);
     let companies = await companiesToPlan(ctx);
     while (companies.length > 0 && !signal.aborted) {
       await plan(ctx, companies, signal);
@@ -102,12 +112,6 @@ export function activateContracts(tools: ClaimingTools): Job {
       }
     },
   };
-}
-
-async function changePacks(tools: ClaimingTools, ctx: Context, signal: AbortSignal): Promise<void> {
-  const { changes, companies } = await findPackChanges(ctx);
-  const change = stepOfEach(tools, (_, company) => applyPackChanges(ctx, company, changes));
-  for (let more = companies.length > 0; more && !signal.aborted; ) ({ more } = await change(ctx, companies, signal));
 }
 
 /** Asks the providers of a batch, and stores what they answer. */

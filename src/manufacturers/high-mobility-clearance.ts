@@ -125,7 +125,7 @@ export function clearances(
   }
 
   /** The brands by which a vehicle is asked for, in order: that of the row first, without those up to a refused one. */
-  function namesOf({ vin, brand }: ProgramWish, refused?: string): readonly string[] {
+  function namesOf({ vin, brand }: Pick<ProgramWish, 'vin' | 'brand'>, refused?: string): readonly string[] {
     const candidates = candidateBrands(vin).filter((name) => known.has(name));
     const all = candidates.length > 0 ? candidates : [brand];
     if (refused !== undefined) return all.slice(all.indexOf(refused) + 1);
@@ -214,8 +214,8 @@ export function clearances(
     if (status === 409 && words) return stands(/already removed/i.test(words) ? 'ENDED' : 'ENDING', body);
     return failure(answer);
   }
-
-  return { service: 'CLEARANCES', brands: makersOf(known), packs: { '*': [''] }, lookDelays, activate };
+  const isMisnamed: Activator['isMisnamed'] = (w) => mentionsBrand(w.reason?.message) && namesOf(w, w.brand).length > 0;
+  return { service: 'CLEARANCES', brands: makersOf(known), packs: { '*': [''] }, lookDelays, activate, isMisnamed };
 }
 
 function createdOf(made: z.output<typeof cleared> | undefined, brand?: string): WishAnswer {

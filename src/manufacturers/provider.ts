@@ -176,6 +176,8 @@ export interface Activator {
   readonly lookDelays: readonly number[];
   /** Brings each program one step nearer to what is wanted. Never throws: it answers each wish, in order. */
   activate(wishes: readonly ProgramWish[], asker: Asker): Promise<WishAnswer[]>;
+  /** Whether a vehicle was refused for the brand by which it was asked for, and may be asked for by another. */
+  isMisnamed?(refused: Pick<ProgramWish, 'vin' | 'brand' | 'reason'>): boolean;
   /** All programs that are on, or about to be, some at a time. Throws an error for operators where they cannot be read. */
   list(): AsyncIterable<readonly ListedProgram[]>;
 }

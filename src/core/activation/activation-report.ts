@@ -4,6 +4,7 @@ import { counted } from '../counted.ts';
 import type { SendStatement } from '../database.ts';
 import { db, prepare } from '../sql/sql.ts';
 import { planOfSettings } from './pack-changes.ts';
+import { planOfBrands } from './refused-brands.ts';
 
 /** Programs by provider and state, whether they are wanted, and how many are due. */
 const programsByState = prepare((p: { now: Date }) =>
@@ -27,7 +28,7 @@ export async function reportActivations(
 ) {
   const programs = await programsByState(send, { now });
   return {
-    plan: await planOfSettings(send, manufacturers, now),
+    plan: [...(await planOfSettings(send, manufacturers, now)), ...(await planOfBrands(send, manufacturers, now))],
     programs,
     /** Providers without settings whose programs wait. */
     gone: [...new Set(programs.map(({ provider }) => provider))].filter((one) => !manufacturers.activatorOf(one)),

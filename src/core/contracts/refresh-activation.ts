@@ -1,16 +1,12 @@
-import { sql } from 'kysely';
 import { z } from 'zod';
-import { programsOfContract } from '../activation/activation.ts';
-import { contractsWithVehicles } from '../activation/contracts-of-vehicles.ts';
-import { touched } from '../activation/due-activations.ts';
-import { askedAnew, planContracts } from '../activation/plan-activations.ts';
-import { scheduleClause } from '../companies/schedule.ts';
+import { askAgain } from '../activation/ask-again.ts';
+import { planContracts } from '../activation/plan-activations.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { ContractNotFound } from '../errors.ts';
 import { exampleIds } from '../fields.ts';
 import { listSchema, readInput } from '../input.ts';
-import { anyOfIds, asTimestamptz, db, prepare, uniqueIds } from '../sql/sql.ts';
+import { uniqueIds } from '../sql/sql.ts';
 import type { Contract } from './contract.ts';
 import { companyOfContract, findContracts } from './contracts.ts';
 
@@ -24,44 +20,6 @@ export const refreshActivationInput = z
     }),
   })
   .describe('The contracts about which to ask the manufacturers again.');
-
-type Refreshed = { company: string; ids: readonly string[]; now: Date };
-
-/** Contracts whose manufacturer has been asked, and that are neither active nor over. */
-const askAgain = prepare((p: Refreshed) => {
-  const now = asTimestamptz(p.now);
-  return db
-    .with('named', () =>
-      contractsWithVehicles(p.company)
-        .select(['c.company', 'c.id', 'v.vin', 'c.provider', 'c.programs'])
-        .where('c.id', '=', anyOfIds(p.ids))
-        .where('c.activation', '=', sql<'PENDING'>`any('{PENDING,REJECTED,FAILED,ENDING}'::text[])`)
-        .where('c.provider', 'is not', null)
-        .where('c.starts_at', '<=', now)
-        .orderBy('c.id')
-        .forNoKeyUpdate('c'),
-    )
-    .with('asked', (q) =>
-      q
-        .updateTable('activation')
-        .from('named')
-        .set({
-          ...touched(now),
-          ...askedAnew(sql`activation.state in ('REJECTED', 'FAILED')`, now),
-          faults: 0,
-        })
-        .where(sql<boolean>`${sql.raw(programsOfContract('activation', 'named', 'named.vin'))}`)
-        .where('activation.company', '=', p.company)
-        .returning(['activation.company', 'activation.due_at']),
-    )
-    .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('asked').select(['company', 'due_at'])))
-    .updateTable('contract')
-    .from('named')
-    .set({ activation: 'PENDING', activation_reason: null, activation_changed_at: now })
-    .where('contract.company', '=', p.company)
-    .whereRef('contract.id', '=', 'named.id')
-    .where('contract.activation', '=', sql<'REJECTED'>`any('{REJECTED,FAILED}'::text[])`);
-});
 
 /**
  * Has manufacturers asked again about contracts, later; those that are active, over or not yet begun stay as they are. Gives the
