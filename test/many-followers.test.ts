@@ -140,3 +140,91 @@ test('the past is read a few large events at a time, and none is missed', async 
   expect(Math.max(...lengths)).toBeGreaterThan(LONG);
   expect(Math.max(...lengths)).toBeLessThan(JSON.stringify(log).length / 2);
 });
+
+/** A connection whose client reads nothing until `resume`; `texts` are those that it has got. */
+type Unread = (client: Client, after: string) => Promise<{ resume(): void; texts(): number }>;
+const ACTOR = /"actor":/g;
+
+const unread: Record<string, Unread> = {
+  'GET /events/stream': async (client, after) => {
+    let texts = 0;
+    const url = new URL(`/events/stream?after=${after}`, client.url);
+    const asked = request(url, { headers: client.headers, agent: false });
+    onTestFinished(() => void asked.destroy());
+    const { promise, resolve } = Promise.withResolvers<() => void>();
+    asked
+      .on('error', () => {})
+      .on('response', (response) => {
+        response
+          .on('error', () => {})
+          .setEncoding('latin1')
+          .pause();
+        let tail = '';
+        resolve(() => {
+          response.on('data', (piece: string) => {
+            texts += `${tail}${piece}`.match(ACTOR)?.length ?? 0;
+            tail = piece.slice(-7);
+          });
+          response.resume();
+        });
+      });
+    asked.end();
+    return { resume: await promise, texts: () => texts };
+  },
+  'a subscription by WebSocket': async (client, after) => {
+    let texts = 0;
+    const socket = new WebSocket(`${client.url.replace('http', 'ws')}/graphql`, ['graphql-transport-ws']);
+    onTestFinished(() => socket.terminate());
+    const send = (message: Json) => socket.send(JSON.stringify(message));
+    socket.once('open', () => send({ type: 'connection_init', payload: client.headers }));
+    await new Promise((resolve) => socket.once('message', resolve));
+    socket.on('message', (data) => {
+      if (String(data).length > LONG) texts += 1;
+    });
+    socket.pause();
+    const query = 'subscription ($after: String) { events(after: $after) { id actor } }';
+    send({ type: 'subscribe', id: '1', payload: { query, variables: { after } } });
+    return { resume: () => socket.resume(), texts: () => texts };
+  },
+};
+
+test.each(Object.entries(unread))('%s: what its reader does not take stays in the log', async (name, open) => {
+  const company = `unread by ${name}`;
+  const client = await gateway.as(company);
+  await createFleet(client);
+  const [first] = await until(async () => {
+    const { body } = await client.get('/events');
+    return body.length > 0 && (body as Json[]);
+  });
+  const count = 300;
+  await gateway.execute(`with log as (
+      update company set position = position + ${count} where company = '${company}' returning position - ${count} as past)
+    insert into event (company, type, actor, at, position)
+    select '${company}', 'fleet.updated', repeat('x', 80000), now(), past + event from log, generate_series(1, ${count}) event`);
+  let written = 0;
+  const note = (text: unknown) => {
+    if ((text as string).length > LONG) written += 1;
+  };
+  const { write } = OutgoingMessage.prototype;
+  const { send } = WebSocket.prototype;
+  const spies = [
+    vi.spyOn(OutgoingMessage.prototype, 'write').mockImplementation(function (this: OutgoingMessage, ...args) {
+      note(args[0]);
+      return write.apply(this, args as never);
+    } as typeof write),
+    vi.spyOn(WebSocket.prototype, 'send').mockImplementation(function (this: WebSocket, ...args: unknown[]) {
+      note(args[0]);
+      send.apply(this, args as never);
+    } as typeof send),
+  ];
+  onTestFinished(() => {
+    for (const spy of spies) spy.mockRestore();
+  });
+  const { resume, texts } = await open(client, first.id);
+  const seen: number[] = [];
+  await until(() => seen.unshift(written) > 40 && written > 0 && seen.slice(0, 40).every((one) => one === written));
+  // The system's buffers take the beginning.
+  expect(written).toBeLessThan(count - 100);
+  resume();
+  await until(() => texts() === count);
+});
