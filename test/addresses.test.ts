@@ -7,7 +7,7 @@ import { openDatabase } from '../src/database/open-database.ts';
 import { databaseConfig } from './support/database.ts';
 import { createFleet } from './support/factories.ts';
 import { type Gateway, spawnGateway, startGateway, testIssuer } from './support/gateway.ts';
-import { PASSWORD, rolesOf } from './support/operator.ts';
+import { passwordOf, rolesOf } from './support/operator.ts';
 import { childrenOf, type Server, startServer } from './support/postgres-server.ts';
 import { newWorld } from './support/worlds.ts';
 
@@ -41,7 +41,7 @@ describe.runIf(given.kind === 'postgresql')('the address of a server', () => {
   }
 
   const { service } = rolesOf();
-  const password = encodeURIComponent(PASSWORD);
+  const password = encodeURIComponent(passwordOf(service));
   const known = `${service}:${password}`;
 
   /** Ways to name a socket, by its folder and the port in its name. */

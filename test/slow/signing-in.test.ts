@@ -9,7 +9,7 @@ import { openDatabase } from '../../src/database/open-database.ts';
 import { databaseConfig } from '../support/database.ts';
 import { createFleet } from '../support/factories.ts';
 import { startGateway } from '../support/gateway.ts';
-import { createRole, execute, PASSWORD, rolesOf, SCHEMA } from '../support/operator.ts';
+import { createRole, execute, passwordOf, rolesOf, SCHEMA } from '../support/operator.ts';
 import { type Server, startServer } from '../support/postgres-server.ts';
 
 const given = inject('database');
@@ -50,16 +50,20 @@ describe.runIf(given.kind === 'postgresql')('A server is signed in to', () => {
   }
 
   test('with a password that it keeps as md5', async () => {
-    await execute(server.admin, "set password_encryption = 'md5'", `alter role "${service}" password '${PASSWORD}'`);
+    await execute(
+      server.admin,
+      "set password_encryption = 'md5'",
+      `alter role "${service}" password '${passwordOf(service)}'`,
+    );
     await rule(`host all "${service}" 127.0.0.1/32 md5`);
     await expectWorking(server.url);
-    await execute(server.admin, `alter role "${service}" password '${PASSWORD}'`);
+    await execute(server.admin, `alter role "${service}" password '${passwordOf(service)}'`);
   });
 
   test('with the password of PGPASSFILE', async () => {
     const PGPASSFILE = join(given.folder, 'pgpass');
     const address = Object.assign(new URL(server.url), { password: '' });
-    const escaped = PASSWORD.replaceAll(/[\\:]/g, '\\$&');
+    const escaped = passwordOf(service).replaceAll(/[\\:]/g, '\\$&');
     writeFileSync(PGPASSFILE, `localhost:${address.port}:fleets:${service}:${escaped}\n`, { mode: 0o600 });
     process.env.PGPASSFILE = PGPASSFILE;
     onTestFinished(() => void delete process.env.PGPASSFILE);

@@ -2,8 +2,11 @@ import pg from 'pg';
 
 // What a careful operator gives a service: roles that own one schema and nothing else, and defaults that are unlike PostgreSQL's.
 
-/** Of all roles: each of its characters has a meaning in addresses. */
+/** The administrator's: each of its characters has a meaning in addresses. */
 export const PASSWORD = 'p@ss:w/ö?#1 %&+ü';
+
+/** Each role has its own. */
+export const passwordOf = (role: string): string => `${PASSWORD} ${role}`;
 
 /** Where the tables are, by search_path of the roles alone. */
 export const SCHEMA = 'fleets';
@@ -61,7 +64,11 @@ export function administrative(url: string): string {
 export const at = (url: string, database: string, role?: string): string =>
   Object.assign(new URL(url), {
     pathname: database,
-    ...(role && { username: encodeURIComponent(role), password: encodeURIComponent(PASSWORD), search: tlsOf(url) }),
+    ...(role && {
+      username: encodeURIComponent(role),
+      password: encodeURIComponent(passwordOf(role)),
+      search: tlsOf(url),
+    }),
   }).href;
 
 /** What an address says about TLS, without the administrator's search_path. */
@@ -73,7 +80,7 @@ function tlsOf(url: string): string {
 
 /** Statements that make a role that may connect where it is allowed to, with these defaults. */
 export const createRole = (name: string, defaults: Record<string, string> = {}): string[] => [
-  `create role ${named(name)} login password ${quoted(PASSWORD)}`,
+  `create role ${named(name)} login password ${quoted(passwordOf(name))}`,
   ...Object.entries(defaults).map(
     ([setting, value]) =>
       `alter role ${named(name)} set ${setting} = ${setting === 'search_path' ? value : quoted(value)}`,

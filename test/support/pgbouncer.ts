@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll } from 'vitest';
-import { at, execute, PASSWORD } from './operator.ts';
+import { at, execute, passwordOf } from './operator.ts';
 import { unprivilegedAccount } from './postgres-binaries.ts';
 import { freePort, type Server } from './postgres-server.ts';
 import { runProgram } from './program.ts';
@@ -38,7 +38,7 @@ export async function startPgbouncer(server: Server) {
   const { port: serverPort, pathname, username } = new URL(server.url);
   const role = decodeURIComponent(username);
   const files = {
-    'userlist.txt': `"${role}" "${PASSWORD}"\n`,
+    'userlist.txt': `"${role}" "${passwordOf(role)}"\n`,
     'pgbouncer.ini': [
       '[databases]',
       `${pathname.slice(1)} = host=127.0.0.1 port=${serverPort}`,
