@@ -218,8 +218,9 @@ test('after a look that waited long for the database, what comes due is looked f
 
 test('many entries of a company become one with a look', async () => {
   await gateway.execute(`
-    update vehicle set due_at = now() where company = 'company 0001';
-    insert into schedule (company, kind, due_at) select 'company 0001', 'vehicle', now() from generate_series(1, 20)`);
+    update vehicle set due_at = now() - interval '1 second' where company = 'company 0001';
+    insert into schedule (company, kind, due_at)
+      select 'company 0001', 'vehicle', now() - interval '1 second' from generate_series(1, 20)`);
   const { companies } = await vehicleSchedule.companiesDue(open());
   expect(companies).toEqual(['company 0001']);
   expect(await gateway.execute(`select company from schedule`)).toEqual([{ company: 'company 0001' }]);
