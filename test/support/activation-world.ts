@@ -25,12 +25,14 @@ const GAP = HOUR;
 
 /** Two companies have the same vehicles. High Mobility rejects a VIN that ends with 7. */
 export const cleared = [
-  ...['WBA0000000000000', 'WBA0000000000001', 'WVW0000000000002', 'UU10000000000003'].map((vin) => `${vin}0`),
-  'WBA00000000000047',
+  ...['WBA', 'WBA', 'WBA', 'WBA', 'WBA', 'WBA', 'WVW', 'WVW', 'UU1', 'UU1'].map(
+    (maker, n) => `${maker}000000000000${n}0`,
+  ),
+  'WBA00000000000107',
 ];
 const BLACKLISTED = 'W1K2130041A000004';
 const NO_VIN_THERE = 'W1K2130041A00005X';
-export const served = [...[0, 1, 2].map((n) => `W1K2130041A00000${n}`), BLACKLISTED, NO_VIN_THERE];
+export const served = [...[0, 1, 2, 6, 7, 8].map((n) => `W1K2130041A00000${n}`), BLACKLISTED, NO_VIN_THERE];
 /** Services of Mercedes-Benz: what becomes of each. Another consent than the account's is needed for 1000. */
 const services = {
   1001: 'ACTIVE',

@@ -131,7 +131,7 @@ export function unsureManufacturers({ upstream, wishes, clock, passTime, chanceO
     wishes.fault();
     if (chance() < 0.005) return silence;
     const isRefused = orders.some(({ program }) => (refusals.get(program) ?? 0) < REFUSED_IN_A_ROW);
-    if (endpoint === 'clearances' && isRefused && chance() < 0.15) return refuse(orders);
+    if (endpoint === 'clearances' && isRefused && chance() < 0.5) return refuse(orders);
     // The documents say nothing of creations that are carried out hours later; an end after an hour is the manufacturer's own.
     const mayWait = orders.every(({ isEnd }) => !isEnd);
     if (orders.length > 0 && chance() < 0.5) return carryOutLater(orders, oneOf(mayWait ? [...SOON, 3 * HOUR] : SOON));
