@@ -36,7 +36,9 @@ const follow = (client: Client, query: string, variables: Json = {}) => {
 const idsOf = ({ client: _, company: __, ...ids }: World) => Object.entries(ids);
 
 test('every reachable object belongs to the own company', async () => {
-  const text = JSON.stringify(await everythingOf(globex.client));
+  // A page has four; where ids of this process are ahead of the database's, the delivery of the test is the last of seven.
+  const deliveries = await ask(globex, '{ webhooks { nodes { deliveries(first: 20) { nodes { id eventId } } } } }');
+  const text = JSON.stringify([await everythingOf(globex.client), deliveries]);
   for (const [what, id] of idsOf(acme)) {
     if (!what.endsWith('in')) expect(text, what).not.toContain(id);
   }
