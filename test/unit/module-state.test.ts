@@ -11,7 +11,7 @@ const known: Record<string, string> = {
   'core/sql/sql.ts registered': 'statements, for the test that has all of them planned',
   'core/sql/sql.ts ids': 'the last id of this process',
   'core/vehicles/providers.ts counted': 'programs by provider, by database, for a minute',
-  'core/vehicles/providers.ts countedPrograms': 'what waits, by database, for 5 s',
+  'core/vehicles/providers.ts knownWaiting': 'what waits, by database, for 5 s',
   'database/postgres-connection.ts statements': 'named statements, by text',
   'graphql/execution/prepare-document.ts documents': 'documents, by text',
   'graphql/execution/prepare-document.ts plans': 'plans, by operation, place and deciding variables',

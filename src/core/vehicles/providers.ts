@@ -195,12 +195,12 @@ type Waiting = { vehicles: ReadonlyMap<string, string | null>; programs: readonl
 
 /** The statements look at all companies, so their answers are kept for a while. */
 const KEPT_SECONDS = 5;
-const countedPrograms = new WeakMap<object, { until: number; waiting: Promise<Waiting> }>();
+const knownWaiting = new WeakMap<object, { until: number; waiting: Promise<Waiting> }>();
 
 function waitingOf(ctx: Context): Promise<Waiting> {
   const { database } = ctx.services;
   const now = ctx.now().getTime();
-  const before = countedPrograms.get(database);
+  const before = knownWaiting.get(database);
   if (before && now < before.until) return before.waiting;
   const soon = new Date(now + SOON_MINUTES * 60_000);
   // Others share the answer: it does not end with this client.
@@ -208,7 +208,7 @@ function waitingOf(ctx: Context): Promise<Waiting> {
   const waiting = Promise.all([oldestWaiting(shared, { soon }, 'read'), waitingPrograms(shared, {}, 'read')]).then(
     ([vehicles, programs]) => ({ vehicles: new Map(vehicles.map(({ brand, since }) => [brand, since])), programs }),
   );
-  countedPrograms.set(database, { until: now + KEPT_SECONDS * 1000, waiting });
-  waiting.catch(() => countedPrograms.delete(database));
+  knownWaiting.set(database, { until: now + KEPT_SECONDS * 1000, waiting });
+  waiting.catch(() => knownWaiting.delete(database));
   return waiting;
 }
