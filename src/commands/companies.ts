@@ -41,13 +41,13 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
       return 0;
     }
     const begin = performance.now();
-    let told = begin;
+    let printedAt = begin;
     const tell = (text: string) => {
-      told = performance.now();
-      console.log(`${((told - begin) / 1000).toFixed(1)} s: ${text}`);
+      printedAt = performance.now();
+      console.log(`${((printedAt - begin) / 1000).toFixed(1)} s: ${text}`);
     };
     const progress = (text: string) => {
-      if (performance.now() - told >= PROGRESS_MS) tell(text);
+      if (performance.now() - printedAt >= PROGRESS_MS) tell(text);
     };
     const moving = { company, installations, map: { file, sockets: socket }, tell, progress };
     const work = command === 'place' ? placeCompany : abort ? abortMove : moveCompany;

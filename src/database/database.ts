@@ -45,7 +45,7 @@ export interface Database {
   read(statement: string, values: readonly unknown[], asTexts?: boolean): Promise<unknown[] | null>;
   /** A read on a connection of its own, for so many seconds at most; PostgreSQL stops when the signal aborts. */
   slowRead(statement: string, values: readonly unknown[], how: SlowReadOptions): Promise<unknown[]>;
-  /** A short addition on shared connections to the primary. null: nothing was done, after 50 ms at a lock or 500 ms. */
+  /** A short addition on shared connections to the primary. null: nothing was done, after 20 ms at a lock or 500 ms. */
   add(statement: string, values: readonly unknown[]): Promise<unknown[] | null>;
   /** The use of this process's pool, if it has one, whether the server takes no changes, and how many replicas cannot be reached. */
   connections?(): { idle: number; used: number; waiting: number; isReadOnly: boolean; lostReplicas: number };

@@ -13,7 +13,7 @@ const isLarge = sql<boolean>`octet_length(body) > ${sql.lit(LARGE_BYTES)}`;
 /** What others hold is left to them. The key stays, so that nothing is done twice. Arrays have rows looked up by their keys. */
 const letGo = prepare((p: { company: string; key: string; most: number }) =>
   db
-    .with('kept', (q) =>
+    .with('large', (q) =>
       q
         .selectFrom('idempotency_key')
         .select('key')
@@ -29,7 +29,7 @@ const letGo = prepare((p: { company: string; key: string; most: number }) =>
         .where(
           'key',
           '=',
-          sql<string>`any(array(select key from kept where bytes > ${p.most}::bigint and key <> ${p.key}))`,
+          sql<string>`any(array(select key from large where bytes > ${p.most}::bigint and key <> ${p.key}))`,
         )
         .forUpdate()
         .skipLocked(),

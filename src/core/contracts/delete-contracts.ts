@@ -80,7 +80,7 @@ const remove = prepare((p: EventOrigin & { company: string; ids: readonly string
           .where(fleetExistsExpression('c', p.company))
           .returningAll('c'),
       )
-      .with('kept', (q) => keepActiveClause(q, vehicleNamesOf(p.company)))
+      .with('was_active', (q) => keepActiveClause(q, vehicleNamesOf(p.company)))
       .with('recorded', (q) =>
         eventsClause(q, p, { 'contract.deleted': contractFactsQuery(q, vehicleNamesOf(p.company)) }),
       ),

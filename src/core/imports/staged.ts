@@ -166,7 +166,7 @@ export const rejectStagedRows = prepare((p: RowKey & { fleetId: string; room: nu
         .orderBy('r.row')
         .limit(p.room),
     )
-    .with('kept', (q) =>
+    .with('rejected', (q) =>
       q
         .insertInto('import_rejection')
         .columns(rejectionColumns)

@@ -47,7 +47,7 @@ const sumUp = prepare((p: Fleets) =>
         .select(({ fn }) => ['fleet_id', 'status', sql<number>`${fn.sum('delta')}::int`.as('delta')])
         .groupBy(['fleet_id', 'status']),
     )
-    .with('kept', (q) => {
+    .with('summed_up', (q) => {
       const company = sql<string>`${p.company}::text`.as('company');
       const rows = q.selectFrom('sums').where('delta', '<>', 0);
       return q

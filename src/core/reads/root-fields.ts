@@ -22,7 +22,7 @@ const event: Resource = withFields(eventResource, {
   fleet: one(() => fleet, 'f.id = e.fleet_id'),
   contract: one(() => contract, 'c.id = e.contract_id'),
 });
-const fewEvents: Resource = { ...event, order: unindexedEventOrder };
+const vehicleEvents: Resource = { ...event, order: unindexedEventOrder };
 
 const fleet: Resource = withFields(fleetResource, {
   vehicles: list(() => vehicle, {
@@ -41,7 +41,7 @@ const ofVehicle = `${EVENT_PUBLISHED_SQL} and ${listContainsSql('e.vehicle_ids',
 const vehicle: Resource = withFields(vehicleResource, {
   fleet: one(() => fleet, 'f.id = v.fleet_id'),
   contracts: list(() => contract, { under: ['c.vehicle_id', 'v.id'], short: true }),
-  timeline: list(() => fewEvents, { on: ofVehicle, short: true }),
+  timeline: list(() => vehicleEvents, { on: ofVehicle, short: true }),
 });
 
 const contract: Resource = withFields(contractResource, {

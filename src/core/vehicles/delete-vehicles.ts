@@ -111,7 +111,7 @@ const remove = prepare((p: EventOrigin & { company: string; ids: readonly string
       const counted = q.selectFrom('deleted').select(['company', 'fleet_id', 'status']);
       return tallyClause(q, -1, counted.where(fleetExistsExpression('deleted', p.company)).as('w'));
     })
-    .with('kept', (q) =>
+    .with('was_active', (q) =>
       keepActiveClause(q, q.selectFrom('deleted').select(['company', 'id', 'vin', 'manufacturer']).as('v')),
     )
     .with('recorded', (q) => {

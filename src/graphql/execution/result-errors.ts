@@ -79,7 +79,7 @@ function wireError(error: GraphQLError, data: ExecutionResult['data'], { res, se
     });
   }
   // A scalar that cannot write a value also throws a GraphQLError, without nodes and code.
-  if (origin instanceof GraphQLError && (early || origin.nodes || keptCodes.has(origin.extensions.code)))
+  if (origin instanceof GraphQLError && (early || origin.nodes || graphqlCodes.has(origin.extensions.code)))
     return rejectedByGraphql(error, early, config.INTROSPECTION, requestId);
   log.error({ requestId, err: origin }, 'request failed');
   return rewritten(error, 'Something went wrong on our side. The fault has been logged with this request id.', {
@@ -95,7 +95,7 @@ function originOf(error: GraphQLError): Error {
   return origin;
 }
 
-const keptCodes = new Set<unknown>([
+const graphqlCodes = new Set<unknown>([
   'GRAPHQL_PARSE_FAILED',
   'GRAPHQL_VALIDATION_FAILED',
   'OPERATION_RESOLUTION_FAILURE',
@@ -109,7 +109,7 @@ function rejectedByGraphql(error: GraphQLError, early: boolean, hints: boolean, 
   // An execution may have made a change, so the status is that of an answer.
   const http = early ? (own ?? { status: 400, spec: true }) : undefined;
   const message = hints ? error.message : error.message.replaceAll(/ Did you mean [^?]*(?:\?|$)/g, '');
-  const known = keptCodes.has(code) ? code : 'VALIDATION_FAILED';
+  const known = graphqlCodes.has(code) ? code : 'VALIDATION_FAILED';
   return rewritten(error, message, { code: known, requestId, http });
 }
 

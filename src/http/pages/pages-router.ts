@@ -57,15 +57,15 @@ export function pagesRouter(services: HttpServices): Router {
     res.set('Content-Security-Policy', referencePolicy).type('html').send(page);
   });
   for (const [name, path] of Object.entries(assets)) {
-    onlyGet(router, `/docs/${name}`, keptFile(path, { type: extname(name), seconds: 3600 }));
+    onlyGet(router, `/docs/${name}`, cachedFile(path, { type: extname(name), seconds: 3600 }));
   }
   if (!services.config.INTROSPECTION) return router;
-  onlyGet(router, '/schema.graphql', keptFile(schemaFile, { type: 'txt', seconds: 0 }));
+  onlyGet(router, '/schema.graphql', cachedFile(schemaFile, { type: 'txt', seconds: 0 }));
   return router;
 }
 
 /** Sends a public file, which caches may keep. It stays in memory, so that slow clients share the same bytes. */
-function keptFile(path: string, { type, seconds }: { type: string; seconds: number }) {
+function cachedFile(path: string, { type, seconds }: { type: string; seconds: number }) {
   const open = loadedOnce(() => readFile(path));
   return async (_req: Request, res: Response) => {
     const content = await open();
