@@ -34,7 +34,7 @@ const ofDatabase = files([
     'import',
     'imports-kept',
   ],
-  ...['jobs', 'json-bytes', 'json-members', 'kept-statements', 'large-deletions', 'list-texts', 'lists'],
+  ...['jobs', 'json-bytes', 'json-texts', 'built-once', 'large-deletions', 'lists'],
   ...[
     'migrations',
     'move-vehicles',
@@ -45,8 +45,8 @@ const ofDatabase = files([
     'rest-vehicles',
     'schema',
   ],
-  ...['schema-drift', 'search', 'staged-room', 'statements', 'tally', 'text-sql', 'unit-of-work', 'vehicle-rows'],
-  ...['webhooks-wanted', 'writes-at-once', 'young-database', 'lost-entries'],
+  ...['schema-drift', 'search', 'staged-room', 'statements', 'statistics', 'tally', 'unit-of-work', 'vehicle-rows'],
+  ...['webhooks-wanted', 'writes-at-once', 'lost-entries'],
 ]);
 
 /** Slow files for each change, which `.ci/run` runs; the others, and these on the other database, run at night. */
@@ -69,17 +69,16 @@ const onEmbedded = files([
 const long = files([
   ...['activation-audit', 'activation-faults', 'activation-start', 'addresses', 'clock', 'dead-workers'],
   ...['deleted-fleets', 'due-companies'],
-  ...['files-entered', 'import-beside', 'import-progress', 'issuer', 'kept-statements', 'large-deletions'],
-  ...['list-texts', 'locked-vehicles', 'log', 'lost-replica', 'payload-races', 'prepared-statements', 'publishing'],
+  ...['built-once', 'files-entered', 'import-beside', 'import-progress', 'issuer', 'large-deletions'],
+  ...['locked-vehicles', 'log', 'lost-replica', 'payload-races', 'publishing'],
   ...['read-only', 'readiness', 'sandbox-apart', 'search-path', 'slow-reads', 'staged-room'],
-  ...['text-sql', 'unfilled-lists'],
-  ...['unseen-company', 'webhooks-wanted', 'writes-at-once', 'young-database'],
+  ...['statistics', 'unfilled-lists', 'webhooks-wanted', 'writes-at-once', 'wrong-statistics'],
 ]);
 
 /** What depends on the version of PostgreSQL, on the oldest one: statements and their plans, lists, migrations. */
 const ofVersion = files([
-  ...['statements', 'lists', 'list-texts', 'vehicle-rows', 'search', 'events', 'history', 'migrations', 'schema'],
-  ...['young-database', 'activations', 'activation-model'],
+  ...['statements', 'lists', 'json-texts', 'vehicle-rows', 'search', 'events', 'history', 'migrations', 'schema'],
+  ...['statistics', 'activations', 'activation-model'],
 ]);
 
 /** Slow files first, so that none of them is left alone at the end; the longest of a project first. */

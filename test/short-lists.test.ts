@@ -1,18 +1,16 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { contractSortOrders } from '../src/core/contracts/contract.ts';
 import type { Client } from './support/client.ts';
-import { startExplained } from './support/explained.ts';
 import { recount } from './support/factories.ts';
-import { pagesRead } from './support/plans.ts';
+import { FEW, startPageReads } from './support/page-reads.ts';
 
 // Short lists below a parent, such as the contracts of a vehicle: indexes have their order for the whole company as well,
 // and seem equally good where companies have few rows on average.
 
-const { gateway, seen } = await startExplained();
+const { gateway, ask, excesses } = await startPageReads();
 
-/** Rows of each kind in the large company, and those below one parent. */
+/** Rows of each kind in the large company, of which FEW are added to those of one parent. */
 const MANY = 20_000;
-const FEW = 7;
 /** Companies with one contract, and two rows of each other kind. */
 const SMALL = 6_000;
 const uuid = (kind: string, one: string) =>
@@ -79,47 +77,20 @@ const cases = Object.entries(lists).flatMap(([name, { orders = [''], of }]) =>
   orders.map((order) => [`${name} ${order}`, order, of] as const),
 );
 
-/** Pages of tables and indexes for each row of the answer, and for descending into indexes, those of the catalogue too. */
-const PER_ROW = 12;
+/** Pages for descending into indexes, those of the catalogue too. */
 const BESIDE = 150;
 
-async function ask(query: string): Promise<{ cursors: string[]; pages: number }> {
-  seen.length = 0;
-  const { body } = await client.post('/graphql', { query: `{ ${query} }` });
-  expect(body.errors, query).toBeUndefined();
-  const found = JSON.stringify(body.data).matchAll(/"cursor":"([^"]+)"/g);
-  return { cursors: [...found].map(([, cursor]) => cursor ?? ''), pages: pagesRead(seen.map(({ Plan }) => Plan)) };
-}
-
-/** Pages of the list that are filled, and that are not, for which PostgreSQL read too much. */
-async function excesses(order: string, of: (list: string) => string): Promise<Record<string, string>> {
-  const { cursors } = await ask(of(`(${order}first: 100) { ${facts} }`));
-  expect(cursors).toHaveLength(FEW + 1);
-  const found: Record<string, string> = {};
-  for (const page of [
-    'first: 3',
-    'last: 3',
-    'first: 100',
-    'last: 100',
-    `first: 100, after: "${cursors[2]}"`,
-    `last: 100, before: "${cursors[4]}"`,
-    `first: 100, after: "${cursors[1]}", before: "${cursors[5]}"`,
-  ]) {
-    const { cursors: rows, pages } = await ask(of(`(${order}${page}) { ${facts} }`));
-    if (pages > BESIDE + PER_ROW * rows.length) found[page] = `${pages} pages for ${rows.length} rows`;
-  }
-  return found;
-}
+const few = async (order: string, of: (list: string) => string) => {
+  const queryOf = (page: string) => `{ ${of(`(${order}${page}) { ${facts} }`)} }`;
+  expect((await ask(client, queryOf('first: 100'))).cursors).toHaveLength(FEW + 1);
+  expect(await excesses(client, queryOf, BESIDE)).toEqual({});
+};
 
 describe('a company that the statistics do not know, among small ones', () => {
-  test.each(cases)('%s', async (_, order, of) => {
-    expect(await excesses(order, of)).toEqual({});
-  });
+  test.each(cases)('%s', (_, order, of) => few(order, of));
 });
 
 describe('a company that the statistics know', () => {
   beforeAll(analyze);
-  test.each(cases)('%s', async (_, order, of) => {
-    expect(await excesses(order, of)).toEqual({});
-  });
+  test.each(cases)('%s', (_, order, of) => few(order, of));
 });

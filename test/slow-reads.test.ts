@@ -1,9 +1,12 @@
 import { createClient } from 'graphql-ws';
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import WebSocket from 'ws';
+import { openDatabase } from '../src/database/open-database.ts';
 import type { Client } from './support/client.ts';
+import { databaseConfig, databaseEnv } from './support/database.ts';
 import { createContract } from './support/factories.ts';
 import { startGateway } from './support/gateway.ts';
+import { TcpProxy } from './support/tcp-proxy.ts';
 import { until } from './support/until.ts';
 
 const SECONDS = 2;
@@ -87,5 +90,58 @@ describe.skipIf(!isServer)('A read that takes long', () => {
     expect(new Set(answers.map(({ body }) => body.code))).toEqual(new Set(['COST_EXCEEDED', 'RATE_LIMITED']));
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused.map(({ headers }) => headers.get('retry-after'))).toEqual(refused.map(() => String(SECONDS)));
+  });
+});
+
+describe.skipIf(!isServer)('A slow read', async () => {
+  const env = await databaseEnv();
+  const url = env.DATABASE_URL ?? '';
+  const proxy = url ? await TcpProxy.start(url) : null;
+  const database = await openDatabase(databaseConfig({ ...env, ...(proxy && { DATABASE_URL: proxy.through(url) }) }));
+  afterAll(async () => {
+    await database.close();
+    await proxy?.close();
+  });
+
+  const read = (text: string, value: number) =>
+    database.slowRead(text, [value], { newest: true, asTexts: true, seconds: 1, signal: undefined });
+
+  /** What each packet holds of these words, while `work` is done on an open connection. */
+  async function packetsOf(work: () => Promise<unknown>): Promise<string[]> {
+    await database.send('select $1::int', [1]);
+    const packets: string[] = [];
+    if (proxy) {
+      proxy.swallowAnswersAfter = (sent) => {
+        const words = sent.toString('latin1').match(/begin|\$1::int|\bfleet\b|rollback|commit/g);
+        if (words) packets.push(words.join(' '));
+        return false;
+      };
+    }
+    await work();
+    return packets;
+  }
+
+  test('is one packet with its begin and commit', async () => {
+    expect(await packetsOf(async () => expect(await read('select $1::int', 7)).toEqual([['7']]))).toEqual([
+      'begin $1::int commit',
+    ]);
+  });
+
+  test('is alone in this: a transaction waits for its begin', async () => {
+    const work = () =>
+      database.orm.em.fork().transactional(async (em) => {
+        await em.execute('select from fleet');
+      });
+    expect(await packetsOf(work)).toEqual(['begin', 'fleet', 'commit']);
+  });
+
+  test('that fails leaves no transaction open', async () => {
+    await expect(read('select 1 / $1::int', 0)).rejects.toMatchObject({ code: '22012' });
+    await expect(read('select pg_sleep($1::int)', 5)).rejects.toMatchObject({ code: '57014' });
+    const open = await database.send(
+      `select state from pg_stat_activity where datname = current_database() and state like 'idle in%' and $1`,
+      [true],
+    );
+    expect(open).toEqual([]);
   });
 });

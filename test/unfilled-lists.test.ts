@@ -4,18 +4,16 @@ import { fleetSortOrders } from '../src/core/fleets/fleet.ts';
 import type { SortOrders } from '../src/core/sql/order.ts';
 import { vehicleSortOrders } from '../src/core/vehicles/vehicle.ts';
 import type { Client } from './support/client.ts';
-import { type Explained, startExplained } from './support/explained.ts';
 import { recount } from './support/factories.ts';
-import type { Plan } from './support/plans.ts';
+import { FEW, PER_ROW, startPageReads } from './support/page-reads.ts';
 
 // A list that its limit does not fill ends where its rows do, in every version of PostgreSQL: before 18, only the first
 // column of a row comparison ends the scan of an index. Each list with few rows lies between lists with many.
 
-const { gateway, seen } = await startExplained({ LIMIT_GRAPHQL_COST: '1000000' });
+const { gateway, ask, excesses } = await startPageReads();
 
 /** Rows of each kind in a large company: those of its small parents, and many of two parents before and behind these. */
 const MANY = 12_000;
-const FEW = 7;
 const parents = { before: 1, small: 5, behind: 9 };
 type Parent = keyof typeof parents;
 const uuid = (company: number, kind: string, one: string) =>
@@ -78,34 +76,12 @@ beforeAll(async () => {
   for (const table of tables) await gateway.execute(`vacuum analyze ${table}`);
 });
 
-/** Pages of tables and indexes for each row of the answer: of its table, of its fleet, and of what it refers to. */
-const PER_ROW = 12;
 /** Pages of statements for anything else, and for descending into indexes. */
 const BESIDE = 40;
 /** The same of a filter, whose values are looked up in each fleet, for the page and for both of its ends. */
 const BESIDE_FILTER = 240;
 /** The same where contracts are looked for by the vehicles, of which up to 5,000 are looked up. */
 const SOUGHT_VEHICLES = 1000;
-
-const blocks = (plan: Plan) => (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0);
-const total = (plans: readonly Explained[]) => plans.reduce((sum, { Plan }) => sum + blocks(Plan), 0);
-
-interface Page {
-  first?: number;
-  last?: number;
-  after?: string | undefined;
-  before?: string | undefined;
-}
-
-/** Pages that are filled, and that are not, from both ends and from and to cursors. */
-const pagesOf = (cursors: readonly string[]): Page[] => [
-  ...[3, 100].flatMap((size) => [{ first: size }, { last: size }]),
-  { first: 100, after: cursors[2] },
-  { last: 100, before: cursors[4] },
-  { first: 100, before: cursors[4] },
-  { first: 100, after: cursors[1], before: cursors[5] },
-  { last: 100, after: cursors[1], before: cursors[5] },
-];
 
 interface List {
   /** The document around the list, and its field. */
@@ -173,69 +149,50 @@ const ordersOf = ({ orders }: List): string[] =>
     ? Object.keys(orders).flatMap((field) => ['ASC', 'DESC'].map((one) => `{ field: ${field}, direction: ${one} }`))
     : [''];
 
-type Asked = { cursors: string[]; blocks: number };
-
-/** The cursors of a page, and how many blocks PostgreSQL read for it. */
-async function ask(client: Client, list: List, parent: Parent, order: string, page: Page): Promise<Asked> {
+/** Pages of this list, in each of its orders, for which PostgreSQL read too much. */
+async function excessesOf(client: Client, list: List, parent: Parent, most = BESIDE): Promise<Record<string, object>> {
   const { around = (one) => one, field, filter, fleet } = list;
-  const quoted = `"${parentId('a', parent)}"`;
-  const given = { ...page, filter: filter?.(parent), orderBy: order || undefined, fleetId: fleet && quoted };
-  const args = Object.entries(given).flatMap(([name, value]) => {
-    if (value === undefined) return [];
-    return `${name}: ${name === 'after' || name === 'before' ? `"${value}"` : value}`;
-  });
-  const query = `{ ${around(`${field}(${args.join(', ')}) { edges { cursor } }`, parent)} }`;
-  seen.length = 0;
-  const { body } = await client.post('/graphql', { query });
-  expect(body.errors, query).toBeUndefined();
-  const found = JSON.stringify(body.data).matchAll(/"cursor":"([^"]+)"/g);
-  return { cursors: [...found].map(([, cursor]) => cursor ?? ''), blocks: total(seen) };
-}
-
-/** Pages of this list for which PostgreSQL read too much. */
-async function excesses(client: Client, list: List, parent: Parent, most = BESIDE): Promise<Record<string, string>> {
-  const found: Record<string, string> = {};
+  const args = [filter && `filter: ${filter(parent)}`, fleet && `fleetId: "${parentId('a', parent)}"`];
+  const found: Record<string, object> = {};
   for (const order of ordersOf(list)) {
-    const { cursors } = await ask(client, list, parent, order, { first: FEW });
-    for (const page of pagesOf(cursors)) {
-      const { cursors: rows, blocks } = await ask(client, list, parent, order, page);
-      if (blocks > most + PER_ROW * rows.length) {
-        found[`${JSON.stringify(page)} ${order}`] = `${blocks} pages for ${rows.length} rows`;
-      }
-    }
+    const given = [...args, order && `orderBy: ${order}`].filter(Boolean);
+    const queryOf = (page: string) =>
+      `{ ${around(`${field}(${[page, ...given].join(', ')}) { edges { cursor } }`, parent)} }`;
+    const much = await excesses(client, queryOf, most);
+    if (Object.keys(much).length > 0) found[order] = much;
   }
   return found;
 }
 
 describe.each(Object.entries(ofParents))('%s', (_, list) => {
   test.each(['small', 'before'] as const)('end with their rows: %s', async (parent) => {
-    expect(await excesses(clients[large] as Client, list, parent)).toEqual({});
+    expect(await excessesOf(clients[large] as Client, list, parent)).toEqual({});
   });
 });
 
 describe.each(Object.entries(ofCompany))('%s', (_, list) => {
   test.each(Object.keys(companies))('of the company %s end with their rows', async (company) => {
-    expect(await excesses(clients[company] as Client, list, 'small')).toEqual({});
+    expect(await excessesOf(clients[company] as Client, list, 'small')).toEqual({});
   });
 });
 
 describe.each(Object.entries(filters))('vehicles with %s', (_, filter) => {
   const all: List = { field: 'vehicles', filter: () => filter, orders: vehicleSortOrders };
   test('of a company end with their rows', async () => {
-    expect(await excesses(clients[large] as Client, all, 'small', BESIDE_FILTER)).toEqual({});
+    expect(await excessesOf(clients[large] as Client, all, 'small', BESIDE_FILTER)).toEqual({});
   });
   test.each(['small', 'before'] as const)('of a fleet end with their rows: %s', async (parent) => {
-    expect(await excesses(clients[large] as Client, { ...all, around: ofFleet }, parent, BESIDE_FILTER)).toEqual({});
+    expect(await excessesOf(clients[large] as Client, { ...all, around: ofFleet }, parent, BESIDE_FILTER)).toEqual({});
   });
 });
 
 describe.each(Object.entries(contractFilters))('contracts with %s', (_, filter) => {
   const all: List = { field: 'contracts', filter: () => filter, orders: contractSortOrders };
   test('of a company end with their rows', async () => {
-    expect(await excesses(clients[large] as Client, all, 'small', BESIDE_FILTER)).toEqual({});
+    expect(await excessesOf(clients[large] as Client, all, 'small', BESIDE_FILTER)).toEqual({});
   });
   test.each(['small', 'before'] as const)('of a fleet end with their rows: %s', async (parent) => {
-    expect(await excesses(clients[large] as Client, { ...all, around: ofFleet }, parent, BESIDE_FILTER)).toEqual({});
+    expect(await excessesOf(clients[large] as Client, { ...all, around: ofFleet }, parent, BESIDE_FILTER)).toEqual({});
   });
 });
 
@@ -261,19 +218,18 @@ async function unsold(company: string, digit: number, { idle, busy }: { idle: nu
   return gateway.as(company, { scope: 'fleets:read contracts:read' });
 }
 
-async function countBlocks(client: Client, vin: string, expected: number): Promise<number> {
-  seen.length = 0;
-  const { body } = await client.post('/graphql', { query: `{ contracts(filter: { vin: "${vin}" }) { totalCount } }` });
-  expect(body.data.contracts.totalCount).toBe(expected);
-  return total(seen);
+async function countReads(client: Client, vin: string, expected: number): Promise<number> {
+  const { data, pages } = await ask(client, `{ contracts(filter: { vin: "${vin}" }) { totalCount } }`);
+  expect(data.contracts.totalCount).toBe(expected);
+  return pages;
 }
 
 test('contracts of vehicles of which very many match, and few have a contract, are no further looked for', async () => {
   const client = await unsold('q-unsold', 4, { idle: 4 * MANY, busy: 0 });
   for (const vin of ['WBA', 'WBA10']) {
     const list: List = { field: 'contracts', filter: () => `{ vin: "${vin}" }`, orders: contractSortOrders };
-    expect(await excesses(client, list, 'small', SOUGHT_VEHICLES), vin).toEqual({});
-    expect(await countBlocks(client, vin, vin === 'WBA' ? FEW : 0)).toBeLessThan(SOUGHT_VEHICLES);
+    expect(await excessesOf(client, list, 'small', SOUGHT_VEHICLES), vin).toEqual({});
+    expect(await countReads(client, vin, vin === 'WBA' ? FEW : 0)).toBeLessThan(SOUGHT_VEHICLES);
   }
 });
 
@@ -283,8 +239,8 @@ test('contracts of more vehicles than are looked up, beside very many contracts,
   for (const vin of ['WBA', 'WBA10']) {
     const list: List = { field: 'contracts', filter: () => `{ vin: "${vin}" }`, orders: contractSortOrders };
     // Each vehicle is counted and looked up for the page and for both of its ends; neither side of that reads a contract.
-    expect(await excesses(client, list, 'small', 3 * 5 * idle), vin).toEqual({});
-    expect(await countBlocks(client, vin, vin === 'WBA' ? FEW : 0)).toBeLessThan(5 * idle);
+    expect(await excessesOf(client, list, 'small', 3 * 5 * idle), vin).toEqual({});
+    expect(await countReads(client, vin, vin === 'WBA' ? FEW : 0)).toBeLessThan(5 * idle);
   }
 });
 
@@ -303,16 +259,13 @@ test('a filter is looked up for the company, not for each of its fleets', async 
   const client = await gateway.as('s-fleets');
   for (const [what, filter] of Object.entries(filters)) {
     const list: List = { field: 'vehicles', filter: () => filter, orders: vehicleSortOrders };
-    expect(await excesses(client, list, 'small', BESIDE_FILTER), what).toEqual({});
+    expect(await excessesOf(client, list, 'small', BESIDE_FILTER), what).toEqual({});
   }
 });
 
 test('vehicles of several fleets end with their rows', async () => {
-  seen.length = 0;
   const query = '{ fleets(first: 20) { nodes { vehicles(first: 101) { nodes { vin } } } } }';
-  const { body } = await (clients['m-tiny'] as Client).post('/graphql', { query });
-  expect(body.data.fleets.nodes.flatMap(({ vehicles }: { vehicles: { nodes: [] } }) => vehicles.nodes)).toHaveLength(
-    FEW,
-  );
-  expect(total(seen)).toBeLessThan(BESIDE + PER_ROW * FEW);
+  const { data, pages } = await ask(clients['m-tiny'] as Client, query);
+  expect(data.fleets.nodes.flatMap(({ vehicles }: { vehicles: { nodes: [] } }) => vehicles.nodes)).toHaveLength(FEW);
+  expect(pages).toBeLessThan(BESIDE + PER_ROW * FEW);
 });

@@ -76,3 +76,18 @@ test.skipIf(gateway.database.kind === 'embedded')('an upload analysed half done 
   expect((await uploaded).status).toBe(201);
   await until(async () => (await known()) > before + vins.length * 0.9);
 });
+
+test('statistics that cannot be made undo nothing of the list before them', async () => {
+  const gateway = await startGateway();
+  await gateway.execute(`create function unfit(text) returns int immutable language plpgsql as $$
+    begin if current_query() like 'analyze %' then raise 'unfit'; end if; return 1; end $$`);
+  await gateway.execute('create index on vehicle (unfit(vin))');
+  const client = await gateway.as('unlucky');
+  const { id: fleetId } = await createFleet(client);
+  const added = await client.post('/vehicles', { fleetId, vins: newVins(3000) }, { 'idempotency-key': 'list' });
+  expect([added.status, added.body.summary]).toEqual([
+    201,
+    { received: 3000, created: 3000, existing: 0, rejected: 0 },
+  ]);
+  expect((await client.get(`/fleets/${fleetId}`)).body.vehicleCount).toBe(3000);
+});
