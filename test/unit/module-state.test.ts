@@ -10,8 +10,8 @@ const known: Record<string, string> = {
   'core/sql/answer.ts statements': 'statements of queries, by plan and shape of arguments',
   'core/sql/sql.ts registered': 'statements, for the test that has all of them planned',
   'core/sql/sql.ts ids': 'the last id of this process',
-  'core/vehicles/providers.ts counted': 'programs by provider, by database, for a minute',
-  'core/vehicles/providers.ts knownWaiting': 'what waits, by database, for 5 s',
+  'core/vehicles/providers.ts programsOfProviders': 'programs by provider, by database, for a minute',
+  'core/vehicles/providers.ts waitingOf': 'what waits, by database, for 5 s',
   'database/postgres-connection.ts statements': 'named statements, by text',
   'graphql/execution/prepare-document.ts documents': 'documents, by text',
   'graphql/execution/prepare-document.ts plans': 'plans, by operation, place and deciding variables',
@@ -25,7 +25,7 @@ const known: Record<string, string> = {
 /** The limit; there were 30 before 2026-11-23. */
 const MOST = 15;
 
-const EMPTY = /^(?:new \w+(?:<.*>)?\((?:\)|\{)|\[\];|\{\};|loadedOnce\()/;
+const EMPTY = /^(?:new \w+(?:<.*>)?\((?:\)|\{)|\[\];|\{\};|loadedOnce\(|sharedFor\()/;
 const CONSTANT = /^new (?:Date|Error|URL|Intl|TextDecoder|Uint8Array|SchemaBuilder|Kysely|Proxy)\b/;
 
 const state = globSync('src/**/*.{ts,js}', { cwd: root, exclude: ['src/console/browser/**'] }).flatMap((file) =>

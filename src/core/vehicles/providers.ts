@@ -78,23 +78,28 @@ type ProgramCount = Awaited<ReturnType<typeof countPrograms>>[number];
 
 /** The statement reads all programs. */
 const COUNTED_SECONDS = 60;
-const counted = new WeakMap<object, { until: number; rows: Promise<ProgramCount[]> }>();
+const programsOfProviders = sharedFor(COUNTED_SECONDS, (ctx) => countPrograms(ctx, {}, 'read'));
 
 /** Providers without settings that programs of contracts name, as of the last minute. */
 export async function goneProviders(ctx: Context): Promise<ProgramCount[]> {
-  const { database, manufacturers } = ctx.services;
-  const now = ctx.now().getTime();
-  let known = counted.get(database);
-  if (!known || now >= known.until) {
-    known = {
-      until: now + COUNTED_SECONDS * 1000,
-      rows: countPrograms(contextWithoutClient(ctx), {}, 'read'),
-    };
-    known.rows.catch(() => counted.delete(database));
-    counted.set(database, known);
-  }
-  const set = new Set(manufacturers.state().map(({ id }) => id));
-  return (await known.rows).filter(({ provider }) => !set.has(provider));
+  const set = new Set(ctx.services.manufacturers.state().map(({ id }) => id));
+  return (await programsOfProviders(ctx)).filter(({ provider }) => !set.has(provider));
+}
+
+/** Gives what was read of a database, to all who ask within so many seconds: such statements look at all companies. */
+function sharedFor<T>(seconds: number, read: (ctx: Context) => Promise<T>): (ctx: Context) => Promise<T> {
+  const known = new WeakMap<object, { until: number; answer: Promise<T> }>();
+  return (ctx) => {
+    const { database } = ctx.services;
+    const now = ctx.now().getTime();
+    const before = known.get(database);
+    if (before && now < before.until) return before.answer;
+    // It does not end with the client that asked first.
+    const answer = read(contextWithoutClient(ctx));
+    known.set(database, { until: now + seconds * 1000, answer });
+    answer.catch(() => known.delete(database));
+    return answer;
+  };
 }
 
 function contractsOf(programs: readonly WaitingPrograms[]): z.output<typeof providerContractsSchema> {
@@ -191,24 +196,12 @@ export const waitingPrograms = prepare((_: object) =>
 );
 export type WaitingPrograms = Awaited<ReturnType<typeof waitingPrograms>>[number];
 
-type Waiting = { vehicles: ReadonlyMap<string, string | null>; programs: readonly WaitingPrograms[] };
-
-/** The statements look at all companies, so their answers are kept for a while. */
-const KEPT_SECONDS = 5;
-const knownWaiting = new WeakMap<object, { until: number; waiting: Promise<Waiting> }>();
-
-function waitingOf(ctx: Context): Promise<Waiting> {
-  const { database } = ctx.services;
-  const now = ctx.now().getTime();
-  const before = knownWaiting.get(database);
-  if (before && now < before.until) return before.waiting;
-  const soon = new Date(now + SOON_MINUTES * 60_000);
-  // Others share the answer: it does not end with this client.
-  const shared = contextWithoutClient(ctx);
-  const waiting = Promise.all([oldestWaiting(shared, { soon }, 'read'), waitingPrograms(shared, {}, 'read')]).then(
-    ([vehicles, programs]) => ({ vehicles: new Map(vehicles.map(({ brand, since }) => [brand, since])), programs }),
-  );
-  knownWaiting.set(database, { until: now + KEPT_SECONDS * 1000, waiting });
-  waiting.catch(() => knownWaiting.delete(database));
-  return waiting;
-}
+const WAITING_SECONDS = 5;
+const waitingOf = sharedFor(WAITING_SECONDS, async (ctx) => {
+  const soon = new Date(ctx.now().getTime() + SOON_MINUTES * 60_000);
+  const [vehicles, programs] = await Promise.all([
+    oldestWaiting(ctx, { soon }, 'read'),
+    waitingPrograms(ctx, {}, 'read'),
+  ]);
+  return { vehicles: new Map(vehicles.map(({ brand, since }) => [brand, since])), programs };
+});
