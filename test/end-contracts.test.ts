@@ -108,6 +108,30 @@ test('a filter ends what is in force and fits it, and nothing else', async () =>
   });
 });
 
+test('a filter with a name that it does not have ends nothing', async () => {
+  const kept = await inForce();
+  for (const filter of [{ statuz: ['ENDED'] }, { fleetID: kept.fleetId }, { name: 'None', Pack: 'fuel' }]) {
+    const unknown = Object.keys(filter).at(-1);
+    const { status, body } = await acme.post('/contracts/end', { filter });
+    expect([status, body.errors]).toMatchObject([400, [{ path: `filter.${unknown}`, code: 'INVALID' }]]);
+    expect(body.detail).toMatch(/is unknown: use .*fleetIds, vin, packs/);
+  }
+  expect(await read(kept)).toMatchObject({ status: 'ACTIVE', to: kept.to });
+});
+
+test('one that has changed since its tag was read is not ended with that tag', async () => {
+  const one = await inForce();
+  const tag = (await acme.get(`/contracts/${one.id}`)).headers.get('etag') ?? '';
+  await acme.patch(`/contracts/${one.id}`, { name: 'Renewed' });
+  const end = (expected: string) => acme.post(`/contracts/${one.id}/end`, undefined, { 'if-match': expected });
+  expect(await end(tag)).toMatchObject({ status: 412, body: { code: 'PRECONDITION_FAILED' } });
+  expect(await read(one)).toMatchObject({ status: 'ACTIVE', to: one.to });
+  expect(await end((await acme.get(`/contracts/${one.id}`)).headers.get('etag') ?? '')).toMatchObject({
+    status: 200,
+    body: { status: 'ENDED', name: 'Renewed' },
+  });
+});
+
 test('an end of up to five minutes ago counts as now, and an earlier one is refused', async () => {
   const [one, other] = [await inForce(), await inForce()];
   const { status, body } = await acme.patch(`/contracts/${one.id}`, { to: time(-4 * MINUTE) });

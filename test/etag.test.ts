@@ -59,6 +59,7 @@ test('`kinds` has every operation on one fleet, vehicle, contract or webhook, as
     'patch /contracts/{id}',
     'patch /fleets/{fleetId}',
     'patch /webhooks/{id}',
+    'post /contracts/{id}/end',
   ]);
 });
 

@@ -110,7 +110,8 @@ export function inputErrorsOf(issue: z.core.$ZodIssue): InputError[] {
   const { path, code, message, input } = issue;
   const link = /^is (?:not|a) /.test(message) ? ': ' : message.startsWith('must ') ? ', not ' : null;
   const shown = link && typeof input === 'string' && READABLE.test(input) ? `${link}"${input}"` : '';
-  return [{ path: path.join('.'), code: codes[code] ?? 'INVALID', message: `${message}${shown}` }];
+  const paths = code === 'unrecognized_keys' ? issue.keys.map((key) => [...path, key]) : [path];
+  return paths.map((one) => ({ path: one.join('.'), code: codes[code] ?? 'INVALID', message: `${message}${shown}` }));
 }
 
 /** Values that messages repeat; people see in the path which one a longer one is. */

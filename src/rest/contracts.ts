@@ -165,7 +165,7 @@ export const contractRoutes = [
     summary: 'End a contract',
     ...inRest(contractCommands.endContract, open),
     answers: { 200: 'The contract as it is now.' },
-    result: (ctx, { params }) => endContract(ctx, params),
+    result: (ctx, { params, expected }) => endContract(ctx, params, expected),
   }),
   post('/contracts/end', 'endContracts', {
     summary: 'End several contracts',

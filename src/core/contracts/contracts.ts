@@ -7,7 +7,7 @@ import { planClause, planned, wantClause } from '../activation/plan-activations.
 import { scheduleClause, scheduleForKind } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
-import { ContractNotFound, Forbidden } from '../errors.ts';
+import { ContractNotFound, Forbidden, type Precondition, requirePrecondition } from '../errors.ts';
 import { contractFactsQuery, vehicleNamesOf, type WithContracts } from '../events/contract-facts.ts';
 import { type EventOrigin, eventsClause, systemOrigin } from '../events/record-events.ts';
 import { existingFleetConditions, fleetExistsExpression, ofFleets } from '../fleets/fleet.ts';
@@ -41,6 +41,14 @@ export const lockContracts = prepare((p: { company: string; ids: readonly string
     .forNoKeyUpdate('v')
     .forUpdate('c'),
 );
+
+/** Locks a contract and gives it as it is. Throws ContractNotFound and PreconditionFailed. */
+export async function lockContract(ctx: Context, company: string, id: string, expected: Precondition<Contract>) {
+  await lockContracts(ctx, { company, ids: [id], at: ctx.now() });
+  const contract = await readOneRow<Contract>(ctx, contractResource, { id }, { company });
+  requirePrecondition(contract, expected);
+  return contract;
+}
 
 export async function getContract(ctx: Context, input: { id: string }): Promise<Contract> {
   const company = authorizeContracts(ctx, 'contracts:read') ?? (await companyOfContract(ctx, input));

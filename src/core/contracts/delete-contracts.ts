@@ -3,15 +3,14 @@ import { touchActivations } from '../activation/due-activations.ts';
 import { keepActiveClause } from '../activation/plan-activations.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
-import { ContractNotFound, NothingToDelete, type Precondition, requirePrecondition } from '../errors.ts';
+import { ContractNotFound, NothingToDelete, type Precondition } from '../errors.ts';
 import { contractFactsQuery, vehicleNamesOf } from '../events/contract-facts.ts';
 import { announceEvents, callerOrigin, type EventOrigin, eventsClause } from '../events/record-events.ts';
 import { fleetExistsExpression } from '../fleets/fleet.ts';
 import { readInput } from '../input.ts';
-import { readOneRow } from '../sql/read.ts';
 import { anyOfIds, db, isId, prepare, uniqueIds } from '../sql/sql.ts';
 import { aboutContractIds, type Contract, contractIds, contractSchema, notFoundIds } from './contract.ts';
-import { companyOfContract, companyOfNamed, contractJsonQuery, contractResource, lockContracts } from './contracts.ts';
+import { companyOfContract, companyOfNamed, contractJsonQuery, lockContract, lockContracts } from './contracts.ts';
 
 export const deleteContractsInput = z
   .object({ ids: contractIds.meta(aboutContractIds) })
@@ -31,10 +30,7 @@ export async function deleteContract(ctx: Context, by: { id: string }, expected?
   const ids = [by.id];
   // A transaction also for one statement: its plan suits a company that the planner has not seen.
   return transaction(ctx, async () => {
-    if (expected) {
-      await lockContracts(ctx, { company, ids, at: ctx.now() });
-      requirePrecondition(await readOneRow<Contract>(ctx, contractResource, by, { company }), expected);
-    }
+    if (expected) await lockContract(ctx, company, by.id, expected);
     const [contract] = await removeContracts(ctx, company, ids);
     if (!contract) throw new ContractNotFound();
     return contract;

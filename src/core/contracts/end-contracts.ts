@@ -3,7 +3,7 @@ import { touchActivations } from '../activation/due-activations.ts';
 import { scheduleNow } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
-import { ContractNotBegun, ContractNotFound, ValidationFailed } from '../errors.ts';
+import { ContractNotBegun, ContractNotFound, type Precondition, ValidationFailed } from '../errors.ts';
 import { recordEvents } from '../events/record-events.ts';
 import { field } from '../fields.ts';
 import { readInput } from '../input.ts';
@@ -19,13 +19,27 @@ import {
   MOST_CONTRACTS_AT_ONCE,
   notFoundIds,
 } from './contract.ts';
-import { companyOfContract, companyOfNamed, contractResource, findContracts, lockContracts } from './contracts.ts';
+import {
+  companyOfContract,
+  companyOfNamed,
+  contractResource,
+  findContracts,
+  lockContract,
+  lockContracts,
+} from './contracts.ts';
 import { updateFact } from './update-contract.ts';
+
+const conditions = contractFilterSchema.shape;
+/** A condition under a wrong name would otherwise be none, and end every contract in force. */
+const endingFilterSchema = z.strictObject(conditions, {
+  error: ({ code }) =>
+    code === 'unrecognized_keys' ? `is unknown: use ${Object.keys(conditions).join(', ')}` : undefined,
+});
 
 export const endContractsInput = z
   .object({
     ids: contractIds.nullish().meta(aboutContractIds),
-    filter: contractFilterSchema.nullish().meta({
+    filter: endingFilterSchema.nullish().meta({
       description:
         'Conditions on the contracts in force to end, if `ids` is left out: the first 1,000 that were created and meet all. Repeat the request until it ends no contract.',
       examples: [{ name: 'Fuel data, 2027' }],
@@ -122,13 +136,14 @@ async function idsInForce(ctx: Context, company: string, filter: z.output<typeof
   return items.map(({ id }) => id);
 }
 
-/** Ends a contract now; one that is over stays as it is. Throws ContractNotFound and ContractNotBegun. */
-export async function endContract(ctx: Context, { id }: { id: string }): Promise<Contract> {
+/** Ends a contract now; one that is over stays as it is. Throws ContractNotFound, ContractNotBegun and PreconditionFailed. */
+export async function endContract(ctx: Context, { id }: { id: string }, expected?: Precondition<Contract>) {
   const caller = authorizeContracts(ctx, 'contracts:write');
   const company = caller ?? (await companyOfContract(ctx, { id }));
   if (!isId(id)) throw new ContractNotFound();
   const own = id.toLowerCase();
   return transaction(ctx, async () => {
+    if (expected) await lockContract(ctx, company, own, expected);
     const { contracts, over, notBegun } = await endNow(ctx, company, [own]);
     if (notBegun.size > 0) throw new ContractNotBegun();
     const [contract] =

@@ -3,19 +3,13 @@ import { touchActivations } from '../activation/due-activations.ts';
 import { scheduleNow } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
-import {
-  ContractNotFound,
-  ContractOverlap,
-  type Precondition,
-  requirePrecondition,
-  ValidationFailed,
-} from '../errors.ts';
+import { ContractNotFound, ContractOverlap, type Precondition, ValidationFailed } from '../errors.ts';
 import { type EventFact, recordEvents } from '../events/record-events.ts';
 import { readInput } from '../input.ts';
 import { readOneRow } from '../sql/read.ts';
 import { isId } from '../sql/sql.ts';
 import { type Contract, updateContractInput } from './contract.ts';
-import { companyOfContract, contractResource, lockContracts } from './contracts.ts';
+import { companyOfContract, contractResource, lockContract } from './contracts.ts';
 import { findOverlaps } from './create-contract.ts';
 
 /**
@@ -29,10 +23,7 @@ export async function updateContract(ctx: Context, input: unknown, expected?: Pr
   if (!isId(id)) throw new ContractNotFound();
   return transaction(ctx, async (em) => {
     const now = ctx.now();
-    await lockContracts(ctx, { company, ids: [id], at: now });
-    const read = () => readOneRow<Contract>(ctx, contractResource, { id }, { company });
-    const before = await read();
-    requirePrecondition(before, expected);
+    const before = await lockContract(ctx, company, id, expected);
     const to = wanted?.toISOString() === before.to ? wanted : orNow(wanted, now);
     const named = Object.entries({ ...texts, to: to?.toISOString() }).filter(isNamed);
     if (named.length === 0) {
@@ -56,7 +47,7 @@ export async function updateContract(ctx: Context, input: unknown, expected?: Pr
       // Its programs may just be looked at by the old end.
       await touchActivations(ctx, [before]);
     }
-    const after = await read();
+    const after = await readOneRow<Contract>(ctx, contractResource, { id }, { company });
     const changes = Object.fromEntries(changed.map(([field, value]) => [field, { from: before[field], to: value }]));
     await recordEvents(ctx, [updateFact(after, changes)]);
     return after;

@@ -25,11 +25,13 @@ export function operationOf(route: Route, schemas: Schemas): Json {
 
 const bearer = { bearer: [] };
 
-const isChange = (method: Route['method']): boolean => method === 'PATCH' || method === 'DELETE';
+/** Whether it changes a resource that exists. */
+const isChange = ({ method, path }: Route): boolean => method !== 'GET' && path.includes(':');
 
 const parameter = (name: string): Json => ({ $ref: `#/components/parameters/${name}` });
 
-function parametersOf({ method, path, query = [], prefer, etag }: Route): Json[] {
+function parametersOf(route: Route): Json[] {
+  const { method, path, query = [], prefer, etag } = route;
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => pathParameter(name as PathParameter));
   return [
     ...inPath,
@@ -37,7 +39,7 @@ function parametersOf({ method, path, query = [], prefer, etag }: Route): Json[]
     ...(method === 'POST' ? [parameter('Idempotency-Key')] : []),
     ...(prefer ? [parameter('Prefer')] : []),
     ...(etag && method === 'GET' ? [parameter('If-None-Match')] : []),
-    ...(etag && isChange(method) ? [parameter('If-Match')] : []),
+    ...(etag && isChange(route) ? [parameter('If-Match')] : []),
   ];
 }
 
@@ -73,11 +75,12 @@ function answerOf(answer: AnswerDocs, { method, etag }: Route, schemas: Schemas)
   };
 }
 
-function codesOf({ method, query, body, files, etag, errors = [] }: Route): ErrorCode[] {
+function codesOf(route: Route): ErrorCode[] {
+  const { method, query, body, files, etag, errors = [] } = route;
   const reads = query || body || method === 'POST';
   return [
     ...errors,
-    ...(etag && isChange(method) ? (['PRECONDITION_FAILED'] as const) : []),
+    ...(etag && isChange(route) ? (['PRECONDITION_FAILED'] as const) : []),
     ...(reads ? (['VALIDATION_FAILED'] as const) : []),
     ...(method === 'GET' ? (['COST_EXCEEDED'] as const) : []),
     ...(body && !files ? (['MALFORMED_JSON'] as const) : []),
