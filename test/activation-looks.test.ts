@@ -3,11 +3,12 @@ import { DAY, HOUR, MINUTE, startActivations, stateOf } from './support/activati
 import type { Json } from './support/client.ts';
 import { addVehicle, newVin } from './support/factories.ts';
 import { hasDocuments } from './support/published.ts';
+import { json } from './support/upstream.ts';
 
 // When manufacturers are asked how programs stand.
 
 const { gateway, upstream, clock, time, passTime, work, workFor, contract } = await startActivations({
-  packs: { basic: ['1001'] },
+  packs: { basic: ['1001'], more: ['1002', '2001'] },
   breakAfter: 1000,
 });
 const acme = await gateway.as('acme');
@@ -18,6 +19,7 @@ const makes = [
 ] as const;
 
 afterEach(() => {
+  upstream.behaves = () => null;
   if (hasDocuments) expect(upstream.faults).toEqual([]);
 });
 
@@ -52,6 +54,21 @@ test.each(makes)(
     expectPauses(found, [MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR], MINUTE);
   },
 );
+
+test('all services of a vehicle are looked at at the same time, since one look answers for them', async () => {
+  upstream.serves = () => ({ status: 'ACTIVE', afterMs: 3 * DAY });
+  const vehicle = await addVehicle(acme, newVin(0, 'W1K'));
+  const contracts = [await contract(acme, vehicle, basic), await contract(acme, vehicle, { pack: 'more' })];
+  const nextAttempts = () =>
+    Promise.all(contracts.map(async ({ id }) => (await acme.get(`/contracts/${id}`)).body.activation.nextAttemptAt));
+  await work();
+  const [first, ...others] = await nextAttempts();
+  expect([typeof first, others]).toEqual(['string', [first]]);
+  upstream.behaves = () => json(503, {});
+  await workFor(2 * MINUTE, 2 * MINUTE);
+  const [second, ...again] = await nextAttempts();
+  expect([second > first, again]).toEqual([true, [second]]);
+});
 
 test.each(makes)('%s: what has ended is looked at after 5 minutes, an hour and a day', async (_, wmi) => {
   upstream.decide = () => ({ status: 'approved', afterMs: 0 });

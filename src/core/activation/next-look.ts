@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { SANDBOX, type WishAnswer } from '../../manufacturers/index.ts';
 import type { ClaimedProgram } from './due-activations.ts';
 
@@ -12,12 +13,16 @@ const LOOKS_IN_DOUBT = 4;
 /** Delays without an answer grow as 1, 2, 4 … seconds, up to a quarter of an hour, each spread by half. */
 const RETRY_CAP_SECONDS = 900;
 
+/** From 0 to 1, and the same for all programs of a vehicle: one look answers all of them. */
+const shareOf = ({ vin }: ClaimedProgram) => crc32(vin) / 2 ** 32;
+
 /** Seconds until the manufacturer is asked next; null where that would change nothing. */
 export function secondsToNext({ program, answer }: AskedProgram, schedule: readonly number[], now: number) {
   const { looks, faults, state, ended } = program;
-  const spread = 1 + Math.random() / 10;
+  const share = shareOf(program);
+  const spread = 1 + share / 10;
   if (answer.outcome === 'NO_ANSWER') {
-    const backoff = Math.min(RETRY_CAP_SECONDS, 2 ** Math.min(faults, 20)) * (0.75 + Math.random() / 2);
+    const backoff = Math.min(RETRY_CAP_SECONDS, 2 ** Math.min(faults, 20)) * (0.75 + share / 2);
     return Math.max(answer.retryAfter ?? 0, answer.asked ? backoff : 1) * spread;
   }
   const before = answer.state === state ? looks : 0;
