@@ -6,7 +6,7 @@ import { vehicleSortOrders } from '../../src/core/vehicles/vehicle.ts';
 import type { Client } from '../support/client.ts';
 import { startExplained } from '../support/explained.ts';
 import { recount } from '../support/factories.ts';
-import { looks, type Plan } from '../support/plans.ts';
+import { looks, pagesRead } from '../support/plans.ts';
 
 // Rows of 200 companies as in production: mixed, one company with half of all rows, and statuses and manufacturers
 // distributed otherwise per company than in the whole table, so that the planner's estimates are wrong.
@@ -82,8 +82,6 @@ beforeAll(async () => {
   for (const table of ['fleet', 'company', 'vehicle_tally']) await gateway.execute(`analyze ${table}`);
 }, 120_000);
 
-const blocks = (plan: Plan) => (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0);
-
 interface Look {
   /** Rows of the answer. */
   returned: number;
@@ -100,7 +98,7 @@ async function lookedAt(ask: () => Promise<unknown>): Promise<Look> {
   return {
     returned,
     rows: all.reduce((sum, [what, rows]) => (/^(vehicle|entries) by/.test(what) ? sum + rows : sum), 0),
-    blocks: seen.reduce((sum, { Plan }) => sum + blocks(Plan), 0),
+    blocks: pagesRead(seen.map(({ Plan }) => Plan)),
     by: all.map(([what, rows]) => `${what} ${rows}`).join(', '),
   };
 }
