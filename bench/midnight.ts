@@ -23,8 +23,7 @@ const { values } = parseArgs({
 });
 const [contracts, companies] = [Number(values.contracts), Number(values.companies)];
 
-// The disk is not measured.
-await using world = await openWorld({ server: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' } });
+await using world = await openWorld();
 const upstream = fork(new URL('support/clearances.ts', import.meta.url));
 const [{ url }] = await once(upstream, 'message');
 type Asked = { vehicles: number; requests: Record<string, number> };
@@ -88,6 +87,16 @@ await world.sql(`
   update contract set starts_at = now(), due_at = now();
   insert into schedule (company, kind, due_at) select distinct company, 'contract', now() from contract;
   notify due, 'event'`);
+/** Rows written to each table so far: inserts, updates and deletes. */
+const written = async (): Promise<Record<string, number>> =>
+  Object.fromEntries(
+    (
+      await world.sql(
+        `select relname, (n_tup_ins + n_tup_upd + n_tup_del)::int as rows from pg_stat_user_tables where schemaname = any(current_schemas(false))`,
+      )
+    ).map(({ relname, rows }) => [relname, rows]),
+  );
+const writtenBefore = await written();
 const since = () => figure((performance.now() - begin) / 1000);
 const beside = await sendDuring(
   async () => {
@@ -107,6 +116,13 @@ const sent = [...beside.values()].flat().length;
 console.log(
   `requests to the manufacturer: ${JSON.stringify(requests)}; transactions: ${(await transactions()) - before}, with ${sent} requests beside; ` +
     `peak memory ${figure(megabytes(gateway.pid, 'VmHWM'))} MB`,
+);
+const rows = Object.entries(await written())
+  .map(([table, count]): [string, number] => [table, (count - (writtenBefore[table] ?? 0)) / contracts])
+  .filter(([, count]) => count >= 0.01);
+console.log(
+  `rows written for each contract: ${figure(rows.reduce((sum, [, count]) => sum + count, 0))} ` +
+    `(${rows.map(([table, count]) => `${table} ${figure(count)}`).join(', ')})`,
 );
 report('meanwhile', beside, alone);
 upstream.disconnect();
