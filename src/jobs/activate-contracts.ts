@@ -19,8 +19,8 @@ import { type Job, rounds, stepOfEach } from './job.ts';
 /** Programs of one batch, and batches under way at the same time. */
 const BATCH = 1000;
 const BATCHES = 4;
-/** The least share of a company in a batch: one by one, each program would cost statements of its own. */
-const LEAST_SHARE = 25;
+/** The least share of a company in a batch: statements of its own for each few programs would cost more than the programs. */
+const LEAST_SHARE = 200;
 
 /** Has manufacturers begin and end the programs of contracts; companies share each batch. */
 export function activateContracts(tools: ClaimingTools): Job {
