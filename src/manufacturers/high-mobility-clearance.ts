@@ -83,6 +83,7 @@ export function clearances(
   { lookDelays = LOOKS, clock = Date.now }: { lookDelays?: readonly number[]; clock?: (() => number) | undefined } = {},
 ): Omit<Activator, 'list'> {
   const known = new Set(brands);
+  const candidatesOf = (vin: string) => candidateBrands(vin).filter((name) => known.has(name));
   const narrowing = new Narrowing(clock);
   const pace = new Pace(clock);
   const vehicles = `${url}/v1/fleets/vehicles`;
@@ -116,17 +117,14 @@ export function clearances(
       names: namesOf(own[0] as ProgramWish, refused.get(vin)),
       wishes: own,
     }));
-    const ended = open.filter(({ wanted }) => !wanted);
-    await Promise.all([
-      create(ask, questions, answers),
-      ...ended.map(async (wish) => answers.set(wish, await revoke(ask, wish))),
-    ]);
+    const endOne = async (wish: ProgramWish) => answers.set(wish, await revoke(ask, wish));
+    await Promise.all([create(ask, questions, answers), ...open.filter(({ wanted }) => !wanted).map(endOne)]);
     return wishes.map((wish) => ({ ...(answers.get(wish) ?? unreadable(null)), looked: looked.has(wish) }));
   }
 
   /** The brands by which a vehicle is asked for, in order: that of the row first, without those up to a refused one. */
   function namesOf({ vin, brand }: Pick<ProgramWish, 'vin' | 'brand'>, refused?: string): readonly string[] {
-    const candidates = candidateBrands(vin).filter((name) => known.has(name));
+    const candidates = candidatesOf(vin);
     const all = candidates.length > 0 ? candidates : [brand];
     if (refused !== undefined) return all.slice(all.indexOf(refused) + 1);
     return all.toSorted((a, b) => Number(b === brand) - Number(a === brand));
@@ -194,8 +192,10 @@ export function clearances(
           const { vin, names, wishes } = question;
           const one = byVin.get(vin);
           const isOther = one?.status === 'error' && mentionsBrand(one.description);
+          // Of brands that are all refused the last is kept: there is none beyond it.
+          const brand = (isOther && candidatesOf(vin).at(-1)) || names[0];
           if (isOther && names.length > 1) again.push({ ...question, names: names.slice(1) });
-          else for (const wish of wishes) answers.set(wish, made ? createdOf(one, names[0]) : failure(answer));
+          else for (const wish of wishes) answers.set(wish, made ? createdOf(one, brand) : failure(answer));
         }
       },
     });

@@ -31,6 +31,7 @@ interface Wished {
   asked?: boolean;
   wanted?: boolean;
   renewed?: boolean;
+  state?: 'FAILED';
 }
 
 function activate(provider: Provider, wishes: readonly Wished[]) {
@@ -107,6 +108,17 @@ test('a vehicle that no brand fits fails with a sentence that says so', async ()
   expect(answer).toMatchObject({ state: 'FAILED', reason: { code: 'REFUSED' } });
   expect(answer?.reason?.message).toBe('High Mobility does not clear this vehicle as Cupra: The brand is invalid');
   expect(brandsAsked()).toEqual(['seat', 'cupra']);
+});
+
+test('of brands that are all refused the last is kept, whichever is asked first: a start finds no further one', async () => {
+  clearsOnly('bmw');
+  const provider = new HighMobility({ openPlaces, url: upstream.url, ...credentials, brands: [] });
+  const vin = 'VSSZZZ5FZHR000001';
+  const [answer] = (await activate(provider, [{ vin, brand: 'cupra', state: 'FAILED' }])) ?? [];
+  expect(answer).toMatchObject({ state: 'FAILED', brand: 'cupra' });
+  expect(brandsAsked()).toEqual(['cupra', 'seat']);
+  const { brand = '', reason = null } = answer?.outcome === 'STANDS' ? answer : {};
+  expect(provider.activator?.isMisnamed?.({ vin, brand, reason })).toBe(false);
 });
 
 test('a vehicle that is rejected because of its brand is asked for as the next one', async () => {
