@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { openPlaces } from '../src/fairness/slots.ts';
 import { Mercedes } from '../src/manufacturers/mercedes.ts';
 import { manufacturersOf } from '../src/manufacturers/registry.ts';
-import { activationWork, MINUTE, startActivations, stateOf } from './support/activations.ts';
+import { activationWork, HOUR, MINUTE, startActivations, stateOf } from './support/activations.ts';
 import type { Json } from './support/client.ts';
 import { addVehicle, newVin } from './support/factories.ts';
 import { type Gateway, startGateway } from './support/gateway.ts';
@@ -31,11 +31,13 @@ const withPacks = (packs: Record<string, string[]>) => {
   return startGateway({ on: first.gateway, manufacturers: manufacturersOf([provider]), settings });
 };
 const packs = { basic: ['1001', '1002'], wrong: ['1002'], large: ['1001'] };
-const [second, empty, third, fourth] = [
+const [second, empty, third, fourth, wider, without] = [
   await withPacks(packs),
   await withPacks({}),
   await withPacks({ ...packs, basic: ['1002', '1001'] }),
   await withPacks({ basic: ['1001', '1002'], wrong: ['1002'] }),
+  await withPacks({ basic: ['1001', '1002', '2001'], wrong: ['1002'] }),
+  await withPacks({ wrong: ['1002'] }),
 ];
 
 let workOf: () => Promise<void> = first.work;
@@ -113,4 +115,19 @@ test('settings that change are asked for and ended in contracts in force', async
   await letPass(fourth, 10);
   expect(statusOf(gone, '1001')).toBe('INACTIVE');
   expect(await stateOf(acme, basic)).toEqual(['ACTIVE']);
+
+  // What was active is told as such, also where it waits for another service when its pack goes.
+  upstream.serves = () => ({ status: 'ACTIVE', afterMs: HOUR });
+  await replaceBy(wider);
+  await letPass(wider, 2);
+  expect(await stateOf(acme, basic)).toEqual(['PENDING']);
+  await replaceBy(without);
+  expect(await stateOf(acme, basic)).toEqual(['UNSUPPORTED', 'PACK_NOT_OFFERED', 'OPERATOR']);
+  await letPass(without, 10);
+  expect((await eventsOf(basic)).at(-1)).toBe('contract.deactivated');
+  upstream.serves = () => ({ status: 'ACTIVE', afterMs: 0 });
+  await replaceBy(fourth);
+  await letPass(fourth, 10);
+  expect(await stateOf(acme, basic)).toEqual(['ACTIVE']);
+  expect((await eventsOf(basic)).at(-1)).toBe('contract.activated');
 });

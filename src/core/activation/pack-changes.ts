@@ -95,7 +95,8 @@ const apply = prepare((p: Changes & EventOrigin & { company: string; reason: str
   return db
     .with('found', () =>
       changed(p)
-        .select(['c.id', 'c.company', 'v.vin', 'v.manufacturer as brand', 'c.activation as was'])
+        .select(['c.id', 'c.company', 'v.vin', 'v.manufacturer as brand'])
+        .select(sql<boolean>`(c.was_active or c.activation = 'ACTIVE')`.as('was_active'))
         .select(['change.new_provider', 'change.new_programs', 'change.asked'])
         .where('c.company', '=', p.company)
         .orderBy('c.id')
@@ -121,6 +122,7 @@ const apply = prepare((p: Changes & EventOrigin & { company: string; reason: str
           activation: sql<'UNSUPPORTED'>`case when found.new_provider is null then 'UNSUPPORTED' else c.activation end`,
           activation_reason: sql<string>`case when found.new_provider is null then ${p.reason}::jsonb else c.activation_reason end`,
           activation_changed_at: sql<string>`case when found.new_provider is null then ${now} else c.activation_changed_at end`,
+          was_active: sql<boolean>`c.was_active and found.new_provider is not null`,
         })
         .where('c.company', '=', p.company)
         .whereRef('c.id', '=', 'found.id')
@@ -129,7 +131,7 @@ const apply = prepare((p: Changes & EventOrigin & { company: string; reason: str
     .with('recorded', (q) =>
       eventsClause(q, p, {
         'contract.deactivated': contractFactsQuery(q, vehicleNamesOf(p.company), 'withReason').where(
-          sql<boolean>`exists (select from found where found.id = c.id and found.was = 'ACTIVE' and found.new_provider is null)`,
+          sql<boolean>`exists (select from found where found.id = c.id and found.was_active and found.new_provider is null)`,
         ),
       }),
     )
