@@ -69,12 +69,20 @@ test('a column that is not there is refused with the names that are, and the fir
       ],
     },
   ]);
+  // Rows without a cell help nobody to choose.
+  const spaced = `\n${csv.replace('\n', '\n;;\n')}\n\n`;
+  const { body: again } = await acme.post('/vehicles/file?column=Fahrzeug', uploadForm(fleetId, spaced));
+  expect(again.preview).toEqual([
+    { row: 2, cells: rows[0] },
+    { row: 4, cells: rows[1] },
+  ]);
 });
 
 test('a file whose column is not found by itself shows its first five rows, so that it can be named', async () => {
   const lines = ['Halter;Kennung', ...Array.from({ length: 9 }, (_, at) => `Nord ${at};K${at}`)];
   const { status, body } = await acme.post('/vehicles/file', uploadForm(fleetId, lines.join('\n')));
   expect([status, body.code, body.errors[0].code]).toEqual([400, 'VALIDATION_FAILED', 'VIN_COLUMN_MISSING']);
+  expect(body.detail).toContain('or name your own as "column"');
   expect(body.preview).toEqual(lines.slice(0, 5).map((line, at) => ({ row: at + 1, cells: line.split(';') })));
 });
 
@@ -98,4 +106,31 @@ test('a column that comes after the file is refused, since the file is read as i
   form.append('column', 'Kennung');
   const { status, body } = await acme.post('/vehicles/file', form);
   expect([status, body.errors?.[0]?.path]).toEqual([400, 'column']);
+});
+
+test('a form that names two fleets or two columns is refused, and stores nothing in either', async () => {
+  const { id: other } = await createFleet(acme);
+  const vin = newVin();
+  const file = new Blob([`Kennung\n${vin}`], { type: 'text/csv' });
+  const send = (address: string, ...parts: [string, string | Blob][]) => {
+    const form = new FormData();
+    for (const [name, value] of parts) form.append(name, value);
+    return acme.post(`/vehicles/file${address}`, form);
+  };
+  const first: [string, string] = ['fleetId', fleetId];
+  const second: [string, string] = ['fleetId', other];
+  for (const answer of [
+    await send('', first, second, ['vins', file]),
+    await send('', first, ['vins', file], second),
+    await send('', ['vins', file], first, second),
+    await send(`?fleetId=${fleetId}`, second, ['vins', file]),
+    await send(`?fleetId=${fleetId}`, ['vins', file], second),
+  ]) {
+    const { status, body } = answer;
+    expect([status, body.errors]).toMatchObject([400, [{ path: 'fleetId', message: expect.stringContaining('two') }]]);
+  }
+  const columns = await send('?column=VIN', first, ['column', 'Kennung'], ['vins', file]);
+  expect(columns).toMatchObject({ status: 400, body: { errors: [{ path: 'column' }] } });
+  for (const id of [fleetId, other]) expect((await acme.get(`/fleets/${id}/vehicles?vin=${vin}`)).body).toEqual([]);
+  expect(await send(`?fleetId=${fleetId}`, first, ['vins', file], first)).toMatchObject({ status: 201 });
 });

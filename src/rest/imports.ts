@@ -57,11 +57,11 @@ const rejectedUrl = (request: RestRequest, importId: string) =>
 
 async function uploadFile(ctx: Context, request: RestRequest): Promise<Answer> {
   const { mode, dryRun } = readAddQuery(request.query);
-  const { importId, column } = readQuery(request);
+  const { importId, ...query } = readQuery(request);
   const idempotencyKey = readIdempotencyKey(request.header('Idempotency-Key'));
-  const upload = await readUpload(ctx, request.incoming, request.query.fleetId);
+  const upload = await readUpload(ctx, request.incoming, query);
   try {
-    const input = { fleetId: upload.fleetId, importId, mode, dryRun, column: column ?? upload.column };
+    const input = { fleetId: upload.fleetId, importId, mode, dryRun, column: upload.column };
     const file = { ...upload, signal: request.left(), idempotencyKey };
     const imported = await importVehicles(ctx, input, file);
     refuseIfFailed(imported);

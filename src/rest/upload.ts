@@ -16,15 +16,17 @@ import { spoolUpload } from '../core/imports/import-run.ts';
 import { piecesOf, tornForm } from '../http/multipart.ts';
 import { mayBeTableFile, notTableMessage } from '../vin-files/index.ts';
 import { requireNoAddQuery } from './add-query.ts';
+import type { RestRequest } from './route.ts';
 
-interface Upload {
+/** What the address or fields of the form name, once. */
+type Named = Partial<Record<'fleetId' | 'column', string>>;
+
+interface Upload extends Named {
   fleetId: string;
   /** The file's bytes as they arrive. Throws ValidationFailed, at its end too: for what is wrong with the rest of the form. */
   file: AsyncIterable<Buffer>;
   /** The file's name, as the client sent it. */
   name: string | undefined;
-  /** A field of the form. */
-  column?: string | undefined;
   /** Frees what the upload holds; to be called when it has been read or rejected. */
   discard(): Promise<void>;
 }
@@ -32,20 +34,33 @@ interface Upload {
 const limits = { files: 1, fields: 20, parts: 30, fieldNameSize: 100, fieldSize: 1024, headerPairs: 20 };
 
 /** Opens a form, or the file as the body. Throws FleetIdMissing, UnsupportedMediaType, ValidationFailed, and as `spoolUpload`. */
-export async function readUpload(ctx: Context, req: IncomingMessage, fromQuery: unknown): Promise<Upload> {
-  const fleetId = typeof fromQuery === 'string' && fromQuery.trim() ? fromQuery : undefined;
+export async function readUpload(ctx: Context, req: IncomingMessage, query: RestRequest['query']): Promise<Upload> {
+  const named: Named = {};
+  for (const name of NAMES) take(named, name, query[name]);
   const type = req.headers['content-type'] ?? '';
   const discard = async () => void req.resume();
   try {
-    if (/^multipart\/form-data\b/i.test(type)) return await readForm(ctx, req, fleetId);
+    if (/^multipart\/form-data\b/i.test(type)) return await readForm(ctx, req, named);
     if (!type || !mayBeTableFile(type)) throw new UnsupportedMediaType(SEND_A_FORM);
+    const { fleetId, ...others } = named;
     if (fleetId === undefined) throw new FleetIdMissing();
     const body = { file: bodyOf(req), discard, ...unpackedOf(req, ctx.services.config.LIMIT_FILE_BYTES) };
-    return { fleetId, ...body, name: nameOf(req) };
+    return { fleetId, ...others, ...body, name: nameOf(req) };
   } catch (error) {
     await discard();
     throw error;
   }
+}
+
+const NAMES = ['fleetId', 'column'] as const;
+
+/** Blank counts as none. Throws ValidationFailed for a second value, since rows must not go where one of them does not say. */
+function take(named: Named, name: keyof Named, value: unknown): void {
+  if (typeof value !== 'string' || !value.trim()) return;
+  named[name] ??= value;
+  if (named[name] === value) return;
+  const message = 'is named by two values: name one, in the address or in one field of the form';
+  throw new ValidationFailed([{ path: name, code: 'INVALID_VALUE', message }]);
 }
 
 const SEND_A_FORM =
@@ -114,16 +129,14 @@ const cutOff = (cause: unknown) => Object.assign(new ValidationFailed([], 'The f
 const clientHasLeft = () => new Error('The client has left.');
 
 /** Reads a form up to its file, which waits on disk for the end of the form if its fleet is not known before. */
-async function readForm(ctx: Context, req: IncomingMessage, fromQuery: string | undefined): Promise<Upload> {
+async function readForm(ctx: Context, req: IncomingMessage, named: Named): Promise<Upload> {
   const form = openForm(req);
   const upload = Promise.withResolvers<Upload>();
   /** Behind the file there may be one part too many, or nothing where the form's end should be. */
   const whole = Promise.withResolvers<void>();
   whole.promise.catch(() => {});
-  let fleetId = fromQuery;
   let hasFile = false;
   let fileName: string | undefined;
-  let column: string | undefined;
   let aside: ReturnType<typeof spoolUpload> | undefined;
 
   async function discard(): Promise<void> {
@@ -136,19 +149,15 @@ async function readForm(ctx: Context, req: IncomingMessage, fromQuery: string | 
     upload.reject(error);
     whole.reject(error);
   }
-  const resolve = (named: string, content: AsyncIterable<Buffer>) =>
-    upload.resolve({ fleetId: named, file: piecesOf(content, whole.promise), name: fileName, column, discard });
+  const resolve = (fleetId: string, content: AsyncIterable<Buffer>) =>
+    upload.resolve({ ...named, fleetId, file: piecesOf(content, whole.promise), name: fileName, discard });
 
   form.on('field', (name, value, { valueTruncated }) => {
-    // An empty fleetId counts as none.
-    if (name === 'fleetId' && !valueTruncated && value.trim()) fleetId ??= value;
-    if (name === 'column') {
-      // The file may be read already.
-      if (hasFile && !aside) reject(lateColumn());
-      column = value;
-    }
+    // The file may be read already.
+    if (name === 'column' && hasFile && !aside) reject(lateColumn());
     if (name === 'vins') reject(noFile('must be a file, not a text field'));
     try {
+      for (const one of NAMES) if (name === one && !valueTruncated) take(named, one, value);
       requireNoAddQuery([name]);
     } catch (error) {
       reject(error);
@@ -161,11 +170,12 @@ async function readForm(ctx: Context, req: IncomingMessage, fromQuery: string | 
     hasFile = true;
     fileName = filename;
     if (!mayBeTableFile(mimeType)) return reject(new UnsupportedMediaType(notTableMessage(mimeType)));
-    if (fleetId !== undefined) return resolve(fleetId, stream);
+    if (named.fleetId !== undefined) return resolve(named.fleetId, stream);
     aside = spoolUpload(ctx, stream);
     aside.catch(reject);
   });
   form.on('close', async () => {
+    const { fleetId } = named;
     if (fleetId === undefined) return reject(new FleetIdMissing());
     if (!hasFile) return reject(noFile('is required: the file'));
     whole.resolve();

@@ -63,7 +63,7 @@ export const noVinColumnError = (cells: readonly string[]) =>
 
 /** The error of a file without a column of VINs; `fact` says what it has instead. */
 export function vinColumnMissingError(fact: string, details: FileRejection['details']) {
-  const message = `${fact} Name the column ${VIN_COLUMN_NAMES.join(', ')}; or send VINs and no header.`;
+  const message = `${fact} Name the column ${VIN_COLUMN_NAMES.join(', ')}; or name your own as "column"; or send VINs and no header.`;
   return unreadableFileError('VIN_COLUMN_MISSING', message, { ...details, accepted: VIN_COLUMN_NAMES });
 }
 

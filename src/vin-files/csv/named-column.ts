@@ -12,7 +12,7 @@ export function openPreview(head: CsvHead) {
   const rows: CsvHeadLine[] = [];
   async function next(): Promise<CsvHeadLine | undefined> {
     const line = await head.next();
-    if (line && rows.length < PREVIEWED_ROWS) rows.push(line);
+    if (line && rows.length < PREVIEWED_ROWS && widest(line).some((cell) => shown(cell).trim())) rows.push(line);
     return line;
   }
   /** The error with the first rows, if they help against it. */
