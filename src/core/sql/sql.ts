@@ -127,6 +127,8 @@ export const prepare = <P extends object, Row>(build: (p: P) => Statement<Row>):
 export const LOWEST_ID: string = NIL;
 
 const ID_BYTES = 16;
+/** A clock that goes back further was wrong: rows are in the order of their times, as those of other processes. */
+const MOST_BACK_MS = 10_000;
 
 class Ids {
   /** Random bytes for many ids: a call of the system for each would cost more than the id. */
@@ -140,7 +142,7 @@ class Ids {
     this.#left -= ID_BYTES;
     const random = this.#random.subarray(this.#left, this.#left + ID_BYTES);
     const now = Date.now();
-    if (now > this.#msecs) {
+    if (now > this.#msecs || now < this.#msecs - MOST_BACK_MS) {
       this.#msecs = now;
       this.#seq = new DataView(random.buffer, random.byteOffset).getUint32(6) >>> 1;
     } else this.#seq += 1;
