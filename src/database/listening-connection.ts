@@ -18,10 +18,10 @@ const FAREWELL = 'farewell';
 
 const NOTIFY = 'select pg_notify(channel, payload) from unnest($1::text[], $2::text[]) n(channel, payload)';
 
-/** Each process by its connection and its start, since pids are reused. */
+/** Each process by its connection and its start, since pids are reused; a role that is not a member of theirs does not see when. */
 const LOOK = `
   with listening as (
-    select pid, pid || ' ' || extract(epoch from backend_start) as name from pg_stat_activity
+    select pid, concat(pid, ' ', extract(epoch from backend_start)) as name from pg_stat_activity
     where datname = current_database() and application_name = $1
   )
   select pg_backend_pid() as pid, (select name from listening where pid = pg_backend_pid()) as own,
