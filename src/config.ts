@@ -67,10 +67,9 @@ export const settings = z.object({
     .regex(/^[\w-]+$/, 'must be a plain name')
     .optional(),
   INSTALLATIONS: installations(/^[\w-]+=https?:\/\/[^/]/, 'https://a.example.com').optional(),
-  DATABASE_ADMIN_URLS: installations(
-    /^[\w-]+=postgres(?:ql)?:\/\/./,
-    'postgresql://admin@a.example.com/gateway',
-  ).optional(),
+  DATABASE_ADMIN_URLS: installations(/^[\w-]+=postgres(?:ql)?:\/\/./, 'postgresql://admin@a.example.com/gateway')
+    .pipe(z.record(z.string(), postgres))
+    .optional(),
   DATA_DIR: z.string().min(1).default('.data'),
   AUTH_ISSUER: http.optional(),
   AUTH_AUDIENCE: list.optional(),

@@ -144,6 +144,30 @@ describe.runIf(given.kind === 'postgresql')('the address of a server', () => {
       expect(await gateway.execute(users)).toEqual([{ user: service }]);
     });
 
+    // As psql takes them: credentials go to the @, a plus is a plus, and words may hold everything.
+    const raw = passwordOf(service).replaceAll('%', '%25');
+    const written: Record<string, () => string> = {
+      'with ?, # and blanks in its password': () =>
+        at(`${service}:${raw.replaceAll('@', '%40').replaceAll('/', '%2F')}`),
+      'whose words hold all': () =>
+        `postgresql:///?host=localhost&port=${port()}&dbname=fleets&user=${service}&password=${raw.replaceAll('&', '%26')}`,
+      'with words beside a blank': () => at(known, '?options=-c work_mem=7MB&application_name=a b'),
+    };
+    test.each(Object.entries(written))('an address %s is that of psql', async (_, address) => {
+      const { stdout } = await status(address());
+      expect(stdout).toMatch(/(?:Pending|Nothing is pending).* in the database at localhost:\d+\/fleets/s);
+    });
+
+    test('what an address leaves out is in the variables of libpq', async () => {
+      const own = { PGHOST: 'localhost', PGPORT: port(), PGUSER: service, PGPASSWORD: passwordOf(service) };
+      const PGOPTIONS = '-c search_path=nowhere';
+      const migrating = promisify(execFile)(process.execPath, ['src/commands/migrate.ts', 'status'], {
+        env: { PATH: process.env.PATH, ...own, PGOPTIONS, DATABASE_URL: 'postgresql:///fleets' },
+      });
+      const stderr = 'search_path of the database names no schema that exists at localhost/fleets: create it first.\n';
+      await expect(migrating).rejects.toMatchObject({ code: 2, stderr });
+    });
+
     test('the process and its commands send it', async () => {
       const all = { DATABASE_URL: at(known), DATABASE_DIRECT_URL: at(known), DATABASE_READ_URLS: at(known) };
       const gateway = await spawnGateway(all, { issuer });

@@ -1,5 +1,6 @@
-import { nameOf, READ_ONLY_REMEDY } from './address.ts';
+import { nameOf } from './address.ts';
 import { StartError, type TellOperator } from './database.ts';
+import { READ_ONLY_REMEDY } from './reason.ts';
 import { SESSION } from './session.ts';
 
 /** Where connections work, where they find the tables, and what there is to do that. */
@@ -20,8 +21,8 @@ export interface Place {
   others: string[];
 }
 
-/** PostgreSQL knows transaction_timeout since 17, and older servers end a session that names it. */
-const WANTED = { ...SESSION, transaction_timeout: '0' };
+/** PostgreSQL knows transaction_timeout since 17, and older servers end a session that names it; the other is a superuser's. */
+const WANTED = { ...SESSION, transaction_timeout: '0', session_replication_role: 'origin' };
 
 export const PLACE = `
   select current_database() as "dbName", current_schema() as schema,

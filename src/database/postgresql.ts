@@ -2,13 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MikroORM, type Options } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { PoolConfig } from 'pg';
-import { nameOf, reasonOf } from './address.ts';
+import { nameOf } from './address.ts';
 import { type Database, type DatabaseConfig, StartError, type TellOperator } from './database.ts';
 import { ListeningConnection } from './listening-connection.ts';
 import { applyMigrations, commonDatabaseMembers, MIGRATION_LOCK_TIMEOUT, ormOptions } from './orm.ts';
 import { openPipelines } from './pipelines.ts';
 import { checkPlace, checkRights, type FitPlace, PLACE, type Place } from './place.ts';
 import { isOn, READ_ONLY } from './postgres-connection.ts';
+import { reasonOf } from './reason.ts';
 import { ServerPool } from './server-pool.ts';
 import { ServerWatch } from './server-watch.ts';
 import { GENERIC_PLAN, READ_SETTINGS, session } from './session.ts';
@@ -119,8 +120,10 @@ const optionsIn = ({ dbName, schema }: FitPlace, pool: ServerPool): Options => (
 
 /** MikroORM's options for its own tools. */
 export async function toolOptions(url: string): Promise<Options> {
-  const server = openServer(url);
-  return optionsIn(await placeOf(server), server.pool);
+  const { watch } = openServer(url);
+  // MikroORM reads definitions of indexes.
+  const pool = new ServerPool(watch, session(url, { quote_all_identifiers: 'off' }));
+  return optionsIn(await placeOf({ url, pool }), pool);
 }
 
 function notReached(url: string, error: unknown): StartError {

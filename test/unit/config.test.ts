@@ -159,6 +159,11 @@ describe('the address of a database', () => {
     'postgresql:///fleets?host=/var/run/postgresql&port=5433&user=gateway',
     'postgresql://gateway@db/fleets?target_session_attrs=read-write',
     'postgresql://gateway@db/fleets?options=-c%20search_path%3Da,b',
+    'postgresql://gateway:what?#[is%20this@db/fleets',
+    'postgresql://',
+    'postgresql://db?dbname=fleets&user=gateway&password=a+b',
+    'postgresql://gateway@db/fleets?sslrootcert=system&sslmode=verify-full&channel_binding=require',
+    'postgresql://gateway@db/fleets?gssencmode=disable&connect_timeout=10&keepalives=1&sslmode=allow',
   ])('%s', (DATABASE_URL) => {
     expect(readSettings({ DATABASE_URL }, settings.pick({ DATABASE_URL: true }))).toEqual({ DATABASE_URL });
   });
@@ -184,6 +189,18 @@ describe('the address of a database', () => {
     expect(() => readConfig({ DATABASE_URL: scheme + rest })).toThrow(
       /DATABASE_URL: must be an address such as postgresql:\/\/user@host\/fleets, or \S+\?host=\/var\/run\/postgresql$/m,
     );
+  });
+
+  test.each([
+    ['service=fleets', /without service=, .*: write what that service has into the address$/m],
+    ['passfile=/etc/passwords', /without passfile=, .*: name that file in PGPASSFILE$/m],
+    ['hostaddr=10.0.0.1', /without hostaddr=, .*: write that address as the host$/m],
+    ['sslmode=verify-full&sslcrl=/etc/crl.pem', /without sslcrl=, which has no effect here: /],
+    ['require_auth=scram-sha-256', /without require_auth=, .*sslmode=verify-full/],
+    ['sslmode=verify_full', /must have sslmode=disable, require, verify-ca or verify-full, if any$/m],
+  ])('a word of libpq is refused by name where a connection without it would be another one: %s', (words, reason) => {
+    expect(() => readConfig({ DATABASE_URL: `postgresql://db/fleets?${words}` })).toThrow(reason);
+    expect(() => readConfig({ DATABASE_ADMIN_URLS: `a=postgresql://db/fleets?${words}` })).toThrow(reason);
   });
 
   test('a path that addresses begin with has neither . nor .. in it', () => {

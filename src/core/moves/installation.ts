@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { addressOf, nameOf, reasonOf } from '../../database/address.ts';
+import { addressOf, nameOf } from '../../database/address.ts';
 import { LISTENING_NAME } from '../../database/listening-connection.ts';
+import { reasonOf } from '../../database/reason.ts';
 import { type Placement, type PlacementState, placementChannel } from './placement.ts';
 
 /** Why a company does not move, for the operator. */
