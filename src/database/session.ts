@@ -11,6 +11,10 @@ export const SESSION = {
   standard_conforming_strings: 'on',
   // A null in an array is not the text NULL.
   array_nulls: 'on',
+  // An index of lists gives all rows, not some by chance.
+  gin_fuzzy_search_limit: '0',
+  // Seconds and counts come with all their digits.
+  extra_float_digits: '1',
   plan_cache_mode: 'auto',
   // Compiling a plan pays for statements of seconds, and costs short ones ten times what they take.
   jit: 'off',
@@ -33,7 +37,7 @@ export const READ_SETTINGS = {
 
 /** A connection with these settings beside those of every session. A lost server is noticed in about 20 seconds on an idle one. */
 export function session(url: string, own: Settings = {}): ClientConfig {
-  const { options = '', ...address } = addressOf(url);
+  const { options = process.env.PGOPTIONS ?? '', ...address } = addressOf(url);
   // The last one counts. A blank ends a value.
   const ours = Object.entries({ ...SESSION, ...own }).map(([name, value]) => `-c ${name}=${value.replace(' ', '\\ ')}`);
   return {

@@ -22,13 +22,14 @@ const LEVELS = 3;
 export async function everythingOf(client: Client): Promise<Json> {
   const query = schema.getQueryType() as GraphQLObjectType;
   const roots = Object.values(query.getFields()).filter(needsNothing);
-  return Promise.all(
-    roots.flatMap(documentsOf).map(async (document) => {
-      const { body } = await client.post('/graphql', { query: document });
-      expect(body.errors).toBeUndefined();
-      return body.data;
-    }),
-  );
+  const answers: Json[] = [];
+  // One after the other: a busy machine answers each.
+  for (const document of roots.flatMap(documentsOf)) {
+    const { body } = await client.post('/graphql', { query: document });
+    expect(body.errors).toBeUndefined();
+    answers.push(body.data);
+  }
+  return answers;
 }
 
 function documentsOf(root: GraphQLField<unknown, unknown>): string[] {

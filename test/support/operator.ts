@@ -23,6 +23,8 @@ const ODD: Record<string, string> = {
   default_text_search_config: 'pg_catalog.german',
   standard_conforming_strings: 'off',
   array_nulls: 'off',
+  gin_fuzzy_search_limit: '1',
+  extra_float_digits: '-15',
   row_security: 'off',
   lock_timeout: '1s',
   statement_timeout: '20s',
@@ -31,10 +33,19 @@ const ODD: Record<string, string> = {
   plan_cache_mode: 'force_custom_plan',
   jit: 'on',
   work_mem: '64kB',
+  default_transaction_deferrable: 'on',
+  transform_null_equals: 'on',
+  quote_all_identifiers: 'on',
+  timezone_abbreviations: 'India',
+  client_min_messages: 'debug1',
+  check_function_bodies: 'off',
 };
 
 export type Role = 'service' | 'direct' | 'replica';
 export type Roles = Record<Role, string>;
+
+/** An i in capitals is İ, and names are sorted by language. */
+const TURKISH = `template0 encoding UTF8 locale_provider icu icu_locale 'tr'`;
 
 const { escapeIdentifier: named, escapeLiteral: quoted } = pg;
 
@@ -121,7 +132,7 @@ export async function createDatabase(admin: string, name: string, roles: Roles, 
   const allowed = Object.values(roles).map(named).join(', ');
   await execute(
     admin,
-    `create database ${named(name)} ${template ? `template ${named(template)}` : ''}`,
+    `create database ${named(name)} template ${template ? named(template) : TURKISH}`,
     `revoke all on database ${named(name)} from public`,
     `grant connect on database ${named(name)} to ${allowed}`,
   );

@@ -109,7 +109,7 @@ const known = eventTypes.map((type) => `'${type}'`);
 /** A type in a column, as an eventTypeSchema has it. */
 export const knownEventTypeSql = (type: string) => `case when ${type} in (${known}) then ${type} else '${OTHER}' end`;
 /** `FLEET_CREATED` for `fleet.created`. */
-const nameSql = (type: string) => `upper(replace(${knownEventTypeSql(type)}, '.', '_'))`;
+const nameSql = (type: string) => `upper(replace(${knownEventTypeSql(type)}, '.', '_') collate "C")`;
 const typeOf = (name: string) => name.toLowerCase().replaceAll('_', '.');
 
 /** A type in a column, by its name in GraphQL. */
