@@ -44,7 +44,6 @@ test.each([
   ['text/event-stream', 200],
   ['multipart/mixed, text/event-stream;q=0.5', 200],
   ['multipart/mixed', 406],
-  ['application/json', 406],
 ])('a subscription is answered as events alone: Accept %s', async (accept, status) => {
   const address = `${gateway.url}/graphql?query=${encodeURIComponent('subscription { events { id } }')}`;
   const headers = { authorization: String(acme.headers.authorization), ...(accept && { accept }) };
@@ -53,6 +52,23 @@ test.each([
   const type = status === 200 ? 'text/event-stream' : null;
   expect({ status: answer.status, type: answer.headers.get('content-type') }).toEqual({ status, type });
 });
+
+test.each(['application/json', 'application/graphql-response+json'])(
+  'a subscription for which the client accepts %s alone is told what to accept',
+  async (accept) => {
+    const { status, headers, body } = await acme.post(
+      '/graphql',
+      { query: 'subscription { events { id } }' },
+      { accept },
+    );
+    expect([status, headers.get('accept')]).toEqual([406, 'text/event-stream']);
+    expect(headers.get('content-type')).toBe(`${accept}; charset=utf-8`);
+    expect(body.errors).toMatchObject([
+      { message: expect.stringContaining('WebSocket'), extensions: { errors: [{ path: 'Accept' }] } },
+    ]);
+    await open(0, before);
+  },
+);
 
 test('eligibilityChanged sends each new answer of the company, or of one fleet', async () => {
   const fleet = await createFleet(acme);

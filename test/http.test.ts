@@ -165,9 +165,19 @@ describe('ambiguous requests', () => {
     expect(answers).toMatch(/connection: close/i);
   });
 
-  test('headers over 16 kB are 431', async () => {
-    const answers = await sendRaw(gateway.url, `GET /livez HTTP/1.1\nHost: a\nX: ${'x'.repeat(17_000)}\n\n`);
-    expect(statusesOf(answers)).toEqual([431]);
+  test.each([
+    ['headers over 16 kB', `GET /livez HTTP/1.1\nHost: a\nX: ${'x'.repeat(17_000)}\n\n`, 431, /16 kB.*in the body/],
+    ['an address over 16 kB', `GET /fleets?name=${'x'.repeat(17_000)} HTTP/1.1\nHost: a\n\n`, 431, /address/],
+    // As curl sends ?name=München.
+    ['an address with letters as they are', 'GET /fleets?name=M\xc3\xbcnchen HTTP/1.1\nHost: a\n\n', 400, /%C3%BC/],
+    ['TLS', '\x16\x03\x01\x02\x00\x01\n\n', 400, /HTTP/],
+  ])('%s: the answer says in a sentence what to do', async (_, text, status, advice) => {
+    const answers = await sendRaw(gateway.url, text);
+    const [head = '', body = ''] = answers.split('\r\n\r\n');
+    expect(statusesOf(answers)).toEqual([status]);
+    expect(body).toMatch(advice);
+    expect(head).toContain('Content-Type: text/plain; charset=utf-8');
+    expect(head).toContain(`Content-Length: ${Buffer.byteLength(body)}`);
   });
 
   test('unusual addresses are refused as usual', async () => {

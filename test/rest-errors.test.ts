@@ -260,8 +260,20 @@ describe('400', () => {
 
   test('a missing body is not malformed but incomplete', async () => {
     for (const send of [() => acme.post('/fleets'), () => acme.post('/fleets', '', json)]) {
-      expect(await send()).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+      expect(await send()).toMatchObject({
+        status: 400,
+        body: { code: 'VALIDATION_FAILED', detail: 'The body is required and must be an object' },
+      });
     }
+    expect((await acme.post('/fleets', '[1]', json)).body.detail).toBe('The body must be an object');
+  });
+
+  test('a filter that is too long is said to be so as a field is', async () => {
+    const { status, body } = await acme.get(`/fleets?name=${'x'.repeat(256)}`);
+    expect([status, body.errors]).toEqual([
+      400,
+      [{ path: 'name', code: 'TOO_LARGE', message: 'must have at most 255 characters' }],
+    ]);
   });
 
   test('a key named __proto__ is a key like any other', async () => {

@@ -73,7 +73,8 @@ describe('403', () => {
   test.each([undefined, '', 7, null, ['acme'], ' acme'])('a token whose company is %j', async (company) => {
     const client = new Client(gateway.url, bearer(issuer.sign({ company })));
     for (const path of ['/fleets', contractsOf('acme')]) {
-      expect(await client.get(path)).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
+      const detail = expect.stringContaining('"company" must be a text of 1 to 255 characters');
+      expect(await client.get(path)).toMatchObject({ status: 403, body: { code: 'FORBIDDEN', detail } });
     }
   });
 

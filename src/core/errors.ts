@@ -83,7 +83,7 @@ export class ValidationFailed extends withCode('VALIDATION_FAILED') {
 function summarise(errors: readonly InputError[], omitted: number): string {
   const [first] = errors;
   if (!first) return 'The request is not valid.';
-  const place = first.path ? `${first.path}: ${first.message}` : first.message;
+  const place = first.path ? `${first.path}: ${first.message}` : first.message.replace(/^(?=is |must )/, 'The body ');
   const others = errors.length - 1 + omitted;
   return others === 0 ? place : `${place} (and ${others} more)`;
 }

@@ -96,8 +96,9 @@ const kinds: Record<string, string> = {
   object: 'an object',
 };
 
-/** The message for a value of another type, or of none of an enumeration, unless the schema has its own. */
+/** The message for a long text and for a value of another type, or of none of an enumeration, unless the schema has its own. */
 function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === 'too_big' && issue.origin === 'string') return `must have at most ${issue.maximum} characters`;
   if (issue.code !== 'invalid_type' && issue.code !== 'invalid_value') return undefined;
   const { input } = issue;
   if (input === null) return 'must not be null';

@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express';
-import type { ExecutionResult } from 'graphql';
+import { type ExecutionResult, GraphQLError } from 'graphql';
 import { MethodNotAllowed, UnsupportedMediaType, ValidationFailed } from '../core/errors.ts';
 import {
   isJson,
@@ -53,6 +53,7 @@ export function graphqlApi(services: HttpServices): RequestHandler {
       const outcome = await runOperation(sent, request);
       // Yoga costs several times as much as a small query.
       if (json && !isResultStream(outcome)) return sendJson(res, json, outcome);
+      if (json && !preferredOf(req, ['text/event-stream'])) throw eventsOnly();
       passAtOnce(res);
       await answerByYoga(req, res, outcome);
     } catch (error) {
@@ -81,6 +82,15 @@ function sendJson(res: Response, type: string, outcome: string | ExecutionResult
   }
   res.setHeader('Content-Type', `${type}; charset=utf-8`);
   sendText(res, typeof outcome === 'string' ? outcome : JSON.stringify(resultWithoutHttp(outcome)));
+}
+
+/** Yoga's 406 has no text, and clients of JSON that subscribe are many. */
+function eventsOnly(): GraphQLError {
+  const message = 'must have text/event-stream for a subscription, which may also go by WebSocket';
+  return new GraphQLError(message, {
+    originalError: new ValidationFailed([{ path: 'Accept', code: 'INVALID_VALUE', message }]),
+    extensions: { http: { status: 406, headers: { Accept: 'text/event-stream' } } },
+  });
 }
 
 const isBrowser = (req: Request) => req.method === 'GET' && req.get('Accept')?.includes('text/html');

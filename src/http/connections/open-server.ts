@@ -15,12 +15,19 @@ const BYTES_PER_SECOND = 4096;
 const PATIENCE_MS = 30_000;
 const SWEEP_MS = 5_000;
 
-/** Statuses for errors of Node's parser, by code; others are 400. */
-const badRequests: Readonly<Record<string, string>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
-  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+type BadRequest = readonly [status: string, advice: string];
+
+/** Answers to errors of Node's parser, by code. */
+const badRequests: Readonly<Record<string, BadRequest>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The headers must arrive within 10 seconds.'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: ['413 Payload Too Large', 'Send chunks without extensions.'],
+  HPE_HEADER_OVERFLOW: [
+    '431 Request Header Fields Too Large',
+    'The address and the headers have at most 16 kB together: send fewer values in the address, or send them in the body.',
+  ],
+  HPE_INVALID_URL: ['400 Bad Request', 'Letters other than A to Z and blanks in the address are encoded: ü as %C3%BC.'],
 };
+const otherBadRequest: BadRequest = ['400 Bad Request', 'This is no valid request of HTTP/1.1 (http://, without TLS).'];
 
 export interface Upgrades {
   /** False for an ordinary request. */
@@ -100,7 +107,10 @@ function answerBadRequest(error: NodeJS.ErrnoException, socket: Socket, progress
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return;
   const isAnswering = progress?.answers.some((answer) => answer.headersSent && isUnsent(answer));
   if (socket.writable && !isAnswering) {
-    socket.write(`HTTP/1.1 ${badRequests[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`);
+    const [status, advice] = badRequests[error.code ?? ''] ?? otherBadRequest;
+    const length = Buffer.byteLength(advice);
+    const headers = `Connection: close\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ${length}`;
+    socket.write(`HTTP/1.1 ${status}\r\n${headers}\r\n\r\n${advice}`);
   }
   socket.destroy(error);
 }

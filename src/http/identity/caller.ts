@@ -140,7 +140,8 @@ function isForUs({ aud, client_id, azp }: JWTPayload, audiences: string[] = [], 
 function callerOf(claims: JWTPayload, config: Config): Caller {
   const company = claimAt(claims, config.AUTH_COMPANY_CLAIM);
   if (!isCompany(company)) {
-    throw new Forbidden(`The token names no company: its claim "${config.AUTH_COMPANY_CLAIM}" must be a plain name.`);
+    const kind = 'a text of 1 to 255 characters without blanks at its ends';
+    throw new Forbidden(`The token names no company: its claim "${config.AUTH_COMPANY_CLAIM}" must be ${kind}.`);
   }
   return {
     company,
