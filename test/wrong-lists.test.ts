@@ -72,7 +72,11 @@ test.each([{ dryRun: false }, { dryRun: true }])(
     });
     const search = more.dryRun ? '?dryRun=true' : '';
     expect(
-      await acme.post(`/contracts/bulk${search}`, { ...terms, vehicleIds: [unknownId, vehicle?.id] }),
+      await acme.post(`/contracts/bulk${search}`, {
+        ...terms,
+        vins: null,
+        vehicleIds: [unknownId, ` ${unknownId}`, vehicle?.id],
+      }),
     ).toMatchObject({
       status: 400,
       body: {
@@ -80,7 +84,7 @@ test.each([{ dryRun: false }, { dryRun: true }])(
         detail: 'No contract was created: every vehicle was rejected.',
         errors: [
           { path: 'vehicleIds.0', code: 'VEHICLE_NOT_FOUND' },
-          { path: 'vehicleIds.1', code: 'CONTRACT_OVERLAP' },
+          { path: 'vehicleIds.2', code: 'CONTRACT_OVERLAP' },
         ],
         rejectedContracts: [{ vin: unknownId }, { vin: vehicle?.id }],
       },

@@ -132,7 +132,7 @@ export const contractRoutes = [
       const dryRun = readDryRun(request);
       const given = membersOf(request);
       const created = await createContracts(ctx, { ...given, dryRun });
-      refuseIfNoContract(created, 'vins' in given ? 'vins' : 'vehicleIds');
+      refuseIfNoContract(created, given);
       return { status: dryRun ? 200 : 201, body: copyAllCreated(created) };
     },
   }),

@@ -181,10 +181,14 @@ export async function createContracts(ctx: Context, input: unknown): Promise<Cre
 const { code, message } = new VehicleNotFound('This fleet has no vehicle with this VIN or id.');
 const notInFleet = { code, message };
 
-/** For REST, where a list of which nothing is accepted is an error. `list` is the name of the input. */
-export function refuseIfNoContract({ contracts, rejected }: CreatedContracts, list: string): void {
+type NamedVehicles = Partial<Record<'vins' | 'vehicleIds', readonly string[] | null>>;
+
+/** For REST, where a list of which nothing is accepted is an error; `named` is the input. */
+export function refuseIfNoContract({ contracts, rejected }: CreatedContracts, named: NamedVehicles): void {
   if (contracts.length > 0) return;
-  const errors = rejected.map(({ code, message }, index) => ({ path: `${list}.${index}`, code, message }));
+  const list = named.vins?.length ? 'vins' : 'vehicleIds';
+  const sent = named[list]?.map((one) => one.trim()) ?? [];
+  const errors = rejected.map(({ vin, code, message }) => ({ path: `${list}.${sent.indexOf(vin)}`, code, message }));
   throw new ValidationFailed(errors, 'No contract was created: every vehicle was rejected.', {
     rejectedContracts: rejected,
   });
