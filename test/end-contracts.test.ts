@@ -119,6 +119,23 @@ test('a filter with a name that it does not have ends nothing', async () => {
   expect(await read(kept)).toMatchObject({ status: 'ACTIVE', to: kept.to });
 });
 
+test('a filter without a condition ends nothing, and a status alone ends all in force', async () => {
+  const client = await gateway.as('a company that ends everything');
+  const all = [await inForce(client), await inForce(client)];
+  for (const filter of [{}, { name: ' ', packs: null, statuses: [] }]) {
+    const { status, body } = await client.post('/contracts/end', { filter });
+    expect([status, body.errors]).toMatchObject([
+      400,
+      [{ path: 'filter', message: expect.stringContaining('ACTIVE') }],
+    ]);
+  }
+  expect(await graphql('endContracts', { filter: {} }, 'contracts { id }', client)).toMatchObject({
+    code: 'VALIDATION_FAILED',
+  });
+  const { body } = await client.post('/contracts/end', { filter: { statuses: ['ACTIVE'] } });
+  expect(body.contracts.map(({ id }: Json) => id)).toEqual(all.map(({ id }) => id));
+});
+
 test('one that has changed since its tag was read is not ended with that tag', async () => {
   const one = await inForce();
   const tag = (await acme.get(`/contracts/${one.id}`)).headers.get('etag') ?? '';

@@ -30,18 +30,23 @@ import {
 import { updateFact } from './update-contract.ts';
 
 const conditions = contractFilterSchema.shape;
-/** A condition under a wrong name would otherwise be none, and end every contract in force. */
-const endingFilterSchema = z.strictObject(conditions, {
-  error: ({ code }) =>
-    code === 'unrecognized_keys' ? `is unknown: use ${Object.keys(conditions).join(', ')}` : undefined,
-});
+/** A condition that is left out by mistake, or has a wrong name, would otherwise end every contract in force. */
+const endingFilterSchema = z
+  .strictObject(conditions, {
+    error: ({ code }) =>
+      code === 'unrecognized_keys' ? `is unknown: use ${Object.keys(conditions).join(', ')}` : undefined,
+  })
+  .refine((filter) => Object.values(filter).some((condition) => (condition?.length ?? 0) > 0), {
+    message: 'must hold a condition: statuses ACTIVE means all contracts in force',
+    when: ({ issues }) => issues.length === 0,
+  });
 
 export const endContractsInput = z
   .object({
     ids: contractIds.nullish().meta(aboutContractIds),
     filter: endingFilterSchema.nullish().meta({
       description:
-        'Conditions on the contracts in force to end, if `ids` is left out: the first 1,000 that were created and meet all. Repeat the request until it ends no contract.',
+        'Conditions on the contracts in force to end, at least one, if `ids` is left out: the first 1,000 that were created and meet all. Repeat the request until it ends no contract.',
       examples: [{ name: 'Fuel data, 2027' }],
     }),
   })
