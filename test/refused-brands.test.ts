@@ -1,8 +1,12 @@
 import { expect, test } from 'vitest';
 import { planLines, reportActivations } from '../src/core/activation/activation-report.ts';
-import { startActivations, stateOf } from './support/activations.ts';
+import { openPlaces } from '../src/fairness/slots.ts';
+import { HighMobility } from '../src/manufacturers/high-mobility.ts';
+import { manufacturersOf } from '../src/manufacturers/registry.ts';
+import { activationWork, startActivations, stateOf } from './support/activations.ts';
 import type { Json } from './support/client.ts';
 import { addVehicle, newVin } from './support/factories.ts';
+import { startGateway } from './support/gateway.ts';
 import { json } from './support/upstream.ts';
 
 test('vehicles that were refused as another brand are asked for by their own at the next start, which says so', async () => {
@@ -47,4 +51,23 @@ test('vehicles that were refused as another brand are asked for by their own at 
   );
   expect(asked.map(({ vin, brand }) => [vin, brand])).toEqual([[dacia.vin, 'dacia']]);
   expect(await lines()).toEqual([]);
+});
+
+test('contracts of a brand that is no longer set say what new ones say', async () => {
+  const { gateway, upstream, work, contract } = await startActivations();
+  const acme = await gateway.as('acme');
+  upstream.decide = () => ({ status: 'approved', afterMs: 0 });
+  const before = await contract(acme, await addVehicle(acme, newVin(0, 'WP0')));
+  await work();
+  const brands = { brands: [], clearance: { brands: ['bmw' as const] } };
+  const credentials = { clientId: 'client', clientSecret: 'secret' };
+  const provider = new HighMobility({ openPlaces, url: upstream.url, ...brands, ...credentials });
+  const settings = { CONTRACTS_ACTIVATION: 'on', CONTRACTS_AUTH: 'required' };
+  const fewer = await startGateway({ on: gateway, manufacturers: manufacturersOf([provider]), settings });
+  const workOfFewer = activationWork(fewer);
+  await workOfFewer();
+  const after = await contract(await fewer.as('acme'), await addVehicle(acme, newVin(1, 'WP0')));
+  await workOfFewer();
+  const unsupported = ['UNSUPPORTED', 'MANUFACTURER_NOT_SUPPORTED', 'OPERATOR'];
+  expect([await stateOf(acme, before), await stateOf(acme, after)]).toEqual([unsupported, unsupported]);
 });

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Manufacturers } from '../../manufacturers/index.ts';
+import type { Manufacturers, Reason } from '../../manufacturers/index.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { type SendStatement, transaction } from '../database.ts';
@@ -30,6 +30,7 @@ const contractsInForce = prepare((p: { now: Date }) =>
 );
 
 type Offering = Pick<Manufacturers, 'offers' | 'activatorOf'>;
+type Reasons = Pick<Manufacturers, 'offers' | 'noActivation'>;
 type Group = Awaited<ReturnType<typeof contractsInForce>>[number];
 type Need = { provider: string; programs: readonly string[] };
 
@@ -69,9 +70,11 @@ interface Change {
   new_provider: string | null;
   new_programs: string[];
   asked: string[];
+  /** Why there is no provider any more. */
+  reason: Reason | null;
 }
 const changeColumns = `provider text, manufacturer text, pack text, programs text[],
-  new_provider text, new_programs text[], asked text[]`;
+  new_provider text, new_programs text[], asked text[], reason jsonb`;
 
 type Changes = { changes: string; now: string };
 const changed = ({ changes, now }: Changes) =>
@@ -90,14 +93,14 @@ const changed = ({ changes, now }: Changes) =>
 
 const findCompanies = prepare((p: Changes) => changed(p).select('c.company').distinct().orderBy('c.company'));
 
-const apply = prepare((p: Changes & EventOrigin & { company: string; reason: string }) => {
+const apply = prepare((p: Changes & EventOrigin & { company: string }) => {
   const now = asTimestamptz(p.now);
   return db
     .with('found', () =>
       changed(p)
         .select(['c.id', 'c.company', 'v.vin', 'v.manufacturer as brand'])
         .select(sql<boolean>`(c.was_active or c.activation = 'ACTIVE')`.as('was_active'))
-        .select(['change.new_provider', 'change.new_programs', 'change.asked'])
+        .select(['change.new_provider', 'change.new_programs', 'change.asked', 'change.reason'])
         .where('c.company', '=', p.company)
         .orderBy('c.id')
         .limit(sql.lit(AT_ONCE))
@@ -120,7 +123,7 @@ const apply = prepare((p: Changes & EventOrigin & { company: string; reason: str
           provider: sql<string | null>`found.new_provider`,
           programs: sql<string[]>`found.new_programs`,
           activation: sql<'UNSUPPORTED'>`case when found.new_provider is null then 'UNSUPPORTED' else c.activation end`,
-          activation_reason: sql<string>`case when found.new_provider is null then ${p.reason}::jsonb else c.activation_reason end`,
+          activation_reason: sql<string>`case when found.new_provider is null then found.reason else c.activation_reason end`,
           activation_changed_at: sql<string>`case when found.new_provider is null then ${now} else c.activation_changed_at end`,
           was_active: sql<boolean>`c.was_active and found.new_provider is not null`,
         })
@@ -142,13 +145,13 @@ const apply = prepare((p: Changes & EventOrigin & { company: string; reason: str
 /** What the settings of this process change about contracts in force, and the companies that have such contracts. */
 export async function findPackChanges(ctx: Context): Promise<{ changes: string; companies: string[] }> {
   const { database, manufacturers } = ctx.services;
-  const changes = toChanges(await planOfSettings(database.send, manufacturers, ctx.now()));
+  const changes = toChanges(await planOfSettings(database.send, manufacturers, ctx.now()), manufacturers);
   if (changes.length === 0) return { changes: '[]', companies: [] };
   const given = { changes: JSON.stringify(changes), now: ctx.now().toISOString() };
   return { ...given, companies: (await findCompanies(ctx, given)).map(({ company }) => company) };
 }
 
-const toChanges = (plan: readonly SettingsPlan[]): Change[] =>
+const toChanges = (plan: readonly SettingsPlan[], { offers, noActivation }: Reasons): Change[] =>
   plan.flatMap(({ needed, provider, manufacturer, pack, programs, asked, ended }) =>
     provider === null || asked.length + ended.length === 0
       ? []
@@ -156,6 +159,7 @@ const toChanges = (plan: readonly SettingsPlan[]): Change[] =>
           ...{ provider, manufacturer, pack, programs, asked },
           new_provider: needed?.provider ?? null,
           new_programs: [...(needed?.programs ?? [])],
+          reason: needed ? null : offers[manufacturer ?? ''] ? noPack : noActivation,
         },
   );
 
@@ -163,8 +167,7 @@ const toChanges = (plan: readonly SettingsPlan[]): Change[] =>
 export async function applyPackChanges(ctx: Context, company: string, changes: string): Promise<boolean> {
   const origin = systemOrigin(ctx);
   const found = await transaction(ctx, async () => {
-    const reason = JSON.stringify(noPack);
-    const rows = await apply(ctx, { ...origin, company, changes, now: ctx.now().toISOString(), reason });
+    const rows = await apply(ctx, { ...origin, company, changes, now: ctx.now().toISOString() });
     const vins = [...new Set(rows.map(({ vin }) => vin))];
     await touchActivations(ctx, rows);
     await settle(ctx, { ...origin, company, vins });
