@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type pg from 'pg';
 import { PostgresConnection } from './postgres-connection.ts';
 import type { Fault } from './sqlstate.ts';
@@ -5,8 +6,8 @@ import type { Fault } from './sqlstate.ts';
 const LOOK_MS = 500;
 /** Looks without a byte after which a waiting connection is suspected. */
 const SUSPECT_CHECKS = 4;
-/** A server without an answer within this time is silent. */
-const ANSWER_MS = 2_500;
+/** Looks without a byte after which a server that was said hello to is silent. */
+const SILENT_CHECKS = 5;
 
 /** A connection on which nothing arrives for so long beyond the limit of its statements leads nowhere, though its server answers others. */
 const LOST_MS = 10_000;
@@ -22,7 +23,7 @@ type Watching = { name: string; isReplica: boolean; tell: (message: string) => v
 
 /**
  * Tells a slow server from a silent one, for which statements would wait for minutes. When a connection has waited in
- * vain for two seconds, another one says hello; without an answer all are cut, and new ones fail at once. One that waits for longer
+ * vain for two seconds, another one says hello; if it hears nothing, all are cut, and new ones fail at once. One that waits for longer
  * than its server lets a statement run is cut alone.
  *
  * A primary is to take changes. When a connection meets a server that takes none, those of before go, since they may lead there
@@ -140,8 +141,6 @@ export class ServerWatch {
     const began = performance.now();
     // The time of a slow name server does not count.
     const connection = new PostgresConnection({ ...this.#config, connectionTimeoutMillis: 0 });
-    const { promise: silence, resolve } = Promise.withResolvers<true>();
-    connection.socket.once('connectionAttempt', () => setTimeout(resolve, ANSWER_MS, true).unref());
     const hello = connection.connect().then(() => connection.askReadOnly());
     // An error is an answer, too.
     const answer = hello
@@ -150,7 +149,7 @@ export class ServerWatch {
         () => {},
       )
       .then(() => false);
-    const silent = await Promise.race([answer, silence]);
+    const silent = await Promise.race([answer, silenceOn(connection.socket)]);
     connection.socket.destroy();
     this.#greeting = false;
     // A name without an address says nothing about the server.
@@ -166,4 +165,20 @@ export class ServerWatch {
       for (const { socket } of this.#watched.keys()) socket.destroy();
     }
   }
+}
+
+/** Resolves when no byte has arrived for `SILENT_CHECKS` looks. A busy machine needs longer for a whole sign-in. */
+function silenceOn(socket: Socket): Promise<true> {
+  const { promise, resolve } = Promise.withResolvers<true>();
+  const look = (bytes: number, left: number) => {
+    const check = () => {
+      if (socket.bytesRead !== bytes) look(socket.bytesRead, SILENT_CHECKS);
+      else if (left > 1) look(bytes, left - 1);
+      else resolve(true);
+    };
+    // What arrived while this process stood still is read before.
+    setTimeout(() => setImmediate(check), LOOK_MS).unref();
+  };
+  socket.once('connectionAttempt', () => look(socket.bytesRead, SILENT_CHECKS));
+  return promise;
 }

@@ -298,3 +298,18 @@ describe.runIf(kind === 'postgresql')('The name server of the database', async (
     expect(new Set(statuses)).toEqual(new Set([200]));
   });
 });
+
+test.runIf(kind === 'postgresql')('A server whose every answer takes a second is slow, not silent', async () => {
+  const env = await databaseEnv();
+  const network = await TcpProxy.start(env.DATABASE_URL ?? '');
+  onTestFinished(() => network.close());
+  const told: string[] = [];
+  const settings = { ...databaseConfig(env), DATABASE_URL: network.through(env.DATABASE_URL ?? '') };
+  const database = await openDatabase(settings, (message) => told.push(message));
+  onTestFinished(() => database.close());
+  const gateway = await startGateway({ on: { env, database } });
+  network.delayMs = 500;
+  // As the statement that stores an import: the server is asked on other connections meanwhile.
+  expect(await gateway.execute('select 1 as stored from pg_sleep(10)')).toEqual([{ stored: 1 }]);
+  expect(told).toEqual([]);
+});
