@@ -46,14 +46,12 @@ export function operation<Taken>({ media, bars, takes, refuses, answers, ...row 
 /** The operation that a request names, and its answer; no document says how other paths and methods are answered. */
 export function findOperation(operations: readonly Operation[], request: ReceivedRequest) {
   const { pathname, searchParams } = new URL(request.url, 'http://localhost');
-  const ofPath = operations.flatMap((one) => {
-    const params = one.pattern.exec({ pathname })?.pathname.groups;
-    return params ? [{ one, params }] : [];
-  });
-  const found = ofPath.find(({ one }) => one.method === request.method);
-  if (!found) return { answer: (): Answer => [ofPath.length > 0 ? 405 : 404] };
-  const { one, params } = found;
-  return { one, answer: () => one.answer(request, { params, query: Object.fromEntries(searchParams) }) };
+  for (const one of operations) {
+    const params = one.method === request.method && one.pattern.exec({ pathname })?.pathname.groups;
+    if (params) return { one, answer: () => one.answer(request, { params, query: Object.fromEntries(searchParams) }) };
+  }
+  const isPath = operations.some(({ pattern }) => pattern.test({ pathname }));
+  return { answer: (): Answer => [isPath ? 405 : 404] };
 }
 
 /** null for none, undefined for one of another media type, or that cannot be read. */

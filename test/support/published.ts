@@ -32,6 +32,9 @@ function closed(schema: Json): Json {
   return all.type === 'object' && all.properties ? { additionalProperties: false, ...all } : all;
 }
 
+/** A pattern's names have no hyphens. */
+const inPattern = (name: string) => name.replaceAll('-', '_');
+
 const opened = new Map<string, ReturnType<typeof open>>();
 
 function open(name: string) {
@@ -40,7 +43,11 @@ function open(name: string) {
     formats
       .default(new Ajv({ strict: false, allErrors: true, coerceTypes: false }))
       .addSchema({ ...document, components }, name);
-  return { document, requests: ajvOf(closed(document.components)), answers: ajvOf(document.components) };
+  const paths = Object.entries<Json>(document.paths).map(([template, item]) => {
+    const pathname = template.replaceAll(/\{([\w-]+)\}/g, (_, name) => `:${inPattern(name)}`);
+    return { template, item, pattern: new URLPattern({ pathname }) };
+  });
+  return { paths, requests: ajvOf(closed(document.components)), answers: ajvOf(document.components) };
 }
 
 const of = (name: string) => {
@@ -59,19 +66,13 @@ function invalid(ajv: Ajv, reference: string, value: unknown, where: string): st
   return validate(value) ? [] : (validate.errors ?? []).map(told(where));
 }
 
-/** A pattern's names have no hyphens. */
-const inPattern = (name: string) => name.replaceAll('-', '_');
-
 /** The operation's place in its document, and its parameters. */
-function operationIn(document: Json, { method, path }: Exchange) {
+function operationIn(paths: ReturnType<typeof open>['paths'], { method, path }: Exchange) {
   const { pathname, searchParams } = new URL(path, 'http://localhost');
-  for (const [template, item] of Object.entries<Json>(document.paths)) {
-    const pattern = new URLPattern({
-      pathname: template.replaceAll(/\{([\w-]+)\}/g, (_, name) => `:${inPattern(name)}`),
-    });
-    const params = pattern.exec({ pathname })?.pathname.groups;
+  for (const { template, item, pattern } of paths) {
     const operation = item[method.toLowerCase()];
-    if (params && operation) return { template, operation, params, query: Object.fromEntries(searchParams) };
+    const params = operation && pattern.exec({ pathname })?.pathname.groups;
+    if (params) return { template, operation, params, query: Object.fromEntries(searchParams) };
   }
   return null;
 }
@@ -80,8 +81,8 @@ const empty = (value: unknown): boolean => value === undefined || value === null
 
 /** What the document does not have: in the request, and in the answer. */
 export function faultsOf(exchange: Exchange): { request: string[]; answer: string[] } {
-  const { document, requests, answers } = of(exchange.document);
-  const found = operationIn(document, exchange);
+  const { paths, requests, answers } = of(exchange.document);
+  const found = operationIn(paths, exchange);
   if (!found) return { request: [`${exchange.method} ${exchange.path} is no operation`], answer: [] };
   const { template, operation, params, query } = found;
   const at = `${exchange.document}#${pointer('paths', template, exchange.method.toLowerCase())}`;

@@ -16,7 +16,7 @@ interface Options extends Pick<World, 'one' | 'wishes' | 'clock' | 'oneOf'> {
 export function renewals({ one, wishes, clock, oneOf, companies, count }: Options): () => Promise<void> {
   const vins = Array.from(
     { length: count },
-    (_, n) => `${n % 4 === 0 ? 'WBA' : 'W1K'}213004${String(n).padStart(7, '0')}0`,
+    (_, n) => `${n % 4 === 0 ? 'W1K' : 'WBA'}213004${String(n).padStart(7, '0')}0`,
   );
   let renewed: { next: string; at: number; fleets: Map<string, string> } | null = null;
 

@@ -129,7 +129,7 @@ export function unsureManufacturers({ upstream, wishes, clock, passTime, chanceO
       return null;
     }
     wishes.fault();
-    if (chance() < 0.005) return silence;
+    if (chance() < 0.0005) return silence;
     const isRefused = orders.some(({ program }) => (refusals.get(program) ?? 0) < REFUSED_IN_A_ROW);
     if (endpoint === 'clearances' && isRefused && chance() < 0.5) return refuse(orders);
     // The documents say nothing of creations that are carried out hours later; an end after an hour is the manufacturer's own.

@@ -19,6 +19,8 @@ export interface Standing {
 /** A program (`VIN number`): what contracts say of it, how it stands, and by when it must be right and people know. */
 interface Watch extends Standing {
   vin: string;
+  /** When it was compared last. */
+  seen: number;
   wanted: boolean;
   /** A contract is in force, or begins within the gap. */
   near: boolean;
@@ -63,13 +65,12 @@ const HISTORY = 80;
 /** What contracts need of manufacturers, by a clock and rules of its own, and whether manufacturers have it. */
 export class Wishes {
   readonly programs = new Map<string, Watch>();
+  readonly #ofVin = new Map<string, string[]>();
   #terms = new Map<string, Term>();
-  #byVin = new Map<string, Term[]>();
+  #byProgram = new Map<string, Term[]>();
   readonly #history = new Map<string, string[]>();
   /** Faults are over from then on. */
   #calm = 0;
-  /** The last moment that was compared. */
-  #last = 0;
   readonly #options: Options;
 
   constructor(options: Options) {
@@ -96,25 +97,47 @@ export class Wishes {
     const vin = program.slice(0, 17);
     const owed = this.#options.clock() + AT_ONCE;
     const one: Watch = {
-      ...{ vin, wanted: false, near: false, status: 'OFF', until: null, owed, told: owed, barred: false },
+      ...{
+        vin,
+        seen: this.#options.clock(),
+        wanted: false,
+        near: false,
+        status: 'OFF',
+        until: null,
+        owed,
+        told: owed,
+        barred: false,
+      },
       ...{ lastActive: 0, orderedEnd: 0, touched: owed, refused: 0 },
     };
     this.programs.set(program, one);
+    this.#ofVin.set(vin, [...(this.#ofVin.get(vin) ?? []), program]);
     return one;
   }
 
-  /** The contracts of these companies are these. */
-  set(companies: readonly string[], terms: readonly Term[]): void {
+  /** The contracts of these companies are these. Gives the vehicles of those that have changed. */
+  set(companies: readonly string[], terms: readonly Term[]): Set<string> {
     const old = this.#terms;
     const others = [...old.values()].filter(({ company }) => !companies.includes(company));
     this.#terms = new Map([...others, ...terms].map((one) => [one.id, one]));
-    this.#byVin = Map.groupBy(this.#terms.values(), ({ vin }) => vin);
-    for (const one of terms) {
-      if (old.get(one.id)?.to === one.to) continue;
+    const changed = terms.filter((one) => old.get(one.id)?.to !== one.to);
+    const gone = [...old.values()].filter(({ id }) => !this.#terms.has(id));
+    if (changed.length + gone.length > 0) this.sort();
+    for (const one of changed) {
       const period = `${new Date(one.from).toISOString()} to ${new Date(one.to).toISOString()}`;
       this.#changed(one, `pack ${one.pack}: ${period}`);
     }
-    for (const one of old.values()) if (!this.#terms.has(one.id)) this.#changed(one, 'is deleted');
+    for (const one of gone) this.#changed(one, 'is deleted');
+    return new Set([...changed, ...gone].map(({ vin }) => vin));
+  }
+
+  /** Contracts, or what packs consist of, have changed. */
+  sort(): void {
+    const pairs = [...this.#terms.values()].flatMap((term) =>
+      this.#options.programsOf(term).map((program) => ({ program, term })),
+    );
+    const grouped = Map.groupBy(pairs, ({ program }) => program);
+    this.#byProgram = new Map([...grouped].map(([program, own]) => [program, own.map(({ term }) => term)]));
   }
 
   #changed(term: Term, text: string): void {
@@ -129,8 +152,10 @@ export class Wishes {
   touch(vin: string, text: string): void {
     this.note(vin, text);
     const now = this.#options.clock();
-    for (const one of this.programs.values())
-      if (one.vin === vin) Object.assign(one, { touched: now, told: Math.max(one.told, now + LOOK) });
+    for (const program of this.#ofVin.get(vin) ?? []) {
+      const one = this.watch(program);
+      Object.assign(one, { touched: now, told: Math.max(one.told, now + LOOK) });
+    }
   }
 
   /** A program, or its manufacturer, did what nobody can know at once. */
@@ -144,8 +169,9 @@ export class Wishes {
     this.#calm = this.#options.clock() + AFTER_FAULT;
   }
 
-  needs(program: string, from: number, to: number, terms = this.#byVin.get(program.slice(0, 17)) ?? []): boolean {
-    return terms.some((one) => one.from <= from && one.to > to && this.#options.programsOf(one).includes(program));
+  /** Whether one of the contracts begins by `from` and goes on after `to`. */
+  needs(program: string, from: number, to: number, isMeant: (one: Term) => boolean = () => true): boolean {
+    return (this.#byProgram.get(program) ?? []).some((one) => one.from <= from && one.to > to && isMeant(one));
   }
 
   faultOf(program: string, text: string): Fault {
@@ -159,42 +185,38 @@ export class Wishes {
     return next;
   }
 
-  /** Compares what contracts say, and how programs stand, with the moment before. */
-  tick(): void {
-    const now = this.#options.clock();
-    for (const [program, one] of this.programs) {
-      const wanted = this.needs(program, now, now);
-      const near = this.needs(program, now + this.#options.gapMs, now);
-      const { status, until } = this.#options.standingOf(program);
-      if (this.#begun(program, now)) one.touched = now;
-      if (wanted !== one.wanted || near !== one.near) {
-        this.note(one.vin, `${program} is ${wanted ? 'wanted' : near ? 'wanted soon' : 'not wanted'}`);
-        one.owed = Math.max(one.owed, now + AT_ONCE);
-        one.told = Math.max(one.told, now + LOOK);
-        one.touched = now;
-      }
-      if (!near) Object.assign(one, { barred: false, refused: 0 });
-      if (status !== one.status) {
-        this.note(one.vin, `${program} is ${status}`);
-        one.told = Math.max(one.told, now + LOOK);
-        if (status === 'ACTIVE') one.barred = false;
-      }
-      if (status === 'ACTIVE') one.lastActive = now;
-      // It can be ordered when it has ended, and ended when it is decided.
-      if (status === 'ENDING' && wanted) one.owed = Math.max(one.owed, (until ?? now) + AFTER_FAULT);
-      if (status === 'PENDING' && !near) one.owed = Math.max(one.owed, (until ?? now) + LOOK);
-      one.told = Math.max(one.told, one.owed + LOOK);
-      Object.assign(one, { wanted, near, status, until });
-    }
-    this.#last = now;
+  /** Compares what contracts say, and how programs stand, with the moment before: all of them, or those of some vehicles. */
+  tick(vins: Iterable<string> = this.#ofVin.keys()): void {
+    for (const vin of vins) for (const program of this.#ofVin.get(vin) ?? []) this.#compare(program);
   }
 
-  /** Whether a contract that needs the program has begun since the last moment: it is a new question. */
-  #begun(program: string, now: number): boolean {
-    const own = this.#byVin.get(program.slice(0, 17)) ?? [];
-    return own.some(
-      (one) => one.from > this.#last && one.from <= now && this.#options.programsOf(one).includes(program),
-    );
+  #compare(program: string): void {
+    const now = this.#options.clock();
+    const one = this.watch(program);
+    const wanted = this.needs(program, now, now);
+    const near = this.needs(program, now + this.#options.gapMs, now);
+    const { status, until } = this.#options.standingOf(program);
+    // A contract that has begun is a new question.
+    const begun = (this.#byProgram.get(program) ?? []).some(({ from }) => from > one.seen && from <= now);
+    if (begun) one.touched = now;
+    if (wanted !== one.wanted || near !== one.near) {
+      this.note(one.vin, `${program} is ${wanted ? 'wanted' : near ? 'wanted soon' : 'not wanted'}`);
+      one.owed = Math.max(one.owed, now + AT_ONCE);
+      one.told = Math.max(one.told, now + LOOK);
+      one.touched = now;
+    }
+    if (!near) Object.assign(one, { barred: false, refused: 0 });
+    if (status !== one.status) {
+      this.note(one.vin, `${program} is ${status}`);
+      one.told = Math.max(one.told, now + LOOK);
+      if (status === 'ACTIVE') one.barred = false;
+    }
+    if (status === 'ACTIVE') one.lastActive = now;
+    // It can be ordered when it has ended, and ended when it is decided.
+    if (status === 'ENDING' && wanted) one.owed = Math.max(one.owed, (until ?? now) + AFTER_FAULT);
+    if (status === 'PENDING' && !near) one.owed = Math.max(one.owed, (until ?? now) + LOOK);
+    one.told = Math.max(one.told, one.owed + LOOK);
+    Object.assign(one, { wanted, near, status, until, seen: now });
   }
 
   /** Whether by `at`, when everything that was due had been done, a program had to be right and known as it is. */

@@ -4,7 +4,6 @@ import { expect, test } from 'vitest';
 
 /** Test files that need their own time-out, with reasons. */
 const exceptions: Record<string, string> = {
-  'test/activation-model.test.ts': 'shortens waits of the code under test, and has none itself',
   'test/notifications.test.ts': 'asserts a highest rate, which a slow machine cannot exceed',
   'test/unit/regular-expressions.test.ts': 'limits what the checker spends on one expression',
 };
