@@ -115,10 +115,17 @@ async function main(): Promise<void> {
   console.log(await welcome(services, (server.address() as AddressInfo).port));
 }
 
+const auditingOf = ({ database, manufacturers, config }: HttpServices) => ({
+  send: database.send,
+  manufacturers,
+  gap: config.ACTIVATION_GAP_MINUTES,
+});
+
 /** Says what the settings change about contracts at manufacturers, before the jobs do it. */
-async function sayWhatChanges({ config, database, manufacturers, log, clock }: HttpServices): Promise<void> {
+async function sayWhatChanges(services: HttpServices): Promise<void> {
+  const { config, log, clock } = services;
   try {
-    const report = await reportActivations(database.send, manufacturers, new Date(clock()));
+    const report = await reportActivations(auditingOf(services), new Date(clock()));
     const { info, warn } = startLines(report, config.CONTRACTS_ACTIVATION);
     for (const line of info) log.info(line);
     for (const line of warn) log.warn(line);
@@ -128,19 +135,12 @@ async function sayWhatChanges({ config, database, manufacturers, log, clock }: H
 }
 
 /** Says what is on at manufacturers that nobody here needs, in the background. Other installations may need it: then nothing is said. */
-async function sayWhatIsUnknown({
-  config,
-  database,
-  manufacturers,
-  changes,
-  log,
-  ending,
-}: HttpServices): Promise<void> {
-  const auditing = { send: database.send, manufacturers, gap: config.ACTIVATION_GAP_MINUTES };
+async function sayWhatIsUnknown(services: HttpServices): Promise<void> {
+  const { manufacturers, changes, log, ending } = services;
   for (const { id: provider } of manufacturers.state()) {
     if (provider === SANDBOX || !manufacturers.activatorOf(provider)) continue;
     try {
-      const counts = await countUnknown(auditing, provider, ending);
+      const counts = await countUnknown(auditingOf(services), provider, ending);
       if (counts === null) {
         log.info({ provider }, 'what is active at a provider is compared once a day');
         continue;

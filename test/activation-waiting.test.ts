@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { leftLines, reportActivations } from '../src/core/activation/activation-report.ts';
 import { DAY, MINUTE, startActivations } from './support/activations.ts';
 import type { Client, Json } from './support/client.ts';
 import { addVehicles, createContract, newVins } from './support/factories.ts';
 
-const { gateway, upstream, work, passTime, time } = await startActivations();
+const { gateway, upstream, clock, work, passTime, time } = await startActivations();
 upstream.decide = () => ({ status: 'approved', afterMs: 10 * MINUTE });
 upstream.endsAfterMs = MINUTE;
 const inForce = { from: time(-MINUTE), to: time(365 * DAY) };
@@ -69,4 +70,19 @@ test('the statement of docs/operations.md has all active programs looked at', as
   await gateway.execute(statement);
   await work();
   expect((await acme.get(`/contracts/${contract.id}`)).body.activation.state).toBe('REJECTED');
+});
+
+test('what was deleted while nothing was ended is told before it is ended', async () => {
+  const { manufacturers, database } = gateway.services;
+  const auditing = { send: database.send, manufacturers, gap: 60 };
+  const lines = async () => leftLines(await reportActivations(auditing, new Date(clock())));
+  const [kept, gone, waiting] = await addVehicles(acme, newVins(3));
+  const contracts: Json[] = [];
+  for (const vehicle of [kept, gone, waiting]) contracts.push(await createContract(acme, vehicle, inForce));
+  await createContract(acme, waiting, { ...inForce, pack: 'next', from: time(30 * MINUTE) });
+  await work();
+  for (const { id } of contracts.slice(1)) await acme.delete(`/contracts/${id}`);
+  expect(await lines()).toEqual(['high-mobility is asked to end 1 program that no contract needs any more.']);
+  await work();
+  expect(await lines()).toEqual([]);
 });

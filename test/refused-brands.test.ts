@@ -39,7 +39,8 @@ test('vehicles that were refused as another brand are asked for by their own at 
   after.upstream.decide = () => ({ status: 'approved', afterMs: 0 });
   after.passTime(before.clock() - after.clock());
   const { database, manufacturers } = after.gateway.services;
-  const lines = async () => planLines(await reportActivations(database.send, manufacturers, new Date(after.clock())));
+  const reporting = { send: database.send, manufacturers, gap: 60 };
+  const lines = async () => planLines(await reportActivations(reporting, new Date(after.clock())));
   expect(await lines()).toEqual([
     '1 of pack driving-log for 1 vehicle of dacia: high-mobility is asked for a clearance',
   ]);

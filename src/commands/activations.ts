@@ -1,5 +1,5 @@
 import { type Config, readConfig } from '../config.ts';
-import { goneLines, planLines, reportActivations } from '../core/activation/activation-report.ts';
+import { goneLines, leftLines, planLines, reportActivations } from '../core/activation/activation-report.ts';
 import {
   type Auditing,
   auditProvider,
@@ -40,8 +40,9 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   }
 }
 
-async function printPlan({ send, manufacturers, config }: Opened): Promise<number> {
-  const report = await reportActivations(send, manufacturers, new Date());
+async function printPlan(opened: Opened): Promise<number> {
+  const { config } = opened;
+  const report = await reportActivations(opened, new Date());
   const lines = planLines(report);
   console.log(`CONTRACTS_ACTIVATION is ${config.CONTRACTS_ACTIVATION ? 'on' : 'off'}, on ${databaseName(config)}.`);
   console.log(
@@ -53,7 +54,7 @@ async function printPlan({ send, manufacturers, config }: Opened): Promise<numbe
   if (report.programs.length > 0) console.log('\nPrograms that manufacturers have been asked for:');
   for (const { provider, state, wanted, programs, due } of report.programs)
     console.log(`  ${provider}: ${programs} ${state}${wanted ? '' : ', to be ended'}, ${due} of them due`);
-  for (const line of goneLines(report)) console.log(`\n${line}`);
+  for (const line of [...leftLines(report), ...goneLines(report)]) console.log(`\n${line}`);
   return 0;
 }
 

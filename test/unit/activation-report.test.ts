@@ -13,6 +13,7 @@ const reportOf = (count: number): Report => ({
     { ...program, state: 'ACTIVE', programs: count },
     { ...program, state: 'PENDING', programs: 1 },
   ],
+  left: [],
   gone: ['mercedes'],
 });
 

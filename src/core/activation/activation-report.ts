@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
-import type { Manufacturers } from '../../manufacturers/index.ts';
 import { counted } from '../counted.ts';
-import type { SendStatement } from '../database.ts';
-import { db, prepare } from '../sql/sql.ts';
+import { asTimestamptz, db, prepare } from '../sql/sql.ts';
+import { type Auditing, soonAfter } from './audit-activations.ts';
+import { needSql } from './needs.ts';
 import { planOfSettings } from './pack-changes.ts';
 import { planOfBrands } from './refused-brands.ts';
 
@@ -18,18 +18,31 @@ const programsByState = prepare((p: { now: Date }) =>
     .orderBy('state'),
 );
 
+/** Programs whose contracts went while nothing was ended: a claim would find so. */
+const programsLeft = prepare(({ offers, now, soon }: { offers: string; now: Date; soon: Date }) =>
+  db
+    .selectFrom('activation as a')
+    .crossJoinLateral(needSql(offers, asTimestamptz(now), asTimestamptz(soon)).as('need'))
+    .select(['a.provider', sql<number>`count(*)::int`.as('programs')])
+    .where('a.due_at', '<=', asTimestamptz(now))
+    .where('a.asked', '=', sql.lit(true))
+    .where('a.wanted', '=', sql.lit(true))
+    .where('need.begins', 'is', null)
+    .groupBy('a.provider')
+    .orderBy('a.provider'),
+);
+
 type ActivationReport = Awaited<ReturnType<typeof reportActivations>>;
 
 /** What the settings have manufacturers be asked about contracts in force, and what they have been asked; nothing is asked for it. */
-export async function reportActivations(
-  send: SendStatement,
-  manufacturers: Pick<Manufacturers, 'offers' | 'activatorOf'>,
-  now: Date,
-) {
+export async function reportActivations({ send, manufacturers, gap }: Auditing, now: Date) {
   const programs = await programsByState(send, { now });
+  const offers = JSON.stringify(manufacturers.offers);
+  const left = await programsLeft(send, { offers, now, soon: soonAfter(now, gap) });
   return {
     plan: [...(await planOfSettings(send, manufacturers, now)), ...(await planOfBrands(send, manufacturers, now))],
     programs,
+    left: left.filter(({ provider }) => manufacturers.activatorOf(provider)),
     /** Providers without settings whose programs wait. */
     gone: [...new Set(programs.map(({ provider }) => provider))].filter((one) => !manufacturers.activatorOf(one)),
   };
@@ -48,6 +61,13 @@ export function planLines({ plan }: ActivationReport): string[] {
     return `${contracts} of pack ${pack} for ${counted(vehicles, 'vehicle')} of ${manufacturer ?? 'unknown makers'}: ${acts.join(', and ') || 'nobody is asked'}`;
   });
 }
+
+/** What providers are asked to end, since its contracts went while nothing was ended. */
+export const leftLines = ({ left }: ActivationReport): string[] =>
+  left.map(
+    ({ provider, programs }) =>
+      `${provider} is asked to end ${counted(programs, 'program')} that no contract needs any more.`,
+  );
 
 const WAITING = ['ACTIVE', 'PENDING', 'ENDING'] as const;
 
@@ -81,14 +101,9 @@ export function startLines(report: ActivationReport, isOn: boolean): { info: str
     provider === null ? asked.length > 0 : asked.length + ended.length > 0,
   );
   const contracts = changed.reduce((sum, one) => sum + one.contracts, 0);
+  const carriedOut = `CONTRACTS_ACTIVATION is on. Carried out at manufacturers now: ${counted(contracts, 'contract')} in force.`;
   return {
-    info:
-      contracts > 0
-        ? [
-            `CONTRACTS_ACTIVATION is on. Carried out at manufacturers now: ${counted(contracts, 'contract')} in force.`,
-            ...lines,
-          ]
-        : [],
+    info: [...(contracts > 0 ? [carriedOut, ...lines] : []), ...leftLines(report)],
     warn: goneLines(report),
   };
 }

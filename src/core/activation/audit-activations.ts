@@ -102,6 +102,8 @@ export interface Auditing {
   gap: number;
 }
 
+export const soonAfter = (now: Date, gap: number): Date => new Date(now.getTime() + gap * 60_000);
+
 /** What nobody here needs of all that is on at a provider, page by page, with how many there were. Throws ProviderError. */
 export async function* auditProvider({ send, manufacturers, gap }: Auditing, provider: string) {
   const { list } = manufacturers.activatorOf(provider) as Activator;
@@ -109,7 +111,7 @@ export async function* auditProvider({ send, manufacturers, gap }: Auditing, pro
   for await (const page of list()) {
     const now = new Date();
     const listed = JSON.stringify(page.map((one) => ({ ...one, provider })));
-    const found = await findUnneeded(send, { listed, offers, now, soon: new Date(now.getTime() + gap * 60_000) });
+    const found = await findUnneeded(send, { listed, offers, now, soon: soonAfter(now, gap) });
     yield { listed: page.length, found };
   }
 }
