@@ -15,6 +15,7 @@ import { FileReaders } from './core/imports/file-readers.ts';
 import { openFence } from './core/moves/fence.ts';
 import { StartError } from './database/database.ts';
 import { databaseName, openDatabase } from './database/open-database.ts';
+import { endOf } from './database/reason.ts';
 import { openFairness } from './fairness/places.ts';
 import { openPlaces } from './fairness/slots.ts';
 import { graphqlWebSockets } from './graphql/transport/web-socket.ts';
@@ -199,7 +200,7 @@ function fail(error: unknown): never {
   // Errors that an operator can mend are one line; others keep their stack.
   const expected =
     error instanceof ConfigError || (error instanceof Error && (error.name === 'StartError' || 'code' in error));
-  console.error(expected ? (error as Error).message : error);
+  console.error(endOf(error) ?? (expected ? (error as Error).message : error));
   process.exit(1);
 }
 

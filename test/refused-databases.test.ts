@@ -98,4 +98,58 @@ describe.runIf(given.kind === 'postgresql')('A start is refused, in one sentence
       expect.stringMatching(/^Sessions at \S+ have standard_conforming_strings off, .*idle_session_timeout 20s/),
     ]);
   });
+
+  test('by a newer version’s database, also by the command that migrates', async () => {
+    const { url, name, admin } = await empty();
+    await execute(admin, `grant create on schema public to ${name}`, 'create extension btree_gist');
+    await (await opened(url)).close();
+    await execute(url, `insert into mikro_orm_migrations (name) values ('Migration20991231000000_since_99_0_0')`);
+    const sentence =
+      'A newer version has applied Migration20991231000000_since_99_0_0 to the database: start that version.';
+    await expect(opened(url)).rejects.toThrow(sentence);
+    for (const verb of ['up', 'status'])
+      expect(await ended('commands/migrate', url, verb)).toEqual({ code: 1, said: expect.stringContaining(sentence) });
+  });
+
+  test.each([
+    ['main', [], 'mikro_orm_migrations', 1],
+    ['main', [], 'create table', 1],
+    ['commands/migrate', ['up'], 'create table', 2],
+    ['commands/migrate', ['status'], 'mikro_orm_migrations', 2],
+  ] as const)('by a connection that ends midway: %s %s at "%s"', async (program, args, text, code) => {
+    const { url, name, admin } = await empty();
+    await execute(admin, `grant create on schema public to ${name}`, 'create extension btree_gist');
+    const proxy = await TcpProxy.start(url);
+    onTestFinished(() => proxy.close());
+    proxy.swallowAnswersAfter = (sent) => {
+      if (!sent.includes(text)) return false;
+      proxy.refuse = true;
+      proxy.cut('end');
+      return true;
+    };
+    const { said, ...rest } = await ended(program, proxy.through(url), ...args);
+    expect(rest).toEqual({ code });
+    expect(said).toMatch(/The database cannot be reached\..*try again\.\n$/);
+    expect(said).not.toMatch(/^ +at /m);
+    // Another start goes on.
+    await (await opened(url)).close();
+  });
 });
+
+/** How a program ends on this database. */
+async function ended(program: string, DATABASE_URL: string, ...args: string[]) {
+  const own = {
+    DATABASE_URL,
+    AUTH_ISSUER: 'https://issuer.example',
+    CONTRACTS_AUTH: 'open',
+    PORT: '0',
+    LOG_LEVEL: 'silent',
+  };
+  const { code, stdout, stderr } = await promisify(execFile)(process.execPath, [`src/${program}.ts`, ...args], {
+    env: { PATH: process.env.PATH, ...own },
+  }).then(
+    (outputs) => ({ code: 0, ...outputs }),
+    (error: { code: number; stdout: string; stderr: string }) => error,
+  );
+  return { code, said: stdout + stderr };
+}

@@ -1,4 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { endOf } from '../database/reason.ts';
 
 type OptionTypes = NonNullable<ParseArgsConfig['options']>;
 
@@ -30,7 +31,7 @@ export async function runCommand(
   try {
     process.exitCode = await main(args, process.env);
   } catch (error) {
-    console.error(error instanceof Error ? error.message : error);
+    console.error(endOf(error) ?? (error instanceof Error ? error.message : error));
     process.exitCode = failed;
   }
 }

@@ -50,12 +50,18 @@ export class Gateway {
   }
 
   async get<T>(path: string, shape: z.ZodType<T>): Promise<T> {
-    return shape.parse(await (await this.send('GET', path)).json());
+    return this.#read(await this.send('GET', path), shape);
   }
 
   async post<T>(path: string, body: unknown, shape: z.ZodType<T>): Promise<T> {
     const json = { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
-    return shape.parse(await (await this.send('POST', path, json)).json());
+    return this.#read(await this.send('POST', path, json), shape);
+  }
+
+  async #read<T>(answer: Response, shape: z.ZodType<T>): Promise<T> {
+    const { success, data } = shape.safeParse(await answer.json().catch(() => null));
+    if (success) return data;
+    throw new CallFailed(`No gateway answers at ${this.url}: see that the address is the gateway's own.`, { answer });
   }
 }
 

@@ -1,7 +1,6 @@
-import { parseArgs } from 'node:util';
 import { mistakenNames, readSettings, settings } from '../config.ts';
 import { connectDatabase, databaseName } from '../database/open-database.ts';
-import { runCommand } from './command.ts';
+import { readArguments, runCommand } from './command.ts';
 
 const usage = `npm run migrate -- up        applies what is pending (the service does so itself when it starts)
 npm run migrate -- status    names what is pending; exit code 1 if anything is
@@ -11,7 +10,7 @@ On the database of DATABASE_URL, or else on the embedded one in DATA_DIR.`;
 const used = settings.pick({ DATABASE_URL: true, DATABASE_DIRECT_URL: true, DATABASE_READ_URLS: true, DATA_DIR: true });
 
 async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { positionals } = parseArgs({ args, allowPositionals: true });
+  const { positionals } = readArguments(args, {}, usage);
   const [command = 'up', ...others] = positionals;
   if (!['up', 'status'].includes(command) || others.length > 0) throw new Error(usage);
   for (const mistake of mistakenNames(env)) console.error(mistake);
@@ -19,16 +18,14 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const name = databaseName({ ...config, DATABASE_URL: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL });
   const database = await connectDatabase(config);
   try {
-    if (command === 'up') {
-      const applied = await database.migrate(console.error);
-      console.log(`${applied.length > 0 ? `Applied ${applied.join(', ')} to` : 'Nothing was pending in'} ${name}.`);
-      return 0;
-    }
-    const pending = await database.pendingMigrations();
-    console.log(`${pending.length > 0 ? `Pending: ${pending.join(', ')}` : 'Nothing is pending'} in ${name}.`);
-    const fault = pending.length > 0 ? null : await database.unready();
+    const isUp = command === 'up';
+    const names = await (isUp ? database.migrate(console.error) : database.pendingMigrations());
+    const [some, none] = isUp ? ['Applied', 'Nothing was pending'] : ['Pending:', 'Nothing is pending'];
+    console.log(`${names.length > 0 ? `${some} ${names.join(', ')}` : none} in ${name}.`);
+    if (!isUp && names.length > 0) return 1;
+    const fault = await database.unready();
     if (fault !== null) console.log(fault);
-    return pending.length > 0 || fault !== null ? 1 : 0;
+    return fault === null ? 0 : 1;
   } finally {
     await database.close();
   }

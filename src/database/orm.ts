@@ -6,7 +6,8 @@ import type { MikroORM, Options } from '@mikro-orm/postgresql';
 import packageJson from '../../package.json' with { type: 'json' };
 import { Names } from '../entities/columns.ts';
 import { entities, routines } from '../entities/index.ts';
-import type { TellOperator } from './database.ts';
+import { StartError, type TellOperator } from './database.ts';
+import { reasonOf } from './reason.ts';
 import { faultOf } from './sqlstate.ts';
 import { transactions } from './transactions.ts';
 
@@ -108,8 +109,9 @@ export async function applyMigrations(orm: MikroORM, tell: TellOperator): Promis
       await orm.migrator.up();
       return pending.map(({ name }) => name);
     } catch (error) {
-      const { is = '' } = faultOf(error) ?? {};
-      if (!['held', 'conflict'].includes(is) || attempt === ATTEMPTS) throw error;
+      const fault = faultOf(error);
+      if (!fault) throw new StartError(`The tables cannot be brought up to date: ${reasonOf(error)}`, { cause: error });
+      if (!['held', 'conflict'].includes(fault.is) || attempt === ATTEMPTS) throw error;
     }
     if (patient) await orm.em.getConnection().execute('reset lock_timeout');
     await delay(1000);

@@ -34,7 +34,7 @@ const HINTS: [fault: RegExp, hint: string][] = [
   [/^3D000$/, 'create it (createdb), or correct the name in the address'],
   [/^42501$/, 'grant it to the role'],
   [/^53300$/, 'raise max_connections or the limit of the role, or use a pooler: a process has 26 connections'],
-  [/^(40|53|55P03|57|08)|^E(CONNRESET|PIPE)|^Connection terminated unexpectedly/, 'try again'],
+  [/^(40|53|55P03|57|08)|^E(CONNRESET|PIPE)|^Connection terminated unexpectedly|^Client /, 'try again'],
   [/^E[A-Z]|^timeout e|^Connection terminated/, 'see that the server runs, and that the address leads there'],
 ];
 
@@ -47,7 +47,8 @@ export function reasonOf(error: unknown): string {
   // What the server adds, such as that a locale is missing and which, is often the remedy.
   const { detail, hint } = error as { detail?: string; hint?: string };
   const [, own] = HINTS.find(([fault]) => fault.test(code || error.message)) ?? [];
-  return [error.message || code, detail, hint, own].filter(Boolean).join('; ');
+  const words = [error.message || code, detail, hint, own].flatMap((text) => text?.replace(/\.$/, '') || []);
+  return `${words.join('; ')}.`;
 }
 
 /** How the database ended a start or a command; null: it did not. */

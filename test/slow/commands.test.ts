@@ -50,6 +50,18 @@ test.each(['token', 'demo', 'import'] as const)('npm run %s names unknown option
   expect(errors).toMatch(/Unknown option '--flet'[\s\S]*Usage: npm run/);
 });
 
+test('a page that answers in place of the gateway is called so', async () => {
+  const server = createServer((_, answer) => answer.end('<!doctype html>')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  expect(await run('demo', ['--url', url])).toEqual({
+    code: 1,
+    output: '',
+    errors: `No gateway answers at ${url}: see that the address is the gateway's own.\n`,
+  });
+});
+
 test('commands find the gateway by its settings', async () => {
   const { port } = new URL(gateway.url);
   const { code, output } = await run('demo', [], { FLEET_GATEWAY_URL: '', PORT: port });

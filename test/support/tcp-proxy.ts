@@ -57,8 +57,9 @@ export class TcpProxy {
     for (const socket of [...this.#pairs].flat()) hang ? socket.pause() : socket.resume();
   }
 
-  cut(): void {
-    for (const socket of [...this.#pairs].flat()) socket.resetAndDestroy();
+  /** Breaks open connections: as a firewall does, or in order as a server that ends. */
+  cut(how: 'reset' | 'end' = 'reset'): void {
+    for (const socket of [...this.#pairs].flat()) how === 'end' ? socket.destroy() : socket.resetAndDestroy();
   }
 
   async close(): Promise<void> {
