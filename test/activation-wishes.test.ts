@@ -469,6 +469,23 @@ describe(`What people are told${unlessMissing}`, () => {
     expect(upstream.serviceOf(vin, '1001')?.status).toBe('INACTIVE');
   });
 
+  test.each(makes)(
+    '%s: what another company ended, and was asked for before that was carried out, is begun again',
+    async (_, wmi) => {
+      upstream.endsAfterMs = MINUTE;
+      const vin = newVin(0, wmi);
+      const before = await contract(globex, await addVehicle(globex, vin), basic);
+      await workFor(5 * MINUTE, MINUTE);
+      await remove(globex, before);
+      await work();
+      passTime(MINUTE / 3);
+      const one = await contract(acme, await addVehicle(acme, vin), basic);
+      // The end is confirmed before the new contract is looked at.
+      await workFor(10 * MINUTE, 5000);
+      expect(await stateOf(acme, one)).toEqual(['ACTIVE']);
+    },
+  );
+
   test('what cannot become active has failed, with its reason', async () => {
     const vehicle = await addVehicle(acme, newVin(0, 'W1K').replace(/\d$/, 'X'));
     const one = await contract(acme, vehicle, basic);

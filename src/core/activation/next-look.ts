@@ -30,15 +30,16 @@ export function secondsToNext({ program, answer }: AskedProgram, schedule: reado
     const seconds = of[before] ?? past;
     return seconds === null ? null : seconds * spread;
   };
+  /** An end that was ordered may still be carried out. */
+  const mayEnd = ended !== null && now - Date.parse(ended) < DAY_SECONDS * 1000;
   switch (answer.state) {
     case 'ACTIVE':
-      // Its end may still be carried out.
-      return ended !== null && now - Date.parse(ended) < DAY_SECONDS * 1000
-        ? next(LOOKS_AFTER_END)
-        : DAY_SECONDS * spread;
+      return mayEnd ? next(LOOKS_AFTER_END) : DAY_SECONDS * spread;
     case 'ENDED':
       // The sandbox carries out nothing late, and what it invented is to go.
-      return program.asked && !program.shared && program.provider !== SANDBOX ? next(LOOKS_AFTER_END, null) : null;
+      if (!program.asked || program.provider === SANDBOX) return null;
+      // The company that wants it now must know of the end.
+      return program.shared && !mayEnd ? null : next(LOOKS_AFTER_END, null);
     case 'FAILED':
       return answer.inDoubt ? next(schedule.slice(0, LOOKS_IN_DOUBT), null) : null;
     case 'REJECTED':
