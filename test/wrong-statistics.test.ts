@@ -6,7 +6,7 @@ import { claimDueVehicles, vehicleSchedule } from '../src/core/vehicles/due-vehi
 import type { Client, Json } from './support/client.ts';
 import { asAdmin } from './support/database.ts';
 import { addVehicles, contractFields, createFleet, newVins, uploadForm } from './support/factories.ts';
-import { ROWS, rowsOf, startLookedAt } from './support/looked-at.ts';
+import { addRows, ROWS, startLookedAt } from './support/looked-at.ts';
 import { schema } from './support/operation.ts';
 import { execute } from './support/operator.ts';
 import { publishEvents } from './support/publish.ts';
@@ -26,11 +26,11 @@ beforeAll(async () => {
   if (!isServer) return;
   const tables = ['vehicle', 'fleet', 'contract', 'event', 'delivery', 'vehicle_tally'];
   for (const table of tables) await gateway.execute(`alter table ${table} set (autovacuum_enabled = off)`);
-  await gateway.execute(rowsOf(await newWorld(gateway, 'neighbour'), 'A'));
+  await addRows(gateway, await newWorld(gateway, 'neighbour'), 'A');
   for (const table of tables) await gateway.execute(`analyze ${table}`);
   for (const [company, letter] of Object.entries({ acme: 'B', globex: 'C' })) {
     worlds[company] = await newWorld(gateway, company);
-    await gateway.execute(rowsOf(worlds[company], letter));
+    await addRows(gateway, worlds[company], letter);
   }
   // Usually few events come at a time; many at once make the planner avoid these indexes.
   await gateway.execute(cleaned);
@@ -105,7 +105,7 @@ describe.skipIf(!isServer)('tables that seem empty to the planner', () => {
     for (const [company, letter] of Object.entries({ initech: 'D', umbrella: 'E' })) {
       const world = await newWorld(gateway, company);
       worlds[company] = world;
-      await gateway.execute(rowsOf(world, letter));
+      await addRows(gateway, world, letter);
       await gateway.execute(
         `insert into vehicle_tally (company, fleet_id, status, delta)
          select company, fleet_id, 'PENDING', 0 from vehicle where company = '${company}'`,
@@ -128,17 +128,18 @@ describe.skipIf(!isServer)('tables that seem empty to the planner', () => {
 });
 
 /** As many rows as a large company has, in companies with twenty each. */
-const ofSmall = `
-  insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
+const ofSmall = [
+  `insert into fleet (id, company, name, company_address, email, vat, created_at, updated_at)
     select new_uuid(), 'small ' || n % ${ROWS / 20}, 'Fleet ' || n, 'Here', 'a@example.com', 'DE1', now(), now()
-    from generate_series(1, ${ROWS}) n order by random();
-  insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, due_at)
-    select new_uuid(), company, id, 'WBAA' || lpad(substr(name, 7), 13, '0'), 'bmw', now(), now() from fleet order by random();
-  insert into contract (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at)
+    from generate_series(1, ${ROWS}) n order by random()`,
+  `insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, due_at)
+    select new_uuid(), company, id, 'WBAA' || lpad(substr(name, 7), 13, '0'), 'bmw', now(), now() from fleet order by random()`,
+  `insert into contract (id, company, fleet_id, vehicle_id, name, description, pack, starts_at, ends_at, created_at)
     select new_uuid(), company, fleet_id, id, 'Log', 'Log', 'driving-log', now(), now() + interval '1 year', now()
-    from vehicle order by random();
-  insert into event (company, position, type, fleet_id, vehicle_ids, vins, actor, at)
-    select company, row_number() over (), 'vehicle.added', fleet_id, array[id], array[vin], 'system', now() from vehicle;`;
+    from vehicle order by random()`,
+  `insert into event (company, position, type, fleet_id, vehicle_ids, vins, actor, at)
+    select company, row_number() over (), 'vehicle.added', fleet_id, array[id], array[vin], 'system', now() from vehicle`,
+];
 
 // Where most companies have twenty vehicles, to read the whole company may seem cheaper than to look up ten ids or VINs. The
 // company that asks is large, and the statistics know it (docs/decisions/one-statement.md).
@@ -148,10 +149,10 @@ describe.skipIf(!isServer)('a large company among companies with twenty vehicles
   beforeAll(async () => {
     const tables = ['vehicle', 'fleet', 'contract', 'event'];
     for (const table of tables) await gateway.execute(`alter table ${table} set (autovacuum_enabled = off)`);
-    await gateway.execute(ofSmall);
+    for (const statement of ofSmall) await gateway.execute(statement);
     for (const [company, letter] of Object.entries({ acme: 'B', globex: 'C' })) {
       worlds[company] = await newWorld(gateway, company);
-      await gateway.execute(rowsOf(worlds[company], letter));
+      await addRows(gateway, worlds[company], letter);
     }
     for (const table of tables) await gateway.execute(`vacuum analyze ${table}`);
     await gateway.execute(cleaned);

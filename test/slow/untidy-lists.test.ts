@@ -36,7 +36,7 @@ const made = `create table made as
       case when n % 2 = 0 then 'big' else 'other-' || lpad((n * 31 % 199)::text, 3, '0') end as company
     from generate_series(1, ${VEHICLES}) n`;
 /** Rows per statement; a statement has half a minute. */
-const STEP = 20_000;
+const STEP = 5_000;
 const vehicles = (from: number) => `
   insert into vehicle (id, company, fleet_id, vin, manufacturer, created_at, status, reason, verified_at)
     select ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, company,
