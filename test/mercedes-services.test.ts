@@ -106,6 +106,23 @@ describe(`Services of Mercedes-Benz${unlessMissing}`, () => {
     ]);
   });
 
+  test('a status that the document does not have neither begins nor ends anything', async () => {
+    const vehicle = await addVehicle(acme, newVin(0, 'W1K'));
+    const one = await contract(acme, vehicle, basic);
+    await workFor(4 * MINUTE, MINUTE);
+    const service = { serviceId: '1001', status: 'PAUSED', orderTime: 1 };
+    upstream.behaves = ({ endpoint }) =>
+      endpoint === 'service-status' ? json(200, { vin: vehicle.vin, deltaPush: true, services: [service] }) : null;
+    upstream.received.length = 0;
+    passTime(1.2 * DAY);
+    await work();
+    expect(received()).not.toContain('POST /v2/accounts/vehicles/services');
+    expect((await stateOf(acme, one)).slice(0, 2)).toEqual(['ACTIVE', 'PROVIDER_BAD_ANSWER']);
+    await acme.delete(`/contracts/${one.id}`);
+    await workFor(10 * MINUTE, MINUTE);
+    expect(await programsLeft(vehicle.vin)).toEqual([{ program: '1001', state: 'ENDING' }]);
+  });
+
   test('of a request that is all or nothing, what is at fault stands alone', async () => {
     const vins = mercedes(40);
     const [blacklisted = '', consenting = ''] = vins;

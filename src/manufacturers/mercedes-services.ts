@@ -49,6 +49,7 @@ export const vehicleServices = z.object({
     z.object({ serviceId: z.string(), status: z.string(), orderTime: z.number().nullish().catch(null) }),
   ),
 });
+const STATUSES = new Set(['ACTIVE', 'ACTIVATION_PENDING', 'INACTIVE', 'ACTIVATION_FAILED', 'NOT_AVAILABLE']);
 const licence = z.object({ status: z.string() });
 
 type Note = (wish: ProgramWish, answer: WishAnswer) => void;
@@ -118,6 +119,11 @@ export function mercedesServices(
     const found = read?.vin === vin ? read : undefined;
     for (const wish of asked) {
       const service = found?.services.find(({ serviceId }) => serviceId === wish.program);
+      // A status that its document does not have says neither that it is on nor that it has ended.
+      if (service && !STATUSES.has(service.status)) {
+        note(wish, new ProviderError('BAD_ANSWER', { raw: service }).answer);
+        continue;
+      }
       const state = wish.wanted ? ((await wantedState(ask, wish, service)) ?? decided(wish)) : unwantedState(service);
       if (!found && !isUnknown) note(wish, failure(answer, wish.wanted));
       else if (state) note(wish, state);
