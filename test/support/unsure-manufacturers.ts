@@ -124,14 +124,14 @@ export function unsureManufacturers({ upstream, wishes, clock, passTime, chanceO
     for (const one of orders) note(one);
     const chance = chanceOf(endpoint, path, body);
     const oneOf = <T>(all: readonly T[]): T => all[Math.floor(chance() * all.length)] as T;
+    const isRefused = orders.every(({ program }) => (refusals.get(program) ?? 0) < REFUSED_IN_A_ROW);
+    if (endpoint === 'clearances' && isRefused && chance() < 0.2) return refuse(orders);
     if (!isStormy || chance() > (endpoint === 'token' ? 0.05 : 0.4)) {
       if (endpoint === 'clearances') for (const { program } of orders) refusals.delete(program);
       return null;
     }
     wishes.fault();
     if (chance() < 0.0005) return silence;
-    const isRefused = orders.some(({ program }) => (refusals.get(program) ?? 0) < REFUSED_IN_A_ROW);
-    if (endpoint === 'clearances' && isRefused && chance() < 0.5) return refuse(orders);
     // The documents say nothing of creations that are carried out hours later; an end after an hour is the manufacturer's own.
     const mayWait = orders.every(({ isEnd }) => !isEnd);
     if (orders.length > 0 && chance() < 0.5) return carryOutLater(orders, oneOf(mayWait ? [...SOON, 3 * HOUR] : SOON));
