@@ -11,11 +11,16 @@ import { counted } from '../core/counted.ts';
 import { readOptions, runCommand } from './command.ts';
 import { CallFailed, Gateway, gatewayOptions } from './gateway.ts';
 
-const usage = `Usage: npm run import -- --fleet <id> --file vins.csv [--url http://127.0.0.1:4000] [--token …]
-Address and token may also stand in FLEET_GATEWAY_URL and FLEET_GATEWAY_TOKEN. Exit code 0: every row was taken;
+const usage = `Usage: npm run import -- --fleet <id> --file vins.csv [--column NAME] [--url http://127.0.0.1:4000] [--token …]
+NAME is that of the column of VINs, where the gateway does not find it. Address and token may also stand in FLEET_GATEWAY_URL and FLEET_GATEWAY_TOKEN. Exit code 0: every row was taken;
 1: some were rejected, and stand beside the file in <name>.rejected.csv; 2: it failed; 130: Ctrl-C.`;
 
-const options = { fleet: { type: 'string' }, file: { type: 'string' }, ...gatewayOptions } as const;
+const options = {
+  fleet: { type: 'string' },
+  file: { type: 'string' },
+  column: { type: 'string' },
+  ...gatewayOptions,
+} as const;
 const exitCodes = { done: 0, rejectedRows: 1, failed: 2, interrupted: 130 };
 
 /** A gateway notices within this time that the rest of the file will not come. */
@@ -30,7 +35,7 @@ const amount = (bytes: number, size: number): string =>
     : `${(bytes / 1e6).toFixed(1)} of ${(size / 1e6).toFixed(1)} MB`;
 
 async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { fleet, file, url, token } = readOptions(args, options, usage);
+  const { fleet, file, column, url, token } = readOptions(args, options, usage);
   if (!fleet || !file) throw new Error(`Name the fleet and the file.\n${usage}`);
   const found = file === '-' ? null : await stat(file);
   // After a failure the file is sent again, and so read again.
@@ -55,7 +60,7 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
     clearOnComplete: true,
   });
   progress.start(size, 0);
-  const upload = { fleetId: fleet, importId, path: file, found, signal: interrupted.signal };
+  const upload = { fleetId: fleet, importId, column, path: file, found, signal: interrupted.signal };
   const ended = await uploadFile(gateway, upload, {
     sent: (bytes) => progress.increment(bytes),
     retrying(reason) {
@@ -121,6 +126,7 @@ interface Upload {
   fleetId: string;
   /** Chosen here, so that sending the same file again is the same import. */
   importId: string;
+  column?: string | undefined;
   path: string;
   /** The file's size and times at the beginning. */
   found: Stats;
@@ -158,7 +164,7 @@ export async function uploadFile(gateway: Gateway, upload: Upload, progress: Pro
 
 /** Sends the file as it is read, in constant memory. A report that rejects every row is an answer, too. */
 async function sendFile(gateway: Gateway, upload: Upload, progress: Progress) {
-  const { fleetId, importId, signal } = upload;
+  const { fleetId, importId, column, signal } = upload;
   let unreadable: unknown;
   async function* pieces() {
     try {
@@ -171,7 +177,7 @@ async function sendFile(gateway: Gateway, upload: Upload, progress: Progress) {
   const headers = { 'content-type': 'text/csv', 'content-disposition': create(basename(upload.path)) };
   const init = { body: PieceStream.from(pieces()), duplex: 'half', headers, signal };
   try {
-    const query = new URLSearchParams({ fleetId, importId });
+    const query = new URLSearchParams({ fleetId, importId, ...(column && { column }) });
     const answer = await gateway.send('POST', `/vehicles/file?${query}`, init as RequestInit);
     // The import itself is read afterwards.
     await answer.body?.cancel();

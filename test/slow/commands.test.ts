@@ -69,6 +69,17 @@ test('commands find the gateway by its settings', async () => {
 });
 
 describe('npm run import', () => {
+  test('takes the name of the column, which the error about several asks for', async () => {
+    const fleet = await createFleet(client);
+    const [own, other] = newVins(2);
+    const args = ['--fleet', fleet.id, '--file', fileOf('two.csv', ['old,new', `${other},${own}`])];
+    expect((await run('import', args)).errors).toContain('Several columns of the file hold VINs: "old", "new".');
+    const { code, output } = await run('import', [...args, '--column', 'New']);
+    expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining('1 created') });
+    const { body } = await client.get(`/fleets/${fleet.id}/vehicles`);
+    expect(body).toMatchObject([{ vin: own }]);
+  });
+
   test('exits 0 if every row was accepted, new or known', async () => {
     const fleet = await createFleet(client);
     const file = fileOf('gute Fahrzeuge – März.csv', ['vin', ...newVins(20)]);
