@@ -37,12 +37,17 @@ export function reads({ object, list }: Style, isUnfilled = false) {
       ),
     ),
   });
+  const log = `event e where e.company = '${COMPANY}' and e.position is not null`;
+  /** By the index of its fleets, which has the order. */
+  const ofThisFleet = `${log} and e.fleet_id = f.id`;
+  /** Without `offset 0`, a plan may scan the whole log backwards to find 50 rows. */
+  const ofThisVehicle = `(select * from ${log} and e.vehicle_ids @> array[v.id] offset 0) e`;
   const last50 = (about: string) => ({
     nodes: json(
       list(
         {
           id: code('e.id'),
-          type: code(`upper(replace(e.type, '.', '_'))`),
+          type: code(`upper(replace(e.type, '.', '_') collate "C")`),
           timestamp: time('e.at'),
           actor: text('e.actor'),
           vehicles: json(
@@ -54,9 +59,7 @@ export function reads({ object, list }: Style, isUnfilled = false) {
             manufacturer: orNull(code(`(e.data->>'manufacturer')`)),
           },
         },
-        // Without `offset 0`, a plan may scan the whole log backwards to find 50 rows.
-        `(select * from (select * from event e where ${about} and e.position is not null offset 0) e
-          order by e.position desc limit ${isUnfilled ? ABOVE_EVENTS : 50}) e order by e.position`,
+        `(select * from ${about} order by e.position desc limit ${isUnfilled ? ABOVE_EVENTS : 50}) e order by e.position`,
       ),
     ),
   });
@@ -144,9 +147,9 @@ export function reads({ object, list }: Style, isUnfilled = false) {
       nodes: json(
         list(
           { id: code('v.id'), vin: code('v.vin') },
-          `(select v.* from fleet f cross join lateral (select * from vehicle v
-             where v.company = '${COMPANY}' and v.fleet_id = f.id and v.status = 'UNSUPPORTED') v
-             where f.company = '${COMPANY}' order by v.id limit ${most(50)}) v`,
+          // Without `offset 0`, a plan goes through all vehicles in the order of their ids.
+          `(select * from (select * from vehicle v where v.company = '${COMPANY}' and v.status = 'UNSUPPORTED' offset 0) v
+             order by v.id limit ${most(50)}) v`,
         ),
       ),
     }),
@@ -182,7 +185,7 @@ export function reads({ object, list }: Style, isUnfilled = false) {
         ),
       ),
     }),
-    'last 50 events of a fleet': ofFleet({ name: text('f.name'), timeline: last50('e.fleet_id = f.id') }),
+    'last 50 events of a fleet': ofFleet({ name: text('f.name'), timeline: last50(ofThisFleet) }),
     'an import': data(
       'import',
       {
@@ -214,7 +217,7 @@ export function reads({ object, list }: Style, isUnfilled = false) {
                   {
                     id: code('d.id'),
                     eventId: code('d.event_id'),
-                    type: code(`upper(replace(e.type, '.', '_'))`),
+                    type: code(`upper(replace(e.type, '.', '_') collate "C")`),
                     attempts: number('d.attempts'),
                     status: orNull(number('d.status')),
                     answer: orNull(text('d.answer')),
@@ -253,7 +256,7 @@ export function reads({ object, list }: Style, isUnfilled = false) {
           totalCount: number(
             '(select count(*) from event e where e.vehicle_ids @> array[v.id] and e.position is not null)',
           ),
-          ...last50('e.vehicle_ids @> array[v.id]'),
+          ...last50(ofThisVehicle),
         },
       },
       `from vehicle v join fleet f on f.id = v.fleet_id where v.company = '${COMPANY}' and v.vin = $1`,

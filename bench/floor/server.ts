@@ -1,6 +1,6 @@
 /**
  * The floor: the fastest server we could write by hand for the same requests and responses as the benchmark's. One
- * node:http process sends one prepared statement per request, in pipelines, with generic plans; it has no tokens, no
+ * node:http process sends one prepared statement per request, in pipelines (`FLOOR=pool`: by pg's pool), with generic plans; it has no tokens, no
  * checks, one tenant to read and one to write. The figures below are of 21 November 2026.
  */
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import { v7 } from 'uuid';
 import { documents, oneFleet, twentyFleets, typename, unfilled } from '../documents.ts';
 import { WRITER } from '../seed.ts';
 import { sql } from '../support/world.ts';
-import { Pipelines } from './pipelines.ts';
+import { openPool, Pipelines } from './pipelines.ts';
 import { reads } from './reads.ts';
 import { fleetJson, fleets, PAGE, type Row, vehicleJson, vehiclesAfter } from './rows.ts';
 import { pieces } from './styles.ts';
@@ -19,8 +19,9 @@ const url = process.env.DATABASE_URL ?? '';
 // Tried 1, 2, 3, 5, 10 for reads and 3, 6, 10, 16 for writes. CPU per request is the same from 2 on; 10 gave the most
 // reads and about as many writes as any other, on a machine so busy that equal runs differed by 30 %.
 const CONNECTIONS = 10;
-const forReads = await Pipelines.open(url, CONNECTIONS);
-const forWrites = await Pipelines.open(url, CONNECTIONS);
+const open = () => (process.env.FLOOR === 'pool' ? openPool(url, CONNECTIONS) : Pipelines.open(url, CONNECTIONS));
+const forReads = await open();
+const forWrites = await open();
 await sql(url, 'create table if not exists floor_event (like event including all)');
 
 // CPU in µs for 100 vehicles, 20 fleets × 20 and README's document (candidates.ts, 2026-11-22): json_build_object 680,
