@@ -340,9 +340,19 @@ describe.skipIf(!hasHaproxy || inject('database').kind === 'embedded')('two inst
       expect(log.map(({ position }) => position)).toEqual(log.map((_, at) => at + 1));
       const created = log.filter(({ type }) => type === 'fleet.created');
       expect(created.map(({ name }) => name).toSorted()).toEqual(fleets.map(({ name }) => name).toSorted());
-      const sent = receiver.received.filter(({ path }) => path === `/${company}`).map(({ event }) => event.id);
-      expect(sent.toSorted()).toEqual(log.map(({ id }) => id).toSorted());
+      const sent = Map.groupBy(
+        receiver.received.filter(({ path }) => path === `/${company}`),
+        ({ event }) => event.id,
+      );
       const ids: string[] = log.map(({ id }) => id);
+      expect([...sent.keys()].toSorted()).toEqual(ids.toSorted());
+      // As often as it was attempted: on a busy machine an answer may come too late.
+      const { rows: deliveries } = await pools.a.query<{ id: string; attempts: number }>(
+        'select event_id as id, attempts from delivery where company = $1',
+        [company],
+      );
+      const attempts = new Map(deliveries.map(({ id, attempts }) => [id, attempts]));
+      expect(ids.filter((id) => (sent.get(id)?.length ?? 0) > (attempts.get(id) ?? 0))).toEqual([]);
       const start = ids.indexOf(first.id) + 1;
       expect(followed).toEqual(ids.slice(start, start + followed.length));
       expect(followed.length).toBeGreaterThan(0);
