@@ -486,6 +486,27 @@ describe(`What people are told${unlessMissing}`, () => {
     },
   );
 
+  test.each(makes)(
+    '%s: what an end that was carried out late turned off is begun again within minutes',
+    async (_, wmi) => {
+      const vehicle = await addVehicle(acme, newVin(0, wmi));
+      const before = await contract(acme, vehicle, basic);
+      await workFor(5 * MINUTE, MINUTE);
+      const { behaviour, carryOut } = late();
+      upstream.next(wmi === 'WBA' ? 'clearance-end' : 'services', behaviour);
+      await remove(acme, before);
+      await work();
+      const one = await contract(acme, vehicle, basic);
+      await workFor(3 * MINUTE, MINUTE);
+      expect(await stateOf(acme, one)).toEqual(['ACTIVE']);
+      await carryOut();
+      passTime(1000);
+      expect(isOn(vehicle)).toBe(false);
+      await workFor(15 * MINUTE, MINUTE);
+      expect([isOn(vehicle), await stateOf(acme, one)]).toEqual([true, ['ACTIVE']]);
+    },
+  );
+
   test('what cannot become active has failed, with its reason', async () => {
     const vehicle = await addVehicle(acme, newVin(0, 'W1K').replace(/\d$/, 'X'));
     const one = await contract(acme, vehicle, basic);
