@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { readSettings, settings } from '../config.ts';
 import { Installation, MoveError } from '../core/moves/installation.ts';
 import { listCompanies } from '../core/moves/list-companies.ts';
@@ -11,8 +10,7 @@ npm run companies -- move COMPANY INSTALLATION    moves a company while it works
 npm run companies -- move COMPANY INSTALLATION --abort   gives a move up
   --map FILE        HAProxy's map of companies, by the path in its configuration
   --socket ADDRESS  an admin socket of HAProxy (a path, or host:port); several are possible
-DATABASE_ADMIN_URLS=a=postgresql://…,b=postgresql://… names the database of each installation, for an administrator; each server must
-reach the others at these addresses. See "Growing past one machine" in docs/operations.md.`;
+DATABASE_ADMIN_URLS=a=postgresql://…,b=postgresql://… has an administrator's addresses (docs/operations.md, "Growing past one machine").`;
 
 const options = {
   map: { type: 'string' },
@@ -26,16 +24,16 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { positionals, map: file, socket = [], abort } = readArguments(args, options, usage);
   const [command = '', company, name, ...rest] = positionals;
   const isList = command === 'list' && company === undefined;
-  const isChange = ['place', 'move'].includes(command) && company && name && rest.length === 0;
+  const isChange = (command === 'move' || (command === 'place' && !abort)) && company && name && rest.length === 0;
   if (!isList && !isChange) throw new Error(usage);
-  const { DATABASE_ADMIN_URLS } = readSettings(
-    env,
-    z.object({ DATABASE_ADMIN_URLS: settings.shape.DATABASE_ADMIN_URLS }),
-  );
+  if (socket.length > 0 && file === undefined) throw new Error(`--socket needs --map\n${usage}`);
+  const { DATABASE_ADMIN_URLS } = readSettings(env, settings.pick({ DATABASE_ADMIN_URLS: true }));
   if (!DATABASE_ADMIN_URLS) throw new Error(`DATABASE_ADMIN_URLS: is required\n${usage}`);
   const installations: Installation[] = [];
   try {
-    for (const [one, url] of Object.entries(DATABASE_ADMIN_URLS)) installations.push(await Installation.open(one, url));
+    // In the same order for everybody, as each waits for the others.
+    for (const [one, url] of Object.entries(DATABASE_ADMIN_URLS).toSorted())
+      installations.push(await Installation.open(one, url));
     if (isList || !company || !name) {
       console.table(await listCompanies(installations));
       return 0;
@@ -51,7 +49,12 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
     };
     const moving = { company, installations, map: { file, sockets: socket }, tell, progress };
     const work = command === 'place' ? placeCompany : abort ? abortMove : moveCompany;
-    await work(moving, named(installations, name));
+    const wait = () => tell(`waits for another command about ${company}`);
+    const alone = installations.reduceRight(
+      (then, one) => () => one.alone(company, then, wait),
+      () => work(moving, named(installations, name)),
+    );
+    await alone();
     if (file === undefined) tell('no --map: tell the proxy');
     return 0;
   } catch (error) {

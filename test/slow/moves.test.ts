@@ -1,120 +1,17 @@
 // Kills the command that moves companies at any step, behind HAProxy as deployed. Left out without HAProxy.
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
-import { afterAll, describe, expect, inject, test } from 'vitest';
-import { entities } from '../../src/entities/index.ts';
+import { describe, expect, inject, test } from 'vitest';
 import { difference, writeAll } from '../support/acknowledged-writes.ts';
-import { Client } from '../support/client.ts';
 import { openStream } from '../support/event-stream.ts';
 import { addVehicles, contractFields, createFleet, newVins, uploadForm } from '../support/factories.ts';
-import { bearer, identityOf, spawnGateway, testIssuer } from '../support/gateway.ts';
-import { hasHaproxy, startHaproxy } from '../support/haproxy.ts';
-import { startServer } from '../support/postgres-server.ts';
+import { bearer } from '../support/gateway.ts';
+import { hasHaproxy } from '../support/haproxy.ts';
+import { type InstallationName, twoInstallations } from '../support/installations.ts';
 import { until } from '../support/until.ts';
-import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 describe.skipIf(!hasHaproxy || inject('database').kind === 'embedded')('two installations behind HAProxy', async () => {
-  const issuer = await testIssuer();
-  const receiver = await WebhookReceiver.start();
-  const servers = { a: await startServer({ wal_level: 'logical' }), b: await startServer({ wal_level: 'logical' }) };
-  const pools = {
-    a: new pg.Pool({ connectionString: servers.a.admin }),
-    b: new pg.Pool({ connectionString: servers.b.admin }),
-  };
-  for (const pool of Object.values(pools)) pool.on('error', () => {});
-  afterAll(async () => {
-    await Promise.all([pools.a.end(), pools.b.end()]);
-    await Promise.all([servers.a.stop(), servers.b.stop()]);
-  });
-  type Name = keyof typeof servers;
-  const tables = entities.flatMap(({ meta: { tableName, properties } }) =>
-    'company' in properties ? [tableName] : [],
-  );
-  /** What moves as it is: the others are of the place, and tallies are summed up at any time. */
-  const moved = tables.filter((name) => !['placement', 'schedule', 'import_batch', 'vehicle_tally'].includes(name));
-  const tallyOf = ({ vehicle_tally = [] }: Record<string, unknown[]>) => {
-    const sums: Record<string, number> = {};
-    for (const { fleet_id, status, delta } of vehicle_tally as { fleet_id: string; status: string; delta: number }[])
-      sums[`${fleet_id} ${status}`] = (sums[`${fleet_id} ${status}`] ?? 0) + delta;
-    return Object.entries(sums)
-      .filter(([, sum]) => sum !== 0)
-      .toSorted();
-  };
-
-  const start = (name: Name) =>
-    spawnGateway(
-      {
-        ...identityOf(issuer),
-        DATABASE_URL: servers[name].url,
-        DATABASE_DIRECT_URL: servers[name].direct,
-        INSTALLATION: name,
-        INSTALLATIONS: 'a=https://a.example.com,b=https://b.example.com',
-        WEBHOOK_LOOPBACK: 'on',
-        CONTRACTS_ACTIVATION: 'on',
-      },
-      { issuer },
-    );
-
-  /** Both installations, with two processes of the first; call it in the test that they end with. */
-  async function open() {
-    const [first, second, other] = [await start('a'), await start('a'), await start('b')];
-    const proxy = await startHaproxy({ a: first.url, b: other.url });
-    const as = (company: string, url = proxy.url) => new Client(url, bearer(issuer.sign({ company })));
-    const companies = (...args: string[]) => {
-      const child = spawn(
-        process.execPath,
-        ['src/commands/companies.ts', ...args, '--map', proxy.map, '--socket', proxy.socket],
-        {
-          env: { PATH: process.env.PATH, DATABASE_ADMIN_URLS: `a=${servers.a.admin},b=${servers.b.admin}` },
-        },
-      );
-      let output = '';
-      for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += text));
-      const ended = once(child, 'close').then(([code]) => ({ code, output }));
-      return { ended, kill: () => child.kill('SIGKILL'), says: (text: string) => until(() => output.includes(text)) };
-    };
-    return { first, second, other, proxy, as, companies };
-  }
-
-  /** All rows of a company, by table. */
-  async function rowsOf(name: Name, company: string): Promise<Record<string, unknown[]>> {
-    const rows = await Promise.all(
-      tables.map(async (table) => {
-        const text = `select to_jsonb(t) as row from ${table} t where company = $1 order by to_jsonb(t)::text`;
-        return [table, (await pools[name].query(text, [company])).rows.map(({ row }) => row)] as const;
-      }),
-    );
-    return Object.fromEntries(rows);
-  }
-  /** Upkeep writes the sums of a fleet at any time. */
-  const withoutSums = (row: unknown) => ({ ...(row as object), vehicle_count: 0, attention_count: 0 });
-  const pick = (rows: Record<string, unknown[]>, names: readonly string[]) =>
-    Object.fromEntries(names.map((name) => [name, rows[name]?.map(withoutSums)]));
-  const settled = async (name: Name, company: string) => {
-    const { rows } = await pools[name].query(
-      `select (select count(*) from vehicle where company = $1 and status = 'PENDING')
-        + (select count(*) from event where company = $1 and position is null)
-        + (select count(*) from delivery where company = $1 and state = 'PENDING')
-        + (select count(*) from activation where company = $1 and state = 'PENDING') as left`,
-      [company],
-    );
-    return Number(rows[0].left) === 0;
-  };
-
-  /** A fleet with vehicles, contracts, an upload and a webhook. */
-  async function fill(client: Client, company: string) {
-    await client.post('/webhooks', { url: receiver.url(`/${company}`) });
-    const fleet = await createFleet(client);
-    const vehicles = await addVehicles(client, newVins(60), fleet);
-    for (const vehicle of vehicles.slice(0, 5))
-      await client.post('/contracts', contractFields(vehicle, { from: new Date().toISOString() }));
-    const csv = `vin\n${newVins(40).join('\n')}\nWBA1\n`;
-    expect((await client.post('/vehicles/file', uploadForm(fleet.id, csv))).status).toBe(201);
-    return fleet;
-  }
+  const { issuer, receiver, pools, open, fill, rowsOf, settled, moved, pick, tallyOf } = await twoInstallations();
 
   test('a company moves with everything it has, and is served there alone', async () => {
     const { first, second, other, proxy, as, companies } = await open();
@@ -225,7 +122,7 @@ describe.skipIf(!hasHaproxy || inject('database').kind === 'embedded')('two inst
       'create table remark (company text, id uuid, primary key (company, id))',
       `insert into mikro_orm_migrations (name) values ('Migration20261201000000_since_0_4_0')`,
     ];
-    const migrate = async (name: Name) => {
+    const migrate = async (name: InstallationName) => {
       for (const statement of migration) await pools[name].query(statement);
     };
     const acme = as('migrated');

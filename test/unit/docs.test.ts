@@ -156,7 +156,7 @@ const filesOf = (...patterns: string[]) =>
 /** Names of others, which documents and comments may say. */
 const others: Readonly<Record<string, readonly string[]>> = {
   PostgreSQL: [
-    ...['archive_mode', 'cpu_tuple_cost', 'max_logical_replication_workers', 'max_replication_slots'],
+    ...['archive_mode', 'cpu_tuple_cost'],
     ...['max_slot_wal_keep_size', 'max_wal_senders', 'pg_amcheck', 'pg_dump', 'pg_snapshot_xmin', 'replay_lag'],
   ],
   pg: ['maxLifetimeSeconds', 'query_timeout'],

@@ -10,7 +10,7 @@ import { haproxyProgram, writeHaproxyConfig } from '../support/haproxy-config.ts
 import { runProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
-// How deploy/haproxy.cfg chooses an installation; test/slow/moves.test.ts and test/slow/haproxy.test.ts have the rest, with gateways.
+// How deploy/haproxy.cfg chooses an installation; test/slow/moves.test.ts has the rest, with gateways.
 
 const folder = await mkdtemp(join(tmpdir(), 'haproxy-'));
 afterAll(() => rm(folder, { recursive: true }));

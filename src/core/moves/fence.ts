@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
-import type { Config } from '../../config.ts';
-import { type Database, StartError } from '../../database/database.ts';
-import type { ChangeFeed } from '../changes.ts';
+import { StartError } from '../../database/database.ts';
+import type { Services } from '../context.ts';
 import { CompanyElsewhere, type DomainError, Unavailable } from '../errors.ts';
 import { WakeSignal } from '../followers.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
@@ -31,15 +30,10 @@ const BLIND = 'This gateway has not reached its database for a while, so it does
 type Begun = 'request' | 'work';
 
 /** What a process may begin of a company. `work` goes on by itself: jobs and uploads. */
-const allowed: Readonly<Record<PlacementState, readonly Begun[]>> = {
+const allowed: Partial<Record<PlacementState, readonly Begun[]>> = {
   HERE: ['request', 'work'],
   COPYING: ['request', 'work'],
   DRAINING: ['request'],
-  HELD: [],
-  LEFT: [],
-  ARRIVING: [],
-  ARRIVED: [],
-  ELSEWHERE: [],
 };
 /** Refused with the address of the other installation; else for a moment. */
 const elsewhere: readonly PlacementState[] = ['ARRIVING', 'ELSEWHERE'];
@@ -68,39 +62,27 @@ const sign = prepare((p: { id: string; fences: readonly string[]; accounts: read
     .onConflict((conflict) => conflict.column('id').doUpdateSet({ alive_until, fences, accounts }));
 });
 
-const findOthers = prepare((p: { own: string }) =>
-  db
-    .selectFrom('placement')
-    .select([
-      sql<boolean>`count(*) > 0`.as('others'),
-      sql<boolean>`coalesce(bool_or(installation = ${p.own}), false)`.as('own'),
-    ])
-    .where('state', '<>', sql.lit('HERE')),
-);
-
 const leave = prepare((p: { id: string }) => db.deleteFrom('process').where('id', '=', p.id));
 
 interface Known extends Placement {
   isOver: boolean;
 }
 
-interface Opened {
-  config: Pick<Config, 'INSTALLATION' | 'INSTALLATIONS' | 'HIGH_MOBILITY_CLIENT_ID' | 'MERCEDES_CLIENT_ID'>;
-  database: Database;
-  changes: ChangeFeed;
-}
+type Opened = Pick<Services, 'config' | 'database' | 'changes'>;
 
 /** Opens the fence of a process; null where there is one installation only. Throws StartError. */
 export async function openFence(services: Opened): Promise<Fence | null> {
   const { INSTALLATION, INSTALLATIONS = {} } = services.config;
-  const [found] = await findOthers(services.database.send, { own: INSTALLATION ?? '' });
+  const places = await findChanged(services.database.send, { since: '-infinity' });
+  const others = places.flatMap(({ state, installation }) => (state === 'HERE' ? [] : installation));
   if (!INSTALLATION) {
-    if (found?.others) throw new StartError('Companies of this database are in other installations: set INSTALLATION.');
+    if (others.length > 0)
+      throw new StartError('Companies of this database are in other installations: set INSTALLATION.');
     return null;
   }
   if (!(INSTALLATION in INSTALLATIONS))
     throw new StartError(`INSTALLATION: must be one of INSTALLATIONS, not "${INSTALLATION}"`);
-  if (found?.own)
+  if (others.includes(INSTALLATION))
     throw new StartError(`This database is not that of installation ${INSTALLATION}: its companies went there.`);
   const fence = new Fence(services);
   await fence.open();
@@ -149,7 +131,7 @@ class Fence {
   refusal(company: string, kind: Begun = 'request'): DomainError | null {
     if (performance.now() > this.#signedUntil) return new Unavailable(BLIND, RETRY_SECONDS);
     const place = this.#places.get(company);
-    if (!place || allowed[place.state].includes(kind)) return null;
+    if (!place || allowed[place.state]?.includes(kind)) return null;
     if (!elsewhere.includes(place.state)) return new Unavailable(MOVES, RETRY_SECONDS);
     return new CompanyElsewhere(place.installation, this.#services.config.INSTALLATIONS?.[place.installation] ?? '');
   }
@@ -220,11 +202,11 @@ class Fence {
     const known = { ...place, isOver: false };
     if (state === 'HERE') this.#places.delete(company);
     else this.#places.set(company, known);
-    if (!allowed[state].includes('request')) {
+    if (!allowed[state]?.includes('request')) {
       this.#leaving.get(company)?.abort();
       this.#leaving.delete(company);
     }
-    if (before && allowed[state].includes('work')) this.#services.changes.emit('missed');
+    if (before && allowed[state]?.includes('work')) this.#services.changes.emit('missed');
     if (fence === null) return;
     void Promise.all([company, ''].flatMap((one) => [...(this.#begun.get(one) ?? [])])).then(() => {
       known.isOver = true;
@@ -234,7 +216,7 @@ class Fence {
 }
 
 /** Programs at a manufacturer belong to an account: a company that has some moves only to an installation with the same. */
-const accountsOf = ({ HIGH_MOBILITY_CLIENT_ID, MERCEDES_CLIENT_ID }: Opened['config']): string[] =>
-  Object.entries({ 'high-mobility': HIGH_MOBILITY_CLIENT_ID, 'connect-your-fleet': MERCEDES_CLIENT_ID }).flatMap(
-    ([provider, client]) => (client ? [`${provider} ${client}`] : []),
-  );
+const accountsOf = ({ HIGH_MOBILITY_CLIENT_ID, MERCEDES_CLIENT_ID }: Opened['config']): string[] => [
+  ...(HIGH_MOBILITY_CLIENT_ID ? [`high-mobility ${HIGH_MOBILITY_CLIENT_ID}`] : []),
+  ...(MERCEDES_CLIENT_ID ? [`connect-your-fleet ${MERCEDES_CLIENT_ID}`] : []),
+];

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { addressOf, nameOf } from '../../database/address.ts';
+import { nameOf } from '../../database/address.ts';
 import { LISTENING_NAME } from '../../database/listening-connection.ts';
 import { reasonOf } from '../../database/reason.ts';
+import { session } from '../../database/session.ts';
 import { type Placement, type PlacementState, placementChannel } from './placement.ts';
 
 /** Why a company does not move, for the operator. */
@@ -11,9 +12,15 @@ export class MoveError extends Error {}
 
 const POLL_MS = 50;
 
-/** The gateways of a table of migrations, wherever search_path would look. */
+/** What is decided here must outlive a crash, and takes its time. */
+const PATIENT = { synchronous_commit: 'on', statement_timeout: '0', lock_timeout: '0' };
+const CONNECTION = { application_name: 'fleet-gateway companies', connectionTimeoutMillis: 30_000 };
+
+/** The schema of a gateway's tables, wherever search_path would look. */
 const FIND_SCHEMA = `select n.nspname as schema from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where c.relname = 'mikro_orm_migrations' order by c.oid = to_regclass('mikro_orm_migrations') desc nulls last limit 1`;
+  where c.relname = 'placement' and has_schema_privilege(n.oid, 'usage') and
+    exists (select from pg_class where relname = 'vehicle_tally' and relnamespace = n.oid)
+  order by c.oid = to_regclass('placement') desc nulls last limit 1`;
 
 /** Rows of companies that do not move: what is due next, and what a running upload has staged (unlogged). */
 export const stayingTables = ['schedule', 'import_batch'];
@@ -45,7 +52,8 @@ interface Placing {
   other: Installation;
   /** Statements of the same transaction, in which $1 is the company. */
   also?: readonly string[];
-  fence?: string | null;
+  /** Waits so many seconds until every process has acknowledged it. */
+  within?: number;
 }
 
 /** The database of an installation, as its administrator sees it. */
@@ -68,26 +76,27 @@ export class Installation {
   }
 
   static async open(name: string, url: string): Promise<Installation> {
-    const client = new pg.Client({ application_name: 'fleet-gateway companies', ...addressOf(url) });
+    const client = new pg.Client({ ...session(url, PATIENT), ...CONNECTION });
     client.on('error', () => {});
     try {
       await client.connect();
+      const { schema } = (await client.query(FIND_SCHEMA)).rows[0] ?? {};
+      if (!schema)
+        throw new Error('its role finds no tables of this version: run "npm run migrate -- up", or name a superuser');
+      await client.query(`set search_path to ${pg.escapeIdentifier(schema)}`);
+      const { rows: columns } = await client.query<Column>(FIND_COLUMNS, [stayingTables]);
+      return new Installation(name, url, schema, columns, client);
     } catch (cause) {
-      throw new MoveError(`Cannot connect to installation ${name} at ${nameOf(url)}: ${reasonOf(cause)}`, { cause });
+      void client.end();
+      throw new MoveError(`Cannot work with installation ${name} at ${nameOf(url)}: ${reasonOf(cause)}`, { cause });
     }
-    const { rows } = await client.query(FIND_SCHEMA);
-    if (!rows[0]) throw new MoveError(`Installation ${name} has no tables of the gateway at ${nameOf(url)}.`);
-    // What is decided here must outlive a crash, whatever the server's usual setting.
-    await client.query(`set synchronous_commit = on; set search_path to ${pg.escapeIdentifier(rows[0].schema)}`);
-    const { rows: columns } = await client.query<Column>(FIND_COLUMNS, [stayingTables]);
-    return new Installation(name, url, rows[0].schema, columns, client);
   }
 
   close = (): Promise<void> => this.#client.end();
 
   async query<Row = Record<string, unknown>>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
     const answer = this.#client.query(text, [...values]).catch((cause: Error) => {
-      throw new MoveError(`PostgreSQL of ${this.name}: ${cause.message}`, { cause });
+      throw new MoveError(`PostgreSQL of ${this.name}: ${reasonOf(cause)}`, { cause });
     });
     return (await answer).rows as Row[];
   }
@@ -98,13 +107,24 @@ export class Installation {
     return Object.values(row ?? {})[0] as T;
   }
 
+  /** Does what no other command does at the same time, by name. */
+  async alone<T>(name: string, work: () => Promise<T>, wait = (): void => {}): Promise<T> {
+    const lock = `lock(hashtextextended(${pg.escapeLiteral(`companies ${this.name} ${name}`)}, 0))`;
+    if (!(await this.one<boolean>(`select pg_try_advisory_${lock}`))) {
+      wait();
+      await this.query(`select pg_advisory_${lock}`);
+    }
+    return await work().finally(() => this.query(`select pg_advisory_un${lock}`));
+  }
+
   async placeOf(company: string): Promise<Placement | null> {
     const [place] = await this.query<Placement>('select * from placement where company = $1', [company]);
     return place ?? null;
   }
 
-  /** Records where a company is, beside other statements, and tells the processes, which acknowledge the fence. */
-  async place({ company, state, other, also = [], fence = null }: Placing): Promise<void> {
+  /** Records where a company is, beside other statements, and tells the processes. Throws MoveError. */
+  async place({ company, state, other, also = [], within }: Placing): Promise<void> {
+    const fence = within === undefined ? null : randomUUID();
     const literal = (value: string) => pg.escapeLiteral(value);
     const values = [company, state, other.name].map(literal).join(', ');
     // One query is one transaction.
@@ -113,17 +133,8 @@ export class Installation {
         on conflict (company) do update set state = excluded.state, installation = excluded.installation,
           fence = excluded.fence, changed_at = clock_timestamp();
       select pg_notify(${literal(placementChannel)}, '')`);
-  }
-
-  /** Records where a company is, and waits until every process has acknowledged it. Throws MoveError after `seconds`. */
-  async placeFenced(placing: Placing, seconds: number): Promise<void> {
-    const fence = randomUUID();
-    await this.place({ ...placing, fence });
-    await this.#acknowledged(fence, seconds);
-  }
-
-  async #acknowledged(fence: string, seconds: number): Promise<void> {
-    for (const end = performance.now() + seconds * 1000; ; await delay(POLL_MS)) {
+    if (within === undefined) return;
+    for (const end = performance.now() + within * 1000; ; await delay(POLL_MS)) {
       const [row] = await this.query<Acknowledged>(ACKNOWLEDGED, [fence, LISTENING_NAME]);
       const { waiting, alive, listening } = row as Acknowledged;
       if (waiting === 0 && listening <= alive) return;
@@ -131,7 +142,7 @@ export class Installation {
       throw new MoveError(
         listening > alive
           ? `Processes of installation ${this.name} that say nothing about companies that leave: ${listening - alive}. Start them with INSTALLATION=${this.name}, or end them.`
-          : `After ${seconds} s, something of the company was still under way in ${waiting} of the processes of installation ${this.name}.`,
+          : `After ${within} s, something of the company was still under way in ${waiting} of the processes of installation ${this.name}.`,
       );
     }
   }

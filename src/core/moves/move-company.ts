@@ -10,8 +10,7 @@ const DRAIN_SECONDS = 150;
 /** Requests of the company are refused for no longer in vain. */
 const HOLD_SECONDS = 10;
 const HOLDS = 3;
-const PAUSE_MS = 2_000;
-const UPLOAD_MS = 200;
+const PAUSE_MS = 1_000;
 
 interface Moving extends Moved {
   installations: readonly Installation[];
@@ -20,20 +19,19 @@ interface Moving extends Moved {
 
 /** Moves a company with everything it has; goes on with a move that was cut off. Throws MoveError. */
 export async function moveCompany(moving: Moving, target: Installation): Promise<void> {
-  const { company, installations, map, tell } = moving;
+  const { company, installations, tell } = moving;
   const source = await sourceOf(moving, target);
   // A proxy that does not answer is noticed before anything begins.
-  await mapCompany(map, company, (source ?? target).name);
+  await tellProxy(moving, source ?? target);
   if (source) {
     const move = { ...moving, source, target };
-    const began = (await stateAt(target, company)) === 'ARRIVED' ? performance.now() : await bring(move);
+    const began = (await target.placeOf(company))?.state === 'ARRIVED' ? performance.now() : await bring(move);
     await handOver(move);
     tell(`${company} is in ${target.name}, and is served as soon as the proxy knows`);
-    await mapCompany(map, company, target.name);
+    await tellProxy(moving, target);
     tell(`served by ${target.name}; requests were refused for ${((performance.now() - began) / 1000).toFixed(1)} s`);
   }
-  for (const one of installations) {
-    if (one === target) continue;
+  for (const one of installations.filter((each) => each !== target)) {
     await one.place({ company, state: 'ELSEWHERE', other: target });
     await clear(one, moving);
   }
@@ -54,11 +52,12 @@ export async function abortMove(moving: Moving, target: Installation): Promise<v
 }
 
 /** Says where a company is to be that has nothing yet, or where one is that was made there. Throws MoveError. */
-export async function placeCompany({ company, installations, map, tell }: Moving, target: Installation): Promise<void> {
+export async function placeCompany(moving: Moving, target: Installation): Promise<void> {
+  const { company, installations, tell } = moving;
   const others = installations.filter((one) => one !== target);
   const states = new Map<Installation, PlacementState>();
-  for (const one of installations) states.set(one, (await stateAt(one, company)) ?? 'HERE');
-  if ([...states.values()].some((state) => state !== 'HERE' && state !== 'ELSEWHERE'))
+  for (const one of installations) states.set(one, (await one.placeOf(company))?.state ?? 'HERE');
+  if (!states.values().every((state) => ['HERE', 'ELSEWHERE'].includes(state)))
     throw new MoveError(`${company} is being moved.`);
   const elsewhere = { company, state: 'ELSEWHERE', other: target } as const;
   const requireNoRows = async (one: Installation) => {
@@ -68,7 +67,7 @@ export async function placeCompany({ company, installations, map, tell }: Moving
   try {
     for (const one of others) {
       // A process that was killed a moment ago is waited for.
-      await one.placeFenced(elsewhere, DRAIN_SECONDS);
+      await one.place({ ...elsewhere, within: DRAIN_SECONDS });
       await requireNoRows(one);
     }
   } catch (error) {
@@ -77,11 +76,13 @@ export async function placeCompany({ company, installations, map, tell }: Moving
   }
   for (const one of others) await one.place(elsewhere);
   await target.place({ company, state: 'HERE', other: target });
-  await mapCompany(map, company, target.name);
+  await tellProxy(moving, target);
   tell(`${company} is in ${target.name}`);
 }
 
-const stateAt = async (where: Installation, company: string) => (await where.placeOf(company))?.state;
+/** Commands write the file one after the other; no company has the name of this lock. */
+const tellProxy = ({ company, installations: [first], map }: Moving, target: Installation) =>
+  (first ?? target).alone('', () => mapCompany(map, company, target.name));
 
 export function named(installations: readonly Installation[], name: string): Installation {
   const found = installations.find((one) => one.name === name);
@@ -97,46 +98,43 @@ const hasRows = (where: Installation, company: string) =>
 
 /** Where the company comes from; null if it is in the target already. */
 async function sourceOf({ company, installations }: Moving, target: Installation): Promise<Installation | null> {
-  const arriving = await target.placeOf(company);
-  if (arriving?.state === 'ARRIVING' || arriving?.state === 'ARRIVED')
-    return named(installations, arriving.installation);
   const found: Installation[] = [];
   for (const one of installations) {
     const place = await one.placeOf(company);
-    if (place?.state === 'ARRIVING' || place?.state === 'ARRIVED')
+    if (place?.state === 'ARRIVING' || place?.state === 'ARRIVED') {
+      if (one === target) return named(installations, place.installation);
       throw new MoveError(`${company} is on its way to ${one.name}: finish or abort that move first.`);
-    if (place?.state !== 'ELSEWHERE' && place?.state !== 'LEFT' && (place || (await hasRows(one, company))))
-      found.push(one);
+    }
+    if (place ? !['ELSEWHERE', 'LEFT'].includes(place.state) : await hasRows(one, company)) found.push(one);
   }
-  if (found.length > 1)
-    throw new MoveError(
-      `${company} has rows in ${found.map(({ name }) => name).join(' and ')}, and may be served by both.`,
-    );
+  const names = found.map(({ name }) => name).join(' and ');
+  if (found.length > 1) throw new MoveError(`${company} has rows in ${names}, and may be served by both.`);
   const [source] = found;
   if (!source) throw new MoveError(`No installation has anything of ${company}: place it.`);
   return source === target ? null : source;
 }
 
 /** Copies the company until the target has all of it and the source writes nothing; gives since when (performance.now()). */
-async function bring(move: Move): Promise<number> {
+async function bring(move: Move & Moving): Promise<number> {
   const { company, source, target, tell } = move;
   await requireFit(move);
-  await target.placeFenced({ company, state: 'ARRIVING', other: source }, DRAIN_SECONDS);
+  await target.place({ company, state: 'ARRIVING', other: source, within: DRAIN_SECONDS });
   await source.place({ company, state: 'COPYING', other: target });
   tell(`copying ${company} from ${source.name} to ${target.name}`);
   try {
     await beginCopy(move);
+  } catch (error) {
+    await abortMove(move, target);
+    throw error;
+  }
+  try {
     await copied(move);
     const began = await hold(move);
     await caughtUp(move);
     const counts = await compare(move);
     await passSequences(move);
     await target.place({ company, state: 'ARRIVED', other: source });
-    tell(
-      `copied ${Object.entries(counts)
-        .flatMap(([name, rows]) => (rows === '0' ? [] : `${name} ${rows}`))
-        .join(', ')}`,
-    );
+    tell(`copied ${counts}`);
     return began;
   } catch (error) {
     await source.place({ company, state: 'COPYING', other: target });
@@ -148,25 +146,22 @@ async function bring(move: Move): Promise<number> {
 const UPLOADS = `select exists (select from import where company = $1 and state in ('RUNNING', 'STORING') and due_at > now())`;
 
 /** Has every process of the source end what it does of the company; gives since when requests are refused. */
-async function hold({ company, source, target, tell, progress }: Move): Promise<number> {
-  while (await source.one<boolean>(UPLOADS, [company])) {
-    progress('waiting for uploads to end');
-    await delay(UPLOAD_MS);
-  }
+async function hold(move: Move, tries = HOLDS): Promise<number> {
+  const { company, source, target, tell, progress } = move;
+  for (; await source.one<boolean>(UPLOADS, [company]); await delay(PAUSE_MS)) progress('waiting for uploads to end');
   const draining = { company, state: 'DRAINING', other: target } as const;
-  await source.placeFenced(draining, DRAIN_SECONDS);
-  for (let tries = 1; ; tries++) {
-    const began = performance.now();
-    try {
-      await source.placeFenced({ ...draining, state: 'HELD' }, HOLD_SECONDS);
-      return began;
-    } catch (error) {
-      if (tries === HOLDS) throw error;
-      tell(`${(error as Error).message} It is served again, and held once more.`);
-      await source.placeFenced(draining, DRAIN_SECONDS);
-      await delay(PAUSE_MS);
-    }
+  await source.place({ ...draining, within: DRAIN_SECONDS });
+  const began = performance.now();
+  try {
+    await source.place({ ...draining, state: 'HELD', within: HOLD_SECONDS });
+    return began;
+  } catch (error) {
+    if (tries === 1) throw error;
+    tell(`${(error as Error).message} It is served again, and held once more.`);
   }
+  await source.place(draining);
+  await delay(PAUSE_MS);
+  return hold(move, tries - 1);
 }
 
 /** The company is in the target's hands from the moment that the source has recorded that it has left. */
@@ -185,6 +180,13 @@ const more = (one: Installation, other: Installation) =>
   one.columns.filter(({ table, column }) => !other.columns.some((its) => its.table === table && its.column === column));
 const listed = (columns: readonly Column[]) => columns.map(({ table, column }) => `${table}.${column}`).join(', ');
 
+const SERVER = `select system_identifier || ' ' || pg_postmaster_start_time() from pg_control_system()`;
+
+/** Where the company has programs that belong to an account, and the accounts there. */
+const PROVIDERS = `select array(select distinct provider from activation where company = $1 and asked and provider <> 'sandbox')`;
+const ACCOUNTS = `select string_agg(distinct account, ', ') from process, unnest(accounts) account
+  where alive_until > now() and split_part(account, ' ', 1) = any ($1)`;
+
 /** Throws MoveError where a company cannot move. */
 async function requireFit({ company, source, target }: Move): Promise<void> {
   const both = [source, target];
@@ -198,28 +200,18 @@ async function requireFit({ company, source, target }: Move): Promise<void> {
   const unfilled = more(target, source).filter(({ table, isRequired }) => isRequired && source.tables.includes(table));
   if (unfilled.length > 0)
     refuse(`${target.name} needs ${listed(unfilled)}. Run "npm run migrate -- up" of its version at ${source.name}.`);
+  const servers = await Promise.all(both.map((one) => one.one<string>(SERVER)));
+  if (servers[0] === servers[1]) refuse('both are on one PostgreSQL, which cannot follow itself.');
   if (source.schema !== target.schema) refuse(`their tables are in the schemas ${source.schema} and ${target.schema}.`);
   if ((await source.one<string>('show wal_level')) !== 'logical')
     refuse(`PostgreSQL of ${source.name} needs wal_level=logical, and a restart.`);
   for (const one of both)
     if ((await one.one<number>('select count(*)::int from process where alive_until > now()')) === 0)
       refuse(`no gateway of ${one.name} runs with INSTALLATION=${one.name}.`);
-  if ((await stateAt(target, company)) !== 'ARRIVING' && (await stateAt(target, company)) !== 'ELSEWHERE')
-    if (await hasRows(target, company)) refuse(`${target.name} has rows of it already.`);
-  const providers = await source.query<{ provider: string }>(
-    `select distinct provider from activation where company = $1 and asked and provider <> 'sandbox'`,
-    [company],
-  );
-  for (const { provider } of providers) {
-    const [own, others] = await Promise.all(both.map((one) => accountsAt(one, provider)));
-    if (own === '' || own !== others)
-      refuse(`it has programs at ${provider}, which belong to an account there, and both do not have the same one.`);
-  }
+  if (!(await target.placeOf(company)) && (await hasRows(target, company)))
+    refuse(`${target.name} has rows of it already.`);
+  const providers = await source.one<string[]>(PROVIDERS, [company]);
+  const [own, others] = await Promise.all(both.map((one) => one.one<string | null>(ACCOUNTS, [providers])));
+  if (providers.length > 0 && (own === null || own !== others))
+    refuse(`it has programs at ${providers}, which belong to an account there, and both do not have the same one.`);
 }
-
-const accountsAt = (where: Installation, provider: string) =>
-  where.one<string>(
-    `select coalesce(string_agg(distinct account, ', '), '') from process, unnest(accounts) account
-      where alive_until > now() and starts_with(account, $1 || ' ')`,
-    [provider],
-  );
