@@ -10,7 +10,7 @@ import { anyOfTexts, asTimestamptz, db, prepare, prepareStatementVariants } from
 import { needSql, planValues } from './needs.ts';
 
 // A program is at rest, due or claimed, as a vehicle is (core/vehicles/due-vehicles.ts). Once it is ended at the manufacturer it is looked at
-// three times more before its row is deleted. Changes of contracts (`touchActivations`, plan-activations.ts) make it due, and mark it
+// three times more before its row is deleted. Changes of contracts (`touchActivations`) make it due, and mark it
 // `touched` where it is claimed: its answer, stored if the claim is still held (store-activations.ts), then makes it due at once.
 
 /** A claim outlives the wait for a place, a token, and questions that build on each other, each of up to one time-out. */
