@@ -85,7 +85,8 @@ function searchOf(type: 'Fleet' | 'Contract', of: Resource, name: string) {
   const fit = `case when ${name} = ${part} then ${WHOLE} when ${begins} then ${BEGINNING} else ${ELSEWHERE} end`;
   const [alias = ''] = of.id.split('.');
   const json = jsonObjectSql(of.members);
-  const order = `order by fit, ${name}, ${of.id}`;
+  // By code points, as lists are, whatever the database's language.
+  const order = `order by fit, ${name} collate "C", ${of.id}`;
   const statement = (found: string) => {
     const where = `${whereSql(rowSelectionOf(of, { names: [], hidden: false }))} and ${found}`;
     const best = `select ${alias}.*, ${fit} as fit from ${of.table} where ${where} ${order} limit $first`;
