@@ -16,7 +16,7 @@ async function indexFor(condition: string): Promise<string | undefined> {
   const plan = await gateway.execute<Record<string, string>>(
     `explain select * from vehicle where company = 'acme' and ${condition}`,
   );
-  return /using (\w+) on vehicle/.exec(plan.map((row) => row['QUERY PLAN']).join('\n'))?.[1];
+  return /using "?(\w+)"? on "?vehicle/.exec(plan.map((row) => row['QUERY PLAN']).join('\n'))?.[1];
 }
 
 const looked = async () => ({

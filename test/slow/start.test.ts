@@ -46,7 +46,7 @@ describe('the process', () => {
   });
 
   test('npm start serves, and Ctrl-C in its terminal ends all processes', async () => {
-    await rm('node_modules/.cache/compiled', { recursive: true, force: true });
+    await rm('node_modules/.cache/compiled', { recursive: true, force: true, maxRetries: 10 });
     const gateway = await spawnGateway(
       { ...env, LOG_LEVEL: 'info', NODE_COMPILE_CACHE: undefined },
       { ...identity, command: ['npm', 'start'] },
