@@ -92,6 +92,28 @@ describe.skipIf(!hasHaproxy || inject('database').kind === 'embedded')('a move',
     expect((await rowsOf('b', 'large')).idempotency_key).toHaveLength(rows);
   });
 
+  test('deletes a row, too, that changes while it deletes', async () => {
+    await createFleet(at('a', 'changing'));
+    const move = companies('move', 'changing', 'b');
+    await move.says('served by b');
+    move.kill();
+    await move.ended;
+    await pools.a.query(
+      `insert into idempotency_key (company, key, request, created_at) values ('changing', 'k', '', now())`,
+    );
+    const lock = await pools.a.connect();
+    await lock.query('begin');
+    await lock.query('lock table idempotency_key in share mode');
+    const again = companies('move', 'changing', 'b');
+    const isWaiting = `select from pg_stat_activity where query like 'delete from idempotency_key%' and wait_event_type = 'Lock'`;
+    await until(async () => (await pools.a.query(isWaiting)).rowCount === 1);
+    await lock.query(`update idempotency_key set request = 'x' where company = 'changing'`);
+    await lock.query('commit');
+    lock.release();
+    ended(await again.ended);
+    expect(await tablesWithRows('a', 'changing')).toEqual(['placement']);
+  });
+
   test('that cannot begin leaves nothing behind, and says why', async () => {
     const client = at('a', 'begins');
     await fill(client, 'begins');

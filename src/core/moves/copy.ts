@@ -67,8 +67,7 @@ export async function copied(move: Move): Promise<void> {
   const name = nameFor(company);
   for (let before: number | undefined; ; await delay(POLL_MS)) {
     await missing(move);
-    const [state] = await target.query<CopyState>(COPY_STATE, [name]);
-    const { ready, rows, faults, works } = state as CopyState;
+    const [{ ready, rows, faults, works }] = (await target.query(COPY_STATE, [name])) as [CopyState];
     if (ready === source.tables.length) break;
     before ??= faults;
     if (faults - before > MOST_FAULTS)
@@ -142,13 +141,18 @@ export async function clear(where: Installation, { company, tell, progress }: Mo
   for (const table of [...where.tables, ...stayingTables]) {
     // They are looked for once: each step would walk over what the ones before have deleted, and nothing has vacuumed yet.
     const rows = `select ctid from ${table} where company = ${pg.escapeLiteral(company)}`;
-    await where.query(`close all; declare leaving no scroll cursor with hold for ${rows}`);
     const next = () => where.query<{ ctid: string }>(`fetch ${CLEARED_AT_ONCE} from leaving`);
-    for (let step = await next(); step.length > 0; step = await next()) {
-      const places = step.map(({ ctid }) => ctid);
-      await where.query(`delete from ${table} where company = $1 and ctid = any ($2::tid[])`, [company, places]);
-      cleared += step.length;
-      progress(`deleted ${counted(cleared, 'row')} from ${where.name}, the last ones of ${table}`);
+    // A row that changes meanwhile is at another place.
+    for (let changed = true; changed; ) {
+      changed = false;
+      await where.query(`close all; declare leaving no scroll cursor with hold for ${rows}`);
+      for (let step = await next(); step.length > 0; step = await next()) {
+        const gone = `delete from ${table} where company = $1 and ctid = any ($2::tid[]) returning 1`;
+        const deleted = (await where.query(gone, [company, step.map(({ ctid }) => ctid)])).length;
+        changed ||= deleted < step.length;
+        cleared += deleted;
+        progress(`deleted ${counted(cleared, 'row')} from ${where.name}, the last ones of ${table}`);
+      }
     }
   }
   if (cleared > 0) tell(`deleted ${counted(cleared, 'row')} from ${where.name}`);

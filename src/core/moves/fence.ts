@@ -75,11 +75,9 @@ export async function openFence(services: Opened): Promise<Fence | null> {
   const { INSTALLATION, INSTALLATIONS = {} } = services.config;
   const places = await findChanged(services.database.send, { since: '-infinity' });
   const others = places.flatMap(({ state, installation }) => (state === 'HERE' ? [] : installation));
-  if (!INSTALLATION) {
-    if (others.length > 0)
-      throw new StartError('Companies of this database are in other installations: set INSTALLATION.');
-    return null;
-  }
+  if (!INSTALLATION && others.length > 0)
+    throw new StartError('Companies of this database are in other installations: set INSTALLATION.');
+  if (!INSTALLATION) return null;
   if (!(INSTALLATION in INSTALLATIONS))
     throw new StartError(`INSTALLATION: must be one of INSTALLATIONS, not "${INSTALLATION}"`);
   if (others.includes(INSTALLATION))
