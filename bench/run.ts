@@ -1,6 +1,6 @@
 /**
  * Compares the gateway as it ships with the floor, the fastest server we could write by hand for the same responses.
- * Run: npm run bench [-- --rounds 5 --seconds 3 --only W5,writes --postgres 15 --floor pool --others 1000000 --peer name=http://…]
+ * Run: npm run bench [-- --rounds 5 --seconds 3 --only W5,writes --postgres 15 --floor usual --others 1000000 --peer name=http://…]
  * Read: a table per question. Ratios are to the floor, medians of interleaved rounds: machines are shared, and absolute
  * figures drift. CPU is microseconds per request, of the server's process and of PostgreSQL; the ratio "by CPU" of both
  * together hardly depends on the load of the machine. Two companies more send small requests throughout. Before the measurement, all responses and all events of writes
@@ -36,13 +36,13 @@ const { values: options } = parseArgs({
     others: { type: 'string', default: '1000000' },
     only: { type: 'string', default: '' },
     postgres: { type: 'string', default: '18' },
-    floor: { type: 'string', default: 'pipelines' },
+    floor: { type: 'string', default: 'fastest' },
     peer: { type: 'string', multiple: true, default: [] },
   },
 });
 if (options.help) {
   console.log(
-    'Usage: npm run bench [-- --rounds 5 --seconds 3 --only W5,writes --postgres 15 --floor pool --others 1000000 --peer name=http://…]',
+    'Usage: npm run bench [-- --rounds 5 --seconds 3 --only W5,writes --postgres 15 --floor usual --others 1000000 --peer name=http://…]',
   );
   process.exit(0);
 }
