@@ -1,11 +1,13 @@
 /**
  * Measures two installations against one, behind HAProxy as deployed, and what HAProxy costs a request. Each installation
  * (its gateway and its PostgreSQL) gets the same share of a core (control groups); HAProxy and the clients have the rest.
+ * Each company has connections of its own, and each installation as many in both cases: with half as many, both would be
+ * idle at times.
  *
  * Run:  npx node bench/installations.ts [--share 40] [--rounds 5] [--seconds 4] [--connections 16]     (Linux, as root, with HAProxy)
  * Read: answers per second of four companies, all in one installation and two in each, in turns, and the ratio within a
- * round (median). Then p50 of one connection to the gateway itself and by HAProxy, and HAProxy's processor time for a
- * request.
+ * round (median), and processor time of the installations for an answer, which other programs on the machine change
+ * less. Then p50 of one connection to the gateway itself and by HAProxy, and HAProxy's processor time for a request.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
@@ -15,7 +17,15 @@ import { parseArgs } from 'node:util';
 import { writeHaproxyConfig } from '../test/support/haproxy-config.ts';
 import { childrenOf } from '../test/support/postgres-server.ts';
 import { closedLoop, type Request } from './support/load.ts';
-import { cpuMicroseconds, figure, inTurns, median, medianRatio, postmasterOf } from './support/measure.ts';
+import {
+  cpuMicroseconds,
+  figure,
+  inTurns,
+  median,
+  medianRatio,
+  postmasterOf,
+  serverMicroseconds,
+} from './support/measure.ts';
 import { CoreShare } from './support/share.ts';
 import { migrate, openWorld } from './support/world.ts';
 
@@ -38,6 +48,7 @@ await using worlds = new AsyncDisposableStack();
 const first = worlds.use(await openWorld());
 const second = worlds.use(await openWorld());
 const shares: CoreShare[] = [];
+const cpuOf: (() => number)[] = [];
 const gateways: { a: string; b: string } = { a: '', b: '' };
 for (const [name, { gateway, server, url }] of Object.entries({ a: first, b: second })) {
   migrate(url);
@@ -49,6 +60,7 @@ for (const [name, { gateway, server, url }] of Object.entries({ a: first, b: sec
   shares.push(share);
   const postmaster = postmasterOf(server.data);
   share.add(pid, postmaster, ...childrenOf(postmaster));
+  cpuOf.push(() => cpuMicroseconds(pid) + serverMicroseconds(server.data));
 }
 const [one, two] = [await startProxy('one', []), await startProxy('two', COMPANIES.slice(2))];
 try {
@@ -63,17 +75,26 @@ try {
 }
 
 async function compareInstallations(name: string, requests: readonly Request[]): Promise<void> {
-  const samples = await inTurns([one, two], rounds, ({ url }) => load(url, requests, Number(options.connections)));
-  const [ones = [], twos = []] = [...samples.values()].map((all) => all.map(({ rate }) => rate));
-  const ratio = medianRatio(twos, ones).toFixed(2);
-  console.log(`${name.padEnd(32)} one ${figure(median(ones))}/s, two ${figure(median(twos))}/s, ratio ${ratio}`);
+  const cpuOfAll = () => cpuOf.reduce((sum, cpu) => sum + cpu(), 0);
+  const samples = await inTurns([one, two], rounds, async (proxy) => {
+    const before = cpuOfAll();
+    const connections = Number(options.connections) * (proxy === two ? 2 : 1);
+    const { rate, answers } = await load(proxy.url, requests, connections);
+    return { rate, cpu: (cpuOfAll() - before) / answers };
+  });
+  const [ones = [], twos = []] = [...samples.values()];
+  const rates = [ones, twos].map((all) => all.map(({ rate }) => rate));
+  const [first = '', second = ''] = rates.map((all) => `${figure(median(all))}/s`);
+  const ratio = medianRatio(rates[1] ?? [], rates[0] ?? []).toFixed(2);
+  const cpu = [ones, twos].map((all) => figure(median(all.map((sample) => sample.cpu)))).join(' and ');
+  console.log(`${name.padEnd(32)} one ${first}, two ${second}, ratio ${ratio}; CPU for an answer ${cpu} µs`);
 }
 
 async function compareWays(name: string, requests: readonly Request[]): Promise<void> {
   const cpu: number[] = [];
   const samples = await inTurns([gateways.a, one.url], rounds, async (url) => {
     const before = cpuMicroseconds(one.pid);
-    const result = await load(url, requests, 1);
+    const result = await load(url, requests.slice(0, 1), 1);
     if (url === one.url) cpu.push((cpuMicroseconds(one.pid) - before) / result.answers);
     return result;
   });
@@ -84,11 +105,13 @@ async function compareWays(name: string, requests: readonly Request[]): Promise<
   );
 }
 
-/** Sends the requests of all companies in turn. Lets an unused share expire before. */
+/** Sends the requests of each company on its part of the connections. Lets an unused share expire before. */
 async function load(url: string, requests: readonly Request[], connections: number) {
   await delay(100);
-  let at = 0;
-  return closedLoop({ url, request: () => requests[at++ % requests.length] as Request, connections, seconds });
+  const own = Math.max(1, connections / requests.length);
+  const results = await Promise.all(requests.map((request) => closedLoop({ url, request, connections: own, seconds })));
+  const sum = (member: 'rate' | 'answers') => results.reduce((total, result) => total + result[member], 0);
+  return { rate: sum('rate'), answers: sum('answers') };
 }
 
 /** Requests of each company, by what they are. */
