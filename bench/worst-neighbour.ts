@@ -13,6 +13,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { eventTypes } from '../src/core/events/event-data.ts';
+import { twentyFleets } from './documents.ts';
 import { COMPANY, seed } from './seed.ts';
 import type { Attack } from './support/attacker.ts';
 import { report, type SmallRequests, sendDuring, type Times } from './support/neighbours.ts';
@@ -72,6 +73,8 @@ const dear = {
     ...get(`/fleets/${made.fleetOf100000}/vehicles`),
     headers: { ...headers, accept: 'text/csv' },
   },
+  'a fleet of 1,000 as JSON': get(`/fleets/${made.fleetOf1000}/vehicles`),
+  'twenty fleets with 20 vehicles': graphql(twentyFleets()),
   'a filter that nothing meets': get('/vehicles?manufacturer=zzz&verifiedBefore=2999-01-01T00:00:00Z&sort=-verifiedAt'),
   'a search for what is nowhere': get('/search?q=zzz'),
   'a page of 1,000 with what hangs on each': graphql(

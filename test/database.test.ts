@@ -298,6 +298,17 @@ describe.runIf(database.kind === 'postgresql')('postgresql', () => {
       expect((await Promise.all(slow)).flat()).toEqual(hundred.map((n) => expect.objectContaining({ n })));
     });
 
+    test('do not wait behind large pages, which have a connection of their own', async () => {
+      const inOrder: string[] = [];
+      const answered = (what: string) => () => inOrder.push(what);
+      const page = () => database.read('select pg_sleep(0.1), pg_backend_pid() as pid', [], { isPage: true });
+      const pages = [1, 2, 3, 4].map(() => page().finally(answered('page')));
+      await Promise.all(hundred.map((n) => read(backend, [n]).finally(answered('short'))));
+      const rows = (await Promise.all(pages)).flat() as { pid: number }[];
+      expect(inOrder.slice(-3)).toEqual(['page', 'page', 'page']);
+      expect(new Set(rows.map(({ pid }) => pid)).size).toBe(1);
+    });
+
     test('wait for a lock without delaying others', async () => {
       const held = Promise.withResolvers<void>();
       const locked = Promise.withResolvers<void>();

@@ -9,14 +9,18 @@ await addVehicles(acme, newVins(700), fleet);
 const short = await createFleet(acme);
 await addVehicles(acme, newVins(60), short);
 
-/** The number of reads that take a turn while two companies send requests. */
+/** The number of reads that take a turn while two companies send requests: each goes by the connection of large pages. */
 async function turnsOf(path: string, accept = 'application/json'): Promise<number> {
   const run = vi.spyOn(gateway.services.fairness.large.page, 'run');
-  onTestFinished(() => run.mockRestore());
+  const read = vi.spyOn(gateway.services.database, 'read');
+  onTestFinished(() => [run, read].forEach((spy) => void spy.mockRestore()));
   expect((await other.get('/fleets')).status).toBe(200);
   run.mockClear();
+  read.mockClear();
   expect((await acme.get(path, { accept })).status).toBe(200);
-  return run.mock.calls.length;
+  const pages = read.mock.calls.filter(([, , how]) => how?.isPage);
+  expect(pages.length).toBe(run.mock.calls.length);
+  return pages.length;
 }
 
 test.each(['application/json', 'text/csv', 'application/x-ndjson'])(

@@ -93,7 +93,7 @@ export async function writeMany(ctx: Context, text: string, values: readonly unk
 const beyondFence = <T>({ caller, services: { fence } }: Context, work: () => Promise<T>): Promise<T> =>
   fence ? fence.run(caller?.company ?? '', work) : work();
 
-type Reading = { text: string; values: readonly unknown[]; asTexts: boolean };
+type Reading = { text: string; values: readonly unknown[]; asTexts: boolean; isPage?: boolean };
 
 /** Makes a function that reads rows, as arrays of texts (in a transaction, of values) or as objects. */
 const reading =
@@ -115,7 +115,7 @@ export const read = reading(readQuickly);
 export const readPage = (ctx: Context, text: string, values: readonly unknown[], rows: number) =>
   rows <= LARGE_ROWS ? read(ctx, text, values) : readLargePage(ctx, text, values);
 
-const readLargePage = reading((ctx, one) => inLargeTurn(ctx, 'page', () => readQuickly(ctx, one)));
+const readLargePage = reading((ctx, one) => inLargeTurn(ctx, 'page', () => readQuickly(ctx, { ...one, isPage: true })));
 
 /** Reads rows among many, in the company's turn. */
 export const search = reading(searchInTurn);
@@ -128,7 +128,7 @@ function searchInTurn(ctx: Context, one: Reading) {
 async function readQuickly(ctx: Context, one: Reading) {
   const { config, database } = ctx.services;
   if (ctx.reads && config.DATABASE_READ_URLS.length > 0) return readSlowly(ctx, one);
-  return (await database.read(one.text, one.values, one.asTexts)) ?? searchInTurn(ctx, one);
+  return (await database.read(one.text, one.values, one)) ?? searchInTurn(ctx, one);
 }
 
 async function readSlowly(ctx: Context, { text, values, asTexts }: Reading) {

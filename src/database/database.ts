@@ -11,6 +11,13 @@ export class StartError extends Error {
   override readonly name = 'StartError';
 }
 
+export interface ShortReadOptions {
+  /** Gives rows as TextRow. */
+  asTexts?: boolean;
+  /** It reads a large page, behind which others would wait: it has a connection for those. */
+  isPage?: boolean;
+}
+
 export interface SlowReadOptions {
   newest: boolean;
   asTexts: boolean;
@@ -41,8 +48,8 @@ export interface Database {
   pendingMigrations(): Promise<string[]>;
   /** Runs a statement outside of transactions on the primary's pool; gives its rows. */
   send(statement: string, values: readonly unknown[]): Promise<unknown[]>;
-  /** A short read on shared connections (docs/decisions/connections.md), of a replica if any. null: not short. `asTexts`: of TextRow. */
-  read(statement: string, values: readonly unknown[], asTexts?: boolean): Promise<unknown[] | null>;
+  /** A short read on shared connections (docs/decisions/connections.md), of a replica if any. null: not short. */
+  read(statement: string, values: readonly unknown[], how?: ShortReadOptions): Promise<unknown[] | null>;
   /** A read on a connection of its own, for so many seconds at most; PostgreSQL stops when the signal aborts. */
   slowRead(statement: string, values: readonly unknown[], how: SlowReadOptions): Promise<unknown[]>;
   /** A short addition on shared connections to the primary. null: nothing was done, after 20 ms at a lock or 500 ms. */

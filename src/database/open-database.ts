@@ -43,7 +43,7 @@ async function openEmbedded(dataDir: string, tell: TellOperator = () => {}): Pro
     kind: 'embedded',
     indexes: indexChecks(pool, tell),
     send,
-    read: send,
+    read: (statement, values, { asTexts } = {}) => send(statement, values, asTexts),
     add: send,
     slowRead: (statement, values, { asTexts }) => send(statement, values, asTexts),
     async listen(channel, onNotify) {

@@ -22,12 +22,14 @@ function openServer(url: string, tell: TellOperator = () => {}, isReplica = fals
   const pool = new ServerPool(watch, pooled(url));
   const reading = { ...session(url, READ_SETTINGS), pipeline: true };
   const shortReads = openPipelines(watch, reading, { most: MOST_READING, repeatable: true });
+  const pages = openPipelines(watch, reading, { most: 1, repeatable: true });
   const close = async () => {
     shortReads.close();
+    pages.close();
     await pool.end();
     watch.close();
   };
-  return { url, watch, pool, shortReads, close };
+  return { url, watch, pool, shortReads, pages, close };
 }
 
 type Connections = ReturnType<typeof openServer>;
@@ -54,7 +56,13 @@ export async function connectServer(url: string, config: DatabaseConfig, tell?: 
   const orm = await MikroORM.init(options);
   /** Has each kind of connection answer. A pool that is busy answers by what it does. */
   const ask = async () => {
-    const kinds = [probing, primary.shortReads, additions, ...(primary.pool.usage.waiting > 0 ? [] : [primary.pool])];
+    const kinds = [
+      probing,
+      primary.shortReads,
+      primary.pages,
+      additions,
+      ...(primary.pool.usage.waiting > 0 ? [] : [primary.pool]),
+    ];
     const found = await Promise.all(kinds.map((kind) => kind.send(READ_ONLY, [])));
     if (found.some(isOn)) primary.watch.noteReadOnly(true);
     if (primary.watch.isReadOnly || direct.watch.isReadOnly || (await listening.askReadOnly()))
@@ -74,7 +82,8 @@ export async function connectServer(url: string, config: DatabaseConfig, tell?: 
     ),
     kind: 'postgresql',
     send: (statement, values) => primary.pool.send(statement, values),
-    read: (statement, values, asTexts) => nextReader().shortReads.send(statement, values, asTexts),
+    read: (statement, values, { asTexts, isPage = false } = {}) =>
+      nextReader()[isPage ? 'pages' : 'shortReads'].send(statement, values, asTexts),
     async slowRead(statement, values, how) {
       const { pool } = how.newest ? primary : nextReader();
       try {
@@ -130,7 +139,7 @@ function notReached(url: string, error: unknown): StartError {
   return new StartError(`Cannot connect to the database at ${nameOf(url)}: ${reasonOf(error)}`, { cause: error });
 }
 
-/** Few, since statements save by sharing packets; two, so that a slow one does not hold up all others. */
+/** Few, since statements save by sharing packets; two, so that a slow one does not hold up all others. Large pages have one more. */
 const MOST_READING = 2;
 /** More, since each waits for the disk, and those that commit together wait together. */
 const MOST_ADDING = 8;

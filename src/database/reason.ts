@@ -33,7 +33,7 @@ const HINTS: [fault: RegExp, hint: string][] = [
   [/^28000$/, 'have the server let it in (pg_hba.conf), or correct the address'],
   [/^3D000$/, 'create it (createdb), or correct the name in the address'],
   [/^42501$/, 'grant it to the role'],
-  [/^53300$/, 'raise max_connections or the limit of the role, or use a pooler: a process has 26 connections'],
+  [/^53300$/, 'raise max_connections or the limit of the role, or use a pooler: a process has 27 connections'],
   [/^(40|53|55P03|57|08)|^E(CONNRESET|PIPE)|^Connection terminated unexpectedly|^Client /, 'try again'],
   [/^E[A-Z]|^timeout e|^Connection terminated/, 'see that the server runs, and that the address leads there'],
 ];
