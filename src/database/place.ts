@@ -50,7 +50,10 @@ export function checkPlace(place: Place, url: string, tell: TellOperator = () =>
     );
   }
   if (schema === null) {
-    throw new StartError(`search_path of the database names no schema that exists at ${name}: create it first.`);
+    throw new StartError(
+      `search_path of the database names no schema that exists at ${name}, or that the role may use: create it, or grant ` +
+        'usage on it, first.',
+    );
   }
   if (found !== null && found !== schema) {
     throw new StartError(

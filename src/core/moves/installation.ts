@@ -14,7 +14,7 @@ const POLL_MS = 50;
 
 /** What is decided here must outlive a crash, and takes its time. */
 const PATIENT = { synchronous_commit: 'on', statement_timeout: '0', lock_timeout: '0' };
-const CONNECTION = { application_name: 'fleet-gateway companies', connectionTimeoutMillis: 30_000 };
+const CONNECTION = { application_name: 'fleet-gateway companies', connectionTimeoutMillis: 8_000 };
 
 /** The schema of a gateway's tables, wherever search_path would look. */
 const FIND_SCHEMA = `select n.nspname as schema from pg_class c join pg_namespace n on n.oid = c.relnamespace
