@@ -4,6 +4,7 @@ import type { Reply, UpstreamRequest } from './exchange.ts';
 import {
   type Asker,
   type NoAnswer,
+  notAsked,
   type ProgramAnswer,
   type ProgramWish,
   ProviderError,
@@ -26,15 +27,21 @@ export const stands = (state: ProgramAnswer['state'], raw: unknown, reason: Reas
   raw,
 });
 
-/** The answer to a reply that this gateway does not know. */
-export const unexpected = ({ status, body }: Reply): NoAnswer =>
-  new ProviderError('UNEXPECTED', { raw: { status, body } }).answer;
-
 export const unreadable = (raw: unknown): NoAnswer => new ProviderError('BAD_ANSWER', { raw }).answer;
 
 /** The body of an answer of 200; undefined for any other answer. */
 export const readOk = <T>(schema: z.ZodType<T>, answer: Answer): T | undefined =>
   answer.outcome === 'REPLY' && answer.status === 200 ? schema.safeParse(answer.body).data : undefined;
+
+/** The answer to a request that was not carried out, where its provider says nothing that this gateway knows. */
+export function unanswered(answer: Answer): NoAnswer {
+  if (answer.outcome === 'NO_ANSWER') return answer;
+  const { status, body } = answer;
+  return status === 200 ? unreadable(body) : new ProviderError('UNEXPECTED', { raw: { status, body } }).answer;
+}
+
+/** Whether the provider is asked how the program stands, before it is told to change it. */
+export const isLookedAt = ({ asked, renewed }: ProgramWish): boolean => asked && !renewed;
 
 const HOUR_MS = 3_600_000;
 
@@ -93,8 +100,7 @@ export class Pace {
     if (this.#next > now + LONGEST_TURN_MS + 1000) this.#next = now;
     const wait = this.#next - now;
     if (wait > LONGEST_TURN_MS) {
-      const retryAfter = LONGEST_TURN_MS / 1000 + this.#late++ / PER_SECOND;
-      return { outcome: 'NO_ANSWER', reason: null, retryAfter, asked: false, raw: null };
+      return notAsked(LONGEST_TURN_MS / 1000 + this.#late++ / PER_SECOND);
     }
     this.#late = 0;
     this.#next = Math.max(now, this.#next) + 1000 / PER_SECOND;
@@ -164,7 +170,7 @@ async function sendApart<T>(items: readonly T[], sending: Sending<T>): Promise<v
     note(named, answer);
     return sendApart(others, sending);
   }
-  if (!narrowing.halves()) return note(items, { ...unexpected(answer), retryAfter: narrowing.wait });
+  if (!narrowing.halves()) return note(items, { ...unanswered(answer), retryAfter: narrowing.wait });
   const middle = Math.ceil(items.length / 2);
   await sendApart(items.slice(0, middle), sending);
   await sendApart(items.slice(middle), sending);

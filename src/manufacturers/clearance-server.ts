@@ -38,6 +38,7 @@ const cancelled = [
 ];
 
 const errors = (title: string, source?: string, detail?: string) => ({ errors: [{ title, source, detail }] });
+const tooEarly = errors('too early', 'status', 'the pending status could only be canceled after 1 day it’s created');
 const condition = z.strictObject({ operator: z.enum(['eq', 'in']), value: z.union([z.string(), z.array(z.string())]) });
 const filters = z.strictObject({ vin: condition, status: condition, brand: condition }).partial();
 const filter = z.string().transform((text, context): z.output<typeof filters> => {
@@ -103,11 +104,7 @@ export function clearanceServer({ allows, decide, endsAfterMs, fails, clock }: O
       if (!cancelled.includes(one.brand))
         return [422, errors('not supported', 'vin', 'cancellation is not supported for this vin')];
       const since = Date.parse(`${one.changelog.at(-1)?.timestamp}Z`);
-      if (clock() < since + DAY_MS)
-        return [
-          422,
-          errors('too early', 'status', 'the pending status could only be canceled after 1 day it’s created'),
-        ];
+      if (clock() < since + DAY_MS) return [422, tooEarly];
     }
     set(one, { status: doing }, { status: done, at: clock() + endsAfterMs() });
     return [200, { vin, status: doing, tags: {} }];

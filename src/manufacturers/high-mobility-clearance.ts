@@ -8,6 +8,7 @@ import {
   decided,
   forLooks,
   isBefore,
+  isLookedAt,
   isOlder,
   isOwnEnd,
   LOOKS,
@@ -17,7 +18,7 @@ import {
   sendAll,
   stands,
   timeOf,
-  unexpected,
+  unanswered,
   unreadable,
 } from './activation.ts';
 import { candidateBrands, makersOf } from './brands.ts';
@@ -51,7 +52,10 @@ const creation = z.object({ vehicles: z.array(cleared) });
 const end = z.object({ vin: z.string(), status: z.enum(['revoking', 'canceling']) });
 const changelog = z.array(z.object({ status: z.string(), reason: text, timestamp: text })).catch([]);
 const listed = z.array(cleared.extend({ changelog }));
-const errors = z.object({ errors: z.array(z.object({ title: text, detail: text, source: text })) });
+/** The words of a refusal's errors. */
+const refusal = z
+  .object({ errors: z.array(z.object({ title: text, detail: text, source: text })) })
+  .transform(({ errors }) => errors.map(({ title, detail }) => `${title} ${detail}`).join(' '));
 
 /** Vehicles of a good request are refused one by one; the whole request without a name of what is wrong. */
 const blames = ({ status }: Reply) => (status === 422 ? () => false : null);
@@ -92,14 +96,11 @@ export function clearances(
   async function activate(wishes: readonly ProgramWish[], asker: Asker): Promise<WishAnswer[]> {
     const ask: Ask = (request) => askFor(request, asker);
     const answers = new Map<ProgramWish, WishAnswer>();
-    const before = wishes.filter(({ asked, renewed }) => asked && !renewed);
-    const found = await look(forLooks(asker), [...new Set(before.map(({ vin }) => vin))]);
-    const looked = new Set<ProgramWish>();
+    const before = wishes.filter(isLookedAt);
+    const { found, unread } = await look(forLooks(asker), [...new Set(before.map(({ vin }) => vin))]);
     const refused = new Map<string, string>();
     for (const wish of before) {
-      const one = found.get(wish.vin);
-      const answer = one && 'outcome' in one ? one : (answerOf(wish, one) ?? decided(wish));
-      if (!one || !('outcome' in one)) looked.add(wish);
+      const answer = unread.get(wish.vin) ?? answerOf(wish, found.get(wish.vin)) ?? decided(wish);
       if (answer?.outcome === 'STANDS' && answer.state === 'REJECTED' && mentionsBrand(answer.reason?.message)) {
         // The vehicle may be cleared as another brand.
         refused.set(wish.vin, wish.brand);
@@ -119,7 +120,10 @@ export function clearances(
     }));
     const endOne = async (wish: ProgramWish) => answers.set(wish, await revoke(ask, wish));
     await Promise.all([create(ask, questions, answers), ...open.filter(({ wanted }) => !wanted).map(endOne)]);
-    return wishes.map((wish) => ({ ...(answers.get(wish) ?? unreadable(null)), looked: looked.has(wish) }));
+    return wishes.map((wish) => ({
+      ...(answers.get(wish) ?? unreadable(null)),
+      looked: isLookedAt(wish) && !unread.has(wish.vin),
+    }));
   }
 
   /** The brands by which a vehicle is asked for, in order: that of the row first, without those up to a refused one. */
@@ -130,30 +134,23 @@ export function clearances(
     return all.toSorted((a, b) => Number(b === brand) - Number(a === brand));
   }
 
-  /** The clearances of these VINs (getting one by one is limited to 60 calls a minute); an answer where none was read. */
-  async function look(asker: Asker, vins: readonly string[]): Promise<Map<string, Cleared | WishAnswer>> {
-    const found = new Map<string, Cleared | WishAnswer>();
-    const read = async (some: readonly string[]) => {
-      const answer = await list(asker, { vin: { operator: 'in', value: some } });
-      if ('outcome' in answer) for (const vin of some) found.set(vin, answer);
-      else for (const [vin, one] of answer) found.set(vin, one);
-    };
-    await Promise.all(chunksOf(vins, LOOKED_AT_ONCE).map(read));
-    return found;
-  }
-
-  async function list(asker: Asker, filter: object): Promise<Map<string, Cleared> | WishAnswer> {
-    const url = `${vehicles}?filter=${encodeURIComponent(JSON.stringify(filter))}`;
-    const answer = await askFor({ method: 'GET', url }, asker);
-    const read = readOk(listed, answer);
-    if (!read) return failure(answer);
-    return new Map(
-      read.map((one) => {
+  /** The clearances of these VINs (getting one by one is limited to 60 calls a minute), and an answer for each VIN whose list was not read. */
+  async function look(asker: Asker, vins: readonly string[]) {
+    const found = new Map<string, Cleared>();
+    const unread = new Map<string, WishAnswer>();
+    async function read(some: readonly string[]) {
+      const filter = encodeURIComponent(JSON.stringify({ vin: { operator: 'in', value: some } }));
+      const answer = await askFor({ method: 'GET', url: `${vehicles}?filter=${filter}` }, asker);
+      const all = readOk(listed, answer);
+      if (!all) for (const vin of some) unread.set(vin, failure(answer));
+      for (const one of all ?? []) {
         const last = one.changelog.findLast(({ status }) => status === one.status);
         const why = last?.reason ?? one.description ?? null;
-        return [one.vin, { status: one.status, why, at: timeOf(last?.timestamp), raw: one }];
-      }),
-    );
+        found.set(one.vin, { status: one.status, why, at: timeOf(last?.timestamp), raw: one });
+      }
+    }
+    await Promise.all(chunksOf(vins, LOOKED_AT_ONCE).map(read));
+    return { found, unread };
   }
 
   /** null: it must be asked for, or ended. */
@@ -171,11 +168,7 @@ export function clearances(
     return stands(state, raw, isRevoked ? accessRevoked(why) : rejection(why));
   }
 
-  async function create(
-    ask: Ask,
-    questions: readonly Question[],
-    answers: Map<ProgramWish, WishAnswer>,
-  ): Promise<void> {
+  async function create(ask: Ask, questions: readonly Question[], answers: Map<ProgramWish, WishAnswer>) {
     const again: Question[] = [];
     await sendAll(questions, {
       most: CREATED_AT_ONCE,
@@ -208,8 +201,8 @@ export function clearances(
     const { status, body } = answer;
     if (readOk(end, answer)?.vin === vin) return stands('ENDING', body);
     // Without its errors, the answer is that of a server in between.
-    const words = wordsOf(answer);
-    if (status === 404 && errors.safeParse(body).success) return stands('ENDED', body);
+    const words = refusal.safeParse(body).data;
+    if (status === 404 && words !== undefined) return stands('ENDED', body);
     if (status === 422 && words) return stands('ENDING', body, /1 day/i.test(words) ? tooEarly : notCancelled);
     if (status === 409 && words) return stands(/already removed/i.test(words) ? 'ENDED' : 'ENDING', body);
     return failure(answer);
@@ -221,30 +214,21 @@ export function clearances(
 function createdOf(made: z.output<typeof cleared> | undefined, brand?: string): WishAnswer {
   if (!made) return unreadable(null);
   const { status, description } = made;
-  const by = brand === undefined ? {} : { brand };
   if (status === 'error') {
     const why = mentionsBrand(description) ? brandRefused(brand, description) : refused(description);
-    return { ...stands('FAILED', made, /\bvin\b/i.test(description ?? '') ? vinRefused : why), inDoubt: true, ...by };
+    return { ...stands('FAILED', made, /\bvin\b/i.test(description ?? '') ? vinRefused : why), inDoubt: true, brand };
   }
   const meaning = meanings[status];
   if (!meaning) return unreadable(made);
   // A clearance that has ended is about to begin again.
   const state = status === 'revoked' ? 'PENDING' : (meaning[0] ?? 'PENDING');
-  return { ...stands(state, made, state === 'REJECTED' ? rejection(description) : null), ...by };
+  return { ...stands(state, made, state === 'REJECTED' ? rejection(description) : null), brand };
 }
 
 /** The answer to a request that was not carried out. */
 function failure(answer: Answer): WishAnswer {
-  if (answer.outcome === 'NO_ANSWER') return answer;
-  const { status, body } = answer;
-  if (status === 200) return unreadable(body);
+  if (answer.outcome === 'NO_ANSWER' || answer.status !== 403) return unanswered(answer);
   // The credentials have no fleet, or not the scope fleet:clearance.
-  if (status === 403) return new ProviderError('CREDENTIALS', { raw: { status, body } }).answer;
-  return unexpected(answer);
+  const { status, body } = answer;
+  return new ProviderError('CREDENTIALS', { raw: { status, body } }).answer;
 }
-
-const wordsOf = ({ body }: Reply): string =>
-  errors
-    .safeParse(body)
-    .data?.errors.map(({ title, detail }) => `${title} ${detail}`)
-    .join(' ') ?? '';

@@ -7,6 +7,7 @@ export {
   type ConnectivityStatus,
   type DataDelivery,
   type ListedProgram,
+  notAsked,
   type ProgramAnswer,
   type ProgramWish,
   type Reason,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { type Answer, type Ask, chunksOf } from './activation.ts';
+import { type Ask, chunksOf, readOk } from './activation.ts';
 import { isOfItems, vehicleServices } from './mercedes-services.ts';
 import { type ListedProgram, ProviderError } from './provider.ts';
 
@@ -54,17 +54,15 @@ export async function* listServices(ask: Ask, read: ReadList, url: string): Asyn
 
 async function servicesOf(ask: Ask, url: string, vin: string, attempt = 1): Promise<ListedProgram[]> {
   const answer = await ask({ method: 'GET', url: `${url}/v2/accounts/vehicles/${vin}/services` });
-  if (answer.outcome === 'REPLY') return programsOf(answer, vin);
-  const { reason, retryAfter = 1 } = answer;
-  if (attempt === ATTEMPTS) throw new Error(reason?.message ?? 'The manufacturer’s service did not answer.');
-  await sleep(Math.min(retryAfter, LONGEST_WAIT_SECONDS) * 1000);
-  return servicesOf(ask, url, vin, attempt + 1);
-}
-
-function programsOf(answer: Exclude<Answer, { outcome: 'NO_ANSWER' }>, vin: string): ListedProgram[] {
+  if (answer.outcome === 'NO_ANSWER') {
+    const { reason, retryAfter = 1 } = answer;
+    if (attempt === ATTEMPTS) throw new Error(reason?.message ?? 'The manufacturer’s service did not answer.');
+    await sleep(Math.min(retryAfter, LONGEST_WAIT_SECONDS) * 1000);
+    return servicesOf(ask, url, vin, attempt + 1);
+  }
   // It has left the account since, or nothing can be ordered for it.
   if (isOfItems(answer)) return [];
-  const read = answer.status === 200 ? vehicleServices.safeParse(answer.body).data : undefined;
+  const read = readOk(vehicleServices, answer);
   if (read?.vin !== vin) throw new ProviderError(answer.status === 403 ? 'CREDENTIALS' : 'UNEXPECTED', { raw: answer });
   return read.services.flatMap(({ serviceId: program, status }) =>
     SERVED.includes(status) ? { vin, brand: 'mercedes-benz', program, status } : [],

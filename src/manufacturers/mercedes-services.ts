@@ -8,25 +8,19 @@ import {
   decided,
   forLooks,
   isBefore,
+  isLookedAt,
   isOwnEnd,
   LOOKS,
   Narrowing,
   readOk,
   sendAll,
   stands,
-  unexpected,
+  unanswered,
+  unreadable,
 } from './activation.ts';
 import type { Reply } from './exchange.ts';
 import { BLACKLISTED, NO_PERMISSION, namesVin, problem, SERVICE_UNKNOWN, VEHICLE_UNKNOWN } from './mercedes-problem.ts';
-import {
-  blacklisted,
-  licenceExpired,
-  noService,
-  notOffered,
-  notSettled,
-  rejected,
-  vinRefused,
-} from './mercedes-reasons.ts';
+import { reasons } from './mercedes-reasons.ts';
 import {
   type Activator,
   type Asker,
@@ -86,10 +80,9 @@ export function mercedesServices(
       );
     for (const wish of wishes)
       if (!KNOWN_VIN.test(wish.vin))
-        note(wish, wish.wanted ? stands('FAILED', null, vinRefused) : stands('ENDED', null));
+        note(wish, wish.wanted ? stands('FAILED', null, reasons.vinRefused) : stands('ENDED', null));
     const looked = new Map<string, boolean>();
-    const known = open(({ asked, renewed }) => asked && !renewed);
-    const turns = known.entries();
+    const turns = open(isLookedAt).entries();
     const ask = askBy(forLooks(asker));
     const lookAt = async (vins: Iterable<[string, readonly ProgramWish[]]>) => {
       for (const [vin, own] of vins) {
@@ -100,14 +93,12 @@ export function mercedesServices(
     // The first one alone shows whether anything may be asked.
     await lookAt(turns.take(1));
     await Promise.all(Array.from({ length: LOOKED_AT_ONCE }, () => lookAt(turns)));
-    const strangers = open()
-      .entries()
-      .filter(([vin, own]) => !looked.get(vin) && own.some(({ wanted }) => wanted));
+    const strangers = [...open()].filter(([vin, own]) => !looked.get(vin) && own.some(({ wanted }) => wanted));
     await enrol(askBy(asker), new Map(strangers), note);
     await order(askBy(asker), open(), note);
     return wishes.map((wish) => ({
-      ...(answers.get(wish) ?? new ProviderError('BAD_ANSWER').answer),
-      looked: looked.has(wish.vin) && known.get(wish.vin)?.includes(wish) === true,
+      ...(answers.get(wish) ?? unreadable(null)),
+      looked: isLookedAt(wish) && looked.has(wish.vin),
     }));
   }
 
@@ -121,7 +112,7 @@ export function mercedesServices(
       const service = found?.services.find(({ serviceId }) => serviceId === wish.program);
       // A status that its document does not have says neither that it is on nor that it has ended.
       if (service && !STATUSES.has(service.status)) {
-        note(wish, new ProviderError('BAD_ANSWER', { raw: service }).answer);
+        note(wish, unreadable(service));
         continue;
       }
       const state = wish.wanted ? ((await wantedState(ask, wish, service)) ?? decided(wish)) : unwantedState(service);
@@ -142,7 +133,7 @@ export function mercedesServices(
       case 'INACTIVE':
         return state === 'ACTIVE' && !isOwnEnd(wish, at, clock()) ? stands('REJECTED', service, accessRevoked()) : null;
       case 'NOT_AVAILABLE':
-        return isBefore(wish, at, clock()) ? null : stands('REJECTED', service, noService);
+        return isBefore(wish, at, clock()) ? null : stands('REJECTED', service, reasons.noService);
       case 'ACTIVATION_FAILED': {
         if (isBefore(wish, at, clock())) return null;
         const status = `${url}/v1/accounts/vehicles/${vin}/services/${program}/license-status`;
@@ -150,8 +141,8 @@ export function mercedesServices(
         const found = readOk(licence, answer);
         if (answer.outcome === 'NO_ANSWER' || !found) return failure(answer);
         return found.status === 'EXPIRED'
-          ? stands('FAILED', answer.body, licenceExpired)
-          : stands('REJECTED', service, rejected);
+          ? stands('FAILED', answer.body, reasons.licenceExpired)
+          : stands('REJECTED', service, reasons.rejected);
       }
       default:
         return null;
@@ -234,16 +225,15 @@ function refusal(answer: Answer, { wanted }: ProgramWish): WishAnswer {
  * may not order is ordered again: its service is active, and costs money. What the catalogue does not have is not active.
  */
 function failure(answer: Answer, wanted = true): WishAnswer {
-  if (answer.outcome === 'NO_ANSWER') return answer;
+  if (answer.outcome === 'NO_ANSWER' || answer.status === 200) return unanswered(answer);
   const { status, body } = answer;
-  if (status === 200) return new ProviderError('BAD_ANSWER', { raw: body }).answer;
   const { type, validationErrors } = problem.parse(body);
-  if (status === 403 && type === BLACKLISTED) return stands('REJECTED', body, blacklisted);
-  if (status === 400 && namesVin({ validationErrors })) return stands('FAILED', body, vinRefused);
-  if (type === NO_PERMISSION && !wanted) return unexpected(answer);
+  if (status === 403 && type === BLACKLISTED) return stands('REJECTED', body, reasons.blacklisted);
+  if (status === 400 && namesVin({ validationErrors })) return stands('FAILED', body, reasons.vinRefused);
+  if (type === NO_PERMISSION && !wanted) return unanswered(answer);
   if ((type === SERVICE_UNKNOWN || type === VEHICLE_UNKNOWN) && !wanted) return stands('ENDED', body);
   if ([NO_PERMISSION, SERVICE_UNKNOWN, '/services/illegal-consent-type'].includes(type))
-    return stands('FAILED', body, notOffered);
-  if (type === VEHICLE_UNKNOWN) return { outcome: 'NO_ANSWER', reason: notSettled, asked: true, raw: body };
-  return unexpected(answer);
+    return stands('FAILED', body, reasons.notOffered);
+  if (type === VEHICLE_UNKNOWN) return { outcome: 'NO_ANSWER', reason: reasons.notSettled, asked: true, raw: body };
+  return unanswered(answer);
 }

@@ -4,7 +4,7 @@ import type { UpstreamRequest } from './exchange.ts';
 import type { Host } from './host.ts';
 import { listServices } from './listed-programs.ts';
 import { BLACKLISTED, namesVin, problem } from './mercedes-problem.ts';
-import { notSettled, vinRefused } from './mercedes-reasons.ts';
+import { reasons } from './mercedes-reasons.ts';
 import { mercedesServices } from './mercedes-services.ts';
 import { type Activator, type Asker, type Provider, type ProviderAnswer, readAnswer, reason } from './provider.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
@@ -66,12 +66,7 @@ export class Mercedes extends Upstream implements Provider {
     const ask: AskFor = (request, asker) => this.ask('', request, asker);
     this.activator = {
       ...mercedesServices(ask, url, packs, options.clock),
-      list: () =>
-        listServices(
-          (request) => this.ask('', request),
-          (list) => this.list(list),
-          url,
-        ),
+      list: () => listServices((request) => this.ask('', request), this.list.bind(this), url),
     };
   }
 
@@ -84,7 +79,7 @@ export class Mercedes extends Upstream implements Provider {
     if (added.outcome === 'NO_ANSWER' || added.status >= 300) return this.#read(added, vin);
     const second = await ask(compatibilities);
     if (second.outcome === 'REPLY' && second.status === 404) {
-      return { outcome: 'NO_ANSWER', reason: notSettled, asked: true, raw: second.body };
+      return { outcome: 'NO_ANSWER', reason: reasons.notSettled, asked: true, raw: second.body };
     }
     return this.#read(second, vin);
   }
@@ -94,7 +89,7 @@ export class Mercedes extends Upstream implements Provider {
     const { status, body } = reply;
     if (status === 200) return readAnswer(compatibility, body, vin, answered);
     const refusal = problem.parse(body);
-    if (status === 400 && namesVin(refusal)) return { outcome: 'FAILED', reason: vinRefused, raw: body };
+    if (status === 400 && namesVin(refusal)) return { outcome: 'FAILED', reason: reasons.vinRefused, raw: body };
     if (status === 403 && refusal.type === BLACKLISTED) return { outcome: 'FAILED', reason: blacklisted, raw: body };
     return this.unexpected(reply);
   }

@@ -71,6 +71,13 @@ export interface NoAnswer {
   raw: unknown;
 }
 
+/** The answer where nothing is sent, and may be after so many seconds. */
+export const notAsked = (retryAfter: number, reason: Reason | null = null): NoAnswer => ({
+  ...{ outcome: 'NO_ANSWER', asked: false, raw: null },
+  reason,
+  retryAfter,
+});
+
 export type ProviderAnswer =
   | Answered
   /** The provider does not serve this brand after all: the next candidate is asked. */
@@ -152,7 +159,7 @@ export interface ProgramAnswer {
   /** Whether the state may still prove wrong: some questions more decide. */
   inDoubt?: boolean;
   /** The brand by which the provider was asked. */
-  brand?: string;
+  brand?: string | undefined;
 }
 
 export type WishAnswer = ProgramAnswer | NoAnswer;

@@ -15,7 +15,7 @@ import {
 } from './exchange.ts';
 import { type Host, type Places, type Trace, untraced } from './host.ts';
 import { elementsOf } from './json-elements.ts';
-import { type Asker, type NoAnswer, ProviderError, type ProviderState, reasonOf } from './provider.ts';
+import { type Asker, type NoAnswer, notAsked, ProviderError, type ProviderState, reasonOf } from './provider.ts';
 
 const defaults = {
   /** Calls under way at the same time, and connections kept. */
@@ -49,7 +49,7 @@ const faultNames = z
   .partial()
   .catch({});
 
-const notReached: NoAnswer = { outcome: 'NO_ANSWER', reason: null, retryAfter: 0, asked: false, raw: null };
+const notReached = notAsked(0);
 
 const anyone: Asker = { company: '', deadline: Number.POSITIVE_INFINITY };
 
