@@ -147,9 +147,10 @@ export class ChangeFeed extends EventEmitter<Events> {
     }
   }
 
-  announceActivations(company: string, contracts: readonly string[]): void {
+  announceActivations(company: string, contracts: readonly { id: string }[]): void {
     for (let start = 0; start < contracts.length; start += NAMED_MAX) {
-      this.announce('contract', { company, contracts: contracts.slice(start, start + NAMED_MAX) });
+      const ids = contracts.slice(start, start + NAMED_MAX).map(({ id }) => id);
+      this.announce('contract', { company, contracts: ids });
     }
   }
 

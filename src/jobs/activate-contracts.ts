@@ -3,15 +3,14 @@ import {
   claimant,
   claimDueActivations,
   programClaimEnd,
+  resumeProviders,
   touchOthers,
-  wishOf,
 } from '../core/activation/due-activations.ts';
-import { applyPackChanges, findPackChanges } from '../core/activation/pack-changes.ts';
+import { answerUnasked } from '../core/activation/next-look.ts';
+import { findPackChanges } from '../core/activation/pack-changes.ts';
 import { activationSchedule, companiesToPlan, planContractsInForce } from '../core/activation/plan-activations.ts';
-import { askByOtherBrands, findRefusedBrands } from '../core/activation/refused-brands.ts';
-import { resumeProviders } from '../core/activation/returned-providers.ts';
-import { type AskedProgram, storeActivations } from '../core/activation/store-activations.ts';
-import { answerUnasked, PROVIDER_GONE_SECONDS, waits } from '../core/activation/unasked-programs.ts';
+import { findRefusedBrands } from '../core/activation/refused-brands.ts';
+import { storeActivations } from '../core/activation/store-activations.ts';
 import type { Context } from '../core/context.ts';
 import type { ClaimingTools } from './claims.ts';
 import { type Job, rounds, stepOfEach } from './job.ts';
@@ -34,19 +33,14 @@ export function activateContracts(tools: ClaimingTools): Job {
   });
   let isPlanned = false;
 
-  async function untilDone(companies: readonly string[], step: Parameters<typeof stepOfEach>[1], signal: AbortSignal) {
-    const doOne = stepOfEach(tools, step);
-    const ctx = tools.open();
-    for (let more = companies.length > 0; more && !signal.aborted; ) ({ more } = await doOne(ctx, companies, signal));
-  }
-
   /** What a start changes: packs with other programs, brands with other names, and what was in force before manufacturers were told. */
   async function carryOver(ctx: Context, signal: AbortSignal): Promise<void> {
     while (!signal.aborted && (await tools.withBackoff(() => resumeProviders(ctx))));
-    const { changes, companies: changed } = await findPackChanges(ctx);
-    await untilDone(changed, (_, company) => applyPackChanges(ctx, company, changes), signal);
-    const { refused, companies: misnamed } = await findRefusedBrands(ctx);
-    await untilDone(misnamed, (_, company) => askByOtherBrands(ctx, company, refused), signal);
+    for (const find of [findPackChanges, findRefusedBrands]) {
+      const { companies, step } = await find(ctx);
+      const doOne = stepOfEach(tools, (_, company) => step(company));
+      for (let more = true; more && !signal.aborted; ) ({ more } = await doOne(ctx, companies, signal));
+    }
     let companies = await companiesToPlan(ctx);
     while (companies.length > 0 && !signal.aborted) {
       await plan(ctx, companies, signal);
@@ -117,46 +111,26 @@ export function activateContracts(tools: ClaimingTools): Job {
 /** Asks the providers of a batch, and stores what they answer. */
 async function carryOut({ open, claims, withBackoff }: ClaimingTools, batch: readonly ClaimedProgram[]): Promise<void> {
   const ctx = open();
-  const asker = claimant(ctx, batch[0]?.until ?? '', () => claims.endAt);
-  const byProvider = Map.groupBy(batch, ({ provider }) => provider);
-  await Promise.all(
-    [...byProvider].map(([provider, programs]) => askProvider(ctx, provider, programs, { asker, withBackoff })),
-  );
-}
-
-interface Asking extends Pick<ClaimingTools, 'withBackoff'> {
-  asker: ReturnType<typeof claimant>;
-}
-
-async function askProvider(
-  ctx: Context,
-  provider: string,
-  programs: readonly ClaimedProgram[],
-  { asker, withBackoff }: Asking,
-) {
   const { manufacturers } = ctx.services;
-  const activator = manufacturers.activatorOf(provider);
-  const gone = waits(PROVIDER_GONE_SECONDS, manufacturers.noActivation);
-  const now = ctx.now().getTime();
-  const unasked = new Map(programs.map((one) => [one, activator ? answerUnasked(one, activator, now) : gone]));
-  const asked = programs.filter((one) => unasked.get(one) === null);
-  const answers = (await activator?.activate(asked.map(wishOf), asker)) ?? [];
-  const byProgram = new Map(asked.map((program, at) => [program, answers[at] ?? gone]));
-  const all = programs.map(
-    (program): AskedProgram => ({
-      program,
-      answer: byProgram.get(program) ?? unasked.get(program) ?? gone,
-    }),
-  );
-  for (const [company, own] of Map.groupBy(all, ({ program }) => program.company)) {
-    await withBackoff(() => storeActivations(ctx, company, own));
-    // Another company may have begun to want what was ended here meanwhile, or has been asked to end.
-    const vinsOf = (isMeant: (one: AskedProgram) => boolean) => own.filter(isMeant).map(({ program }) => program.vin);
-    const comesTo = ({ answer }: AskedProgram, state: string) => answer.outcome === 'STANDS' && answer.state === state;
-    const ended = vinsOf(
-      (one) => comesTo(one, 'ENDED') && (byProgram.has(one.program) || one.program.was === 'ENDING'),
-    );
-    const begun = vinsOf((one) => comesTo(one, 'ACTIVE') && one.program.state !== 'ACTIVE');
-    await touchOthers(ctx, company, { provider, ended, begun });
+  const asker = claimant(ctx, batch[0]?.until ?? '', () => claims.endAt);
+  async function askProvider([provider, programs]: [string, readonly ClaimedProgram[]]) {
+    const now = ctx.now().getTime();
+    const answers = new Map(programs.map((one) => [one, answerUnasked(one, manufacturers, now)]));
+    const asked = new Set(programs.filter((one) => answers.get(one) === null));
+    const given = (await manufacturers.activatorOf(provider)?.activate([...asked], asker)) ?? [];
+    for (const [at, program] of [...asked].entries()) answers.set(program, given[at] ?? null);
+    const all = [...answers].flatMap(([program, answer]) => (answer ? { program, answer } : []));
+    for (const [company, own] of Map.groupBy(all, ({ program }) => program.company)) {
+      await withBackoff(() => storeActivations(ctx, company, own));
+      // Another company may have begun to want what was ended here meanwhile, or has been asked to end.
+      const vinsThat = (state: ClaimedProgram['state'], isNew: (program: ClaimedProgram) => boolean) =>
+        own.flatMap(({ program, answer }) =>
+          answer.outcome === 'STANDS' && answer.state === state && isNew(program) ? program.vin : [],
+        );
+      const ended = vinsThat('ENDED', (program) => asked.has(program) || program.was === 'ENDING');
+      const begun = vinsThat('ACTIVE', (program) => program.state !== 'ACTIVE');
+      await touchOthers(ctx, company, { provider, ended, begun });
+    }
   }
+  await Promise.all([...Map.groupBy(batch, ({ provider }) => provider)].map(askProvider));
 }

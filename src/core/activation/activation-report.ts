@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { counted } from '../counted.ts';
 import { asTimestamptz, db, prepare } from '../sql/sql.ts';
-import { type Auditing, soonAfter } from './audit-activations.ts';
-import { needSql } from './needs.ts';
+import type { Auditing } from './audit-activations.ts';
+import { type Needs, needSql, needsAt } from './needs.ts';
 import { planOfSettings } from './pack-changes.ts';
 import { planOfBrands } from './refused-brands.ts';
 
@@ -19,12 +19,12 @@ const programsByState = prepare((p: { now: Date }) =>
 );
 
 /** Programs whose contracts went while nothing was ended: a claim would find so. */
-const programsLeft = prepare(({ offers, now, soon }: { offers: string; now: Date; soon: Date }) =>
+const programsLeft = prepare((p: Needs) =>
   db
     .selectFrom('activation as a')
-    .crossJoinLateral(needSql(offers, asTimestamptz(now), asTimestamptz(soon)).as('need'))
+    .crossJoinLateral(needSql(p).as('need'))
     .select(['a.provider', sql<number>`count(*)::int`.as('programs')])
-    .where('a.due_at', '<=', asTimestamptz(now))
+    .where('a.due_at', '<=', asTimestamptz(p.now))
     .where('a.asked', '=', sql.lit(true))
     .where('a.wanted', '=', sql.lit(true))
     .where('need.begins', 'is', null)
@@ -37,8 +37,7 @@ type ActivationReport = Awaited<ReturnType<typeof reportActivations>>;
 /** What the settings have manufacturers be asked about contracts in force, and what they have been asked; nothing is asked for it. */
 export async function reportActivations({ send, manufacturers, gap }: Auditing, now: Date) {
   const programs = await programsByState(send, { now });
-  const offers = JSON.stringify(manufacturers.offers);
-  const left = await programsLeft(send, { offers, now, soon: soonAfter(now, gap) });
+  const left = await programsLeft(send, needsAt(now, manufacturers, gap));
   return {
     plan: [...(await planOfSettings(send, manufacturers, now)), ...(await planOfBrands(send, manufacturers, now))],
     programs,
@@ -69,11 +68,9 @@ export const leftLines = ({ left }: ActivationReport): string[] =>
       `${provider} is asked to end ${counted(programs, 'program')} that no contract needs any more.`,
   );
 
-const WAITING = ['ACTIVE', 'PENDING', 'ENDING'] as const;
-
 /** How many programs stay as they are: `3 programs ACTIVE and 1 program PENDING`; empty if none does. */
 function staying(programs: ActivationReport['programs']): string {
-  const counts = WAITING.flatMap((state) => {
+  const counts = ['ACTIVE', 'PENDING', 'ENDING'].flatMap((state) => {
     const rows = programs.filter((one) => one.state === state);
     const count = rows.reduce((sum, one) => sum + one.programs, 0);
     return count > 0 ? `${counted(count, 'program')} ${state}` : [];
@@ -91,15 +88,10 @@ export const goneLines = ({ programs, gone }: ActivationReport): string[] =>
 /** The sentences of the service's start: what the settings change, before anything is asked. */
 export function startLines(report: ActivationReport, isOn: boolean): { info: string[]; warn: string[] } {
   const stay = staying(report.programs);
-  if (!isOn)
-    return {
-      info: stay ? [`CONTRACTS_ACTIVATION is off: nothing is asked or ended. What stays: ${stay}.`] : [],
-      warn: [],
-    };
+  const isOff = `CONTRACTS_ACTIVATION is off: nothing is asked or ended. What stays: ${stay}.`;
+  if (!isOn) return { info: stay ? [isOff] : [], warn: [] };
   const lines = planLines(report);
-  const changed = report.plan.filter(({ provider, asked, ended }) =>
-    provider === null ? asked.length > 0 : asked.length + ended.length > 0,
-  );
+  const changed = report.plan.filter(({ asked, ended }) => asked.length + ended.length > 0);
   const contracts = changed.reduce((sum, one) => sum + one.contracts, 0);
   const carriedOut = `CONTRACTS_ACTIVATION is on. Carried out at manufacturers now: ${counted(contracts, 'contract')} in force.`;
   return {

@@ -1,30 +1,23 @@
 import { sql } from 'kysely';
-import type { Activator, ListedProgram, Manufacturers } from '../../manufacturers/index.ts';
+import type { Activator, ListedProgram } from '../../manufacturers/index.ts';
 import { findNote, forgetNote, noteOnce } from '../companies/once.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import { csvLine } from '../csv-line.ts';
 import type { SendStatement } from '../database.ts';
 import { asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.ts';
 import { touched } from './due-activations.ts';
-import { needSql } from './needs.ts';
+import { type Needs, needSql, needsAt, type Offering } from './needs.ts';
 
 // What is on at a provider, compared with what contracts need here. It may be on by a mistake of this gateway, of another, or of people.
 
 const listedColumns = 'provider text, company text, vin text, program text, brand text, status text';
 type Listed = ListedProgram & { provider: string };
 
-interface Compared {
-  listed: string;
-  offers: string;
-  now: Date;
-  soon: Date;
-}
-
 /** Listed programs that no contract in force, or about to be, needs; `state` is that of the row which says so; null: there is none. */
-const findUnneeded = prepare(({ listed, offers, now, soon }: Compared) =>
+const findUnneeded = prepare((p: Needs & { listed: string }) =>
   db
-    .selectFrom(jsonRecordset<Listed, 'a'>('a', listed, listedColumns))
-    .crossJoinLateral(needSql(offers, asTimestamptz(now), asTimestamptz(soon)).as('need'))
+    .selectFrom(jsonRecordset<Listed, 'a'>('a', p.listed, listedColumns))
+    .crossJoinLateral(needSql(p).as('need'))
     .select(['a.provider', 'a.vin', 'a.brand', 'a.program', 'a.status'])
     .select(
       sql<string | null>`(select max(o.state) from activation o
@@ -97,21 +90,17 @@ export const orderEnds = (send: SendStatement, programs: readonly UnneededProgra
 
 export interface Auditing {
   send: SendStatement;
-  manufacturers: Pick<Manufacturers, 'offers' | 'activatorOf'>;
+  manufacturers: Offering;
   /** Minutes within which a contract counts before it begins. */
   gap: number;
 }
 
-export const soonAfter = (now: Date, gap: number): Date => new Date(now.getTime() + gap * 60_000);
-
 /** What nobody here needs of all that is on at a provider, page by page, with how many there were. Throws ProviderError. */
 export async function* auditProvider({ send, manufacturers, gap }: Auditing, provider: string) {
   const { list } = manufacturers.activatorOf(provider) as Activator;
-  const offers = JSON.stringify(manufacturers.offers);
   for await (const page of list()) {
-    const now = new Date();
     const listed = JSON.stringify(page.map((one) => ({ ...one, provider })));
-    const found = await findUnneeded(send, { listed, offers, now, soon: soonAfter(now, gap) });
+    const found = await findUnneeded(send, { ...needsAt(new Date(), manufacturers, gap), listed });
     yield { listed: page.length, found };
   }
 }

@@ -1,17 +1,22 @@
-import { type Selectable, sql } from 'kysely';
+import { type Expression, type Selectable, sql } from 'kysely';
 import { anyOfTexts, db } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 
 /** The vehicle `v` of a contract `c` that was found first. `greatest` keeps PostgreSQL from finding contracts by vehicles. */
-export const isOfContract = sql<boolean>`v.id = greatest(c.vehicle_id)`;
+const isOfContract = sql<boolean>`v.id = greatest(c.vehicle_id)`;
 
 /** Contracts that are found by themselves, with their vehicles. */
-export const contractsWithVehicles = (company: string) =>
+const withVehicles = () =>
   db
     .selectFrom('contract as c')
-    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').on(isOfContract))
-    .where('c.company', '=', company)
-    .where('v.company', '=', company);
+    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').on(isOfContract));
+
+export const contractsWithVehicles = (company: string) =>
+  withVehicles().where('c.company', '=', company).where('v.company', '=', company);
+
+/** Those of all companies that are in force. */
+export const contractsInForce = (now: Expression<string>) =>
+  withVehicles().where('c.starts_at', '<=', now).where('c.ends_at', '>', now);
 
 /**
  * The contracts `c` of a vehicle `v`, where they are looked up by it. No equality: by that, PostgreSQL may scan the index of

@@ -7,7 +7,7 @@ import type { Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
 import { anyOfTexts, asTimestamptz, db, prepare, prepareStatementVariants } from '../sql/sql.ts';
-import { needSql, planValues } from './needs.ts';
+import { type Needs, needSql, needsAt } from './needs.ts';
 
 // A program is at rest, due or claimed, as a vehicle is (core/vehicles/due-vehicles.ts). Once it is ended at the manufacturer it is looked at
 // three times more before its row is deleted. Changes of contracts (`touchActivations`) make it due, and mark it
@@ -28,15 +28,7 @@ export const claimant = (ctx: Context, until: string, takenOverAt: () => number)
   },
 });
 
-interface Claim {
-  company: string;
-  process: string;
-  now: string;
-  soon: string;
-  until: string;
-  offers: string;
-  limit: number;
-}
+type Claim = Needs & { company: string; process: string; until: string; limit: number };
 
 /**
  * What is wanted goes by the contracts of now: whatever changes them makes the row due again. That it is asked for, or ended, is
@@ -65,7 +57,7 @@ const claim = prepare((p: Claim) => {
     .with('due', (q) =>
       q
         .selectFrom('row as a')
-        .crossJoinLateral(needSql(p.offers, now, asTimestamptz(p.soon)).as('need'))
+        .crossJoinLateral(needSql(p).as('need'))
         .crossJoinLateral(others.as('others'))
         .select(['a.id', 'a.asked', 'a.state', 'need.wanted', 'need.begins', 'others.ended_at', 'others.looked_at'])
         .select(sql<boolean>`(others.shared and need.begins <= ${now})`.as('shared')),
@@ -101,22 +93,17 @@ export const programClaimEnd = (ctx: Context): string => claimEnd(ctx, LEASE_TIM
 
 /** Claims up to `limit` due programs of a company, the longest waiting first; skips rows of other claims. */
 export async function claimDueActivations(ctx: Context, company: string, limit: number, until = programClaimEnd(ctx)) {
-  const now = ctx.now();
-  const { changes, config } = ctx.services;
-  const soon = new Date(now.getTime() + config.ACTIVATION_GAP_MINUTES * 60_000).toISOString();
-  const offers = planValues(ctx).offers ?? '{}';
-  const given = { company, process: changes.process, now: now.toISOString(), soon, until, offers, limit };
-  return (await claim(ctx, given)).map((row) => ({ ...row, until }));
+  const { changes, config, manufacturers } = ctx.services;
+  const needs = needsAt(ctx.now(), manufacturers, config.ACTIVATION_GAP_MINUTES);
+  const rows = await claim(ctx, { ...needs, company, process: changes.process, until, limit });
+  return rows.map(({ since, ended, ...row }) => {
+    const wish: ProgramWish = { ...row, since: Date.parse(since), endedAt: ended === null ? null : Date.parse(ended) };
+    return { ...row, ...wish, until };
+  });
 }
 
 /** A program to be asked about; `until` shows that the claim is still held when the answer is stored. */
 export type ClaimedProgram = Awaited<ReturnType<typeof claimDueActivations>>[number];
-
-export const wishOf = ({ since, ended, ...program }: ClaimedProgram): ProgramWish => ({
-  ...program,
-  since: Date.parse(since),
-  endedAt: ended === null ? null : Date.parse(ended),
-});
 
 /** Makes a row due, and begins its schedule anew. A claimed one is due when its answer is stored: two questions could overtake each other. */
 export const touched = (now: Expression<string>) => {
@@ -128,10 +115,8 @@ export const touched = (now: Expression<string>) => {
   };
 };
 
-interface How {
-  /** A provider says that something has changed. What it does not answer about is asked by its own pauses. */
-  news?: true;
-}
+/** `news`: a provider says that something has changed. What it does not answer about is asked by its own pauses. */
+type How = { news?: true };
 
 /** Makes the programs of vehicles due, and schedules them. */
 const touch = prepareStatementVariants<{ company: string; vins: readonly string[]; now: Date } & How>()(
@@ -218,4 +203,42 @@ export async function touchOthers(ctx: Context, company: string, { provider, end
   const among = (vins: ReadonlySet<string>) => others.filter(({ vin }) => vins.has(vin));
   const onAgain = among(new Set(begun)).filter(({ state }) => state === 'REJECTED');
   await touchActivations(ctx, [...among(new Set(ended)), ...onAgain]);
+}
+
+const RESUMED_AT_ONCE = 5000;
+
+const makeDue = prepare((p: { providers: readonly string[]; code: string; now: Date }) => {
+  const now = asTimestamptz(p.now);
+  const waiting = db
+    .selectFrom('activation')
+    .select(['company', 'id'])
+    .where('provider', '=', anyOfTexts(p.providers))
+    .where(sql<boolean>`reason ->> 'code' = ${p.code}`)
+    .where('claimed_by', 'is', null)
+    .where('due_at', '>', now)
+    .limit(sql.lit(RESUMED_AT_ONCE))
+    .forUpdate()
+    .skipLocked();
+  return db
+    .with('waiting', () => waiting)
+    .with('made', (q) =>
+      q
+        .updateTable('activation as a')
+        .from('waiting')
+        .set({ due_at: now })
+        .whereRef('a.company', '=', 'waiting.company')
+        .whereRef('a.id', '=', 'waiting.id')
+        .returning(['a.company', 'a.due_at']),
+    )
+    .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('made').select(['company', 'due_at'])))
+    .selectFrom('made')
+    .select('company');
+});
+
+/** Has programs looked at that waited for a provider without settings, which has some now; gives whether more may be left. */
+export async function resumeProviders(ctx: Context): Promise<boolean> {
+  const { manufacturers } = ctx.services;
+  const providers = manufacturers.state().flatMap(({ id }) => (manufacturers.activatorOf(id) ? id : []));
+  const { code } = manufacturers.noActivation;
+  return (await makeDue(ctx, { providers, code, now: ctx.now() })).length === RESUMED_AT_ONCE;
 }

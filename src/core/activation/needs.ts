@@ -1,9 +1,13 @@
-import { type Expression, type RawBuilder, sql } from 'kysely';
-import { type Reason, reason } from '../../manufacturers/index.ts';
+import { type RawBuilder, sql } from 'kysely';
+import { type Manufacturers, type Reason, reason } from '../../manufacturers/index.ts';
 import type { Context } from '../context.ts';
+import { asTimestamptz } from '../sql/sql.ts';
 import { CONTRACTS_OF_VEHICLE } from './contracts-of-vehicles.ts';
 
 // What contracts need of manufacturers: one definition for what is planned, claimed, ended and reported.
+
+/** What providers offer, and who carries it out. */
+export type Offering = Pick<Manufacturers, 'offers' | 'activatorOf'>;
 
 /** Values of a plan, as JSON: what providers offer by brand (null: manufacturers are not told), and why there is none. */
 export interface PlanValues {
@@ -40,12 +44,24 @@ const needsProgram = (offer: RawBuilder<unknown>) =>
   sql`case when c.provider is not null then c.provider = a.provider and a.program = any(c.programs)
     else ${offer} ->> 'provider' = a.provider and ${packSql(offer)} @> to_jsonb(a.program) end`;
 
+/** By what needs are told: what providers offer by brand, as JSON, now, and until when contracts count before they begin (ISO 8601). */
+export type Needs = { offers: string; now: string; soon: string };
+
+/** `gap`: minutes within which a contract counts before it begins. */
+export const needsAt = (now: Date, { offers }: Offering, gap: number): Needs => ({
+  offers: JSON.stringify(offers),
+  now: now.toISOString(),
+  soon: new Date(now.getTime() + gap * 60_000).toISOString(),
+});
+
 /**
  * Who needs the program of a row `a`: `wanted`, a contract of its company that is in force; `begins`, the start of the first contract of
  * any company that is in force or begins until `soon`. Programs belong to the gateway's account at the provider.
  */
-export const needSql = (offers: string, now: Expression<string>, soon: Expression<string>) =>
+export const needSql = ({ offers, now, soon }: Needs) =>
   sql<{ wanted: boolean; begins: string | null }>`(
-    select coalesce(bool_or(c.company = a.company and c.starts_at <= ${now}), false) as wanted, min(c.starts_at) as begins
+    select coalesce(bool_or(c.company = a.company and c.starts_at <= ${asTimestamptz(now)}), false) as wanted,
+      min(c.starts_at) as begins
     from vehicle v join contract c on c.company = v.company and ${sql.raw(CONTRACTS_OF_VEHICLE)}
-    where v.vin = a.vin and c.starts_at <= ${soon} and c.ends_at > ${now} and ${needsProgram(offerSql(offers))})`;
+    where v.vin = a.vin and c.starts_at <= ${asTimestamptz(soon)} and c.ends_at > ${asTimestamptz(now)}
+      and ${needsProgram(offerSql(offers))})`;

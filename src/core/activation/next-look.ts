@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { SANDBOX, type WishAnswer } from '../../manufacturers/index.ts';
+import { type Manufacturers, notAsked, reason, SANDBOX, type WishAnswer } from '../../manufacturers/index.ts';
 import type { ClaimedProgram } from './due-activations.ts';
 
 export type AskedProgram = { program: ClaimedProgram; answer: WishAnswer };
@@ -13,13 +13,12 @@ const LOOKS_IN_DOUBT = 4;
 /** Delays without an answer grow as 1, 2, 4 … seconds, up to a quarter of an hour, each spread by half. */
 const RETRY_CAP_SECONDS = 900;
 
-/** From 0 to 1, and the same for all programs of a vehicle: one look answers all of them. */
-const shareOf = ({ vin }: ClaimedProgram) => crc32(vin) / 2 ** 32;
-
 /** Seconds until the manufacturer is asked next; null where that would change nothing. */
-export function secondsToNext({ program, answer }: AskedProgram, schedule: readonly number[], now: number) {
-  const { looks, faults, state, ended } = program;
-  const share = shareOf(program);
+export function secondsToNext({ program, answer }: AskedProgram, manufacturers: Manufacturers, now: number) {
+  const { looks, faults, state, endedAt } = program;
+  const schedule = manufacturers.activatorOf(program.provider)?.lookDelays ?? [];
+  /** From 0 to 1, and the same for all programs of a vehicle: one look answers all of them. */
+  const share = crc32(program.vin) / 2 ** 32;
   const spread = 1 + share / 10;
   if (answer.outcome === 'NO_ANSWER') {
     const backoff = Math.min(RETRY_CAP_SECONDS, 2 ** Math.min(faults, 20)) * (0.75 + share / 2);
@@ -31,7 +30,7 @@ export function secondsToNext({ program, answer }: AskedProgram, schedule: reado
     return seconds === null ? null : seconds * spread;
   };
   /** An end that was ordered may still be carried out. */
-  const mayEnd = ended !== null && now - Date.parse(ended) < DAY_SECONDS * 1000;
+  const mayEnd = endedAt !== null && now - endedAt < DAY_SECONDS * 1000;
   switch (answer.state) {
     case 'ACTIVE':
       return mayEnd ? next(LOOKS_AFTER_END) : DAY_SECONDS * spread;
@@ -47,4 +46,30 @@ export function secondsToNext({ program, answer }: AskedProgram, schedule: reado
     default:
       return next(schedule);
   }
+}
+
+/** Without its provider a program can be neither begun nor ended. */
+const PROVIDER_GONE_SECONDS = 3600;
+/** A contract of another company that has begun is planned by then. */
+const PLANNED_SECONDS = 60;
+/** No vehicle is looked at twice within so many seconds, unless its provider decides sooner. */
+const REST_SECONDS = 30;
+
+const ENDED_HERE = { outcome: 'STANDS', state: 'ENDED', reason: null, raw: null } as const;
+const forTheNext = reason(
+  'WAITING_FOR_GAP',
+  'Another contract that needs the same begins soon, so that it is not ended.',
+);
+
+/** The answer about a program that its provider is not asked about now; null: it is. */
+export function answerUnasked(program: ClaimedProgram, manufacturers: Manufacturers, now: number): WishAnswer | null {
+  const { wanted, asked, renewed, begins, shared, looked } = program;
+  const activator = manufacturers.activatorOf(program.provider);
+  if (!activator) return notAsked(PROVIDER_GONE_SECONDS, manufacturers.noActivation);
+  if (!wanted && (!asked || shared)) return ENDED_HERE;
+  if (!wanted && begins !== null)
+    return notAsked(Math.max(PLANNED_SECONDS, (Date.parse(begins) - now) / 1000), forTheNext);
+  if (!asked || renewed || looked === null) return null;
+  const rest = Math.min(REST_SECONDS, activator.lookDelays[0] ?? 0) - (now - Date.parse(looked)) / 1000;
+  return rest > 0 ? notAsked(rest) : null;
 }

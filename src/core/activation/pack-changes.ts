@@ -1,37 +1,31 @@
 import { sql } from 'kysely';
-import type { Manufacturers, Reason } from '../../manufacturers/index.ts';
+import type { Manufacturers } from '../../manufacturers/index.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
 import { type SendStatement, transaction } from '../database.ts';
 import { contractFactsQuery, vehicleNamesOf } from '../events/contract-facts.ts';
 import { announceEvents, type EventOrigin, eventsClause, systemOrigin } from '../events/record-events.ts';
 import { asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.ts';
-import { isOfContract } from './contracts-of-vehicles.ts';
+import { contractsInForce } from './contracts-of-vehicles.ts';
 import { touchActivations } from './due-activations.ts';
-import { noPack } from './needs.ts';
+import { noPack, type Offering } from './needs.ts';
 import { wantClause } from './plan-activations.ts';
 import { settle } from './settle-contracts.ts';
 
 // Settings that name other programs than contracts in force have: what is missing is asked for, what is left over is ended.
 
 /** Contracts in force by provider (null: no manufacturer has heard of them), maker, pack and programs. */
-const contractsInForce = prepare((p: { now: Date }) =>
-  db
-    .selectFrom('contract as c')
-    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').on(isOfContract))
+const groupContracts = prepare((p: { now: Date }) =>
+  contractsInForce(asTimestamptz(p.now))
     .select(['c.provider', 'v.manufacturer', 'c.pack', 'c.programs', sql<number>`count(*)::int`.as('contracts')])
     .select(sql<number>`count(distinct v.vin)::int`.as('vehicles'))
-    .where('c.starts_at', '<=', asTimestamptz(p.now))
-    .where('c.ends_at', '>', asTimestamptz(p.now))
     .groupBy(['c.provider', 'v.manufacturer', 'c.pack', 'c.programs'])
     .orderBy('c.provider')
     .orderBy('v.manufacturer')
     .orderBy('c.pack'),
 );
 
-type Offering = Pick<Manufacturers, 'offers' | 'activatorOf'>;
-type Reasons = Pick<Manufacturers, 'offers' | 'noActivation'>;
-type Group = Awaited<ReturnType<typeof contractsInForce>>[number];
+type Group = Awaited<ReturnType<typeof groupContracts>>[number];
 type Need = { provider: string; programs: readonly string[] };
 
 /** What the settings have contracts of a group need; null: nothing, since no provider offers the pack. */
@@ -48,7 +42,7 @@ function neededBy({ provider, manufacturer, pack, programs }: Group, { offers, a
 
 /** Contracts in force by what they have and what they are to have: `asked` are programs to ask for, `ended` those to end. */
 export async function planOfSettings(send: SendStatement, offering: Offering, now: Date) {
-  const groups = await contractsInForce(send, { now });
+  const groups = await groupContracts(send, { now });
   return groups.map((group) => {
     const needed = neededBy(group, offering);
     const isOther = needed?.provider !== group.provider;
@@ -62,34 +56,21 @@ type SettingsPlan = Awaited<ReturnType<typeof planOfSettings>>[number];
 
 const AT_ONCE = 500;
 
-interface Change {
-  provider: string;
-  manufacturer: string | null;
-  pack: string;
-  programs: string[];
-  new_provider: string | null;
-  new_programs: string[];
-  asked: string[];
-  /** Why there is no provider any more. */
-  reason: Reason | null;
-}
+type Change = ReturnType<typeof toChanges>[number];
 const changeColumns = `provider text, manufacturer text, pack text, programs text[],
   new_provider text, new_programs text[], asked text[], reason jsonb`;
 
 type Changes = { changes: string; now: string };
 const changed = ({ changes, now }: Changes) =>
-  db
-    .selectFrom('contract as c')
-    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').on(isOfContract))
-    .innerJoin(jsonRecordset<Change, 'change'>('change', changes, changeColumns), (on) =>
+  contractsInForce(asTimestamptz(now)).innerJoin(
+    jsonRecordset<Change, 'change'>('change', changes, changeColumns),
+    (on) =>
       on
         .onRef('change.provider', '=', 'c.provider')
         .onRef('change.manufacturer', 'is not distinct from', 'v.manufacturer')
         .on(sql<boolean>`change.pack = greatest(c.pack)`)
         .onRef('change.programs', '=', 'c.programs'),
-    )
-    .where('c.starts_at', '<=', asTimestamptz(now))
-    .where('c.ends_at', '>', asTimestamptz(now));
+  );
 
 const findCompanies = prepare((p: Changes) => changed(p).select('c.company').distinct().orderBy('c.company'));
 
@@ -142,16 +123,19 @@ const apply = prepare((p: Changes & EventOrigin & { company: string }) => {
     .select(['company', 'vin', 'id']);
 });
 
-/** What the settings of this process change about contracts in force, and the companies that have such contracts. */
-export async function findPackChanges(ctx: Context): Promise<{ changes: string; companies: string[] }> {
+/** The companies with contracts in force that the settings of this process change, and the step that changes some of them. */
+export async function findPackChanges(ctx: Context) {
   const { database, manufacturers } = ctx.services;
-  const changes = toChanges(await planOfSettings(database.send, manufacturers, ctx.now()), manufacturers);
-  if (changes.length === 0) return { changes: '[]', companies: [] };
-  const given = { changes: JSON.stringify(changes), now: ctx.now().toISOString() };
-  return { ...given, companies: (await findCompanies(ctx, given)).map(({ company }) => company) };
+  const all = toChanges(await planOfSettings(database.send, manufacturers, ctx.now()), manufacturers);
+  const changes = JSON.stringify(all);
+  const rows = all.length === 0 ? [] : await findCompanies(ctx, { changes, now: ctx.now().toISOString() });
+  return {
+    companies: rows.map(({ company }) => company),
+    step: (company: string) => applyPackChanges(ctx, company, changes),
+  };
 }
 
-const toChanges = (plan: readonly SettingsPlan[], { offers, noActivation }: Reasons): Change[] =>
+const toChanges = (plan: readonly SettingsPlan[], { offers, noActivation }: Manufacturers) =>
   plan.flatMap(({ needed, provider, manufacturer, pack, programs, asked, ended }) =>
     provider === null || asked.length + ended.length === 0
       ? []
@@ -159,12 +143,13 @@ const toChanges = (plan: readonly SettingsPlan[], { offers, noActivation }: Reas
           ...{ provider, manufacturer, pack, programs, asked },
           new_provider: needed?.provider ?? null,
           new_programs: [...(needed?.programs ?? [])],
+          /** Why there is no provider any more. */
           reason: needed ? null : offers[manufacturer ?? ''] ? noPack : noActivation,
         },
   );
 
 /** Gives the first of a company's contracts the programs of the settings; gives whether more may be left. */
-export async function applyPackChanges(ctx: Context, company: string, changes: string): Promise<boolean> {
+async function applyPackChanges(ctx: Context, company: string, changes: string): Promise<boolean> {
   const origin = systemOrigin(ctx);
   const found = await transaction(ctx, async () => {
     const rows = await apply(ctx, { ...origin, company, changes, now: ctx.now().toISOString() });
@@ -175,9 +160,6 @@ export async function applyPackChanges(ctx: Context, company: string, changes: s
     return rows;
   });
   ctx.services.changes.announce('due', 'activation');
-  ctx.services.changes.announceActivations(
-    company,
-    found.map(({ id }) => id),
-  );
+  ctx.services.changes.announceActivations(company, found);
   return found.length === AT_ONCE;
 }

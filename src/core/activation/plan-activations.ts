@@ -11,6 +11,8 @@ import type { Context } from '../context.ts';
 import { contractData, contractFactsQuery, type VehicleName, type WithContracts } from '../events/contract-facts.ts';
 import { anyOfIds, asTimestamptz, db, LOWEST_ID, prepare, prepareStatementVariants } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
+import { programsOfContract } from './activation.ts';
+import { contractsWithVehicles } from './contracts-of-vehicles.ts';
 import { touched } from './due-activations.ts';
 import { offerSql, type PlanValues, packSql, planValues } from './needs.ts';
 
@@ -27,16 +29,9 @@ export const activationSchedule = scheduleForKind('activation', (company) =>
     .limit(sql.lit(1)),
 );
 
-type Planned = {
-  id: string;
-  company: string;
-  vin: string;
-  brand: string | null;
-  provider: string | null;
-  programs: string[];
-  activation: Selectable<Tables['contract']>['activation'];
-  reason: string | null;
-};
+/** Columns of a plan that other clauses name. */
+type Planned = Pick<Selectable<Tables['contract']>, 'id' | 'company' | 'activation'> & { vin: string };
+
 /**
  * A `with` clause: contracts of clause `c` that have begun, with their programs and their state from now on. A provider that has been asked
  * stays. `verdict` is that state, or the member of `reasons` that says why there is no provider.
@@ -61,11 +56,8 @@ export const planClause = (p: PlanValues & { company: string }, now: Expression<
       when needed is null then 'pack'
       else 'PENDING' end as verdict offset 0) decided)`;
 
-type WantedRow = Pick<Selectable<Tables['activation']>, (typeof wantedColumns)[number]>;
-const wantedColumns = ['company', 'id', 'vin', 'provider', 'program', 'brand', 'changed_at', 'due_at'] as const;
-
 /** A new wish is a new question: what the provider decided before is no answer to it. */
-export const askedAnew = (isNew: RawBuilder<unknown>, now: Expression<string>) => ({
+const askedAnew = (isNew: RawBuilder<unknown>, now: Expression<string>) => ({
   renewed: sql<boolean>`activation.renewed or ${isNew}`,
   state: sql<'PENDING'>`case when ${isNew} then 'PENDING' else activation.state end`,
   changed_at: sql<string>`case when ${isNew} then ${now} else activation.changed_at end`,
@@ -75,9 +67,9 @@ export const askedAnew = (isNew: RawBuilder<unknown>, now: Expression<string>) =
 export const wantClause = (q: QueryCreator<Tables>, now: Expression<string>) =>
   q
     .insertInto('activation')
-    .columns(wantedColumns)
+    .columns(['company', 'id', 'vin', 'provider', 'program', 'brand', 'changed_at', 'due_at'])
     .expression(
-      sql<WantedRow>`select distinct on (company, vin, provider, program) company, new_uuid() as id, vin, provider, program,
+      sql`select distinct on (company, vin, provider, program) company, new_uuid() as id, vin, provider, program,
           brand, ${now} as changed_at, ${now} as due_at
         from plan, unnest(programs) program where activation = 'PENDING' order by company, vin, provider, program`,
     )
@@ -197,8 +189,45 @@ export async function planVehicles(ctx: Context, company: string, vehicles: read
 
 /** Carries out what is in force in steps; gives the id to go on after, null at the end. */
 export async function planContractsInForce(ctx: Context, company: string, after = LOWEST_ID): Promise<string | null> {
-  const rows = await planContracts(ctx, { company, after });
+  const ids = (await planContracts(ctx, { company, after })).map(({ id }) => id);
   ctx.services.changes.announce('due', 'activation');
-  const last = rows.reduce((greatest, { id }) => (id > greatest ? id : greatest), LOWEST_ID);
-  return rows.length < AT_ONCE ? null : last;
+  return ids.length < AT_ONCE ? null : (ids.toSorted().at(-1) ?? null);
 }
+
+type Refreshed = { company: string; ids: readonly string[]; now: Date };
+
+/** Makes questions due about contracts whose manufacturer has been asked, and that are neither active nor over. */
+export const askAgain = prepare((p: Refreshed) => {
+  const now = asTimestamptz(p.now);
+  return db
+    .with('named', () =>
+      contractsWithVehicles(p.company)
+        .select(['c.company', 'c.id', 'v.vin', 'c.provider', 'c.programs'])
+        .where('c.id', '=', anyOfIds(p.ids))
+        .where('c.activation', '=', sql<'PENDING'>`any('{PENDING,REJECTED,FAILED,ENDING}'::text[])`)
+        .where('c.provider', 'is not', null)
+        .where('c.starts_at', '<=', now)
+        .orderBy('c.id')
+        .forNoKeyUpdate('c'),
+    )
+    .with('asked', (q) =>
+      q
+        .updateTable('activation')
+        .from('named')
+        .set({
+          ...touched(now),
+          ...askedAnew(sql`activation.state in ('REJECTED', 'FAILED')`, now),
+          faults: 0,
+        })
+        .where(sql<boolean>`${sql.raw(programsOfContract('activation', 'named', 'named.vin'))}`)
+        .where('activation.company', '=', p.company)
+        .returning(['activation.company', 'activation.due_at']),
+    )
+    .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('asked').select(['company', 'due_at'])))
+    .updateTable('contract')
+    .from('named')
+    .set({ activation: 'PENDING', activation_reason: null, activation_changed_at: now })
+    .where('contract.company', '=', p.company)
+    .whereRef('contract.id', '=', 'named.id')
+    .where('contract.activation', '=', sql<'REJECTED'>`any('{REJECTED,FAILED}'::text[])`);
+});

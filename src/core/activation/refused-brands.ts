@@ -1,31 +1,23 @@
 import { type Expression, sql } from 'kysely';
-import type { Manufacturers, Reason } from '../../manufacturers/index.ts';
+import type { Reason } from '../../manufacturers/index.ts';
 import type { Context } from '../context.ts';
 import { type SendStatement, transaction } from '../database.ts';
-import { asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.ts';
+import { asTimestamptz, jsonRecordset, prepare } from '../sql/sql.ts';
 import { programsOfContract } from './activation.ts';
-import { askAgain } from './ask-again.ts';
-import { isOfContract } from './contracts-of-vehicles.ts';
+import { contractsInForce } from './contracts-of-vehicles.ts';
+import type { Offering } from './needs.ts';
+import { askAgain } from './plan-activations.ts';
 
 // Vehicles that a provider refused by the name of a brand, and that its table of brands has another name for by now.
 
-interface Refused {
-  provider: string;
-  brand: string;
-  wmi: string;
-  reason: Reason | null;
-}
+type Refused = Pick<Awaited<ReturnType<typeof groupFailed>>[number], 'provider' | 'brand' | 'wmi' | 'reason'>;
 const refusedColumns = 'provider text, brand text, wmi text, reason jsonb';
 const wmiSql = sql<string>`left(a.vin, 3)`;
 
 const failedContracts = (now: Expression<string>) =>
-  db
-    .selectFrom('contract as c')
-    .innerJoin('vehicle as v', (on) => on.onRef('v.company', '=', 'c.company').on(isOfContract))
+  contractsInForce(now)
     .innerJoin('activation as a', (on) => on.on(sql<boolean>`${sql.raw(programsOfContract('a', 'c', 'v.vin'))}`))
     .where('c.activation', '=', sql.lit('FAILED'))
-    .where('c.starts_at', '<=', now)
-    .where('c.ends_at', '>', now)
     .where('a.state', '=', sql.lit('FAILED'));
 
 const groupFailed = prepare((p: { now: Date }) =>
@@ -42,11 +34,7 @@ const groupFailed = prepare((p: { now: Date }) =>
 );
 
 /** Contracts in force that are asked for again by another brand, as groups of a plan of settings. */
-export async function planOfBrands(
-  send: SendStatement,
-  { activatorOf }: Pick<Manufacturers, 'activatorOf'>,
-  now: Date,
-) {
+export async function planOfBrands(send: SendStatement, { activatorOf }: Offering, now: Date) {
   const groups = await groupFailed(send, { now });
   return groups.flatMap((group) => {
     const { provider, programs } = group;
@@ -73,25 +61,27 @@ const findContracts = prepare((p: Given & { company: string }) =>
   refusedContracts(p).select('c.id').where('c.company', '=', p.company).distinct().limit(sql.lit(AT_ONCE)),
 );
 
-/** What is asked for again by another brand, as JSON, and the companies that have such contracts. */
-export async function findRefusedBrands(ctx: Context): Promise<{ refused: string; companies: string[] }> {
+/** The companies with contracts that are asked for again by another brand, and the step that does so for some of them. */
+export async function findRefusedBrands(ctx: Context) {
   const { database, manufacturers } = ctx.services;
   const plan = await planOfBrands(database.send, manufacturers, ctx.now());
-  if (plan.length === 0) return { refused: '[]', companies: [] };
   const refused = JSON.stringify(plan.map(({ provider, brand, wmi, reason }) => ({ provider, brand, wmi, reason })));
-  const rows = await findCompanies(ctx, { refused, now: ctx.now() });
-  return { refused, companies: rows.map(({ company }) => company) };
+  const rows = plan.length === 0 ? [] : await findCompanies(ctx, { refused, now: ctx.now() });
+  return {
+    companies: rows.map(({ company }) => company),
+    step: (company: string) => askByOtherBrands(ctx, company, refused),
+  };
 }
 
 /** Has the first of a company's refused contracts asked for again; gives whether more may be left. */
-export async function askByOtherBrands(ctx: Context, company: string, refused: string): Promise<boolean> {
+async function askByOtherBrands(ctx: Context, company: string, refused: string): Promise<boolean> {
   const now = ctx.now();
-  const ids = await transaction(ctx, async () => {
-    const found = (await findContracts(ctx, { company, refused, now })).map(({ id }) => id);
-    await askAgain(ctx, { company, ids: found, now });
-    return found;
+  const found = await transaction(ctx, async () => {
+    const rows = await findContracts(ctx, { company, refused, now });
+    await askAgain(ctx, { company, ids: rows.map(({ id }) => id), now });
+    return rows;
   });
   ctx.services.changes.announce('due', 'activation');
-  ctx.services.changes.announceActivations(company, ids);
-  return ids.length === AT_ONCE;
+  ctx.services.changes.announceActivations(company, found);
+  return found.length === AT_ONCE;
 }

@@ -9,47 +9,26 @@ import { anyOfIds, asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.
 import { type AskedProgram, secondsToNext } from './next-look.ts';
 import { lockContracts, settle } from './settle-contracts.ts';
 
-export type { AskedProgram };
-
-interface Fact {
-  id: string;
-  until: string;
-  /** null: the provider did not answer. */
-  state: ProgramAnswer['state'] | null;
-  reason: string | null;
-  raw: string | null;
-  asked: boolean;
-  /** Whether this was the first question since what is wanted changed. */
-  first: boolean;
-  looked: boolean;
-  brand: string | null;
-  next: number | null;
-}
+/** The columns of an answer that conditions name; `state` is null where the provider did not answer. */
+type Fact = { state: ProgramAnswer['state'] | null; next: number | null };
 const factColumns = `id uuid, until timestamptz, state text, reason jsonb, raw jsonb, asked boolean, first boolean, looked boolean, brand text, next float8`;
 
-interface Facts extends EventOrigin {
-  company: string;
-  process: string;
-  facts: string;
-  ids: readonly string[];
-}
+type Facts = EventOrigin & { company: string; process: string; facts: string; ids: readonly string[] };
 
 const storeFacts = prepare((p: Facts) => {
   const now = asTimestamptz(p.at);
-  const held = (table: 'activation' | 'a') =>
-    sql<boolean>`${sql.ref(`${table}.company`)} = ${p.company} and ${sql.ref(`${table}.id`)} = fact.id
-      and ${sql.ref(`${table}.id`)} = ${anyOfIds(p.ids)} and ${sql.ref(`${table}.claimed_by`)} = ${p.process}
-      and ${sql.ref(`${table}.due_at`)} is not distinct from fact.until`;
+  const isHeld = sql<boolean>`a.company = ${p.company} and a.id = fact.id and a.id = ${anyOfIds(p.ids)}
+    and a.claimed_by = ${p.process} and a.due_at is not distinct from fact.until`;
   return db
     .with('fact', (q) => q.selectFrom(jsonRecordset<Fact, 'f'>('f', p.facts, factColumns)).selectAll())
     .with('gone', (q) =>
       q
-        .deleteFrom('activation')
+        .deleteFrom('activation as a')
         .using('fact')
-        .where(held('activation'))
+        .where(isHeld)
         .where('fact.state', '=', sql.lit('ENDED'))
         .where('fact.next', 'is', null)
-        .where('activation.touched', '=', sql.lit(false)),
+        .where('a.touched', '=', sql.lit(false)),
     )
     .with('kept', (q) =>
       q
@@ -75,7 +54,7 @@ const storeFacts = prepare((p: Facts) => {
           brand: sql<string>`coalesce(fact.brand, a.brand)`,
           looked_at: sql<string | null>`case when fact.looked then ${now} else a.looked_at end`,
         })
-        .where(held('a'))
+        .where(isHeld)
         .where(sql<boolean>`(fact.state is distinct from 'ENDED' or fact.next is not null or a.touched)`)
         .returning(['a.company', 'a.due_at']),
     )
@@ -95,14 +74,11 @@ export async function storeActivations(ctx: Context, company: string, asked: rea
     reason: answer.reason,
     raw: answer.raw,
     asked: answer.outcome === 'STANDS' || answer.asked,
+    // Whether this was the first question since what is wanted changed.
     first: !program.asked,
     looked: answer.looked ?? false,
     brand: (answer.outcome === 'STANDS' && answer.brand) || null,
-    next: secondsToNext(
-      { program, answer },
-      manufacturers.activatorOf(program.provider)?.lookDelays ?? [],
-      now.getTime(),
-    ),
+    next: secondsToNext({ program, answer }, manufacturers, now.getTime()),
   }));
   const origin = systemOrigin(ctx);
   const vins = [...new Set(asked.map(({ program }) => program.vin))];
@@ -112,10 +88,7 @@ export async function storeActivations(ctx: Context, company: string, asked: rea
     await storeFacts(ctx, { ...origin, company, process: changes.process, facts: toMendedJson(facts), ids });
     const contracts = await settle(ctx, { ...origin, company, vins });
     if (contracts.length > 0) announceEvents(ctx);
-    changes.announceActivations(
-      company,
-      contracts.map(({ id }) => id),
-    );
+    changes.announceActivations(company, contracts);
   });
   for (const { program, answer } of asked) {
     const state = answer.outcome === 'STANDS' ? answer.state : 'NO_ANSWER';

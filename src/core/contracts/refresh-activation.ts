@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { askAgain } from '../activation/ask-again.ts';
-import { planContracts } from '../activation/plan-activations.ts';
+import { askAgain, planContracts } from '../activation/plan-activations.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { ContractNotFound } from '../errors.ts';
