@@ -98,6 +98,7 @@ test.runIf(isServer)('connections leave a server that has become read-only, thos
   /** The sessions of the gateway, after work of each kind. */
   const sessions = async () => {
     await acme.get(`/fleets/${fleet.id}`);
+    await acme.get('/vehicles?limit=1000');
     await acme.post('/fleets', fleetFields);
     const rows = await gateway.execute<{ pid: number }>(
       `select pid from pg_stat_activity where datname = '${name}' and application_name = 'fleet-gateway' and pid <> pg_backend_pid()`,
