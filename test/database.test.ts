@@ -301,7 +301,7 @@ describe.runIf(database.kind === 'postgresql')('postgresql', () => {
     test('do not wait behind large pages, which have a connection of their own', async () => {
       const inOrder: string[] = [];
       const answered = (what: string) => () => inOrder.push(what);
-      const page = () => database.read('select pg_sleep(0.1), pg_backend_pid() as pid', [], { isPage: true });
+      const page = () => database.read('select pg_sleep(0.3), pg_backend_pid() as pid', [], { isLargePage: true });
       const pages = [1, 2, 3, 4].map(() => page().finally(answered('page')));
       await Promise.all(hundred.map((n) => read(backend, [n]).finally(answered('short'))));
       const rows = (await Promise.all(pages)).flat() as { pid: number }[];

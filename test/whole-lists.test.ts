@@ -18,7 +18,7 @@ async function turnsOf(path: string, accept = 'application/json'): Promise<numbe
   run.mockClear();
   read.mockClear();
   expect((await acme.get(path, { accept })).status).toBe(200);
-  const pages = read.mock.calls.filter(([, , how]) => how?.isPage);
+  const pages = read.mock.calls.filter(([, , how]) => how?.isLargePage);
   expect(pages.length).toBe(run.mock.calls.length);
   return pages.length;
 }

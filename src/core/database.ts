@@ -93,7 +93,7 @@ export async function writeMany(ctx: Context, text: string, values: readonly unk
 const beyondFence = <T>({ caller, services: { fence } }: Context, work: () => Promise<T>): Promise<T> =>
   fence ? fence.run(caller?.company ?? '', work) : work();
 
-type Reading = { text: string; values: readonly unknown[]; asTexts: boolean; isPage?: boolean };
+type Reading = { text: string; values: readonly unknown[]; asTexts: boolean; isLargePage?: boolean };
 
 /** Makes a function that reads rows, as arrays of texts (in a transaction, of values) or as objects. */
 const reading =
@@ -115,7 +115,9 @@ export const read = reading(readQuickly);
 export const readPage = (ctx: Context, text: string, values: readonly unknown[], rows: number) =>
   rows <= LARGE_ROWS ? read(ctx, text, values) : readLargePage(ctx, text, values);
 
-const readLargePage = reading((ctx, one) => inLargeTurn(ctx, 'page', () => readQuickly(ctx, { ...one, isPage: true })));
+const readLargePage = reading((ctx, one) =>
+  inLargeTurn(ctx, 'page', () => readQuickly(ctx, { ...one, isLargePage: true })),
+);
 
 /** Reads rows among many, in the company's turn. */
 export const search = reading(searchInTurn);

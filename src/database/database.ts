@@ -14,8 +14,8 @@ export class StartError extends Error {
 export interface ShortReadOptions {
   /** Gives rows as TextRow. */
   asTexts?: boolean;
-  /** It reads a large page, behind which others would wait: it has a connection for those. */
-  isPage?: boolean;
+  /** Others would wait behind it: it goes by the connection of large pages. */
+  isLargePage?: boolean;
 }
 
 export interface SlowReadOptions {

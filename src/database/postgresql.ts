@@ -22,14 +22,14 @@ function openServer(url: string, tell: TellOperator = () => {}, isReplica = fals
   const pool = new ServerPool(watch, pooled(url));
   const reading = { ...session(url, READ_SETTINGS), pipeline: true };
   const shortReads = openPipelines(watch, reading, { most: MOST_READING, repeatable: true });
-  const pages = openPipelines(watch, reading, { most: 1, repeatable: true });
+  const largePages = openPipelines(watch, reading, { most: 1, repeatable: true });
   const close = async () => {
     shortReads.close();
-    pages.close();
+    largePages.close();
     await pool.end();
     watch.close();
   };
-  return { url, watch, pool, shortReads, pages, close };
+  return { url, watch, pool, shortReads, largePages, close };
 }
 
 type Connections = ReturnType<typeof openServer>;
@@ -59,7 +59,7 @@ export async function connectServer(url: string, config: DatabaseConfig, tell?: 
     const kinds = [
       probing,
       primary.shortReads,
-      primary.pages,
+      primary.largePages,
       additions,
       ...(primary.pool.usage.waiting > 0 ? [] : [primary.pool]),
     ];
@@ -82,8 +82,8 @@ export async function connectServer(url: string, config: DatabaseConfig, tell?: 
     ),
     kind: 'postgresql',
     send: (statement, values) => primary.pool.send(statement, values),
-    read: (statement, values, { asTexts, isPage = false } = {}) =>
-      nextReader()[isPage ? 'pages' : 'shortReads'].send(statement, values, asTexts),
+    read: (statement, values, { asTexts, isLargePage = false } = {}) =>
+      nextReader()[isLargePage ? 'largePages' : 'shortReads'].send(statement, values, asTexts),
     async slowRead(statement, values, how) {
       const { pool } = how.newest ? primary : nextReader();
       try {

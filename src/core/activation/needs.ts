@@ -44,7 +44,7 @@ const needsProgram = (offer: RawBuilder<unknown>) =>
   sql`case when c.provider is not null then c.provider = a.provider and a.program = any(c.programs)
     else ${offer} ->> 'provider' = a.provider and ${packSql(offer)} @> to_jsonb(a.program) end`;
 
-/** By what needs are told: what providers offer by brand, as JSON, now, and until when contracts count before they begin (ISO 8601). */
+/** What decides whether a program is needed: offers of providers by brand, as JSON; now; until when contracts count before they begin (ISO 8601). */
 export type Needs = { offers: string; now: string; soon: string };
 
 /** `gap`: minutes within which a contract counts before it begins. */
