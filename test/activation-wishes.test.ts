@@ -348,6 +348,24 @@ describe(`A new contract${unlessMissing}`, () => {
   });
 });
 
+describe(`What two companies want${unlessMissing}`, () => {
+  test.each(makes)('%s: what is rejected is asked for once for each contract, whoever looks at it', async (_, wmi) => {
+    upstream.decide = () => ({ status: 'rejected', afterMs: 20 * MINUTE });
+    upstream.serves = () => ({ status: 'ACTIVATION_FAILED', afterMs: 20 * MINUTE });
+    const vehicle = await addVehicle(acme, newVin(0, wmi));
+    const first = await contract(acme, vehicle, basic);
+    await workFor(2 * HOUR, MINUTE);
+    const second = await contract(globex, await addVehicle(globex, vehicle.vin), basic);
+    await workFor(10 * MINUTE, MINUTE);
+    // The first company's program is looked at while the second's question is open.
+    expect((await acme.patch(`/contracts/${first.id}`, { to: time(20 * DAY) })).status).toBe(200);
+    await workFor(12 * HOUR, MINUTE);
+    const states = [await stateOf(acme, first), await stateOf(globex, second)];
+    expect(states.map(([state]) => state)).toEqual(['REJECTED', 'REJECTED']);
+    expect(upstream.count('clearances') + upstream.count('services')).toBe(2);
+  });
+});
+
 describe(`A new contract that nobody answered about${unlessMissing}`, () => {
   test('stays a new question for as long as that takes', async () => {
     const vehicle = await addVehicle(acme);

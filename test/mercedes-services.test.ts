@@ -123,6 +123,19 @@ describe(`Services of Mercedes-Benz${unlessMissing}`, () => {
     expect(await programsLeft(vehicle.vin)).toEqual([{ program: '1001', state: 'ENDING' }]);
   });
 
+  test('a time of order that no date can have is no time', async () => {
+    upstream.serves = () => ({ status: 'ACTIVE', afterMs: HOUR });
+    const vehicle = await addVehicle(acme, newVin(0, 'W1K'));
+    const one = await contract(acme, vehicle, { pack: 'basic' });
+    await work();
+    await gateway.execute(`update activation set state = 'FAILED', due_at = now() where vin = '${vehicle.vin}'`);
+    const services = [{ serviceId: '1001', status: 'ACTIVATION_PENDING', orderTime: 1e20 }];
+    upstream.always('service-status', json(200, { vin: vehicle.vin, services }));
+    await workFor(2 * MINUTE, MINUTE);
+    const [row] = await gateway.execute(`select state from activation where vin = '${vehicle.vin}'`);
+    expect([row, await stateOf(acme, one)]).toEqual([{ state: 'PENDING' }, ['PENDING']]);
+  });
+
   test('of a request that is all or nothing, what is at fault stands alone', async () => {
     const vins = mercedes(40);
     const [blacklisted = '', consenting = ''] = vins;

@@ -37,10 +37,17 @@ const LOOKED_AT_ONCE = 16;
 /** VINs that its document knows; nothing can be asked about others. */
 const KNOWN_VIN = /^[A-HJ-NPR-Z0-9]{13}\d{4}$/;
 
+/** The last time that a date can have, in ms since 1970. */
+const LAST_MS = 8.64e15;
+
 export const vehicleServices = z.object({
   vin: z.string(),
   services: z.array(
-    z.object({ serviceId: z.string(), status: z.string(), orderTime: z.number().nullish().catch(null) }),
+    z.object({
+      serviceId: z.string(),
+      status: z.string(),
+      orderTime: z.number().min(0).max(LAST_MS).nullish().catch(null),
+    }),
   ),
 });
 const STATUSES = new Set(['ACTIVE', 'ACTIVATION_PENDING', 'INACTIVE', 'ACTIVATION_FAILED', 'NOT_AVAILABLE']);
@@ -129,7 +136,7 @@ export function mercedesServices(
       case 'ACTIVE':
         return stands('ACTIVE', service);
       case 'ACTIVATION_PENDING':
-        return stands('PENDING', service);
+        return { ...stands('PENDING', service), orderedAt: at };
       case 'INACTIVE':
         return state === 'ACTIVE' && !isOwnEnd(wish, at, clock()) ? stands('REJECTED', service, accessRevoked()) : null;
       case 'NOT_AVAILABLE':

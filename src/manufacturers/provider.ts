@@ -160,6 +160,8 @@ export interface ProgramAnswer {
   inDoubt?: boolean;
   /** The brand by which the provider was asked. */
   brand?: string | undefined;
+  /** When what is under way was ordered, whoever did (ms since 1970): what becomes of it answers the wish. */
+  orderedAt?: number | null;
 }
 
 export type WishAnswer = ProgramAnswer | NoAnswer;

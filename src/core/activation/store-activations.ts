@@ -11,7 +11,7 @@ import { lockContracts, settle } from './settle-contracts.ts';
 
 /** The columns of an answer that conditions name; `state` is null where the provider did not answer. */
 type Fact = { state: ProgramAnswer['state'] | null; next: number | null };
-const factColumns = `id uuid, until timestamptz, state text, reason jsonb, raw jsonb, asked boolean, first boolean, looked boolean, brand text, next float8`;
+const factColumns = `id uuid, until timestamptz, state text, reason jsonb, raw jsonb, asked boolean, first boolean, looked boolean, brand text, ordered timestamptz, next float8`;
 
 type Facts = EventOrigin & { company: string; process: string; facts: string; ids: readonly string[] };
 
@@ -41,7 +41,8 @@ const storeFacts = prepare((p: Facts) => {
           >`case when fact.state is not null then fact.reason when a.state = 'REJECTED' then a.reason
             else coalesce(fact.reason, a.reason) end`,
           raw_answer: sql<string | null>`coalesce(fact.raw, a.raw_answer)`,
-          changed_at: sql<string>`case when fact.state is null or fact.state = a.state or not a.wanted then a.changed_at else ${now} end`,
+          changed_at: sql<string>`case when fact.state is null or fact.state = a.state or not a.wanted then a.changed_at
+            else least(fact.ordered, ${now}) end`,
           looks: sql<number>`case when a.touched then 0 when fact.state is null then a.looks when fact.state = a.state then a.looks + 1 else 1 end`,
           faults: sql<number>`case when fact.state is null then a.faults + fact.asked::int else 0 end`,
           // What is wanted counts as new until the provider answers.
@@ -78,6 +79,7 @@ export async function storeActivations(ctx: Context, company: string, asked: rea
     first: !program.asked,
     looked: answer.looked ?? false,
     brand: (answer.outcome === 'STANDS' && answer.brand) || null,
+    ordered: answer.outcome === 'STANDS' && answer.orderedAt ? new Date(answer.orderedAt).toISOString() : null,
     next: secondsToNext({ program, answer }, manufacturers, now.getTime()),
   }));
   const origin = systemOrigin(ctx);
