@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import {
   type ClaimedProgram,
   claimant,
@@ -8,7 +9,7 @@ import {
 } from '../core/activation/due-activations.ts';
 import { answerUnasked } from '../core/activation/next-look.ts';
 import { findPackChanges } from '../core/activation/pack-changes.ts';
-import { activationSchedule, companiesToPlan, planContractsInForce } from '../core/activation/plan-activations.ts';
+import { activationSchedule, findUnplanned } from '../core/activation/plan-activations.ts';
 import { findRefusedBrands } from '../core/activation/refused-brands.ts';
 import { storeActivations } from '../core/activation/store-activations.ts';
 import type { Context } from '../core/context.ts';
@@ -21,32 +22,33 @@ const BATCHES = 4;
 /** The least share of a company in a batch: statements of its own for each few programs would cost more than the programs. */
 const LEAST_SHARE = 200;
 
+/** What a start left of a company whose step failed is tried again after so long. */
+const RETRY_MS = 10_000;
+
 /** Has manufacturers begin and end the programs of contracts; companies share each batch. */
 export function activateContracts(tools: ClaimingTools): Job {
   const begin = rounds(tools);
-  const planned = new Map<string, string>();
-  const plan = stepOfEach(tools, async (ctx, company) => {
-    const after = await planContractsInForce(ctx, company, planned.get(company));
-    if (after === null) planned.delete(company);
-    else planned.set(company, after);
-    return after;
-  });
-  let isPlanned = false;
+  /** When what a start changes is tried next (`performance.now()`); null once it is done. */
+  let carryOverAt: number | null = 0;
 
   /** What a start changes: packs with other programs, brands with other names, and what was in force before manufacturers were told. */
   async function carryOver(ctx: Context, signal: AbortSignal): Promise<void> {
+    carryOverAt = performance.now() + RETRY_MS;
     while (!signal.aborted && (await tools.withBackoff(() => resumeProviders(ctx))));
-    for (const find of [findPackChanges, findRefusedBrands]) {
+    let isLeft = false;
+    for (const find of [findPackChanges, findRefusedBrands, findUnplanned]) {
       const { companies, step } = await find(ctx);
-      const doOne = stepOfEach(tools, (_, company) => step(company));
-      for (let more = true; more && !signal.aborted; ) ({ more } = await doOne(ctx, companies, signal));
+      const left = new Set(companies);
+      const doOne = stepOfEach(tools, async (_, company) => {
+        const more = await step(company);
+        if (!more) left.delete(company);
+        return more;
+      });
+      for (let more = true; more && !signal.aborted; ) ({ more } = await doOne(ctx, [...left], signal));
+      // A company whose step failed, or that moves.
+      isLeft ||= left.size > 0;
     }
-    let companies = await companiesToPlan(ctx);
-    while (companies.length > 0 && !signal.aborted) {
-      await plan(ctx, companies, signal);
-      companies = companies.filter((company) => planned.has(company));
-    }
-    isPlanned = !signal.aborted;
+    if (!isLeft && !signal.aborted) carryOverAt = null;
   }
 
   /** Claims a batch in the turns of the companies; `more`: those that may have more. */
@@ -77,7 +79,7 @@ export function activateContracts(tools: ClaimingTools): Job {
     async run(signal) {
       const ctx = tools.open();
       if (!ctx.services.config.CONTRACTS_ACTIVATION) return null;
-      if (!isPlanned) await carryOver(ctx, signal);
+      if (carryOverAt !== null && performance.now() >= carryOverAt) await carryOver(ctx, signal);
       const underWay = new Set<Promise<void>>();
       for (;;) {
         const found = await activationSchedule.companiesDue(ctx);

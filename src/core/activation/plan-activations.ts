@@ -129,10 +129,6 @@ const findCompaniesToPlan = prepare((p: { now: Date }) =>
     .orderBy('co.company'),
 );
 
-/** Companies with contracts in force of which no manufacturer has heard. */
-export const companiesToPlan = async (ctx: Context): Promise<string[]> =>
-  (await findCompaniesToPlan(ctx, { now: ctx.now() })).map(({ company }) => company);
-
 const plan = prepareStatementVariants<Unplanned>()(['after', 'ids', 'vehicles'], (p, has) => {
   const now = asTimestamptz(p.now);
   return db
@@ -187,11 +183,20 @@ export async function planVehicles(ctx: Context, company: string, vehicles: read
   ctx.services.changes.announce('due', 'activation');
 }
 
-/** Carries out what is in force in steps; gives the id to go on after, null at the end. */
-export async function planContractsInForce(ctx: Context, company: string, after = LOWEST_ID): Promise<string | null> {
-  const ids = (await planContracts(ctx, { company, after })).map(({ id }) => id);
-  ctx.services.changes.announce('due', 'activation');
-  return ids.length < AT_ONCE ? null : (ids.toSorted().at(-1) ?? null);
+/** The companies with contracts in force of which no manufacturer has heard, and the step that carries out some of them. */
+export async function findUnplanned(ctx: Context) {
+  const rows = await findCompaniesToPlan(ctx, { now: ctx.now() });
+  /** What nobody can be asked about stays: a company's steps go by its ids. */
+  const reached = new Map<string, string>();
+  return {
+    companies: rows.map(({ company }) => company),
+    async step(company: string): Promise<boolean> {
+      const ids = (await planContracts(ctx, { company, after: reached.get(company) ?? LOWEST_ID })).map(({ id }) => id);
+      ctx.services.changes.announce('due', 'activation');
+      reached.set(company, ids.toSorted().at(-1) ?? LOWEST_ID);
+      return ids.length === AT_ONCE;
+    },
+  };
 }
 
 type Refreshed = { company: string; ids: readonly string[]; now: Date };
