@@ -130,7 +130,8 @@ describe(`Services of Mercedes-Benz${unlessMissing}`, () => {
     await work();
     await gateway.execute(`update activation set state = 'FAILED', due_at = now() where vin = '${vehicle.vin}'`);
     const services = [{ serviceId: '1001', status: 'ACTIVATION_PENDING', orderTime: 1e20 }];
-    upstream.always('service-status', json(200, { vin: vehicle.vin, services }));
+    upstream.behaves = ({ endpoint }) =>
+      endpoint === 'service-status' ? json(200, { vin: vehicle.vin, services }) : null;
     await workFor(2 * MINUTE, MINUTE);
     const [row] = await gateway.execute(`select state from activation where vin = '${vehicle.vin}'`);
     expect([row, await stateOf(acme, one)]).toEqual([{ state: 'PENDING' }, ['PENDING']]);
