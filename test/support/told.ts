@@ -52,8 +52,9 @@ export class Told {
     const { wishes, programsOf, isGone } = this.#options;
     const term = wishes.terms.get(id);
     if (!term) return;
+    // Nor can anybody say what a pack needs of a provider that is away.
+    if (isGone(term.vin)) return;
     const programs = programsOf(term);
-    if (programs.some(isGone)) return;
     const { state } = activation;
     if ((state === 'SCHEDULED') !== now < term.from && Math.abs(now - term.from) > 5000)
       this.#fault(term, `${state} at ${new Date(now).toISOString()}`);
