@@ -22,6 +22,8 @@ interface Watch extends Standing {
   /** When it was compared last. */
   seen: number;
   wanted: boolean;
+  /** The companies whose contracts needed it last. */
+  holders: readonly string[];
   /** A contract is in force, or begins within the gap. */
   near: boolean;
   owed: number;
@@ -101,6 +103,7 @@ export class Wishes {
         vin,
         seen: this.#options.clock(),
         wanted: false,
+        holders: [],
         near: false,
         status: 'OFF',
         until: null,
@@ -127,7 +130,10 @@ export class Wishes {
       const period = `${new Date(one.from).toISOString()} to ${new Date(one.to).toISOString()}`;
       this.#changed(one, `pack ${one.pack}: ${period}`);
     }
-    for (const one of gone) this.#changed(one, 'is deleted');
+    for (const one of gone) {
+      this.#changed(one, 'is deleted');
+      this.#unexpect(one);
+    }
     return new Set([...changed, ...gone].map(({ vin }) => vin));
   }
 
@@ -146,6 +152,13 @@ export class Wishes {
       const one = this.watch(program);
       one.told = Math.max(one.told, this.#options.clock() + LOOK);
     }
+  }
+
+  /** An end that waits for a contract of another company is ordered by when that would have begun, within the gap. */
+  #unexpect(term: Term): void {
+    if (term.from <= this.#options.clock()) return;
+    for (const program of this.#options.programsOf(term))
+      if (!this.watch(program).holders.includes(term.company)) this.disturb(program, this.#options.gapMs + AT_ONCE);
   }
 
   /** A company asks anew about a vehicle. */
@@ -193,7 +206,9 @@ export class Wishes {
   #compare(program: string): void {
     const now = this.#options.clock();
     const one = this.watch(program);
-    const wanted = this.needs(program, now, now);
+    const inForce = (this.#byProgram.get(program) ?? []).filter(({ from, to }) => from <= now && to > now);
+    const wanted = inForce.length > 0;
+    if (wanted) one.holders = inForce.map(({ company }) => company);
     const near = this.needs(program, now + this.#options.gapMs, now);
     const { status, until } = this.#options.standingOf(program);
     // A contract that has begun is a new question.
