@@ -98,9 +98,9 @@ export class Told {
       const programs = programsOf(term);
       const isOver = programs.every((program) => {
         const { status, wanted } = wishes.watch(program);
-        return !isGone(program) && wishes.isSettled(program, at, 'told') && (status === 'OFF' || wanted);
+        return wishes.isSettled(program, at, 'told') && (status === 'OFF' || wanted);
       });
-      if (!isOver) continue;
+      if (!isOver || isGone(term.vin)) continue;
       if (isActive) this.#fault(term, 'over, and not deactivated');
       if (!wishes.terms.has(id)) this.#contracts.delete(id);
     }

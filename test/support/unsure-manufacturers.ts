@@ -113,8 +113,9 @@ export function unsureManufacturers({ upstream, wishes, clock, passTime, chanceO
     };
 
   /** Longer than a claim lasts. */
-  const lateAnswer: Behaviour = (response, received) => {
+  const lateAnswer: Behaviour = async (response, received) => {
     passTime(5 * MINUTE);
+    await carryOut();
     return carriedOut(async () => {})(response, received);
   };
 
@@ -146,6 +147,19 @@ export function unsureManufacturers({ upstream, wishes, clock, passTime, chanceO
     return since < HOUR ? 80 * MINUTE : DAILY;
   }
 
+  /** Carries out what was not answered, and is due by now. */
+  async function carryOut(): Promise<void> {
+    const isDue = ({ at }: { at: number }) => at <= clock();
+    for (let one = late.find(isDue); one; one = late.find(isDue)) {
+      late.splice(late.indexOf(one), 1);
+      await one.carryOut();
+      for (const order of one.orders) {
+        wishes.note(order.program.slice(0, 17), `${order.isEnd ? 'end' : 'beginning'} is carried out late`);
+        wishes.disturb(order.program, foundWithin(order));
+      }
+    }
+  }
+
   return {
     /** Orders that nobody should have given. */
     wrongOrders,
@@ -158,18 +172,7 @@ export function unsureManufacturers({ upstream, wishes, clock, passTime, chanceO
     /** The ends that were ordered since the last call. */
     takeEnds: () => ends.splice(0),
     nextChange: () => Math.min(Number.POSITIVE_INFINITY, ...late.map(({ at }) => at)),
-    /** Carries out what was not answered, and is due by now. */
-    async carryOut(): Promise<void> {
-      const due = late.filter(({ at }) => at <= clock());
-      for (const one of due) {
-        late.splice(late.indexOf(one), 1);
-        await one.carryOut();
-        for (const order of one.orders) {
-          wishes.note(order.program.slice(0, 17), `${order.isEnd ? 'end' : 'beginning'} is carried out late`);
-          wishes.disturb(order.program, foundWithin(order));
-        }
-      }
-    },
+    carryOut,
     /** The driver or the manufacturer ends a program. */
     revoke(program: string): void {
       const [vin = '', id] = program.split(' ');
