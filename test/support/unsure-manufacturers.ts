@@ -85,7 +85,11 @@ export function unsureManufacturers({ upstream, wishes, clock, passTime, chanceO
     if (isEnd) {
       one.orderedEnd = clock();
       ends.push({ program, at: clock() });
-    } else if (one.barred && one.refused > 0 && one.touched < one.refused)
+      return;
+    }
+    // Where faults kept it from being asked, another company's question is open.
+    const isAnswered = one.refused > one.touched && wishes.isCalmSince(one.touched);
+    if (one.barred && isAnswered)
       wrongOrders.push(wishes.faultOf(program, 'is ordered again, and was decided against'));
   }
 

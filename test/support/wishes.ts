@@ -182,6 +182,11 @@ export class Wishes {
     this.#calm = this.#options.clock() + AFTER_FAULT;
   }
 
+  /** Whether all questions since then have been answered. */
+  isCalmSince(at: number): boolean {
+    return this.#calm < at + AFTER_FAULT;
+  }
+
   /** Whether one of the contracts begins by `from` and goes on after `to`. */
   needs(program: string, from: number, to: number, isMeant: (one: Term) => boolean = () => true): boolean {
     return (this.#byProgram.get(program) ?? []).some((one) => one.from <= from && one.to > to && isMeant(one));
