@@ -7,8 +7,8 @@
  * Run:  npx node bench/installations.ts [--share 40] [--rounds 5] [--seconds 4] [--connections 16]     (Linux, as root, with HAProxy)
  * Read: answers per second of two companies in one installation, of four in one, and of two in each of two, in turns;
  * how many times those of two installations are those of one, within a round (median): with as many companies for each
- * and with all companies in one. More than 2 means that an answer takes less processor time (printed) on cores that are
- * used more. Then p50 of one connection to the gateway itself and by HAProxy, and HAProxy's processor time for a request.
+ * and with all companies in one. Where it is more than 2, the processor time for an answer (printed) is not the same in
+ * both, and the number says only that it is not below 2. Then p50 of one connection to the gateway itself and by HAProxy, and HAProxy's processor time for a request.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
@@ -64,9 +64,11 @@ for (const [name, { gateway, server, url }] of Object.entries({ a: first, b: sec
   share.add(pid, postmaster, ...childrenOf(postmaster));
   cpuOf.push(() => cpuMicroseconds(pid) + serverMicroseconds(server.data));
 }
-// No core ever idles: to wake one takes a virtual machine longer than an answer, and the fewer answers, the more often.
+// No core ever idles, so that the fewer answers of one installation do not wait for cores that must be woken.
 const spinning = Array.from({ length: availableParallelism() }, () => {
-  const child = spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' });
+  const child = spawn(process.execPath, ['-e', 'const parent = process.ppid; while (process.ppid === parent);'], {
+    stdio: 'ignore',
+  });
   setPriority(child.pid as number, constants.priority.PRIORITY_LOW);
   return child;
 });

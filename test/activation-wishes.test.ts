@@ -364,6 +364,24 @@ describe(`What two companies want${unlessMissing}`, () => {
     expect(states.map(([state]) => state)).toEqual(['REJECTED', 'REJECTED']);
     expect(upstream.count('clearances') + upstream.count('services')).toBe(2);
   });
+
+  test.each(makes)('%s: a list that says pending after the rejection orders nothing', async (_, wmi) => {
+    upstream.decide = () => ({ status: 'rejected', afterMs: 20 * MINUTE });
+    upstream.serves = () => ({ status: 'ACTIVATION_FAILED', afterMs: 20 * MINUTE });
+    upstream.lagsMs = () => 10_000;
+    const vehicle = await addVehicle(acme, newVin(0, wmi));
+    const first = await contract(acme, vehicle, basic);
+    await workFor(2 * HOUR, MINUTE);
+    await contract(globex, await addVehicle(globex, vehicle.vin), basic);
+    await work();
+    passTime(20 * MINUTE + 2000);
+    expect((await acme.patch(`/contracts/${first.id}`, { to: time(20 * DAY) })).status).toBe(200);
+    await work();
+    await workFor(2 * HOUR, 20_000);
+    upstream.lagsMs = () => 0;
+    expect((await stateOf(acme, first))[0]).toBe('REJECTED');
+    expect(upstream.count('clearances') + upstream.count('services')).toBe(2);
+  });
 });
 
 describe(`A new contract that nobody answered about${unlessMissing}`, () => {

@@ -14,7 +14,7 @@ import { findRefusedBrands } from '../core/activation/refused-brands.ts';
 import { storeActivations } from '../core/activation/store-activations.ts';
 import type { Context } from '../core/context.ts';
 import type { ClaimingTools } from './claims.ts';
-import { type Job, rounds, stepOfEach } from './job.ts';
+import { HELD_MS, type Job, rounds, stepOfEach } from './job.ts';
 
 /** Programs of one batch, and batches under way at the same time. */
 const BATCH = 1000;
@@ -22,21 +22,17 @@ const BATCHES = 4;
 /** The least share of a company in a batch: statements of its own for each few programs would cost more than the programs. */
 const LEAST_SHARE = 200;
 
-/** What a start left of a company whose step failed is tried again after so long. */
-const RETRY_MS = 10_000;
-
 /** Has manufacturers begin and end the programs of contracts; companies share each batch. */
 export function activateContracts(tools: ClaimingTools): Job {
   const begin = rounds(tools);
-  /** When what a start changes is tried next (`performance.now()`); null once it is done. */
-  let carryOverAt: number | null = 0;
+  /** What a start changes, as far as it is left: packs with other programs, brands with other names, and what was in force before manufacturers were told. */
+  let changes = [findPackChanges, findRefusedBrands, findUnplanned];
+  let carryOverAt = 0;
 
-  /** What a start changes: packs with other programs, brands with other names, and what was in force before manufacturers were told. */
   async function carryOver(ctx: Context, signal: AbortSignal): Promise<void> {
-    carryOverAt = performance.now() + RETRY_MS;
+    carryOverAt = performance.now() + HELD_MS;
     while (!signal.aborted && (await tools.withBackoff(() => resumeProviders(ctx))));
-    let isLeft = false;
-    for (const find of [findPackChanges, findRefusedBrands, findUnplanned]) {
+    for (const find of changes) {
       const { companies, step } = await find(ctx);
       const left = new Set(companies);
       const doOne = stepOfEach(tools, async (_, company) => {
@@ -45,10 +41,9 @@ export function activateContracts(tools: ClaimingTools): Job {
         return more;
       });
       for (let more = true; more && !signal.aborted; ) ({ more } = await doOne(ctx, [...left], signal));
-      // A company whose step failed, or that moves.
-      isLeft ||= left.size > 0;
+      // Left is a company whose step failed, or that moves.
+      if (left.size === 0) changes = changes.filter((one) => one !== find);
     }
-    if (!isLeft && !signal.aborted) carryOverAt = null;
   }
 
   /** Claims a batch in the turns of the companies; `more`: those that may have more. */
@@ -79,7 +74,7 @@ export function activateContracts(tools: ClaimingTools): Job {
     async run(signal) {
       const ctx = tools.open();
       if (!ctx.services.config.CONTRACTS_ACTIVATION) return null;
-      if (carryOverAt !== null && performance.now() >= carryOverAt) await carryOver(ctx, signal);
+      if (changes.length > 0 && performance.now() >= carryOverAt) await carryOver(ctx, signal);
       const underWay = new Set<Promise<void>>();
       for (;;) {
         const found = await activationSchedule.companiesDue(ctx);

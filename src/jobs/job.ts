@@ -20,7 +20,7 @@ export interface Tools {
 /** So many failures in a round are no single company's fault. */
 const MOST_FAILURES = 3;
 /** A company whose step failed is left out for this time. */
-const HELD_MS = 10_000;
+export const HELD_MS = 10_000;
 
 /** Begins rounds of steps. A step gives what is left to do, or null where its company is left out, is not here, or just failed. */
 export function rounds({ open, onError }: Pick<Tools, 'open' | 'onError'>) {

@@ -160,7 +160,7 @@ export function clearances(
     const { status, why, at, raw } = found;
     if (!meanings[status]) return unreadable(raw);
     const state = meanings[status][wish.wanted ? 0 : 1];
-    if (state !== 'REJECTED') return state && stands(state, raw);
+    if (state !== 'REJECTED') return state && { ...stands(state, raw), orderedAt: status === 'pending' ? at : null };
     const isRevoked = status === 'revoked';
     // A wish that was refused is in no list yet, however late the look.
     const isOld = wish.state === 'FAILED' ? isOlder(wish, at) : isBefore(wish, at, clock());

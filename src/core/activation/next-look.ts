@@ -67,7 +67,7 @@ export function answerUnasked(program: ClaimedProgram, manufacturers: Manufactur
   const activator = manufacturers.activatorOf(program.provider);
   if (!activator) return notAsked(PROVIDER_GONE_SECONDS, manufacturers.noActivation);
   if (!wanted && (!asked || shared)) return ENDED_HERE;
-  // That another company has deleted that contract is noticed then.
+  // Where another company deletes the contract that begins soon, this is noticed when it would have begun.
   if (!wanted && begins !== null)
     return notAsked(Math.max(PLANNED_SECONDS, (Date.parse(begins) - now) / 1000), forTheNext);
   if (!asked || renewed || looked === null) return null;

@@ -42,7 +42,7 @@ const storeFacts = prepare((p: Facts) => {
             else coalesce(fact.reason, a.reason) end`,
           raw_answer: sql<string | null>`coalesce(fact.raw, a.raw_answer)`,
           changed_at: sql<string>`case when fact.state is null or fact.state = a.state or not a.wanted then a.changed_at
-            else least(fact.ordered, ${now}) end`,
+            else coalesce(fact.ordered, ${now}) end`,
           looks: sql<number>`case when a.touched then 0 when fact.state is null then a.looks when fact.state = a.state then a.looks + 1 else 1 end`,
           faults: sql<number>`case when fact.state is null then a.faults + fact.asked::int else 0 end`,
           // What is wanted counts as new until the provider answers.
@@ -79,7 +79,11 @@ export async function storeActivations(ctx: Context, company: string, asked: rea
     first: !program.asked,
     looked: answer.looked ?? false,
     brand: (answer.outcome === 'STANDS' && answer.brand) || null,
-    ordered: answer.outcome === 'STANDS' && answer.orderedAt ? new Date(answer.orderedAt).toISOString() : null,
+    // A provider may say what no date can have.
+    ordered:
+      answer.outcome === 'STANDS' && answer.orderedAt
+        ? new Date(Math.min(Math.max(answer.orderedAt, 0), now.getTime())).toISOString()
+        : null,
     next: secondsToNext({ program, answer }, manufacturers, now.getTime()),
   }));
   const origin = systemOrigin(ctx);
