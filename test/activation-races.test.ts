@@ -1,11 +1,15 @@
-import { expect, test } from 'vitest';
+import pg from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
 import { type ClaimedProgram, claimDueActivations } from '../src/core/activation/due-activations.ts';
 import { storeActivations } from '../src/core/activation/store-activations.ts';
+import { touchActivations } from '../src/core/activation/touch-activations.ts';
 import { contextOf } from '../src/core/context.ts';
 import { publish } from '../src/jobs/publish-events.ts';
 import { inForce, MINUTE, startDecisions, toolsOf } from './support/activations.ts';
 import type { Answer, Json } from './support/client.ts';
+import { asAdmin } from './support/database.ts';
 import { addVehicles, contractFields, createFleet, newVins } from './support/factories.ts';
+import { until } from './support/until.ts';
 
 const { gateway, upstream, work, passTime } = await startDecisions();
 const acme = await gateway.as('acme');
@@ -106,3 +110,36 @@ test('what changes while its program is asked about is looked at as soon as the 
   expect(await gateway.execute(due)).toEqual([{ due: true }]);
   await expectAgreement([vin]);
 });
+
+test.skipIf(gateway.database.kind === 'embedded')(
+  'answers are stored while the same programs are made due, and neither waits for the other in vain',
+  async () => {
+    const vins = newVins(40).toSorted();
+    const [{ fleetId }] = (await addVehicles(acme, vins)) as [Json];
+    const { vin: _, ...terms } = contractFields({ fleetId, vin: '' }, inForce);
+    await acme.post('/contracts/bulk', { ...terms, vins });
+    await publish(toolsOf(gateway)).run(new AbortController().signal);
+    // Among many rows, each is found by an index.
+    await gateway.execute(`insert into activation (company, id, vin, provider, program, brand, changed_at)
+      select 'globex', new_uuid(), 'VIN ' || n, 'high-mobility', '', 'bmw', now() from generate_series(1, 20000) n`);
+    await gateway.execute('analyze activation');
+    const claimed = await claimDueActivations(job(), 'acme', 1000);
+    const answer = { outcome: 'STANDS', state: 'ACTIVE', reason: null, raw: null, looked: true } as const;
+    const asked = claimed.toSorted((a, b) => (a.vin < b.vin ? 1 : -1)).map((program) => ({ program, answer }));
+    const long = new pg.Client(asAdmin(gateway.env));
+    await long.connect();
+    onTestFinished(() => long.end());
+    await long.query('begin');
+    await long.query('select from activation where vin = $1 for update', [vins[20]]);
+    const both = Promise.all([
+      storeActivations(job(), 'acme', asked),
+      touchActivations(
+        job(),
+        vins.map((vin) => ({ company: 'acme', vin })),
+      ),
+    ]);
+    await until(async () => (await gateway.execute('select from pg_locks where not granted')).length > 1);
+    await long.query('rollback');
+    await both;
+  },
+);

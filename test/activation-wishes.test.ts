@@ -12,7 +12,7 @@ import { type Behaviour, hangUp, json } from './support/upstream.ts';
 
 const SECRET = 'a secret of High Mobility’s page';
 const { gateway, upstream, clock, time, passTime, work, workFor, contract } = await startActivations({
-  packs: { basic: ['1001'], more: ['1001', '1002'] },
+  packs: { basic: ['1001'], more: ['1001', '1002'], second: ['1002'], third: ['2001'] },
   settings: { HIGH_MOBILITY_WEBHOOK_SECRET: SECRET },
   breakAfter: 1000,
 });
@@ -365,6 +365,43 @@ describe(`What two companies want${unlessMissing}`, () => {
     expect(upstream.count('clearances') + upstream.count('services')).toBe(2);
   });
 
+  test.each(makes)(
+    '%s: what one stops waiting for is followed for the other, who was refused before',
+    async (_, wmi) => {
+      upstream.decide = () => ({ status: 'rejected', afterMs: 0 });
+      upstream.serves = () => ({ status: 'ACTIVATION_FAILED', afterMs: 0 });
+      const vehicle = await addVehicle(acme, newVin(0, wmi));
+      const first = await contract(acme, vehicle, basic);
+      await workFor(2 * HOUR, 10 * MINUTE);
+      expect((await stateOf(acme, first))[0]).toBe('REJECTED');
+      upstream.decide = () => ({ status: 'approved', afterMs: 2 * HOUR });
+      upstream.serves = () => ({ status: 'ACTIVE', afterMs: 2 * HOUR });
+      const second = await contract(globex, await addVehicle(globex, vehicle.vin), basic);
+      await workFor(HOUR, 10 * MINUTE);
+      expect([await stateOf(globex, second), (await stateOf(acme, first))[0]]).toEqual([['PENDING'], 'REJECTED']);
+      await remove(globex, second);
+      await workFor(12 * HOUR, 10 * MINUTE);
+      expect(await stateOf(acme, first)).toEqual(['ACTIVE']);
+      expect(upstream.count('clearances') + upstream.count('services')).toBe(2);
+    },
+  );
+
+  test('looks at what has ended of a vehicle come by their schedule, though both have something else of it', async () => {
+    const vin = newVin(0, 'W1K');
+    const vehicles = [await addVehicle(acme, vin), await addVehicle(globex, vin)];
+    const [own, other] = [{ pack: 'basic' }, { pack: 'third' }];
+    const ended = [await contract(acme, vehicles[0], own), await contract(globex, vehicles[1], other)];
+    await contract(acme, vehicles[0], { pack: 'second' });
+    await contract(globex, vehicles[1], { pack: 'second' });
+    await workFor(30 * MINUTE, MINUTE);
+    await remove(acme, ended[0]);
+    await remove(globex, ended[1]);
+    await workFor(30 * MINUTE, MINUTE);
+    upstream.received.length = 0;
+    await workFor(12 * HOUR, MINUTE);
+    expect(upstream.count('service-status')).toBeLessThan(20);
+  });
+
   test.each(makes)('%s: a list that says pending after the rejection orders nothing', async (_, wmi) => {
     upstream.decide = () => ({ status: 'rejected', afterMs: 20 * MINUTE });
     upstream.serves = () => ({ status: 'ACTIVATION_FAILED', afterMs: 20 * MINUTE });
@@ -492,6 +529,22 @@ describe(`What people are told${unlessMissing}`, () => {
     expect(upstream.serviceOf(vehicle.vin, '1001')?.status).toBe('INACTIVE');
   });
 
+  test('nor is one that was begun again soon after an end', async () => {
+    const vehicle = await addVehicle(acme, newVin(0, 'W1K'));
+    const before = await contract(acme, vehicle, basic);
+    await workFor(5 * MINUTE, MINUTE);
+    await remove(acme, before);
+    await work();
+    passTime(10 * MINUTE);
+    const one = await contract(acme, vehicle, basic);
+    await workFor(10 * HOUR, 10 * MINUTE);
+    expect(await stateOf(acme, one)).toEqual(['ACTIVE']);
+    Object.assign(upstream.serviceOf(vehicle.vin, '1001') ?? {}, { status: 'INACTIVE', next: null });
+    await workFor(2 * DAY, HOUR);
+    expect(await stateOf(acme, one)).toEqual(['REJECTED', 'ACCESS_REVOKED', 'MANUFACTURER']);
+    expect(upstream.serviceOf(vehicle.vin, '1001')?.status).toBe('INACTIVE');
+  });
+
   test('a look at what another company ended is no end: what was turned off meanwhile is not ordered again', async () => {
     const vin = newVin(0, 'W1K');
     const one = await contract(acme, await addVehicle(acme, vin), basic);
@@ -500,6 +553,7 @@ describe(`What people are told${unlessMissing}`, () => {
     await remove(globex, other);
     await workFor(40 * MINUTE, MINUTE);
     Object.assign(upstream.serviceOf(vin, '1001') ?? {}, { status: 'INACTIVE', next: null });
+    expect((await acme.patch(`/contracts/${one.id}`, { to: time(20 * DAY) })).status).toBe(200);
     await workFor(HOUR, 5 * MINUTE);
     expect(await stateOf(acme, one)).toEqual(['REJECTED', 'ACCESS_REVOKED', 'MANUFACTURER']);
     expect(upstream.serviceOf(vin, '1001')?.status).toBe('INACTIVE');

@@ -5,13 +5,13 @@ import {
   claimDueActivations,
   programClaimEnd,
   resumeProviders,
-  touchOthers,
 } from '../core/activation/due-activations.ts';
 import { answerUnasked } from '../core/activation/next-look.ts';
 import { findPackChanges } from '../core/activation/pack-changes.ts';
 import { activationSchedule, findUnplanned } from '../core/activation/plan-activations.ts';
 import { findRefusedBrands } from '../core/activation/refused-brands.ts';
 import { storeActivations } from '../core/activation/store-activations.ts';
+import { touchOthers } from '../core/activation/touch-activations.ts';
 import type { Context } from '../core/context.ts';
 import type { ClaimingTools } from './claims.ts';
 import { HELD_MS, type Job, rounds, stepOfEach } from './job.ts';
@@ -118,15 +118,17 @@ async function carryOut({ open, claims, withBackoff }: ClaimingTools, batch: rea
     for (const [at, program] of [...asked].entries()) answers.set(program, given[at] ?? null);
     const all = [...answers].flatMap(([program, answer]) => (answer ? { program, answer } : []));
     for (const [company, own] of Map.groupBy(all, ({ program }) => program.company)) {
-      await withBackoff(() => storeActivations(ctx, company, own));
-      // Another company may have begun to want what was ended here meanwhile, or has been asked to end.
-      const vinsThat = (state: ClaimedProgram['state'], isNew: (program: ClaimedProgram) => boolean) =>
+      const those = (state: ClaimedProgram['state'], isMeant: (program: ClaimedProgram) => boolean) =>
         own.flatMap(({ program, answer }) =>
-          answer.outcome === 'STANDS' && answer.state === state && isNew(program) ? program.vin : [],
+          answer.outcome === 'STANDS' && answer.state === state && isMeant(program) ? program : [],
         );
-      const ended = vinsThat('ENDED', (program) => asked.has(program) || program.was === 'ENDING');
-      const begun = vinsThat('ACTIVE', (program) => program.state !== 'ACTIVE');
+      // What another company wants it may have been refused, or asked to end, or have begun to want meanwhile.
+      const isLeft = ({ shared, state }: ClaimedProgram) => shared && state !== 'ACTIVE' && state !== 'ENDED';
+      const ended = those('ENDED', (program) => asked.has(program) || isLeft(program));
+      const begun = those('ACTIVE', ({ state }) => state !== 'ACTIVE');
+      // It is told before the answer is stored: a process may be killed in between, and twice does no harm.
       await touchOthers(ctx, company, { provider, ended, begun });
+      await withBackoff(() => storeActivations(ctx, company, own));
     }
   }
   await Promise.all([...Map.groupBy(batch, ({ provider }) => provider)].map(askProvider));

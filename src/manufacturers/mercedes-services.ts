@@ -138,7 +138,10 @@ export function mercedesServices(
       case 'ACTIVATION_PENDING':
         return { ...stands('PENDING', service), orderedAt: at };
       case 'INACTIVE':
-        return state === 'ACTIVE' && !isOwnEnd(wish, at, clock()) ? stands('REJECTED', service, accessRevoked()) : null;
+        // The time of its order is that of its beginning: it was active at the last look.
+        return state === 'ACTIVE' && !isOwnEnd(wish, wish.lookedAt ?? wish.since, clock())
+          ? stands('REJECTED', service, accessRevoked())
+          : null;
       case 'NOT_AVAILABLE':
         return isBefore(wish, at, clock()) ? null : stands('REJECTED', service, reasons.noService);
       case 'ACTIVATION_FAILED': {

@@ -145,6 +145,8 @@ export interface ProgramWish {
   reason: Reason | null;
   since: number;
   endedAt: number | null;
+  /** When a look last said how the program stands. */
+  lookedAt: number | null;
 }
 
 /** How a program stands at the provider. ENDED: it is not active, and nothing has to be ended. */

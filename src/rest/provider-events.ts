@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type RequestHandler, Router } from 'express';
-import { takeDelivery } from '../core/activation/due-activations.ts';
+import { takeDelivery } from '../core/activation/touch-activations.ts';
 import { contextOf } from '../core/context.ts';
 import { RateLimited, Unauthenticated } from '../core/errors.ts';
 import { bytesReader } from '../http/body.ts';

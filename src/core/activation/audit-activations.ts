@@ -5,8 +5,8 @@ import { scheduleClause } from '../companies/schedule.ts';
 import { csvLine } from '../csv-line.ts';
 import type { SendStatement } from '../database.ts';
 import { asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.ts';
-import { touched } from './due-activations.ts';
 import { type Needs, needSql, needsAt, type Offering } from './needs.ts';
+import { touched } from './touch-activations.ts';
 
 // What is on at a provider, compared with what contracts need here. It may be on by a mistake of this gateway, of another, or of people.
 

@@ -1,16 +1,14 @@
-import { type Expression, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { Asker, ProgramWish, Reason } from '../../manufacturers/index.ts';
-import { findNote, noteOnce } from '../companies/once.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import { claimEnd, providerTimeoutMs } from '../companies/take-over-claims.ts';
 import type { Context } from '../context.ts';
-import { transaction } from '../database.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
-import { anyOfTexts, asTimestamptz, db, prepare, prepareStatementVariants } from '../sql/sql.ts';
+import { anyOfTexts, asTimestamptz, db, prepare } from '../sql/sql.ts';
 import { type Needs, needSql, needsAt } from './needs.ts';
 
 // A program is at rest, due or claimed, as a vehicle is (core/vehicles/due-vehicles.ts). Once it is ended at the manufacturer it is looked at
-// three times more before its row is deleted. Changes of contracts (`touchActivations`) make it due, and mark it
+// three times more before its row is deleted. Changes of contracts (touch-activations.ts) make it due, and mark it
 // `touched` where it is claimed: its answer, stored if the claim is still held (store-activations.ts), then makes it due at once.
 
 /** A claim outlives the wait for a place, a token, and questions that build on each other, each of up to one time-out. */
@@ -84,6 +82,7 @@ const claim = prepare((p: Claim) => {
     .returning(({ ref }) => [
       isoTimeExpression(ref('a.changed_at')).as('since'),
       isoTimeExpression(ref('due.looked_at')).as('looked'),
+      isoTimeExpression(ref('a.looked_at')).as('seen'),
       isoTimeExpression(ref('due.begins')).as('begins'),
       isoTimeExpression(ref('due.ended_at')).as('ended'),
     ]);
@@ -96,114 +95,16 @@ export async function claimDueActivations(ctx: Context, company: string, limit: 
   const { changes, config, manufacturers } = ctx.services;
   const needs = needsAt(ctx.now(), manufacturers, config.ACTIVATION_GAP_MINUTES);
   const rows = await claim(ctx, { ...needs, company, process: changes.process, until, limit });
-  return rows.map(({ since, ended, ...row }) => {
-    const wish: ProgramWish = { ...row, since: Date.parse(since), endedAt: ended === null ? null : Date.parse(ended) };
+  const timeOf = (time: string | null) => (time === null ? null : Date.parse(time));
+  return rows.map(({ since, ended, seen, ...row }) => {
+    const times = { since: Date.parse(since), endedAt: timeOf(ended), lookedAt: timeOf(seen) };
+    const wish: ProgramWish = { ...row, ...times };
     return { ...row, ...wish, until };
   });
 }
 
 /** A program to be asked about; `until` shows that the claim is still held when the answer is stored. */
 export type ClaimedProgram = Awaited<ReturnType<typeof claimDueActivations>>[number];
-
-/** Makes a row due, and begins its schedule anew. A claimed one is due when its answer is stored: two questions could overtake each other. */
-export const touched = (now: Expression<string>) => {
-  const isClaimed = sql<boolean>`(activation.claimed_by is not null and activation.due_at > ${now})`;
-  return {
-    touched: sql<boolean>`${isClaimed}`,
-    due_at: sql<string>`case when ${isClaimed} then activation.due_at else ${now} end`,
-    looks: 0,
-  };
-};
-
-/** `news`: a provider says that something has changed. What it does not answer about is asked by its own pauses. */
-type How = { news?: true };
-
-/** Makes the programs of vehicles due, and schedules them. */
-const touch = prepareStatementVariants<{ company: string; vins: readonly string[]; now: Date } & How>()(
-  ['news'],
-  (p, has) => {
-    const now = asTimestamptz(p.now);
-    return db
-      .with('touched', (q) =>
-        q
-          .updateTable('activation')
-          .set(touched(now))
-          .where('company', '=', p.company)
-          .where('vin', '=', anyOfTexts(p.vins))
-          .$if(has.news, (q) => q.where('faults', '=', 0))
-          .returning(['company', 'due_at']),
-      )
-      .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('touched').select(['company', 'due_at'])))
-      .selectFrom('touched')
-      .select('company');
-  },
-);
-
-type OfVehicle = { company: string; vin: string };
-
-/** Has what is wanted of these vehicles looked at again, after the statement of the transaction that changed their contracts. */
-export async function touchActivations(ctx: Context, vehicles: readonly OfVehicle[], how: How = {}) {
-  for (const [company, own] of Map.groupBy(vehicles, (one) => one.company)) {
-    const vins = [...new Set(own.map(({ vin }) => vin))];
-    const touched = await touch(ctx, { company, vins, now: ctx.now(), ...how });
-    if (touched.length > 0) ctx.services.changes.announce('due', 'activation');
-  }
-}
-
-type OfProvider = { provider: string; vins: readonly string[] };
-
-const findPrograms = prepare((p: OfProvider) =>
-  db
-    .selectFrom('activation')
-    .select(['company', 'vin', 'wanted', 'state'])
-    .distinct()
-    .where('vin', '=', anyOfTexts(p.vins))
-    .where('provider', '=', p.provider)
-    .orderBy('company'),
-);
-
-async function programsHere(ctx: Context, given: OfProvider) {
-  if (given.vins.length === 0) return [];
-  const { fence } = ctx.services;
-  return (await findPrograms(ctx, given)).filter(({ company }) => !fence?.refusal(company, 'work'));
-}
-
-const DAY_MS = 86_400_000;
-
-interface Delivery extends OfProvider {
-  name: string;
-  /** Tells other installations. It comes before the note: a process may be killed in between, and the delivery comes again. */
-  passOn: () => Promise<void>;
-}
-
-/** Has a provider's programs of these vehicles looked at again, whatever their company: once a day for the same delivery of its news. */
-export async function takeDelivery(ctx: Context, { name, passOn, ...given }: Delivery): Promise<void> {
-  const now = ctx.now();
-  const since = new Date(now.getTime() - DAY_MS);
-  if ((await findNote(ctx, { name, since })).length > 0) return;
-  await passOn();
-  await transaction(ctx, async () => {
-    const noted = await noteOnce(ctx, { name, now, since });
-    if (noted.length > 0) await touchActivations(ctx, await programsHere(ctx, given), { news: true });
-  });
-  ctx.services.changes.announce('due', 'activation');
-}
-
-interface Changed {
-  provider: string;
-  /** VINs of programs that a company ended, or was ending, and of those that are active now. */
-  ended: readonly string[];
-  begun: readonly string[];
-}
-
-/** Has programs that others want looked at again: where a company ended them, and where they are on though it was decided against them. */
-export async function touchOthers(ctx: Context, company: string, { provider, ended, begun }: Changed): Promise<void> {
-  const programs = await programsHere(ctx, { provider, vins: [...ended, ...begun] });
-  const others = programs.filter((one) => one.wanted && one.company !== company);
-  const among = (vins: ReadonlySet<string>) => others.filter(({ vin }) => vins.has(vin));
-  const onAgain = among(new Set(begun)).filter(({ state }) => state === 'REJECTED');
-  await touchActivations(ctx, [...among(new Set(ended)), ...onAgain]);
-}
 
 const RESUMED_AT_ONCE = 5000;
 

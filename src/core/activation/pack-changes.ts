@@ -7,10 +7,10 @@ import { contractFactsQuery, vehicleNamesOf } from '../events/contract-facts.ts'
 import { announceEvents, type EventOrigin, eventsClause, systemOrigin } from '../events/record-events.ts';
 import { asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.ts';
 import { contractsInForce } from './contracts-of-vehicles.ts';
-import { touchActivations } from './due-activations.ts';
 import { noPack, type Offering } from './needs.ts';
 import { wantClause } from './plan-activations.ts';
 import { settle } from './settle-contracts.ts';
+import { touchActivations } from './touch-activations.ts';
 
 // Settings that name other programs than contracts in force have: what is missing is asked for, what is left over is ended.
 

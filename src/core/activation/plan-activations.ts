@@ -13,8 +13,8 @@ import { anyOfIds, asTimestamptz, db, LOWEST_ID, prepare, prepareStatementVarian
 import type { Tables } from '../sql/table-types.ts';
 import { programsOfContract } from './activation.ts';
 import { contractsWithVehicles } from './contracts-of-vehicles.ts';
-import { touched } from './due-activations.ts';
 import { offerSql, type PlanValues, packSql, planValues } from './needs.ts';
+import { lockOrder, touched } from './touch-activations.ts';
 
 // What contracts in force need becomes rows of `activation`, in the transaction that starts or ends them. A row is made
 // due by whatever changes contracts; whether it is wanted is asked of the contracts when the row is claimed.
@@ -215,17 +215,28 @@ export const askAgain = prepare((p: Refreshed) => {
         .orderBy('c.id')
         .forNoKeyUpdate('c'),
     )
+    .with('row', (q) =>
+      q
+        .selectFrom('activation')
+        .innerJoin('named', (on) =>
+          on.on(sql<boolean>`${sql.raw(programsOfContract('activation', 'named', 'named.vin'))}`),
+        )
+        .select('activation.id')
+        .where('activation.company', '=', p.company)
+        .orderBy(lockOrder)
+        .forNoKeyUpdate('activation'),
+    )
     .with('asked', (q) =>
       q
         .updateTable('activation')
-        .from('named')
+        .from('row')
         .set({
           ...touched(now),
           ...askedAnew(sql`activation.state in ('REJECTED', 'FAILED')`, now),
           faults: 0,
         })
-        .where(sql<boolean>`${sql.raw(programsOfContract('activation', 'named', 'named.vin'))}`)
         .where('activation.company', '=', p.company)
+        .whereRef('activation.id', '=', 'row.id')
         .returning(['activation.company', 'activation.due_at']),
     )
     .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('asked').select(['company', 'due_at'])))

@@ -8,6 +8,7 @@ import { toMendedJson } from '../input.ts';
 import { anyOfIds, asTimestamptz, db, jsonRecordset, prepare } from '../sql/sql.ts';
 import { type AskedProgram, secondsToNext } from './next-look.ts';
 import { lockContracts, settle } from './settle-contracts.ts';
+import { lockOrder } from './touch-activations.ts';
 
 /** The columns of an answer that conditions name; `state` is null where the provider did not answer. */
 type Fact = { state: ProgramAnswer['state'] | null; next: number | null };
@@ -20,7 +21,21 @@ const storeFacts = prepare((p: Facts) => {
   const isHeld = sql<boolean>`a.company = ${p.company} and a.id = fact.id and a.id = ${anyOfIds(p.ids)}
     and a.claimed_by = ${p.process} and a.due_at is not distinct from fact.until`;
   return db
-    .with('fact', (q) => q.selectFrom(jsonRecordset<Fact, 'f'>('f', p.facts, factColumns)).selectAll())
+    .with('row', () =>
+      db
+        .selectFrom('activation')
+        .select('id')
+        .where('company', '=', p.company)
+        .where('id', '=', anyOfIds(p.ids))
+        .orderBy(lockOrder)
+        .forNoKeyUpdate(),
+    )
+    .with('fact', (q) =>
+      q
+        .selectFrom(jsonRecordset<Fact & { id: string }, 'f'>('f', p.facts, factColumns))
+        .innerJoin('row', 'row.id', 'f.id')
+        .selectAll('f'),
+    )
     .with('gone', (q) =>
       q
         .deleteFrom('activation as a')
@@ -88,14 +103,15 @@ export async function storeActivations(ctx: Context, company: string, asked: rea
   }));
   const origin = systemOrigin(ctx);
   const vins = [...new Set(asked.map(({ program }) => program.vin))];
-  await transaction(ctx, async () => {
+  const store = async () => {
     await lockContracts(ctx, { company, vins, now });
     const ids = facts.map(({ id }) => id);
     await storeFacts(ctx, { ...origin, company, process: changes.process, facts: toMendedJson(facts), ids });
     const contracts = await settle(ctx, { ...origin, company, vins });
     if (contracts.length > 0) announceEvents(ctx);
     changes.announceActivations(company, contracts);
-  });
+  };
+  await transaction(ctx, store, { repeats: true });
   for (const { program, answer } of asked) {
     const state = answer.outcome === 'STANDS' ? answer.state : 'NO_ANSWER';
     changes.emit('outcome', 'activation', state === program.state ? 'UNCHANGED' : state, 1);

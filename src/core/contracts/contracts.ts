@@ -1,9 +1,9 @@
 import { type Expression, sql } from 'kysely';
 import { activationField, activationJson, activationReasonSql, activationStateSql } from '../activation/activation.ts';
 import { contractsWithVehicles } from '../activation/contracts-of-vehicles.ts';
-import { touchActivations } from '../activation/due-activations.ts';
 import { type PlanValues, planValues } from '../activation/needs.ts';
 import { planClause, planned, wantClause } from '../activation/plan-activations.ts';
+import { touchActivations } from '../activation/touch-activations.ts';
 import { scheduleClause, scheduleForKind } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';

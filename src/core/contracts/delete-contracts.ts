@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { touchActivations } from '../activation/due-activations.ts';
 import { keepActiveClause } from '../activation/plan-activations.ts';
+import { touchActivations } from '../activation/touch-activations.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';
 import { ContractNotFound, NothingToDelete, type Precondition } from '../errors.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { touchActivations } from '../activation/due-activations.ts';
+import { touchActivations } from '../activation/touch-activations.ts';
 import { scheduleNow } from '../companies/schedule.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';

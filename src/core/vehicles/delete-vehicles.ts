@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely';
-import { touchActivations } from '../activation/due-activations.ts';
 import { keepActiveClause } from '../activation/plan-activations.ts';
+import { touchActivations } from '../activation/touch-activations.ts';
 import { authorize, type Context } from '../context.ts';
 import { ChangedMeanwhile, transaction } from '../database.ts';
 import { NothingToDelete, type Precondition, requirePrecondition, VehicleNotFound } from '../errors.ts';

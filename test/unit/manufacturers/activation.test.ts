@@ -38,7 +38,7 @@ function activate(provider: Provider, wishes: readonly Wished[]) {
   opened.add(provider);
   const all = wishes.map((one) => ({
     ...{ brand: 'audi', program: '', wanted: true, asked: false, renewed: false },
-    ...{ state: 'PENDING' as const, reason: null, since: Date.now(), endedAt: null },
+    ...{ state: 'PENDING' as const, reason: null, since: Date.now(), endedAt: null, lookedAt: null },
     ...one,
   }));
   return provider.activator?.activate(all, { company: 'acme', deadline: Number.POSITIVE_INFINITY });

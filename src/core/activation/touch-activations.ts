@@ -1,0 +1,134 @@
+import { type Expression, sql } from 'kysely';
+import { findNote, noteOnce } from '../companies/once.ts';
+import { scheduleClause } from '../companies/schedule.ts';
+import type { Context } from '../context.ts';
+import { transaction } from '../database.ts';
+import { anyOfIds, anyOfTexts, asTimestamptz, db, prepare, prepareStatementVariants } from '../sql/sql.ts';
+
+// What makes programs due: changes of contracts, news of providers, and what other companies' programs have come to.
+
+/** Makes a row due, and begins its schedule anew. A claimed one is due when its answer is stored: two questions could overtake each other. */
+export const touched = (now: Expression<string>) => {
+  const isClaimed = sql<boolean>`(activation.claimed_by is not null and activation.due_at > ${now})`;
+  return {
+    touched: sql<boolean>`${isClaimed}`,
+    due_at: sql<string>`case when ${isClaimed} then activation.due_at else ${now} end`,
+    looks: 0,
+  };
+};
+
+/** `news`: a provider says that something has changed. What it does not answer about is asked by its own pauses. */
+type How = { news?: true };
+
+/** Rows are locked in the order in which plans add them: opposite orders would wait for each other. */
+export const lockOrder = sql`activation.vin, activation.provider, activation.program`;
+
+type Touched = { company: string; vins?: readonly string[]; ids?: readonly string[]; now: Date };
+
+/** Makes the programs of vehicles, or those with these ids, due, and schedules them. */
+const touch = prepareStatementVariants<Touched & How>()(['vins', 'ids', 'news'], (p, has) => {
+  const now = asTimestamptz(p.now);
+  return db
+    .with('row', () =>
+      db
+        .selectFrom('activation')
+        .select('id')
+        .where('company', '=', p.company)
+        .$if(has.vins, (q) => q.where('vin', '=', anyOfTexts(p.vins)))
+        .$if(has.ids, (q) => q.where('id', '=', anyOfIds(p.ids)))
+        .$if(has.news, (q) => q.where('faults', '=', 0))
+        .orderBy(lockOrder)
+        .forNoKeyUpdate(),
+    )
+    .with('touched', (q) =>
+      q
+        .updateTable('activation')
+        .from('row')
+        .set(touched(now))
+        .where('activation.company', '=', p.company)
+        .whereRef('activation.id', '=', 'row.id')
+        .returning(['activation.company', 'activation.due_at']),
+    )
+    .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('touched').select(['company', 'due_at'])))
+    .selectFrom('touched')
+    .select('company');
+});
+
+type OfVehicle = { company: string; vin: string };
+
+/** Has what is wanted of these vehicles looked at again, after the statement of the transaction that changed their contracts. */
+export async function touchActivations(ctx: Context, vehicles: readonly OfVehicle[], how: How = {}) {
+  for (const [company, own] of Map.groupBy(vehicles, (one) => one.company)) {
+    const vins = [...new Set(own.map(({ vin }) => vin))];
+    const touched = await touch(ctx, { company, vins, now: ctx.now(), ...how });
+    if (touched.length > 0) ctx.services.changes.announce('due', 'activation');
+  }
+}
+
+type OfProvider = { provider: string; vins: readonly string[] };
+
+const findPrograms = prepare((p: OfProvider) =>
+  db
+    .selectFrom('activation')
+    .select(['company', 'id', 'vin', 'program', 'wanted', 'state'])
+    .where('vin', '=', anyOfTexts(p.vins))
+    .where('provider', '=', p.provider)
+    .orderBy('company'),
+);
+
+async function programsHere(ctx: Context, given: OfProvider) {
+  if (given.vins.length === 0) return [];
+  const { fence } = ctx.services;
+  return (await findPrograms(ctx, given)).filter(({ company }) => !fence?.refusal(company, 'work'));
+}
+
+const DAY_MS = 86_400_000;
+
+interface Delivery extends OfProvider {
+  name: string;
+  /** Tells other installations. It comes before the note: a process may be killed in between, and the delivery comes again. */
+  passOn: () => Promise<void>;
+}
+
+/** Has a provider's programs of these vehicles looked at again, whatever their company: once a day for the same delivery of its news. */
+export async function takeDelivery(ctx: Context, { name, passOn, ...given }: Delivery): Promise<void> {
+  const now = ctx.now();
+  const since = new Date(now.getTime() - DAY_MS);
+  if ((await findNote(ctx, { name, since })).length > 0) return;
+  await passOn();
+  await transaction(ctx, async () => {
+    const noted = await noteOnce(ctx, { name, now, since });
+    if (noted.length > 0) await touchActivations(ctx, await programsHere(ctx, given), { news: true });
+  });
+  ctx.services.changes.announce('due', 'activation');
+}
+
+type OfProgram = { vin: string; program: string };
+
+interface Changed {
+  provider: string;
+  /** Programs that a company ended, or was ending or waiting for, and those that are active now. */
+  ended: readonly OfProgram[];
+  begun: readonly OfProgram[];
+}
+
+/** Has programs that others want looked at again: where a company ended them, and where they are on though it was decided against them. */
+export async function touchOthers(ctx: Context, company: string, { provider, ended, begun }: Changed): Promise<void> {
+  const rows = await programsHere(ctx, { provider, vins: [...ended, ...begun].map(({ vin }) => vin) });
+  const nameOf = ({ vin, program }: OfProgram) => `${vin} ${program}`;
+  const [areEnded, areBegun] = [ended, begun].map((programs) => new Set(programs.map(nameOf))) as [
+    Set<string>,
+    Set<string>,
+  ];
+  const others = rows.filter(
+    (one) =>
+      one.wanted &&
+      one.company !== company &&
+      (areEnded.has(nameOf(one)) || (areBegun.has(nameOf(one)) && one.state === 'REJECTED')),
+  );
+  for (const [other, own] of Map.groupBy(others, (one) => one.company)) {
+    const ids = own.map(({ id }) => id);
+    await transaction(ctx, () => touch(ctx, { company: other, ids, now: ctx.now() }), { repeats: true });
+    ctx.services.changes.announce('due', 'activation');
+  }
+}
