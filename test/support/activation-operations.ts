@@ -158,8 +158,10 @@ export async function operationsIn(world: World, many: number) {
     [
       0.5,
       async () => {
-        const program = oneOf([...wishes.programs.keys()].filter((one) => vins.includes(one.slice(0, 17))));
-        if (program) manufacturers.revoke(program);
+        const own = oneOf([cleared, served]);
+        const active = [...wishes.programs].filter(([, { vin, status }]) => status === 'ACTIVE' && own.includes(vin));
+        const one = oneOf(active);
+        if (one) manufacturers.revoke(one[0]);
       },
     ],
     [0.2, async () => manufacturers.forget(oneOf(served))],

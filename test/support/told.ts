@@ -45,6 +45,9 @@ export class Told {
       one.rejected = at;
     }
     one.isActive = type === 'contract.activated';
+    for (const { active } of programsOf(term).map((program) => wishes.watch(program)))
+      if (one.isActive) active.add(contractId);
+      else active.delete(contractId);
   }
 
   /** Compares the state of a contract, read at `now`, with its programs as they had to be by `at`. */

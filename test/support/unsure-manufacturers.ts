@@ -89,7 +89,7 @@ export function unsureManufacturers({ upstream, wishes, clock, passTime, chanceO
     }
     // Where faults kept it from being asked, another company's question is open.
     const isAnswered = one.refused > one.touched && wishes.isCalmSince(one.touched);
-    if (one.barred && isAnswered)
+    if (one.barred && (isAnswered || one.barredAt > one.touched))
       wrongOrders.push(wishes.faultOf(program, 'is ordered again, and was decided against'));
   }
 
@@ -181,6 +181,8 @@ export function unsureManufacturers({ upstream, wishes, clock, passTime, chanceO
     revoke(program: string): void {
       const [vin = '', id] = program.split(' ');
       const one = wishes.watch(program);
+      // Soon after an end that the gateway ordered, it may be the gateway's own.
+      const isKnown = wishes.isKnownActive(program) && one.orderedEnd < clock() - 2 * HOUR;
       const clearance = upstream.clearanceOf(vin);
       const service = upstream.serviceOf(vin, id ?? '');
       if (clearance?.status === 'approved') {
@@ -189,8 +191,7 @@ export function unsureManufacturers({ upstream, wishes, clock, passTime, chanceO
         Object.assign(clearance, { status: 'revoked', next: null });
       } else if (service?.status === 'ACTIVE' && service.next === null) setService(service, 'INACTIVE', clock());
       else return;
-      one.barred = true;
-      one.refused = 0;
+      Object.assign(one, { barred: true, barredAt: isKnown ? clock() : 0, refused: 0 });
       wishes.note(vin, `${program} is revoked`);
       wishes.disturb(program, DAILY);
     },

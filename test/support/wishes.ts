@@ -28,8 +28,11 @@ interface Watch extends Standing {
   near: boolean;
   owed: number;
   told: number;
-  /** The driver or the manufacturer ended it. */
+  /** Contracts that people know to be active. */
+  active: Set<string>;
+  /** The driver or the manufacturer ended it; `barredAt`: when, if all contracts in force were known to be active. */
   barred: boolean;
+  barredAt: number;
   lastActive: number;
   orderedEnd: number;
   /** When a company last asked about it, and when people were told that it was decided against. */
@@ -110,6 +113,8 @@ export class Wishes {
         owed,
         told: owed,
         barred: false,
+        barredAt: 0,
+        active: new Set<string>(),
       },
       ...{ lastActive: 0, orderedEnd: 0, touched: owed, refused: 0 },
     };
@@ -192,6 +197,14 @@ export class Wishes {
     return (this.#byProgram.get(program) ?? []).some((one) => one.from <= from && one.to > to && isMeant(one));
   }
 
+  /** Whether people know of each contract in force that the program is active. */
+  isKnownActive(program: string): boolean {
+    const now = this.#options.clock();
+    const { active } = this.watch(program);
+    const inForce = (this.#byProgram.get(program) ?? []).filter(({ from, to }) => from <= now && to > now);
+    return this.isSettled(program, now) && inForce.every(({ id }) => active.has(id));
+  }
+
   faultOf(program: string, text: string): Fault {
     return { program, text: `${new Date(this.#options.clock()).toISOString()} ${program} ${text}` };
   }
@@ -225,7 +238,7 @@ export class Wishes {
       one.told = Math.max(one.told, now + LOOK);
       one.touched = now;
     }
-    if (!near) Object.assign(one, { barred: false, refused: 0 });
+    if (!near) Object.assign(one, { barred: false, barredAt: 0, refused: 0 });
     if (status !== one.status) {
       this.note(one.vin, `${program} is ${status}`);
       one.told = Math.max(one.told, now + LOOK);
