@@ -85,11 +85,14 @@ export class Told {
     if (programs.length === 0) return ['UNSUPPORTED'];
     const states = programs.map((program) => {
       const { status, barred } = wishes.watch(program);
-      if (barred) return 'REJECTED';
       if (status === 'ACTIVE' || status === 'PENDING') return status;
+      if (barred) return 'REJECTED';
       return outcomeOf(program) === 'ACTIVE' ? 'PENDING' : outcomeOf(program);
     });
-    return RANK.filter((state) => states.includes(state)).slice(0, 1);
+    // What another company asked for anew need not be told to those who were refused before.
+    const { isActive, rejected } = this.#contracts.get(term.id) ?? { isActive: false, rejected: 0 };
+    const isOld = !isActive && rejected > 0 && states.includes('PENDING');
+    return [...RANK.filter((state) => states.includes(state)).slice(0, 1), ...(isOld ? ['REJECTED'] : [])];
   }
 
   /** Contracts that were active, and are over: people hear of it when all had time to be told by `at`. */
