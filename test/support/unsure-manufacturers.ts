@@ -181,8 +181,8 @@ export function unsureManufacturers({ upstream, wishes, clock, passTime, chanceO
     revoke(program: string): void {
       const [vin = '', id] = program.split(' ');
       const one = wishes.watch(program);
-      // Soon after an end that the gateway ordered, it may be the gateway's own.
-      const isKnown = wishes.isKnownActive(program) && one.orderedEnd < clock() - 2 * HOUR;
+      // Soon after an end that the gateway may have ordered, it may be the gateway's own.
+      const isKnown = wishes.isKnownActive(program) && one.lastIdle < clock() - 2 * HOUR;
       const clearance = upstream.clearanceOf(vin);
       const service = upstream.serviceOf(vin, id ?? '');
       if (clearance?.status === 'approved') {

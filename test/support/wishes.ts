@@ -35,6 +35,8 @@ interface Watch extends Standing {
   barredAt: number;
   lastActive: number;
   orderedEnd: number;
+  /** When no contract needed it last, so that its end may have been ordered. */
+  lastIdle: number;
   /** When a company last asked about it, and when people were told that it was decided against. */
   touched: number;
   refused: number;
@@ -116,7 +118,7 @@ export class Wishes {
         barredAt: 0,
         active: new Set<string>(),
       },
-      ...{ lastActive: 0, orderedEnd: 0, touched: owed, refused: 0 },
+      ...{ lastActive: 0, orderedEnd: 0, lastIdle: 0, touched: owed, refused: 0 },
     };
     this.programs.set(program, one);
     this.#ofVin.set(vin, [...(this.#ofVin.get(vin) ?? []), program]);
@@ -238,7 +240,7 @@ export class Wishes {
       one.told = Math.max(one.told, now + LOOK);
       one.touched = now;
     }
-    if (!near) Object.assign(one, { barred: false, barredAt: 0, refused: 0 });
+    if (!near) Object.assign(one, { barred: false, barredAt: 0, refused: 0, lastIdle: now });
     if (status !== one.status) {
       this.note(one.vin, `${program} is ${status}`);
       one.told = Math.max(one.told, now + LOOK);
