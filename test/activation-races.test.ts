@@ -143,3 +143,30 @@ test.skipIf(gateway.database.kind === 'embedded')(
     await both;
   },
 );
+
+test.skipIf(gateway.database.kind === 'embedded')(
+  'a program that is wanted anew while its last answer is stored is due at once',
+  async () => {
+    const [vin = ''] = newVins(1);
+    const [vehicle] = await addVehicles(acme, [vin]);
+    const { body: contract } = await acme.post('/contracts', contractFields(vehicle as Json, inForce));
+    await publish(toolsOf(gateway)).run(new AbortController().signal);
+    await acme.delete(`/contracts/${contract.id}`);
+    const program = (await claimDueActivations(job(), 'acme', 1000)).find((one) => one.vin === vin) as ClaimedProgram;
+    expect(program).toMatchObject({ wanted: false, asked: false });
+    const other = new pg.Client(asAdmin(gateway.env));
+    await other.connect();
+    onTestFinished(() => other.end());
+    await other.query('begin');
+    await other.query('update activation set touched = true where vin = $1', [vin]);
+    // Nobody was asked for it: without that, its row would go.
+    const answer = { outcome: 'STANDS', state: 'ENDED', reason: null, raw: null } as const;
+    const stored = storeActivations(job(), 'acme', [{ program, answer }]);
+    await until(async () => (await gateway.execute('select from pg_locks where not granted')).length > 0);
+    await other.query('commit');
+    await stored;
+    const now = job().now().toISOString();
+    const due = `select claimed_by is null and due_at <= '${now}'::timestamptz + interval '1 s' as due from activation where vin = '${vin}'`;
+    expect(await gateway.execute(due)).toEqual([{ due: true }]);
+  },
+);

@@ -386,6 +386,43 @@ describe(`What two companies want${unlessMissing}`, () => {
     },
   );
 
+  test.each(makes)('%s: so is what is carried out after that', async (_, wmi) => {
+    const vehicle = await addVehicle(acme, newVin(0, wmi));
+    upstream.decide = () => ({ status: 'rejected', afterMs: 0 });
+    upstream.serves = () => ({ status: 'ACTIVATION_FAILED', afterMs: 0 });
+    const first = await contract(acme, vehicle, basic);
+    await workFor(3 * HOUR, 10 * MINUTE);
+    upstream.decide = () => ({ status: 'approved', afterMs: 0 });
+    upstream.serves = () => ({ status: 'ACTIVE', afterMs: 0 });
+    const { behaviour, carryOut } = late();
+    const hanging = [wmi === 'WBA' ? 'clearances' : 'services'];
+    upstream.behaves = ({ endpoint }) => (hanging.includes(endpoint) && hanging.pop() ? behaviour : null);
+    const second = await contract(globex, await addVehicle(globex, vehicle.vin), basic);
+    await work();
+    await remove(globex, second);
+    await work();
+    passTime(10_000);
+    await work();
+    expect((await stateOf(acme, first))[0]).toBe('REJECTED');
+    await carryOut();
+    await workFor(2 * HOUR, 5 * MINUTE);
+    expect(await stateOf(acme, first)).toEqual(['ACTIVE']);
+  });
+
+  test('a program that failed for one is active for both when it is on for the other', async () => {
+    upstream.expired.add('1002');
+    upstream.serves = () => ({ status: 'ACTIVATION_FAILED', afterMs: 0 });
+    const vehicle = await addVehicle(acme, newVin(0, 'W1K'));
+    const first = await contract(acme, vehicle, { pack: 'second' });
+    await workFor(3 * HOUR, 10 * MINUTE);
+    expect(await stateOf(acme, first)).toEqual(['FAILED', 'LICENCE_EXPIRED', 'OPERATOR']);
+    upstream.expired.delete('1002');
+    upstream.serves = () => ({ status: 'ACTIVE', afterMs: 0 });
+    const second = await contract(globex, await addVehicle(globex, vehicle.vin), { pack: 'second' });
+    await workFor(HOUR, 5 * MINUTE);
+    expect([await stateOf(globex, second), await stateOf(acme, first)]).toEqual([['ACTIVE'], ['ACTIVE']]);
+  });
+
   test('looks at what has ended of a vehicle come by their schedule, though both have something else of it', async () => {
     const vin = newVin(0, 'W1K');
     const vehicles = [await addVehicle(acme, vin), await addVehicle(globex, vin)];
@@ -543,6 +580,25 @@ describe(`What people are told${unlessMissing}`, () => {
     await workFor(2 * DAY, HOUR);
     expect(await stateOf(acme, one)).toEqual(['REJECTED', 'ACCESS_REVOKED', 'MANUFACTURER']);
     expect(upstream.serviceOf(vehicle.vin, '1001')?.status).toBe('INACTIVE');
+  });
+
+  test('an end that was carried out late is the gateway’s own, though an order after it got no answer', async () => {
+    const vehicle = await addVehicle(acme, newVin(0, 'W1K'));
+    const before = await contract(acme, vehicle, basic);
+    await workFor(5 * MINUTE, MINUTE);
+    const { behaviour, carryOut } = late();
+    upstream.next('services', behaviour);
+    await remove(acme, before);
+    await work();
+    const one = await contract(acme, vehicle, basic);
+    await workFor(15 * MINUTE, MINUTE);
+    expect(await stateOf(acme, one)).toEqual(['ACTIVE']);
+    await carryOut();
+    upstream.behaves = ({ endpoint }) => (endpoint === 'services' ? hangUp : null);
+    await workFor(2 * HOUR, MINUTE);
+    upstream.behaves = () => null;
+    await workFor(HOUR, 5 * MINUTE);
+    expect(await stateOf(acme, one)).toEqual(['ACTIVE']);
   });
 
   test('a look at what another company ended is no end: what was turned off meanwhile is not ordered again', async () => {

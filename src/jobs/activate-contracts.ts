@@ -106,7 +106,10 @@ export function activateContracts(tools: ClaimingTools): Job {
 }
 
 /** Asks the providers of a batch, and stores what they answer. */
-async function carryOut({ open, claims, withBackoff }: ClaimingTools, batch: readonly ClaimedProgram[]): Promise<void> {
+async function carryOut(
+  { open, claims, withBackoff, onError }: ClaimingTools,
+  batch: readonly ClaimedProgram[],
+): Promise<void> {
   const ctx = open();
   const { manufacturers } = ctx.services;
   const asker = claimant(ctx, batch[0]?.until ?? '', () => claims.endAt);
@@ -123,12 +126,16 @@ async function carryOut({ open, claims, withBackoff }: ClaimingTools, batch: rea
           answer.outcome === 'STANDS' && answer.state === state && isMeant(program) ? program : [],
         );
       // What another company wants it may have been refused, or asked to end, or have begun to want meanwhile.
-      const isLeft = ({ shared, state }: ClaimedProgram) => shared && state !== 'ACTIVE' && state !== 'ENDED';
+      const isLeft = ({ shared, state }: ClaimedProgram) => shared && state !== 'ACTIVE';
       const ended = those('ENDED', (program) => asked.has(program) || isLeft(program));
       const begun = those('ACTIVE', ({ state }) => state !== 'ACTIVE');
-      // It is told before the answer is stored: a process may be killed in between, and twice does no harm.
-      await touchOthers(ctx, company, { provider, ended, begun });
-      await withBackoff(() => storeActivations(ctx, company, own));
+      try {
+        // Before the answer is stored: a process may be killed in between, and twice does no harm.
+        await touchOthers(ctx, company, { provider, ended, begun });
+        await withBackoff(() => storeActivations(ctx, company, own));
+      } catch (error) {
+        onError(error);
+      }
     }
   }
   await Promise.all([...Map.groupBy(batch, ({ provider }) => provider)].map(askProvider));

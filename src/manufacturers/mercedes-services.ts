@@ -138,8 +138,8 @@ export function mercedesServices(
       case 'ACTIVATION_PENDING':
         return { ...stands('PENDING', service), orderedAt: at };
       case 'INACTIVE':
-        // The time of its order is that of its beginning: it was active at the last look.
-        return state === 'ACTIVE' && !isOwnEnd(wish, wish.lookedAt ?? wish.since, clock())
+        // Nobody says when it ended: it was active at the last look, unless no answer followed from that.
+        return state === 'ACTIVE' && !isOwnEnd(wish, (wish.reason ? null : wish.lookedAt) ?? wish.since, clock())
           ? stands('REJECTED', service, accessRevoked())
           : null;
       case 'NOT_AVAILABLE':

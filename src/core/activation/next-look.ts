@@ -37,8 +37,8 @@ export function secondsToNext({ program, answer }: AskedProgram, manufacturers: 
     case 'ENDED':
       // The sandbox carries out nothing late, and what it invented is to go.
       if (!program.asked || program.provider === SANDBOX) return null;
-      // The company that wants it now must know of the end.
-      return program.shared && !mayEnd ? null : next(LOOKS_AFTER_END, null);
+      // The company that wants it now must know of the end, and of what is still under way.
+      return program.shared && program.state === 'ACTIVE' && !mayEnd ? null : next(LOOKS_AFTER_END, null);
     case 'FAILED':
       return answer.inDoubt ? next(schedule.slice(0, LOOKS_IN_DOUBT), null) : null;
     case 'REJECTED':

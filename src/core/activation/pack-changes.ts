@@ -151,14 +151,15 @@ const toChanges = (plan: readonly SettingsPlan[], { offers, noActivation }: Manu
 /** Gives the first of a company's contracts the programs of the settings; gives whether more may be left. */
 async function applyPackChanges(ctx: Context, company: string, changes: string): Promise<boolean> {
   const origin = systemOrigin(ctx);
-  const found = await transaction(ctx, async () => {
+  const change = async () => {
     const rows = await apply(ctx, { ...origin, company, changes, now: ctx.now().toISOString() });
     const vins = [...new Set(rows.map(({ vin }) => vin))];
     await touchActivations(ctx, rows);
     await settle(ctx, { ...origin, company, vins });
     announceEvents(ctx);
     return rows;
-  });
+  };
+  const found = await transaction(ctx, change, { repeats: true });
   ctx.services.changes.announce('due', 'activation');
   ctx.services.changes.announceActivations(company, found);
   return found.length === AT_ONCE;

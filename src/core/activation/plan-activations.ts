@@ -14,7 +14,7 @@ import type { Tables } from '../sql/table-types.ts';
 import { programsOfContract } from './activation.ts';
 import { contractsWithVehicles } from './contracts-of-vehicles.ts';
 import { offerSql, type PlanValues, packSql, planValues } from './needs.ts';
-import { lockOrder, touched } from './touch-activations.ts';
+import { ANY_OF_ROW, lockOrder, touched } from './touch-activations.ts';
 
 // What contracts in force need becomes rows of `activation`, in the transaction that starts or ends them. A row is made
 // due by whatever changes contracts; whether it is wanted is asked of the contracts when the row is claimed.
@@ -212,6 +212,7 @@ export const askAgain = prepare((p: Refreshed) => {
         .where('c.activation', '=', sql<'PENDING'>`any('{PENDING,REJECTED,FAILED,ENDING}'::text[])`)
         .where('c.provider', 'is not', null)
         .where('c.starts_at', '<=', now)
+        .orderBy('v.vin')
         .orderBy('c.id')
         .forNoKeyUpdate('c'),
     )
@@ -229,15 +230,14 @@ export const askAgain = prepare((p: Refreshed) => {
     .with('asked', (q) =>
       q
         .updateTable('activation')
-        .from('row')
         .set({
           ...touched(now),
           ...askedAnew(sql`activation.state in ('REJECTED', 'FAILED')`, now),
           faults: 0,
         })
-        .where('activation.company', '=', p.company)
-        .whereRef('activation.id', '=', 'row.id')
-        .returning(['activation.company', 'activation.due_at']),
+        .where('company', '=', p.company)
+        .where('id', '=', ANY_OF_ROW)
+        .returning(['company', 'due_at']),
     )
     .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('asked').select(['company', 'due_at'])))
     .updateTable('contract')

@@ -30,12 +30,12 @@ const FOUND_AGAIN = `exists (select from ${leftOf('c', 'v.vin')} and a.changed_a
 /** What ends may be found on so long (LOOKS_AFTER_END in next-look.ts). */
 const FOUND_WITHIN = `interval '2 days'`;
 
-/** Whatever changes contracts locks them before their programs: opposite orders would wait for each other. */
+/** Whatever changes contracts locks them before their programs, in the order of VINs: opposite orders would wait for each other. */
 export const lockContracts = prepare((p: { company: string; vins: readonly string[]; now: Date }) =>
   db
     .with(
       (w) => w('found').materialized(),
-      () => contractsOfVins(p.company, p.vins).select('c.id'),
+      () => contractsOfVins(p.company, p.vins).select(['c.id', 'v.vin']),
     )
     .selectFrom('contract as c')
     .innerJoin('found', 'found.id', 'c.id')
@@ -45,6 +45,7 @@ export const lockContracts = prepare((p: { company: string; vins: readonly strin
     .where(
       sql<boolean>`(c.activation <> 'ENDED' or c.activation_changed_at > ${asTimestamptz(p.now)} - ${sql.raw(FOUND_WITHIN)})`,
     )
+    .orderBy('found.vin')
     .orderBy('c.id')
     .forNoKeyUpdate('c'),
 );

@@ -24,7 +24,8 @@ const storeFacts = prepare((p: Facts) => {
     .with('row', () =>
       db
         .selectFrom('activation')
-        .select('id')
+        // As they are now: contracts may have changed since the statement began.
+        .select(['id', 'touched'])
         .where('company', '=', p.company)
         .where('id', '=', anyOfIds(p.ids))
         .orderBy(lockOrder)
@@ -34,7 +35,8 @@ const storeFacts = prepare((p: Facts) => {
       q
         .selectFrom(jsonRecordset<Fact & { id: string }, 'f'>('f', p.facts, factColumns))
         .innerJoin('row', 'row.id', 'f.id')
-        .selectAll('f'),
+        .selectAll('f')
+        .select('row.touched'),
     )
     .with('gone', (q) =>
       q
@@ -43,7 +45,7 @@ const storeFacts = prepare((p: Facts) => {
         .where(isHeld)
         .where('fact.state', '=', sql.lit('ENDED'))
         .where('fact.next', 'is', null)
-        .where('a.touched', '=', sql.lit(false)),
+        .where('fact.touched', '=', sql.lit(false)),
     )
     .with('kept', (q) =>
       q
@@ -58,20 +60,20 @@ const storeFacts = prepare((p: Facts) => {
           raw_answer: sql<string | null>`coalesce(fact.raw, a.raw_answer)`,
           changed_at: sql<string>`case when fact.state is null or fact.state = a.state or not a.wanted then a.changed_at
             else coalesce(fact.ordered, ${now}) end`,
-          looks: sql<number>`case when a.touched then 0 when fact.state is null then a.looks when fact.state = a.state then a.looks + 1 else 1 end`,
+          looks: sql<number>`case when fact.touched then 0 when fact.state is null then a.looks when fact.state = a.state then a.looks + 1 else 1 end`,
           faults: sql<number>`case when fact.state is null then a.faults + fact.asked::int else 0 end`,
           // What is wanted counts as new until the provider answers.
-          renewed: sql<boolean>`case when fact.state is null then a.renewed or fact.first else a.renewed and a.touched end`,
+          renewed: sql<boolean>`case when fact.state is null then a.renewed or fact.first else a.renewed and fact.touched end`,
           due_at: sql<
             string | null
-          >`case when a.touched then ${now} else ${now} + make_interval(secs => fact.next) end`,
+          >`case when fact.touched then ${now} else ${now} + make_interval(secs => fact.next) end`,
           touched: false,
           claimed_by: null,
           brand: sql<string>`coalesce(fact.brand, a.brand)`,
           looked_at: sql<string | null>`case when fact.looked then ${now} else a.looked_at end`,
         })
         .where(isHeld)
-        .where(sql<boolean>`(fact.state is distinct from 'ENDED' or fact.next is not null or a.touched)`)
+        .where(sql<boolean>`(fact.state is distinct from 'ENDED' or fact.next is not null or fact.touched)`)
         .returning(['a.company', 'a.due_at']),
     )
     .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('kept').select(['company', 'due_at'])))

@@ -23,6 +23,9 @@ type How = { news?: true };
 /** Rows are locked in the order in which plans add them: opposite orders would wait for each other. */
 export const lockOrder = sql`activation.vin, activation.provider, activation.program`;
 
+/** The rows that a clause `row` has locked: all of them first, however many the planner expects. */
+export const ANY_OF_ROW = sql<string>`any(array(select id from "row"))`;
+
 type Touched = { company: string; vins?: readonly string[]; ids?: readonly string[]; now: Date };
 
 /** Makes the programs of vehicles, or those with these ids, due, and schedules them. */
@@ -43,11 +46,10 @@ const touch = prepareStatementVariants<Touched & How>()(['vins', 'ids', 'news'],
     .with('touched', (q) =>
       q
         .updateTable('activation')
-        .from('row')
         .set(touched(now))
-        .where('activation.company', '=', p.company)
-        .whereRef('activation.id', '=', 'row.id')
-        .returning(['activation.company', 'activation.due_at']),
+        .where('company', '=', p.company)
+        .where('id', '=', ANY_OF_ROW)
+        .returning(['company', 'due_at']),
     )
     .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('touched').select(['company', 'due_at'])))
     .selectFrom('touched')
@@ -96,10 +98,14 @@ export async function takeDelivery(ctx: Context, { name, passOn, ...given }: Del
   const since = new Date(now.getTime() - DAY_MS);
   if ((await findNote(ctx, { name, since })).length > 0) return;
   await passOn();
-  await transaction(ctx, async () => {
-    const noted = await noteOnce(ctx, { name, now, since });
-    if (noted.length > 0) await touchActivations(ctx, await programsHere(ctx, given), { news: true });
-  });
+  await transaction(
+    ctx,
+    async () => {
+      const noted = await noteOnce(ctx, { name, now, since });
+      if (noted.length > 0) await touchActivations(ctx, await programsHere(ctx, given), { news: true });
+    },
+    { repeats: true },
+  );
   ctx.services.changes.announce('due', 'activation');
 }
 
@@ -112,7 +118,7 @@ interface Changed {
   begun: readonly OfProgram[];
 }
 
-/** Has programs that others want looked at again: where a company ended them, and where they are on though it was decided against them. */
+/** Has programs that others want looked at again: where a company ended them or waits no longer, and where they are on and not yet known to be. */
 export async function touchOthers(ctx: Context, company: string, { provider, ended, begun }: Changed): Promise<void> {
   const rows = await programsHere(ctx, { provider, vins: [...ended, ...begun].map(({ vin }) => vin) });
   const nameOf = ({ vin, program }: OfProgram) => `${vin} ${program}`;
@@ -124,7 +130,7 @@ export async function touchOthers(ctx: Context, company: string, { provider, end
     (one) =>
       one.wanted &&
       one.company !== company &&
-      (areEnded.has(nameOf(one)) || (areBegun.has(nameOf(one)) && one.state === 'REJECTED')),
+      (areEnded.has(nameOf(one)) || (areBegun.has(nameOf(one)) && one.state !== 'ACTIVE')),
   );
   for (const [other, own] of Map.groupBy(others, (one) => one.company)) {
     const ids = own.map(({ id }) => id);

@@ -198,11 +198,12 @@ const recordDue = prepare((p: EventOrigin & PlanValues & { company: string }) =>
 
 /** Records due starts and ends of a company's contracts; skips rows that another process is recording. */
 export async function recordContractPeriods(ctx: Context, company: string): Promise<void> {
-  await transaction(ctx, async () => {
+  const record = async () => {
     const rows = await recordDue(ctx, { ...systemOrigin(ctx), ...planValues(ctx), company });
     if (rows.some(({ activation }) => activation === 'PENDING')) ctx.services.changes.announce('due', 'activation');
     const ended = rows.filter(({ activation }) => activation !== 'PENDING' && activation !== 'OFF');
     await touchActivations(ctx, ended);
-  });
+  };
+  await transaction(ctx, record, { repeats: true });
   await contractSchedule.reschedule(ctx, company);
 }

@@ -44,11 +44,12 @@ export async function deleteContracts(ctx: Context, input: unknown) {
   if (ids.length === 0) throw new NothingToDelete('Name the contracts to delete: "ids" must hold at least one value.');
   const company = caller ?? (await companyOfNamed(ctx, ids));
   const own = uniqueIds(ids);
-  const deleted = await transaction(ctx, async () => {
+  const deletion = async () => {
     // Contracts that are deleted in opposite orders would wait for each other.
     await lockContracts(ctx, { company, ids: own, at: ctx.now() });
     return removeContracts(ctx, company, own);
-  });
+  };
+  const deleted = await transaction(ctx, deletion, { repeats: true });
   const byId = new Map(deleted.map((one) => [one.id, one]));
   return {
     deleted: own.flatMap((id) => byId.get(id) ?? []),

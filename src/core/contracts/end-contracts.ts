@@ -112,7 +112,7 @@ export async function endContracts(ctx: Context, input: unknown) {
     throw new ValidationFailed([{ path: 'filter', code: 'INVALID_VALUE', message }]);
   }
   const company = caller ?? (await companyOfNamed(ctx, ids ?? []));
-  return transaction(ctx, async () => {
+  const end = async () => {
     const own = filter ? await idsInForce(ctx, company, filter) : uniqueIds(ids ?? []);
     const { contracts, over, notBegun } = await endNow(ctx, company, own);
     const done = new Set(contracts.map(({ id }) => id));
@@ -123,7 +123,8 @@ export async function endContracts(ctx: Context, input: unknown) {
       notBegun: sent((id) => notBegun.has(id)),
       notFound: sent((id) => !done.has(id) && !over.has(id) && !notBegun.has(id)),
     };
-  });
+  };
+  return transaction(ctx, end, { repeats: true });
 }
 
 async function idsInForce(ctx: Context, company: string, filter: z.output<typeof contractFilterSchema>) {

@@ -30,11 +30,12 @@ export async function refreshActivation(ctx: Context, input: unknown) {
   const own = uniqueIds(ids);
   const company = caller ?? (own[0] ? await companyOfContract(ctx, { id: own[0] }) : '');
   const given = { company, ids: own, now: ctx.now() };
-  const rows = await transaction(ctx, async () => {
+  const refresh = async () => {
     await planContracts(ctx, given);
     await askAgain(ctx, given);
     return findContracts(ctx, { company, ids: own });
-  });
+  };
+  const rows = await transaction(ctx, refresh, { repeats: true });
   ctx.services.changes.announce('due', 'activation');
   const byId = new Map(rows.map(({ json }) => [json.id, json]));
   const contracts: Contract[] = own.flatMap((id) => byId.get(id) ?? []);
