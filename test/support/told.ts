@@ -61,7 +61,7 @@ export class Told {
     const { state } = activation;
     if ((state === 'SCHEDULED') !== now < term.from && Math.abs(now - term.from) > 5000)
       this.#fault(term, `${state} at ${new Date(now).toISOString()}`);
-    if (state === 'REJECTED')
+    if (activation.reason?.code === 'ACCESS_REVOKED')
       for (const one of programs.map((program) => wishes.watch(program))) if (one.barred) one.refused ||= now;
     const lost = programs.filter(
       (program) => wishes.isSettled(program, at) && now - wishes.watch(program).lastActive > DAILY + 2 * HOUR,
@@ -90,9 +90,8 @@ export class Told {
       return outcomeOf(program) === 'ACTIVE' ? 'PENDING' : outcomeOf(program);
     });
     // What another company asked for anew need not be told to those who were refused before.
-    const { isActive, rejected } = this.#contracts.get(term.id) ?? { isActive: false, rejected: 0 };
-    const isOld = !isActive && rejected > 0 && states.includes('PENDING');
-    return [...RANK.filter((state) => states.includes(state)).slice(0, 1), ...(isOld ? ['REJECTED'] : [])];
+    const isOld = this.#contracts.get(term.id)?.isActive === false && states.includes('PENDING');
+    return [...RANK.filter((state) => states.includes(state)).slice(0, 1), ...(isOld ? ['REJECTED', 'FAILED'] : [])];
   }
 
   /** Contracts that were active, and are over: people hear of it when all had time to be told by `at`. */
