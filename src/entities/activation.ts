@@ -51,7 +51,7 @@ export const Activation = defineEntity({
     claimedBy: p.uuid().nullable(),
     /** Whether contracts changed while the row was claimed: it is due again when its answer is stored. */
     touched: p.boolean().default(false),
-    /** When the provider last said how the program stands without being told to change it, and when an end was last ordered. */
+    /** When the provider last said how the program stands without being told to change it, and when the program was last to be ended. */
     lookedAt: time().nullable(),
     endedAt: time().nullable(),
     /** The provider's last answer as it came, for support. */

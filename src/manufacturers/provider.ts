@@ -140,8 +140,7 @@ export interface ProgramWish {
   asked: boolean;
   /** Whether the program is to be begun, or ended, whatever the provider's list says: the wish is new. */
   renewed: boolean;
-  /** The program's state by the last answer, since when (in ms since 1970) it is so or is not wanted, and when an end was
-   * last ordered, or may have been. */
+  /** The program's state by the last answer, since when (in ms since 1970) it is so or is not wanted, and when it was last to be ended. */
   state: 'PENDING' | 'ACTIVE' | 'REJECTED' | 'FAILED' | 'ENDING' | 'ENDED';
   reason: Reason | null;
   since: number;

@@ -15,8 +15,8 @@ const RANK = ['REJECTED', 'FAILED', 'PENDING', 'ACTIVE'];
 /** Whether what people are told of contracts is true: their states, and the events. */
 export class Told {
   readonly #options: Options;
-  /** Contracts by id, and whether people were told last that they are active. */
-  readonly #contracts = new Map<string, { term: Term; isActive: boolean; rejected: number }>();
+  /** Contracts by id, and whether people were told last that they are active, with the programs of their packs at that time. */
+  readonly #contracts = new Map<string, { term: Term; isActive: boolean; rejected: number; programs: string[] }>();
   readonly faults: Fault[] = [];
 
   constructor(options: Options) {
@@ -32,7 +32,7 @@ export class Told {
     const term = wishes.terms.get(contractId) ?? this.#contracts.get(contractId)?.term;
     // Created and deleted within a step.
     if (!term) return;
-    const one = this.#contracts.get(contractId) ?? { term, isActive: false, rejected: 0 };
+    const one = this.#contracts.get(contractId) ?? { term, isActive: false, rejected: 0, programs: [] };
     this.#contracts.set(contractId, one);
     one.term = term;
     wishes.note(term.vin, `${type} of ${contractId} at ${timestamp}`);
@@ -45,7 +45,8 @@ export class Told {
       one.rejected = at;
     }
     one.isActive = type === 'contract.activated';
-    for (const { active } of programsOf(term).map((program) => wishes.watch(program)))
+    one.programs = programsOf(term);
+    for (const { active } of one.programs.map((program) => wishes.watch(program)))
       if (one.isActive) active.add(contractId);
       else active.delete(contractId);
   }
@@ -97,10 +98,10 @@ export class Told {
   /** Contracts that were active, and are over: people hear of it when all had time to be told by `at`. */
   ends(at: number): void {
     const { wishes, programsOf, isGone } = this.#options;
-    for (const [id, { term, isActive }] of this.#contracts) {
+    for (const [id, { term, isActive, programs: before }] of this.#contracts) {
       const isLeft = (wishes.terms.get(id)?.to ?? 0) + LOOK > at;
       if (isLeft) continue;
-      const programs = programsOf(term);
+      const programs = [...before, ...programsOf(term)];
       const isOver = programs.every((program) => {
         const { status, wanted } = wishes.watch(program);
         return wishes.isSettled(program, at, 'told') && (status === 'OFF' || wanted);
