@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { mapCompany } from '../../src/core/moves/proxy-map.ts';
 import { haproxyProgram, writeHaproxyConfig } from '../support/haproxy-config.ts';
 import { runProgram } from '../support/program.ts';
@@ -23,17 +23,26 @@ async function installation(name: string) {
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 }
 
-describe.skipIf(!existsSync(haproxyProgram))('a request', async () => {
+/** What a suite does outside its tests is done even where it is left out. */
+async function startHaproxy() {
   const [a, b] = [await installation('a'), await installation('b')];
-  const { url, command, map, socket } = await writeHaproxyConfig(folder, { a: a.url, b: b.url }, ['acme%20corp']);
-  await runProgram({ name: 'HAProxy', command, isUp: async () => (await fetch(`${url}/readyz`)).ok });
+  const { command, ...proxy } = await writeHaproxyConfig(folder, { a: a.url, b: b.url }, ['acme%20corp']);
+  await runProgram({ name: 'HAProxy', command, isUp: async () => (await fetch(`${proxy.url}/readyz`)).ok });
+  return { b, ...proxy };
+}
+
+describe.skipIf(!existsSync(haproxyProgram))('a request', () => {
+  let proxy: Awaited<ReturnType<typeof startHaproxy>>;
+  beforeAll(async () => {
+    proxy = await startHaproxy();
+  });
   const conditions = `conditions=${encodeURIComponent('{"company":"acme corp"}')}`;
-  const asked = async (path: string, method = 'GET') => (await fetch(`${url}${path}`, { method })).text();
+  const asked = async (path: string, method = 'GET') => (await fetch(`${proxy.url}${path}`, { method })).text();
   const base64 = (text: string) => Buffer.from(text).toString('base64url');
   /** Of a token with this payload. */
   const sent = async (payload: string) => {
     const authorization = `Bearer ${base64('{"alg":"RS256"}')}.${base64(payload)}.${base64('signature')}`;
-    return (await fetch(`${url}/fleets`, { headers: { authorization } })).text();
+    return (await fetch(`${proxy.url}/fleets`, { headers: { authorization } })).text();
   };
 
   test('without a token finds the installation of the company in its conditions', async () => {
@@ -48,7 +57,7 @@ describe.skipIf(!existsSync(haproxyProgram))('a request', async () => {
     expect(await sent('{"company":"acme corp"}')).toBe('b');
     expect(await sent('{"company":"acme"}')).toBe('a');
     for (const company of ['Müller', '中文', `a:b%41/../"c"#;<<`])
-      await mapCompany({ file: map, sockets: [socket] }, company, 'b');
+      await mapCompany({ file: proxy.map, sockets: [proxy.socket] }, company, 'b');
     expect(await sent('{"company":"Müller"}')).toBe('b');
     expect(await sent(String.raw`{"company":"M\u00fcller"}`)).toBe('b');
     expect(await sent(String.raw`{"company":"M\u00FCller"}`)).toBe('b');
@@ -58,11 +67,11 @@ describe.skipIf(!existsSync(haproxyProgram))('a request', async () => {
   });
 
   test('to an installation that does not answer is to be tried again', async () => {
-    b.server.close();
-    b.server.closeAllConnections();
+    proxy.b.server.close();
+    proxy.b.server.closeAllConnections();
     const answer = await until(async () => {
       // HAProxy closes a connection after an error.
-      const response = await fetch(`${url}/contracts?${conditions}`).catch(() => null);
+      const response = await fetch(`${proxy.url}/contracts?${conditions}`).catch(() => null);
       return response?.status === 503 && response;
     });
     expect(answer.headers.get('content-type')).toBe('application/problem+json');
