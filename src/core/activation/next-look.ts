@@ -12,6 +12,7 @@ const LOOKS_AFTER_END = [300, 3600, DAY_SECONDS];
 const LOOKS_IN_DOUBT = 4;
 /** Delays without an answer grow as 1, 2, 4 … seconds, up to a quarter of an hour, each spread by half. */
 const RETRY_CAP_SECONDS = 900;
+const GROUPS = 4;
 
 /** Seconds until the manufacturer is asked next; null where that would change nothing. */
 export function secondsToNext({ program, answer }: AskedProgram, manufacturers: Manufacturers, now: number) {
@@ -21,8 +22,10 @@ export function secondsToNext({ program, answer }: AskedProgram, manufacturers: 
   const share = crc32(program.vin) / 2 ** 32;
   const spread = 1 + share / 10;
   if (answer.outcome === 'NO_ANSWER') {
-    const backoff = Math.min(RETRY_CAP_SECONDS, 2 ** Math.min(faults, 20)) * (0.75 + share / 2);
-    return Math.max(answer.retryAfter ?? 0, answer.asked ? backoff : 1) * spread;
+    // In groups: vehicles that came due one by one would each be a request.
+    const group = Math.floor(share * GROUPS) / GROUPS;
+    const backoff = Math.min(RETRY_CAP_SECONDS, 2 ** Math.min(faults, 20)) * (0.75 + group / 2);
+    return Math.max(answer.retryAfter ?? 0, answer.asked ? backoff : 1) * (1 + group / 10);
   }
   const before = answer.state === state ? looks : 0;
   const next = (of: readonly number[], past: number | null = of.at(-1) ?? RETRY_CAP_SECONDS) => {
