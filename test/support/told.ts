@@ -76,6 +76,8 @@ export class Told {
   #expected(term: Term, programs: string[], now: number, at: number): string[] | null {
     const { wishes, outcomeOf } = this.#options;
     if (at < term.from + LOOK || !programs.every((program) => wishes.isSettled(program, at, 'told'))) return null;
+    // Nobody can say what a pack needed that the settings have no longer.
+    if (programs.length === 0 && now >= term.to) return null;
     if (at >= term.to + LOOK) {
       const left = programs
         .map((program) => wishes.watch(program))

@@ -160,6 +160,8 @@ export function unsureManufacturers({ upstream, wishes, clock, passTime, chanceO
       for (const order of one.orders) {
         wishes.note(order.program.slice(0, 17), `${order.isEnd ? 'end' : 'beginning'} is carried out late`);
         wishes.disturb(order.program, foundWithin(order));
+        // The manufacturer decides about it anew.
+        if (!order.isEnd) wishes.watch(order.program).touched = clock();
       }
     }
   }
