@@ -386,7 +386,7 @@ describe(`What two companies want${unlessMissing}`, () => {
     },
   );
 
-  test.each(makes)('%s: so is what is carried out after that', async (_, wmi) => {
+  test.each(makes)('%s: what is carried out after one has stopped waiting is found for the other', async (_, wmi) => {
     const vehicle = await addVehicle(acme, newVin(0, wmi));
     upstream.decide = () => ({ status: 'rejected', afterMs: 0 });
     upstream.serves = () => ({ status: 'ACTIVATION_FAILED', afterMs: 0 });
@@ -566,7 +566,7 @@ describe(`What people are told${unlessMissing}`, () => {
     expect(upstream.serviceOf(vehicle.vin, '1001')?.status).toBe('INACTIVE');
   });
 
-  test('nor is one that was begun again soon after an end', async () => {
+  test('a service that was begun again soon after an end, and turned off later, is not ordered again', async () => {
     const vehicle = await addVehicle(acme, newVin(0, 'W1K'));
     const before = await contract(acme, vehicle, basic);
     await workFor(5 * MINUTE, MINUTE);

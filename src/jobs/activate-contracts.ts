@@ -14,7 +14,7 @@ import { storeActivations } from '../core/activation/store-activations.ts';
 import { touchOthers } from '../core/activation/touch-activations.ts';
 import type { Context } from '../core/context.ts';
 import type { ClaimingTools } from './claims.ts';
-import { HELD_MS, type Job, rounds, stepOfEach } from './job.ts';
+import { HELD_MS, type Job, MOST_FAILURES, rounds, stepOfEach } from './job.ts';
 
 /** Programs of one batch, and batches under way at the same time. */
 const BATCH = 1000;
@@ -112,6 +112,7 @@ async function carryOut(
 ): Promise<void> {
   const ctx = open();
   const { manufacturers } = ctx.services;
+  let failures = 0;
   const asker = claimant(ctx, batch[0]?.until ?? '', () => claims.endAt);
   async function askProvider([provider, programs]: [string, readonly ClaimedProgram[]]) {
     const now = ctx.now().getTime();
@@ -134,6 +135,8 @@ async function carryOut(
         await touchOthers(ctx, company, { provider, ended, begun });
         await withBackoff(() => storeActivations(ctx, company, own));
       } catch (error) {
+        failures += 1;
+        if (failures === MOST_FAILURES) throw error;
         onError(error);
       }
     }

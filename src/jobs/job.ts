@@ -18,7 +18,7 @@ export interface Tools {
 }
 
 /** So many failures in a round are no single company's fault. */
-const MOST_FAILURES = 3;
+export const MOST_FAILURES = 3;
 /** A company whose step failed is left out for this time. */
 export const HELD_MS = 10_000;
 

@@ -81,8 +81,8 @@ const claim = prepare((p: Claim) => {
     .returning(['a.looks', 'a.faults', 'due.asked', 'due.state as was', 'due.shared'])
     .returning(({ ref }) => [
       isoTimeExpression(ref('a.changed_at')).as('since'),
-      isoTimeExpression(ref('due.looked_at')).as('looked'),
-      isoTimeExpression(ref('a.looked_at')).as('seen'),
+      isoTimeExpression(ref('a.looked_at')).as('looked'),
+      isoTimeExpression(ref('due.looked_at')).as('vehicleLooked'),
       isoTimeExpression(ref('due.begins')).as('begins'),
       isoTimeExpression(ref('due.ended_at')).as('ended'),
     ]);
@@ -96,10 +96,10 @@ export async function claimDueActivations(ctx: Context, company: string, limit: 
   const needs = needsAt(ctx.now(), manufacturers, config.ACTIVATION_GAP_MINUTES);
   const rows = await claim(ctx, { ...needs, company, process: changes.process, until, limit });
   const timeOf = (time: string | null) => (time === null ? null : Date.parse(time));
-  return rows.map(({ since, ended, seen, ...row }) => {
-    const times = { since: Date.parse(since), endedAt: timeOf(ended), lookedAt: timeOf(seen) };
+  return rows.map(({ since, ended, looked, vehicleLooked, ...row }) => {
+    const times = { since: Date.parse(since), endedAt: timeOf(ended), lookedAt: timeOf(looked) };
     const wish: ProgramWish = { ...row, ...times };
-    return { ...row, ...wish, until };
+    return { ...row, ...wish, vehicleLookedAt: timeOf(vehicleLooked), until };
   });
 }
 

@@ -10,7 +10,7 @@ const DAY_SECONDS = 24 * 3600;
 const LOOKS_AFTER_END = [300, 3600, DAY_SECONDS];
 /** Looks after which a fault that was told in passing stands. */
 const LOOKS_IN_DOUBT = 4;
-/** Delays without an answer grow as 1, 2, 4 … seconds, up to a quarter of an hour, each spread by half. */
+/** Delays without an answer grow as 1, 2, 4 … seconds, up to a quarter of an hour, each spread by half, in groups. */
 const RETRY_CAP_SECONDS = 900;
 const GROUPS = 4;
 
@@ -66,14 +66,14 @@ const forTheNext = reason(
 
 /** The answer about a program that its provider is not asked about now; null: it is. */
 export function answerUnasked(program: ClaimedProgram, manufacturers: Manufacturers, now: number): WishAnswer | null {
-  const { wanted, asked, renewed, begins, shared, looked } = program;
+  const { wanted, asked, renewed, begins, shared, vehicleLookedAt } = program;
   const activator = manufacturers.activatorOf(program.provider);
   if (!activator) return notAsked(PROVIDER_GONE_SECONDS, manufacturers.noActivation);
   if (!wanted && (!asked || shared)) return ENDED_HERE;
   // Where another company deletes the contract that begins soon, this is noticed when it would have begun.
   if (!wanted && begins !== null)
     return notAsked(Math.max(PLANNED_SECONDS, (Date.parse(begins) - now) / 1000), forTheNext);
-  if (!asked || renewed || looked === null) return null;
-  const rest = Math.min(REST_SECONDS, activator.lookDelays[0] ?? 0) - (now - Date.parse(looked)) / 1000;
+  if (!asked || renewed || vehicleLookedAt === null) return null;
+  const rest = Math.min(REST_SECONDS, activator.lookDelays[0] ?? 0) - (now - vehicleLookedAt) / 1000;
   return rest > 0 ? notAsked(rest) : null;
 }

@@ -1,4 +1,4 @@
-import { type Expression, sql } from 'kysely';
+import { type Expression, type SqlBool, sql } from 'kysely';
 import { findNote, noteOnce } from '../companies/once.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
@@ -26,27 +26,24 @@ export const lockOrder = sql`activation.vin, activation.provider, activation.pro
 /** The rows that a clause `row` has locked: all of them first, however many the planner expects. */
 export const ANY_OF_ROW = sql<string>`any(array(select id from "row"))`;
 
-type Touched = { company: string; vins?: readonly string[]; ids?: readonly string[]; now: Date };
+type Touched = { company: string; now: Date };
 
-/** Makes the programs of vehicles, or those with these ids, due, and schedules them. */
-const touch = prepareStatementVariants<Touched & How>()(['vins', 'ids', 'news'], (p, has) => {
-  const now = asTimestamptz(p.now);
-  return db
+/** Makes programs of a company due, and schedules them. */
+const touchWhere = (p: Touched, isMeant: Expression<SqlBool>) =>
+  db
     .with('row', () =>
       db
         .selectFrom('activation')
         .select('id')
         .where('company', '=', p.company)
-        .$if(has.vins, (q) => q.where('vin', '=', anyOfTexts(p.vins)))
-        .$if(has.ids, (q) => q.where('id', '=', anyOfIds(p.ids)))
-        .$if(has.news, (q) => q.where('faults', '=', 0))
+        .where(isMeant)
         .orderBy(lockOrder)
         .forNoKeyUpdate(),
     )
     .with('touched', (q) =>
       q
         .updateTable('activation')
-        .set(touched(now))
+        .set(touched(asTimestamptz(p.now)))
         .where('company', '=', p.company)
         .where('id', '=', ANY_OF_ROW)
         .returning(['company', 'due_at']),
@@ -54,7 +51,11 @@ const touch = prepareStatementVariants<Touched & How>()(['vins', 'ids', 'news'],
     .with('scheduled', (q) => scheduleClause(q, 'activation', q.selectFrom('touched').select(['company', 'due_at'])))
     .selectFrom('touched')
     .select('company');
-});
+
+const touchVehicles = prepareStatementVariants<Touched & { vins: readonly string[] } & How>()(['news'], (p, has) =>
+  touchWhere(p, sql`vin = ${anyOfTexts(p.vins)}${has.news ? sql` and faults = 0` : sql``}`),
+);
+const touchPrograms = prepare((p: Touched & { ids: readonly string[] }) => touchWhere(p, sql`id = ${anyOfIds(p.ids)}`));
 
 type OfVehicle = { company: string; vin: string };
 
@@ -62,7 +63,7 @@ type OfVehicle = { company: string; vin: string };
 export async function touchActivations(ctx: Context, vehicles: readonly OfVehicle[], how: How = {}) {
   for (const [company, own] of Map.groupBy(vehicles, (one) => one.company)) {
     const vins = [...new Set(own.map(({ vin }) => vin))];
-    const touched = await touch(ctx, { company, vins, now: ctx.now(), ...how });
+    const touched = await touchVehicles(ctx, { company, vins, now: ctx.now(), ...how });
     if (touched.length > 0) ctx.services.changes.announce('due', 'activation');
   }
 }
@@ -134,7 +135,7 @@ export async function touchOthers(ctx: Context, company: string, { provider, end
   );
   for (const [other, own] of Map.groupBy(others, (one) => one.company)) {
     const ids = own.map(({ id }) => id);
-    await transaction(ctx, () => touch(ctx, { company: other, ids, now: ctx.now() }), { repeats: true });
+    await transaction(ctx, () => touchPrograms(ctx, { company: other, ids, now: ctx.now() }), { repeats: true });
     ctx.services.changes.announce('due', 'activation');
   }
 }
