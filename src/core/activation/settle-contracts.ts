@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely';
+import { type Expression, type Selectable, sql } from 'kysely';
 import { contractFactsQuery, vehicleNamesOf } from '../events/contract-facts.ts';
 import { type EventOrigin, eventsClause } from '../events/record-events.ts';
 import { anyOfTexts, asTimestamptz, db, prepare } from '../sql/sql.ts';
@@ -8,9 +8,18 @@ import { contractsOfEach, contractsOfVins } from './contracts-of-vehicles.ts';
 
 // What becomes of contracts by the states of their programs.
 
-/** Programs of a contract `c` that nobody needs, and whose end is not confirmed. */
-const leftOf = (c: string, vin: string) => `activation a
-  where ${programsOfContract('a', c, vin)} and not a.wanted and a.state <> 'ENDED'`;
+/** Programs of a contract `c` whose end is not confirmed. */
+const programsLeft = (c: string, vin: string) => `activation a
+  where ${programsOfContract('a', c, vin)} and a.state <> 'ENDED'`;
+
+/** Those that no contract in force needs: `wanted` is as it was at the last claim. */
+const leftOf = (
+  c: string,
+  vin: string,
+  now: Expression<string>,
+) => sql`${sql.raw(programsLeft(c, vin))} and not (a.wanted and exists (
+  select from vehicle nv, contract n where nv.company = a.company and nv.vin = a.vin and n.company = a.company and n.vehicle_id = any(array[nv.id])
+    and n.starts_at <= ${now} and n.ends_at > ${now} and n.provider = a.provider and a.program = any(n.programs)))`;
 
 /** A contract in force has the worst state of its programs. One without a row, or one that is still ending, is yet to be asked for. */
 const IN_FORCE = `(
@@ -21,12 +30,12 @@ const IN_FORCE = `(
   ) p order by array_position('{REJECTED,FAILED,PENDING,ACTIVE}'::text[], p.state) limit 1)`;
 
 /** A contract that is over is ending while programs are left. */
-const OVER = `(
+const over = (now: Expression<string>) => sql`(
   select case when count(*) > 0 then 'ENDING' else 'ENDED' end as state, (array_agg(a.reason))[1] as reason
-  from ${leftOf('c', 'v.vin')})`;
+  from ${leftOf('c', 'v.vin', now)})`;
 
 /** Whether a program is left that was found on after the end of `c`: it was needed until then, and by no contract since. */
-const FOUND_AGAIN = `exists (select from ${leftOf('c', 'v.vin')} and a.changed_at <= c.activation_changed_at)`;
+const FOUND_AGAIN = `exists (select from ${programsLeft('c', 'v.vin')} and not a.wanted and a.changed_at <= c.activation_changed_at)`;
 /** What ends may be found on so long (LOOKS_AFTER_END in next-look.ts). */
 const FOUND_WITHIN = `interval '2 days'`;
 
@@ -70,7 +79,7 @@ export const settle = prepare((p: EventOrigin & { company: string; vins: readonl
         cross join lateral (
           select * from ${sql.raw(IN_FORCE)} in_force where c.ends_at > ${now}
           union all
-          select * from ${sql.raw(OVER)} over_now where c.ends_at <= ${now}
+          select * from ${over(now)} over_now where c.ends_at <= ${now}
         ) stands
         where v.company = ${p.company} and v.vin = ${anyOfTexts(p.vins)} and c.provider is not null and c.starts_at <= ${now}
           and (c.activation <> 'ENDED' or c.activation_changed_at > ${now} - ${sql.raw(FOUND_WITHIN)} and ${sql.raw(FOUND_AGAIN)}))`,
@@ -96,7 +105,7 @@ export const settle = prepare((p: EventOrigin & { company: string; vins: readonl
         .deleteFrom('deleted_contract as c')
         .where('c.company', '=', p.company)
         .where('c.vin', '=', anyOfTexts(p.vins))
-        .where(sql<boolean>`not exists (select from ${sql.raw(leftOf('c', 'c.vin'))})`)
+        .where(sql<boolean>`not exists (select from ${leftOf('c', 'c.vin', now)})`)
         .returningAll(),
     )
     .with('recorded', (q) => {
