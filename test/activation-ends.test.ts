@@ -1,4 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { claimDueActivations } from '../src/core/activation/due-activations.ts';
+import { storeActivations } from '../src/core/activation/store-activations.ts';
+import { contextOf } from '../src/core/context.ts';
 import { publish } from '../src/jobs/publish-events.ts';
 import { DAY, HOUR, MINUTE, startActivations, stateOf, toolsOf } from './support/activations.ts';
 import type { Json } from './support/client.ts';
@@ -82,4 +85,36 @@ describe(`An end that comes while the manufacturer is asked${unlessMissing}`, ()
     await workFor(5 * MINUTE, MINUTE);
     expect([await stateOf(acme, one), await stateOf(acme, next)]).toEqual([['ENDED'], ['ACTIVE']]);
   });
+});
+
+test(`An answer that is older than a new contract does not reject it${unlessMissing}`, async () => {
+  upstream.decide = () => ({ status: 'rejected', afterMs: 0 });
+  const vehicle = await addVehicle(acme);
+  const old = await contract(acme, vehicle);
+  await workFor(5 * MINUTE, MINUTE);
+  expect((await stateOf(acme, old))[0]).toBe('REJECTED');
+  await acme.patch(`/contracts/${old.id}`, { to: time(20 * DAY) });
+  const job = contextOf(gateway.services, 'job', null);
+  const program = (await claimDueActivations(job, 'acme', 100)).find(({ vin }) => vin === vehicle.vin);
+  if (!program) throw new Error('It is not due.');
+  await acme.delete(`/contracts/${old.id}`);
+  const one = await contract(acme, vehicle);
+  const answer = { outcome: 'STANDS', state: 'REJECTED', reason: program.reason, raw: {}, looked: true } as const;
+  await typesOf(one);
+  await storeActivations(job, 'acme', [{ program, answer }]);
+  expect([await stateOf(acme, one), await typesOf(one)]).toEqual([['PENDING'], []]);
+  upstream.decide = () => ({ status: 'approved', afterMs: 0 });
+  await workFor(5 * MINUTE, MINUTE);
+  expect([await stateOf(acme, one), await typesOf(one)]).toEqual([['ACTIVE'], ['contract.activated']]);
+});
+
+test(`A rejected contract that waits for the next says so${unlessMissing}`, async () => {
+  upstream.decide = () => ({ status: 'rejected', afterMs: 0 });
+  const vehicle = await addVehicle(acme);
+  const one = await contract(acme, vehicle, { to: time(HOUR) });
+  await contract(acme, vehicle, { from: time(HOUR + 50 * MINUTE) });
+  await workFor(10 * MINUTE, 2 * MINUTE);
+  passTime(51 * MINUTE);
+  await work();
+  expect(await stateOf(acme, one)).toEqual(['ENDING', 'WAITING_FOR_GAP', 'NONE']);
 });

@@ -60,6 +60,7 @@ export const planClause = (p: PlanValues & { company: string }, now: Expression<
 const askedAnew = (isNew: RawBuilder<unknown>, now: Expression<string>) => ({
   renewed: sql<boolean>`activation.renewed or ${isNew}`,
   state: sql<'PENDING'>`case when ${isNew} then 'PENDING' else activation.state end`,
+  reason: sql<string | null>`case when ${isNew} then null else activation.reason end`,
   changed_at: sql<string>`case when ${isNew} then ${now} else activation.changed_at end`,
 });
 

@@ -10,9 +10,9 @@ import { type AskedProgram, secondsToNext } from './next-look.ts';
 import { lockContracts, settle } from './settle-contracts.ts';
 import { lockOrder } from './touch-activations.ts';
 
-/** The columns of an answer that conditions name; `state` is null where the provider did not answer. */
-type Fact = { state: ProgramAnswer['state'] | null; next: number | null };
-const factColumns = `id uuid, until timestamptz, state text, reason jsonb, raw jsonb, asked boolean, first boolean, looked boolean, brand text, ordered timestamptz, next float8`;
+/** The columns of an answer that conditions name; `answer` is null where the provider did not answer. */
+type Fact = { answer: ProgramAnswer['state'] | null; next: number | null };
+const factColumns = `id uuid, until timestamptz, answer text, why jsonb, raw jsonb, asked boolean, first boolean, renewed boolean, looked boolean, brand text, ordered timestamptz, next float8`;
 
 type Facts = EventOrigin & { company: string; process: string; facts: string; ids: readonly string[] };
 
@@ -25,7 +25,7 @@ const storeFacts = prepare((p: Facts) => {
       db
         .selectFrom('activation')
         // As they are now: contracts may have changed since the statement began.
-        .select(['id', 'touched'])
+        .select(['id', 'touched', 'renewed'])
         .where('company', '=', p.company)
         .where('id', '=', anyOfIds(p.ids))
         .orderBy(lockOrder)
@@ -36,7 +36,10 @@ const storeFacts = prepare((p: Facts) => {
         .selectFrom(jsonRecordset<Fact & { id: string }, 'f'>('f', p.facts, factColumns))
         .innerJoin('row', 'row.id', 'f.id')
         .selectAll('f')
-        .select('row.touched'),
+        .select('row.touched')
+        // What came of an earlier question is no answer to a wish that is new since.
+        .select(sql<Fact['answer']>`case when f.renewed or not row.renewed then f.answer end`.as('state'))
+        .select(sql<string | null>`case when f.renewed or not row.renewed then f.why end`.as('reason')),
     )
     .with('gone', (q) =>
       q
@@ -55,7 +58,7 @@ const storeFacts = prepare((p: Facts) => {
           state: sql<'PENDING'>`coalesce(fact.state, a.state)`,
           reason: sql<
             string | null
-          >`case when fact.state is not null then fact.reason when a.state = 'REJECTED' then a.reason
+          >`case when fact.state is not null then fact.reason when a.state = 'REJECTED' and a.wanted then a.reason
             else coalesce(fact.reason, a.reason) end`,
           raw_answer: sql<string | null>`coalesce(fact.raw, a.raw_answer)`,
           changed_at: sql<string>`case when fact.state is null or fact.state = a.state or not a.wanted then a.changed_at
@@ -88,12 +91,13 @@ export async function storeActivations(ctx: Context, company: string, asked: rea
   const facts = asked.map(({ program, answer }) => ({
     id: program.id,
     until: program.until,
-    state: answer.outcome === 'STANDS' ? answer.state : null,
-    reason: answer.reason,
+    answer: answer.outcome === 'STANDS' ? answer.state : null,
+    why: answer.reason,
     raw: answer.raw,
     asked: answer.outcome === 'STANDS' || answer.asked,
     // Whether this was the first question since what is wanted changed.
     first: !program.asked,
+    renewed: program.renewed,
     looked: answer.looked ?? false,
     brand: (answer.outcome === 'STANDS' && answer.brand) || null,
     // A provider may say what no date can have.
