@@ -108,6 +108,18 @@ test(`An answer that is older than a new contract does not reject it${unlessMiss
   expect([await stateOf(acme, one), await typesOf(one)]).toEqual([['ACTIVE'], ['contract.activated']]);
 });
 
+test(`An end that takes High Mobility hours is the gateway’s own: what begins meanwhile is asked for again${unlessMissing}`, async () => {
+  upstream.endsAfterMs = 3 * HOUR;
+  const vehicle = await addVehicle(acme);
+  const old = await contract(acme, vehicle);
+  await workFor(5 * MINUTE, MINUTE);
+  await acme.delete(`/contracts/${old.id}`);
+  await workFor(30 * MINUTE, MINUTE);
+  const one = await contract(acme, vehicle);
+  await workFor(20 * HOUR, 10 * MINUTE);
+  expect(await stateOf(acme, one)).toEqual(['ACTIVE']);
+});
+
 test(`A rejected contract that waits for the next says so${unlessMissing}`, async () => {
   upstream.decide = () => ({ status: 'rejected', afterMs: 0 });
   const vehicle = await addVehicle(acme);

@@ -60,8 +60,8 @@ const refusal = z
 /** Vehicles of a good request are refused one by one; the whole request without a name of what is wrong. */
 const blames = ({ status }: Reply) => (status === 422 ? () => false : null);
 
-/** A clearance as the list has it; `at`: when its status began, in ms since 1970. */
-type Cleared = { status: string; why: string | null; at: number | null; raw: unknown };
+/** A clearance as the list has it. In ms since 1970, `at`: when its status began; `since`: when its end did, which may take hours. */
+type Cleared = { status: string; why: string | null; at: number | null; since: number | null; raw: unknown };
 
 /** What a status of `FleetVin` means where a clearance is wanted, and where it is not; null: it must be asked for, or ended. */
 const meanings: Readonly<
@@ -144,9 +144,11 @@ export function clearances(
       const all = readOk(listed, answer);
       if (!all) for (const vin of some) unread.set(vin, failure(answer));
       for (const one of all ?? []) {
-        const last = one.changelog.findLast(({ status }) => status === one.status);
+        const index = one.changelog.findLastIndex(({ status }) => status === one.status);
+        const [last, before] = [one.changelog[index], one.changelog[index - 1]];
         const why = last?.reason ?? one.description ?? null;
-        found.set(one.vin, { status: one.status, why, at: timeOf(last?.timestamp), raw: one });
+        const since = timeOf((before?.status === 'revoking' ? before : last)?.timestamp);
+        found.set(one.vin, { status: one.status, why, at: timeOf(last?.timestamp), since, raw: one });
       }
     }
     await Promise.all(chunksOf(vins, LOOKED_AT_ONCE).map(read));
@@ -157,14 +159,14 @@ export function clearances(
   function answerOf(wish: ProgramWish, found?: Cleared): WishAnswer | null {
     // That a list has no clearance does not confirm its end.
     if (!found) return wish.state === 'ENDED' && !wish.wanted ? stands('ENDED', null) : null;
-    const { status, why, at, raw } = found;
+    const { status, why, at, since, raw } = found;
     if (!meanings[status]) return unreadable(raw);
     const state = meanings[status][wish.wanted ? 0 : 1];
     if (state !== 'REJECTED') return state && { ...stands(state, raw), orderedAt: status === 'pending' ? at : null };
     const isRevoked = status === 'revoked';
     // A wish that was refused is in no list yet, however late the look.
     const isOld = wish.state === 'FAILED' ? isOlder(wish, at) : isBefore(wish, at, clock());
-    if (isOld || (isRevoked && isOwnEnd(wish, at, clock()))) return null;
+    if (isOld || (isRevoked && isOwnEnd(wish, since, clock()))) return null;
     return stands(state, raw, isRevoked ? accessRevoked(why) : rejection(why));
   }
 
