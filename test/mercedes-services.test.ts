@@ -187,6 +187,20 @@ describe(`Services of Mercedes-Benz${unlessMissing}`, () => {
     expect(upstream.serviceOf(vehicle.vin, '1001')?.status).toBe('INACTIVE');
   });
 
+  test('a look that the account may not make says nothing of a service that is active', async () => {
+    const vehicle = await addVehicle(acme, newVin(0, 'W1K'));
+    const one = await contract(acme, vehicle, basic);
+    await workFor(4 * MINUTE, MINUTE);
+    const noPermission = json(400, { type: '/vehicles/services/no-permission', statusCode: 400, services: ['1001'] });
+    upstream.behaves = (asked) => (asked.endpoint === 'service-status' ? noPermission : null);
+    await workFor(2 * DAY, HOUR);
+    expect((await stateOf(acme, one))[0]).toBe('ACTIVE');
+    Object.assign(upstream.serviceOf(vehicle.vin, '1001') ?? {}, { status: 'INACTIVE', next: null });
+    upstream.behaves = () => null;
+    await workFor(HOUR, 10 * MINUTE);
+    expect(await stateOf(acme, one)).toEqual(['REJECTED', 'ACCESS_REVOKED', 'MANUFACTURER']);
+  });
+
   test.each([
     ['NOT_AVAILABLE', false, ['REJECTED', 'NO_SERVICE_AVAILABLE', 'MANUFACTURER']],
     ['ACTIVATION_FAILED', false, ['REJECTED', 'ACTIVATION_REJECTED', 'MANUFACTURER']],

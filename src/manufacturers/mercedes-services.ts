@@ -117,13 +117,10 @@ export function mercedesServices(
     const found = read?.vin === vin ? read : undefined;
     for (const wish of asked) {
       const service = found?.services.find(({ serviceId }) => serviceId === wish.program);
-      // A status that its document does not have says neither that it is on nor that it has ended.
-      if (service && !STATUSES.has(service.status)) {
-        note(wish, unreadable(service));
-        continue;
-      }
       const state = wish.wanted ? ((await wantedState(ask, wish, service)) ?? decided(wish)) : unwantedState(service);
-      if (!found && !isUnknown) note(wish, failure(answer, wish.wanted));
+      if (!found && !isUnknown) note(wish, failure(answer, wish.wanted, 'LOOK'));
+      // A status that its document does not have says neither that it is on nor that it has ended.
+      else if (service && !STATUSES.has(service.status)) note(wish, unreadable(service));
       else if (state) note(wish, state);
     }
     return found || isUnknown ? !isUnknown : null;
@@ -149,7 +146,7 @@ export function mercedesServices(
         const status = `${url}/v1/accounts/vehicles/${vin}/services/${program}/license-status`;
         const answer = await ask({ method: 'GET', url: status });
         const found = readOk(licence, answer);
-        if (answer.outcome === 'NO_ANSWER' || !found) return failure(answer);
+        if (answer.outcome === 'NO_ANSWER' || !found) return failure(answer, true, 'LOOK');
         return found.status === 'EXPIRED'
           ? stands('FAILED', answer.body, reasons.licenceExpired)
           : stands('REJECTED', service, reasons.rejected);
@@ -225,22 +222,23 @@ const blamesBy =
 
 /** The answer to an order that was not carried out. Where an end is refused, the next look says whether there is anything to end. */
 function refusal(answer: Answer, { wanted }: ProgramWish): WishAnswer {
-  const refused = failure(answer, wanted);
+  const refused = failure(answer, wanted, 'ORDER');
   const isFinal = refused.outcome === 'STANDS' && refused.state !== 'ENDED';
   return isFinal && !wanted ? stands('ENDING', refused.raw, refused.reason) : refused;
 }
 
 /**
  * The answer to a request that was not carried out. A refusal concerns the vehicle where it names the VIN. An end that the account
- * may not order is ordered again: its service is active, and costs money. What the catalogue does not have is not active.
+ * may not order is ordered again: its service is active, and costs money. What the catalogue does not have is not active. A look that
+ * the account may not make says nothing of the service.
  */
-function failure(answer: Answer, wanted = true): WishAnswer {
+function failure(answer: Answer, wanted: boolean, to: 'LOOK' | 'ORDER'): WishAnswer {
   if (answer.outcome === 'NO_ANSWER' || answer.status === 200) return unanswered(answer);
   const { status, body } = answer;
   const { type, validationErrors } = problem.parse(body);
   if (status === 403 && type === BLACKLISTED) return stands('REJECTED', body, reasons.blacklisted);
   if (status === 400 && namesVin({ validationErrors })) return stands('FAILED', body, reasons.vinRefused);
-  if (type === NO_PERMISSION && !wanted) return unanswered(answer);
+  if (type === NO_PERMISSION && (!wanted || to === 'LOOK')) return unanswered(answer);
   if ((type === SERVICE_UNKNOWN || type === VEHICLE_UNKNOWN) && !wanted) return stands('ENDED', body);
   if ([NO_PERMISSION, SERVICE_UNKNOWN, '/services/illegal-consent-type'].includes(type))
     return stands('FAILED', body, reasons.notOffered);
