@@ -10,7 +10,7 @@ import { json, silence } from './support/upstream.ts';
 
 // Each service of a provider has its own state, and a provider whose settings are taken away stays in sight.
 
-const started = await startActivations({ packs: { basic: ['1001'] }, timeoutMs: 1500 });
+const started = await startActivations({ packs: { basic: ['1001'] }, timeoutMs: 1500, breakAfter: 1000 });
 const { gateway, upstream, faults, workFor, contract, passTime, clock } = started;
 const acme = await gateway.as('acme');
 const credentials = { url: upstream.url, clientId: 'client', clientSecret: 'secret' };
@@ -103,4 +103,37 @@ test('a provider without settings is listed while contracts name it; when it is 
   await workFor(10 * MINUTE, MINUTE);
   expect(upstream.serviceOf(vehicle.vin, '1001')?.status).toBe('INACTIVE');
   expect(await providerOf(client, 'high-mobility')).toMatchObject({ state: 'OK' });
+
+  // What has ended is looked at for a day, and forgotten then, though nobody can be asked.
+  const left = `select from activation where vin = '${vehicle.vin}'`;
+  expect(await gateway.execute(left)).toHaveLength(1);
+  for (let hours = 0; hours < 60; hours += 6) {
+    passTime(6 * HOUR);
+    without.passTime(6 * HOUR);
+    await waits();
+  }
+  expect(await gateway.execute(left)).toEqual([]);
+});
+
+test.each([
+  ['high-mobility', 'CLEARANCES', 'WBA', 'clearances'],
+  ['connect-your-fleet', 'ORDERS', 'W1K', 'services'],
+])('%s: orders that fail are not hidden by looks that are answered', async (name, service, wmi, endpoint) => {
+  const vehicles = await addVehicles(acme, newVins(7, 0, wmi));
+  const active = await contract(acme, vehicles[0] as Json, { pack: 'basic' });
+  await workFor(5 * MINUTE, MINUTE);
+  upstream.behaves = (asked) => (asked.endpoint === endpoint ? json(500, {}) : null);
+  const others = [];
+  for (const vehicle of vehicles.slice(1)) others.push(await contract(acme, vehicle, { pack: 'basic' }));
+  await workFor(10 * MINUTE, MINUTE);
+  const stateOfService = async () =>
+    (await providerOf(acme, name)).services.find((one: Json) => one.name === service).state;
+  expect(await stateOfService()).toBe('FAILING');
+  await acme.patch(`/contracts/${active.id}`, { to: new Date(clock() + 24 * HOUR).toISOString() });
+  await workFor(MINUTE / 2, MINUTE / 2);
+  expect([await stateOf(acme, active), await stateOfService()]).toEqual([['ACTIVE'], 'FAILING']);
+  upstream.behaves = () => null;
+  await workFor(HOUR, 5 * MINUTE);
+  for (const one of others) expect(await stateOf(acme, one)).toEqual(['ACTIVE']);
+  expect(await stateOfService()).toBe('OK');
 });

@@ -108,9 +108,9 @@ export function clearances(
       }
       if (answer) answers.set(wish, answer);
     }
-    const open = wishes.filter((wish) => !answers.has(wish));
+    const ordered = new Set(wishes.filter((wish) => !answers.has(wish)));
     const created = Map.groupBy(
-      open.filter(({ wanted }) => wanted),
+      [...ordered].filter(({ wanted }) => wanted),
       ({ vin }) => vin,
     );
     const questions = [...created].map(([vin, own]) => ({
@@ -119,10 +119,11 @@ export function clearances(
       wishes: own,
     }));
     const endOne = async (wish: ProgramWish) => answers.set(wish, await revoke(ask, wish));
-    await Promise.all([create(ask, questions, answers), ...open.filter(({ wanted }) => !wanted).map(endOne)]);
+    await Promise.all([create(ask, questions, answers), ...[...ordered].filter(({ wanted }) => !wanted).map(endOne)]);
     return wishes.map((wish) => ({
       ...(answers.get(wish) ?? unreadable(null)),
       looked: isLookedAt(wish) && !unread.has(wish.vin),
+      ordered: ordered.has(wish),
     }));
   }
 

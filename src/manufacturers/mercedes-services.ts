@@ -80,6 +80,7 @@ export function mercedesServices(
       };
     const answers = new Map<ProgramWish, WishAnswer>();
     const note: Note = (wish, answer) => answers.set(wish, answer);
+    const noteOrder: Note = (wish, answer) => answers.set(wish, { ...answer, ordered: true });
     const open = (isMeant = (_: ProgramWish) => true) =>
       Map.groupBy(
         wishes.filter((wish) => !answers.has(wish) && isMeant(wish)),
@@ -101,8 +102,8 @@ export function mercedesServices(
     await lookAt(turns.take(1));
     await Promise.all(Array.from({ length: LOOKED_AT_ONCE }, () => lookAt(turns)));
     const strangers = [...open()].filter(([vin, own]) => !looked.get(vin) && own.some(({ wanted }) => wanted));
-    await enrol(askBy(asker), new Map(strangers), note);
-    await order(askBy(asker), open(), note);
+    await enrol(askBy(asker), new Map(strangers), noteOrder);
+    await order(askBy(asker), open(), noteOrder);
     return wishes.map((wish) => ({
       ...(answers.get(wish) ?? unreadable(null)),
       looked: isLookedAt(wish) && looked.has(wish.vin),

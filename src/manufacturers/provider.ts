@@ -66,8 +66,9 @@ export interface NoAnswer {
   retryAfter?: number | undefined;
   /** false: nothing was sent (a pause, an open circuit, too little time left), so no attempt was spent. */
   asked: boolean;
-  /** In answers about programs: whether the provider said how the program stands. */
+  /** In answers about programs: whether the provider said how the program stands, and whether it was told to change it. */
   looked?: boolean;
+  ordered?: boolean;
   raw: unknown;
 }
 
@@ -156,8 +157,9 @@ export interface ProgramAnswer {
   reason: Reason | null;
   /** The answer as it came, kept for support; never logged. */
   raw: unknown;
-  /** Whether the provider was only asked for the state, and not told to change it. */
+  /** Whether the provider said how the program stood, and whether it was told to change it. */
   looked?: boolean;
+  ordered?: boolean;
   /** Whether the state may still prove wrong: some questions more decide. */
   inDoubt?: boolean;
   /** The brand by which the provider was asked. */

@@ -16,8 +16,9 @@ interface ServiceState {
 /** A fault of a provider's service, for its operator. */
 export type ServiceFault = { provider: string; service: ProviderService; code: string; status: number | null };
 
-/** Faults in a row from which a service counts as failing. */
+/** Faults in a row from which a service counts as failing, for so long after the last: what fails is asked again within 19 minutes. */
 const FAILS_AFTER = 5;
+const FAILING_MS = 3_600_000;
 const REPORT_MS = 60_000;
 
 /** A pause that a provider asks for, and a vehicle that it does not know yet, are no faults of a service. */
@@ -33,10 +34,15 @@ type Options = { clock?: () => number; tell?: ((fault: ServiceFault) => void) | 
 export function openServiceHealth(provider: Provider, { clock = Date.now, tell = () => {} }: Options) {
   const reported = new LRUCache<string, true>({ max: 100, ttl: REPORT_MS, perf: { now: clock } });
   const services: ProviderService[] = ['ELIGIBILITY', ...(provider.activator ? [provider.activator.service] : [])];
-  const health = new Map(services.map((service) => [service, { inRow: 0, first: 0, reason: null as Reason | null }]));
+  /** Looks may be answered while orders are not. */
+  const begin = () =>
+    [false, true].map((ordered) => ({ ordered, inRow: 0, first: 0, last: 0, reason: null as Reason | null }));
+  const health = new Map(services.map((service) => [service, begin()]));
 
   function note(service: ProviderService, answer: ProviderAnswer | WishAnswer): void {
-    const one = health.get(service);
+    const one = health
+      .get(service)
+      ?.find(({ ordered }) => ordered === ('ordered' in answer && answer.ordered === true));
     if (!one) return;
     if (answer.outcome !== 'NO_ANSWER') {
       // What was known without asking says nothing.
@@ -46,7 +52,7 @@ export function openServiceHealth(provider: Provider, { clock = Date.now, tell =
     const { asked, reason, raw } = answer;
     if (!asked || !reason || !faults.has(reason.code)) return;
     if (one.inRow === 0) one.first = clock();
-    Object.assign(one, { inRow: one.inRow + 1, reason });
+    Object.assign(one, { inRow: one.inRow + 1, last: clock(), reason });
     const key = `${service} ${reason.code}`;
     if (reported.has(key)) return;
     reported.set(key, true);
@@ -56,8 +62,9 @@ export function openServiceHealth(provider: Provider, { clock = Date.now, tell =
   return {
     note,
     state: (): ServiceState[] =>
-      [...health].map(([service, { inRow, first, reason }]) =>
-        inRow < FAILS_AFTER ? { service, since: null, reason: null } : { service, since: new Date(first), reason },
-      ),
+      [...health].map(([service, both]) => {
+        const failing = both.find(({ inRow, last }) => inRow >= FAILS_AFTER && clock() < last + FAILING_MS);
+        return { service, since: failing ? new Date(failing.first) : null, reason: failing?.reason ?? null };
+      }),
   };
 }

@@ -66,9 +66,11 @@ const forTheNext = reason(
 
 /** The answer about a program that its provider is not asked about now; null: it is. */
 export function answerUnasked(program: ClaimedProgram, manufacturers: Manufacturers, now: number): WishAnswer | null {
-  const { wanted, asked, renewed, begins, shared, vehicleLookedAt } = program;
+  const { wanted, asked, renewed, state, begins, shared, vehicleLookedAt } = program;
   const activator = manufacturers.activatorOf(program.provider);
-  if (!activator) return notAsked(PROVIDER_GONE_SECONDS, manufacturers.noActivation);
+  // What had ended before its provider went is forgotten as its looks would be over.
+  if (!activator)
+    return !wanted && state === 'ENDED' ? ENDED_HERE : notAsked(PROVIDER_GONE_SECONDS, manufacturers.noActivation);
   if (!wanted && (!asked || shared)) return ENDED_HERE;
   // Where another company deletes the contract that begins soon, this is noticed when it would have begun.
   if (!wanted && begins !== null)
