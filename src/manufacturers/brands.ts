@@ -58,12 +58,8 @@ export const clearanceBrands = [
 /** The brand by which High Mobility's eligibility check knows vehicles of a brand that it does not name. */
 const eligibilityNames: Partial<Record<BrandId, BrandId>> = { dacia: 'renault' };
 
-/** For each brand whose eligibility can be asked about, the brand by which it is asked; `known`: those that the provider names. */
-export function eligibilityNamesOf(known: Iterable<BrandId>): ReadonlyMap<string, BrandId> {
-  const own = new Map([...known].map((id) => [id, id]));
-  const others = Object.entries(eligibilityNames).filter(([id, name]) => !own.has(id as BrandId) && own.has(name));
-  return new Map([...own, ...others]);
-}
+/** The brand by which High Mobility is asked about the eligibility of vehicles of a brand. */
+export const eligibilityName = (id: BrandId): BrandId => eligibilityNames[id] ?? id;
 
 export const brandName = (id = ''): string => brands[id as BrandId] ?? id;
 

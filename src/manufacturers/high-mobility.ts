@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type BrandId, clearanceBrands, eligibilityNamesOf } from './brands.ts';
+import { type BrandId, clearanceBrands, eligibilityName } from './brands.ts';
 import type { Reply } from './exchange.ts';
 import { clearances } from './high-mobility-clearance.ts';
 import { vinRefused } from './high-mobility-reasons.ts';
@@ -74,7 +74,7 @@ export class HighMobility extends Upstream implements Provider {
     const credentials = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret };
     super({ method: 'POST', url: `${url}/v1/access_tokens`, body: credentials }, options);
     this.id = id;
-    this.#names = eligibilityNamesOf(brands);
+    this.#names = new Map([...brands].map((id) => [id, eligibilityName(id)]));
     this.brands = new Set(this.#names.keys());
     this.#url = url;
     const { brands: cleared, ...schedule } = options.clearance ?? { brands: clearanceBrands };

@@ -1,4 +1,4 @@
-import { type BrandId, clearanceBrands, highMobilityEligibilityBrands } from './brands.ts';
+import { type BrandId, clearanceBrands, eligibilityName, highMobilityEligibilityBrands } from './brands.ts';
 import { HighMobility } from './high-mobility.ts';
 import type { Host } from './host.ts';
 import { Mercedes } from './mercedes.ts';
@@ -8,6 +8,10 @@ import { openSandbox, sandboxBrands } from './sandbox.ts';
 import type { ServiceFault } from './service-health.ts';
 import type { Refusal } from './upstream.ts';
 
+/** The brands whose eligibility High Mobility can be asked about, by their own name or another. */
+const checkedBrands = clearanceBrands.filter((id) =>
+  highMobilityEligibilityBrands.some((one) => one === eligibilityName(id)),
+);
 /** The sandbox decides within seconds. */
 const SANDBOX_LOOKS = [1, 2, 5, 10];
 
@@ -44,7 +48,7 @@ export async function openManufacturers(
         url: config.HIGH_MOBILITY_URL,
         clientId: config.HIGH_MOBILITY_CLIENT_ID,
         clientSecret: config.HIGH_MOBILITY_CLIENT_SECRET,
-        brands: highMobilityEligibilityBrands.filter(serves),
+        brands: checkedBrands.filter(serves),
         clearance: { brands: clearanceBrands.filter(serves) },
         ...common,
       }),

@@ -106,6 +106,19 @@ describe('Manufacturers: providers of brands', () => {
     expect(Object.keys(manufacturers.offers).toSorted()).toEqual(['audi', 'bmw', 'porsche']);
   });
 
+  test.each([
+    ['dacia, bmw', ['bmw', 'dacia']],
+    ['renault', ['renault']],
+  ])(
+    'HIGH_MOBILITY_BRANDS=%s concerns the brand of a vehicle, not the one by which it is asked about',
+    async (named, ids) => {
+      await open({ ...highMobility(), HIGH_MOBILITY_BRANDS: named });
+      const supported = manufacturers.list().filter((one) => one.supported);
+      expect(supported.map(({ id }) => id)).toEqual(ids);
+      expect(Object.keys(manufacturers.offers)).toEqual(expect.arrayContaining(ids));
+    },
+  );
+
   test('HIGH_MOBILITY_BRANDS without credentials, or with an unknown brand, stops the start', () => {
     expect(() => readConfig({ HIGH_MOBILITY_BRANDS: 'bmw' })).toThrow(
       'HIGH_MOBILITY_CLIENT_SECRET: is required, because HIGH_MOBILITY_BRANDS is set',
