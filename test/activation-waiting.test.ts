@@ -72,10 +72,11 @@ test('the statement of docs/operations.md has all active programs looked at', as
   expect((await acme.get(`/contracts/${contract.id}`)).body.activation.state).toBe('REJECTED');
 });
 
+const { manufacturers, database } = gateway.services;
+const auditing = { send: database.send, manufacturers, gap: 60 };
+const lines = async () => leftLines(await reportActivations(auditing, new Date(clock())));
+
 test('what was deleted while nothing was ended is told before it is ended', async () => {
-  const { manufacturers, database } = gateway.services;
-  const auditing = { send: database.send, manufacturers, gap: 60 };
-  const lines = async () => leftLines(await reportActivations(auditing, new Date(clock())));
   const [kept, gone, waiting] = await addVehicles(acme, newVins(3));
   const contracts: Json[] = [];
   for (const vehicle of [kept, gone, waiting]) contracts.push(await createContract(acme, vehicle, inForce));
@@ -83,6 +84,20 @@ test('what was deleted while nothing was ended is told before it is ended', asyn
   await work();
   for (const { id } of contracts.slice(1)) await acme.delete(`/contracts/${id}`);
   expect(await lines()).toEqual(['high-mobility is asked to end 1 program that no contract needs any more.']);
+  await work();
+  expect(await lines()).toEqual([]);
+});
+
+test('what ended while no process ran is told before it is ended', async () => {
+  const vehicles = await addVehicles(acme, newVins(3));
+  for (const vehicle of vehicles) await createContract(acme, vehicle, { ...inForce, to: time(60 * MINUTE) });
+  await createContract(acme, vehicles[0], { ...inForce, pack: 'next', from: time(60 * MINUTE) });
+  await work();
+  passTime(20 * MINUTE);
+  await work();
+  expect(await lines()).toEqual([]);
+  passTime(60 * MINUTE);
+  expect(await lines()).toEqual(['high-mobility is asked to end 2 programs that no contract needs any more.']);
   await work();
   expect(await lines()).toEqual([]);
 });

@@ -1,6 +1,7 @@
-import { sql } from 'kysely';
+import { type Expression, sql } from 'kysely';
 import { counted } from '../counted.ts';
 import { asTimestamptz, db, prepare } from '../sql/sql.ts';
+import { programsOfContract } from './activation.ts';
 import type { Auditing } from './audit-activations.ts';
 import { type Needs, needSql, needsAt } from './needs.ts';
 import { planOfSettings } from './pack-changes.ts';
@@ -18,13 +19,18 @@ const programsByState = prepare((p: { now: Date }) =>
     .orderBy('state'),
 );
 
-/** Programs whose contracts went while nothing was ended: a claim would find so. */
+/** Programs of contracts that have ended, which nobody has recorded yet. */
+const programsOver = (now: Expression<string>) =>
+  sql`select o.id from contract c, vehicle v, activation o where v.company = c.company and v.id = c.vehicle_id
+    and ${sql.raw(programsOfContract('o', 'c', 'v.vin'))} and c.due_at <= ${now} and c.ends_at <= ${now}`;
+
+/** Programs whose contracts went or ended while nothing was ended: a claim would find so. */
 const programsLeft = prepare((p: Needs) =>
   db
     .selectFrom('activation as a')
     .crossJoinLateral(needSql(p).as('need'))
     .select(['a.provider', sql<number>`count(*)::int`.as('programs')])
-    .where('a.due_at', '<=', asTimestamptz(p.now))
+    .where(sql<boolean>`(a.due_at <= ${asTimestamptz(p.now)} or a.id in (${programsOver(asTimestamptz(p.now))}))`)
     .where('a.asked', '=', sql.lit(true))
     .where('a.wanted', '=', sql.lit(true))
     .where('need.begins', 'is', null)
