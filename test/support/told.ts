@@ -63,7 +63,8 @@ export class Told {
     if ((state === 'SCHEDULED') !== now < term.from && Math.abs(now - term.from) > 5000)
       this.#fault(term, `${state} at ${new Date(now).toISOString()}`);
     if (activation.reason?.code === 'ACCESS_REVOKED')
-      for (const one of programs.map((program) => wishes.watch(program))) if (one.barred) one.refused ||= now;
+      for (const one of programs.map((program) => wishes.watch(program)))
+        if (one.barred) one.refused ||= Date.parse(activation.changedAt);
     const lost = programs.filter(
       (program) => wishes.isSettled(program, at) && now - wishes.watch(program).lastActive > DAILY + 2 * HOUR,
     );
