@@ -16,9 +16,9 @@ interface ServiceState {
 /** A fault of a provider's service, for its operator. */
 export type ServiceFault = { provider: string; service: ProviderService; code: string; status: number | null };
 
-/** Faults in a row from which a service counts as failing, for so long after the last: what fails is asked again within 19 minutes. */
+/** Faults in a row from which a service counts as failing, for so long after the last: what fails is asked again within 21 minutes. */
 const FAILS_AFTER = 5;
-const FAILING_MS = 3_600_000;
+const FAILING_MS = 1_800_000;
 const REPORT_MS = 60_000;
 
 /** A pause that a provider asks for, and a vehicle that it does not know yet, are no faults of a service. */
@@ -40,17 +40,17 @@ export function openServiceHealth(provider: Provider, { clock = Date.now, tell =
   const health = new Map(services.map((service) => [service, begin()]));
 
   function note(service: ProviderService, answer: ProviderAnswer | WishAnswer): void {
-    const one = health
-      .get(service)
-      ?.find(({ ordered }) => ordered === ('ordered' in answer && answer.ordered === true));
+    const isOrder = 'ordered' in answer && answer.ordered === true;
+    const one = health.get(service)?.find(({ ordered }) => ordered === isOrder);
     if (!one) return;
     if (answer.outcome !== 'NO_ANSWER') {
-      // What was known without asking says nothing.
-      if (answer.raw !== null) Object.assign(one, { inRow: 0, reason: null });
+      // What was known without asking says nothing; an order may be taken without a word.
+      if (isOrder || answer.raw !== null) Object.assign(one, { inRow: 0, reason: null });
       return;
     }
     const { asked, reason, raw } = answer;
     if (!asked || !reason || !faults.has(reason.code)) return;
+    if (clock() >= one.last + FAILING_MS) one.inRow = 0;
     if (one.inRow === 0) one.first = clock();
     Object.assign(one, { inRow: one.inRow + 1, last: clock(), reason });
     const key = `${service} ${reason.code}`;
