@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type BrandId, clearanceBrands, eligibilityName } from './brands.ts';
+import { type BrandId, candidateBrands, clearanceBrands, eligibilityName } from './brands.ts';
 import type { Reply } from './exchange.ts';
 import { clearances } from './high-mobility-clearance.ts';
 import { vinRefused } from './high-mobility-reasons.ts';
@@ -88,7 +88,11 @@ export class HighMobility extends Upstream implements Provider {
   }
 
   async verify(vin: string, brand: string, asker?: Asker): Promise<ProviderAnswer> {
-    const body = { vin, brand: this.#names.get(brand) ?? brand };
+    const name = this.#names.get(brand) ?? brand;
+    // The answer would be about that brand.
+    if (name !== brand && candidateBrands(vin).some((one) => one === name))
+      return { outcome: 'BRAND_REFUSED', raw: null };
+    const body = { vin, brand: name };
     const question = { method: 'POST', url: `${this.#url}/v1/eligibility`, body } as const;
     const reply = await this.ask(brand, question, asker);
     if (reply.outcome === 'NO_ANSWER') return reply;

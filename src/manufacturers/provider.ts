@@ -81,7 +81,7 @@ export const notAsked = (retryAfter: number, reason: Reason | null = null): NoAn
 
 export type ProviderAnswer =
   | Answered
-  /** The provider does not serve this brand after all: the next candidate is asked. */
+  /** The provider does not serve this brand after all, or cannot be asked about it (`raw` null): the next candidate is asked. */
   | { outcome: 'BRAND_REFUSED'; raw: unknown }
   /** An answer that asking again will not change. */
   | { outcome: 'FAILED'; reason: Reason; raw: unknown }

@@ -84,7 +84,7 @@ export function manufacturersOf(
       if (answer.outcome !== 'NO_ANSWER' || answer.asked) lastMinutes.get(provider)?.add();
       health.get(provider)?.note('ELIGIBILITY', answer);
       if (answer.outcome !== 'BRAND_REFUSED') return verification(answer, id, provider.id);
-      rejections.push(answer.raw);
+      if (answer.raw !== null) rejections.push(answer.raw);
     }
     const [manufacturer = null] = candidates;
     const [reason, raw] = rejections.length > 0 ? [brandsRejected, rejections] : [unsupported(manufacturer), null];

@@ -207,6 +207,18 @@ describe('Manufacturers: one verification', () => {
     expect(brandsAsked()).toEqual(['renault']);
   });
 
+  test('a vehicle that may be a Renault is not asked about as a Dacia, whose answer would be a Renault’s', async () => {
+    await open({ ...highMobility(), HIGH_MOBILITY_BRANDS: 'dacia, bmw' });
+    const unsupported = { status: 'UNSUPPORTED', manufacturer: 'renault', asked: false };
+    expect(await manufacturers.verify('VF1HSDCL5L0000001')).toMatchObject(unsupported);
+    expect(brandsAsked()).toEqual([]);
+    expect(await manufacturers.verify('UU1HSDCL5L0000001')).toMatchObject({
+      status: 'ELIGIBLE',
+      manufacturer: 'dacia',
+    });
+    expect(brandsAsked()).toEqual(['renault']);
+  });
+
   test('all candidates refused is UNSUPPORTED, with the raw answers', async () => {
     upstream.always('eligibility', only());
     const refusal = { errors: [{ title: 'invalid', source: 'brand' }] };
