@@ -18,7 +18,9 @@ const leftOf = (
   vin: string,
   now: Expression<string>,
 ) => sql`${sql.raw(programsLeft(c, vin))} and not (a.wanted and exists (
-  select from vehicle nv, contract n where nv.company = a.company and nv.vin = a.vin and n.company = a.company and n.vehicle_id = any(array[nv.id])
+  select from vehicle nv cross join lateral (
+    select * from contract where company = a.company and vehicle_id = any(array[nv.id]) offset 0) n
+  where nv.company = a.company and nv.vin = a.vin
     and n.starts_at <= ${now} and n.ends_at > ${now} and n.provider = a.provider and a.program = any(n.programs)))`;
 
 /** A contract in force has the worst state of its programs. One without a row, or one that is still ending, is yet to be asked for. */
