@@ -203,6 +203,8 @@ export function unsureManufacturers({ upstream, wishes, clock, passTime, chanceO
       wishes.note(vin, 'it is taken out of the account');
       for (const key of [...upstream.services.keys()].filter((one) => one.startsWith(vin))) {
         upstream.services.delete(key);
+        // Nobody can say any more what was revoked.
+        wishes.watch(key).barredAt = 0;
         wishes.disturb(key, DAILY);
       }
     },
