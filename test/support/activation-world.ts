@@ -104,7 +104,6 @@ export async function startWorld(seed: number) {
   Object.assign(upstream, {
     clock,
     tokenLifetime: 3600,
-    endsAfterMs: MINUTE,
     lagsMs(vin: string) {
       if (!lagOf.has(vin)) lagOf.set(vin, Math.floor(lags() * 11) * 1000);
       return lagOf.get(vin);
@@ -120,6 +119,9 @@ export async function startWorld(seed: number) {
       return { status: outcome === 'ACTIVE' ? 'ACTIVE' : 'ACTIVATION_FAILED', afterMs };
     },
   });
+  // Most ends take a minute, some hours.
+  const ends = randomOf(seed);
+  Object.defineProperty(upstream, 'endsAfterMs', { get: () => (ends() < 0.2 ? 3 * HOUR : MINUTE) });
   upstream.blacklist.add(BLACKLISTED);
   upstream.expired.add('3001');
 

@@ -1,4 +1,4 @@
-import { HOUR } from './activations.ts';
+import { HOUR, MINUTE } from './activations.ts';
 import type { Json } from './client.ts';
 import { DAILY, type Fault, LOOK, type Term, type Wishes } from './wishes.ts';
 
@@ -40,7 +40,9 @@ export class Told {
     if (type === 'contract.deactivated' && !one.isActive) this.#fault(term, 'deactivated, and was not active');
     if (type !== 'contract.deactivated' && one.isActive) this.#fault(term, `${type}, and is active`);
     if (type === 'contract.rejected') {
-      const touched = Math.max(0, ...programsOf(term).map((program) => wishes.watch(program).touched));
+      // What has become active since, another company may have asked for: then the contract waited again.
+      const watched = programsOf(term).map((program) => wishes.watch(program));
+      const touched = Math.max(0, ...watched.map((program) => Math.max(program.touched, program.lastActive)));
       if (one.rejected > touched) this.#fault(term, 'rejected twice');
       one.rejected = at;
     }
@@ -69,6 +71,14 @@ export class Told {
       (program) => wishes.isSettled(program, at) && now - wishes.watch(program).lastActive > DAILY + 2 * HOUR,
     );
     if (state === 'ACTIVE' && lost.length > 0) this.#fault(term, `ACTIVE, and ${lost} is not`);
+    const unconfirmed = programs.filter((program) => {
+      const one = wishes.watch(program);
+      const isOver = one.status !== 'OFF' && !one.near && now > term.to + HOUR;
+      return isOver && one.lastOff < term.to - MINUTE && one.lastNear < term.to;
+    });
+    // What was over before it was asked for has nothing to be ended.
+    if (state === 'ENDED' && this.#contracts.has(id) && unconfirmed.length > 0 && programs.length === 1)
+      this.#fault(term, `ENDED, and ${unconfirmed} never was off`);
     const expected = this.#expected(term, programs, now, at);
     if (expected && !expected.includes(state)) this.#fault(term, `${state}, and must be ${expected}`);
   }

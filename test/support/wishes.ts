@@ -34,9 +34,12 @@ interface Watch extends Standing {
   barred: boolean;
   barredAt: number;
   lastActive: number;
+  /** When it was off last. */
+  lastOff: number;
   orderedEnd: number;
-  /** When no contract needed it last, so that its end may have been ordered. */
+  /** When no contract needed it last, so that its end may have been ordered, and when one did. */
   lastIdle: number;
+  lastNear: number;
   /** When a company last asked about it, and when people were told that it was decided against. */
   touched: number;
   refused: number;
@@ -118,7 +121,7 @@ export class Wishes {
         barredAt: 0,
         active: new Set<string>(),
       },
-      ...{ lastActive: 0, orderedEnd: 0, lastIdle: 0, touched: owed, refused: 0 },
+      ...{ lastActive: 0, lastOff: 0, orderedEnd: 0, lastIdle: 0, lastNear: 0, touched: owed, refused: 0 },
     };
     this.programs.set(program, one);
     this.#ofVin.set(vin, [...(this.#ofVin.get(vin) ?? []), program]);
@@ -247,8 +250,13 @@ export class Wishes {
       if (status === 'ACTIVE') one.barred = false;
     }
     if (status === 'ACTIVE') one.lastActive = now;
-    // It can be ordered when it has ended, and ended when it is decided.
-    if (status === 'ENDING' && wanted) one.owed = Math.max(one.owed, (until ?? now) + AFTER_FAULT);
+    if (status === 'OFF') one.lastOff = now;
+    if (near) one.lastNear = now;
+    // It can be ordered when it has ended, which looks find sooner or later, and ended when it is decided.
+    if (status === 'ENDING' && wanted) {
+      const isLong = (until ?? now) > now + 10 * MINUTE;
+      one.owed = Math.max(one.owed, (until ?? now) + (isLong ? LOOK : AFTER_FAULT));
+    }
     if (status === 'PENDING' && !near) one.owed = Math.max(one.owed, (until ?? now) + LOOK);
     one.told = Math.max(one.told, one.owed + LOOK);
     Object.assign(one, { wanted, near, status, until, seen: now });
