@@ -9,19 +9,14 @@ import { contractsOfEach, contractsOfVins } from './contracts-of-vehicles.ts';
 // What becomes of contracts by the states of their programs.
 
 /** Programs of a contract `c` whose end is not confirmed. */
-const programsLeft = (c: string, vin: string) => `activation a
+const notEnded = (c: string, vin: string) => `activation a
   where ${programsOfContract('a', c, vin)} and a.state <> 'ENDED'`;
 
 /** Those that no contract in force needs: `wanted` is as it was at the last claim. */
-const leftOf = (
-  c: string,
-  vin: string,
-  now: Expression<string>,
-) => sql`${sql.raw(programsLeft(c, vin))} and not (a.wanted and exists (
-  select from vehicle nv cross join lateral (
-    select * from contract where company = a.company and vehicle_id = any(array[nv.id]) offset 0) n
-  where nv.company = a.company and nv.vin = a.vin
-    and n.starts_at <= ${now} and n.ends_at > ${now} and n.provider = a.provider and a.program = any(n.programs)))`;
+const leftOf = (c: string, vin: string, company: string, now: Expression<string>) =>
+  sql`${sql.raw(notEnded(c, vin))} and not (a.wanted and exists (
+    select from vehicle v cross join lateral ${contractsOfEach(company)} n where v.company = a.company and v.vin = a.vin
+      and n.starts_at <= ${now} and n.ends_at > ${now} and n.provider = a.provider and a.program = any(n.programs)))`;
 
 /** A contract in force has the worst state of its programs. One without a row, or one that is still ending, is yet to be asked for. */
 const IN_FORCE = `(
@@ -32,12 +27,12 @@ const IN_FORCE = `(
   ) p order by array_position('{REJECTED,FAILED,PENDING,ACTIVE}'::text[], p.state) limit 1)`;
 
 /** A contract that is over is ending while programs are left. */
-const over = (now: Expression<string>) => sql`(
+const over = (company: string, now: Expression<string>) => sql`(
   select case when count(*) > 0 then 'ENDING' else 'ENDED' end as state, (array_agg(a.reason))[1] as reason
-  from ${leftOf('c', 'v.vin', now)})`;
+  from ${leftOf('c', 'v.vin', company, now)})`;
 
 /** Whether a program is left that was found on after the end of `c`: it was needed until then, and by no contract since. */
-const FOUND_AGAIN = `exists (select from ${programsLeft('c', 'v.vin')} and not a.wanted and a.changed_at <= c.activation_changed_at)`;
+const FOUND_AGAIN = `exists (select from ${notEnded('c', 'v.vin')} and not a.wanted and a.changed_at <= c.activation_changed_at)`;
 /** What ends may be found on so long (LOOKS_AFTER_END in next-look.ts). */
 const FOUND_WITHIN = `interval '2 days'`;
 
@@ -81,7 +76,7 @@ export const settle = prepare((p: EventOrigin & { company: string; vins: readonl
         cross join lateral (
           select * from ${sql.raw(IN_FORCE)} in_force where c.ends_at > ${now}
           union all
-          select * from ${over(now)} over_now where c.ends_at <= ${now}
+          select * from ${over(p.company, now)} over_now where c.ends_at <= ${now}
         ) stands
         where v.company = ${p.company} and v.vin = ${anyOfTexts(p.vins)} and c.provider is not null and c.starts_at <= ${now}
           and (c.activation <> 'ENDED' or c.activation_changed_at > ${now} - ${sql.raw(FOUND_WITHIN)} and ${sql.raw(FOUND_AGAIN)}))`,
@@ -107,7 +102,7 @@ export const settle = prepare((p: EventOrigin & { company: string; vins: readonl
         .deleteFrom('deleted_contract as c')
         .where('c.company', '=', p.company)
         .where('c.vin', '=', anyOfTexts(p.vins))
-        .where(sql<boolean>`not exists (select from ${leftOf('c', 'c.vin', now)})`)
+        .where(sql<boolean>`not exists (select from ${leftOf('c', 'c.vin', p.company, now)})`)
         .returningAll(),
     )
     .with('recorded', (q) => {
