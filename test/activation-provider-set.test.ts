@@ -17,8 +17,12 @@ import { UpstreamServer } from './support/upstream.ts';
 const upstream = await UpstreamServer.start();
 afterAll(() => upstream.close());
 
-/** High Mobility of which every vehicle is eligible. */
+/** High Mobility of which every vehicle is eligible, and that knows each brand by its name. */
 class Eligible extends HighMobility {
+  override askedAs(brand: string): string {
+    return brand;
+  }
+
   override async verify(): Promise<ProviderAnswer> {
     const unknown = { connectivityStatus: null, primaryUserAssigned: null, reason: null };
     return { outcome: 'ANSWERED', eligible: true, dataDelivery: ['PULL'], ...unknown, raw: {} };

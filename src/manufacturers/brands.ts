@@ -59,7 +59,7 @@ export const clearanceBrands = [
 const eligibilityNames: Partial<Record<BrandId, BrandId>> = { dacia: 'renault' };
 
 /** The brand by which High Mobility is asked about the eligibility of vehicles of a brand. */
-export const eligibilityName = (id: BrandId): BrandId => eligibilityNames[id] ?? id;
+export const eligibilityName = (id: string): string => eligibilityNames[id as BrandId] ?? id;
 
 export const brandName = (id = ''): string => brands[id as BrandId] ?? id;
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type BrandId, candidateBrands, clearanceBrands, eligibilityName } from './brands.ts';
+import { type BrandId, clearanceBrands, eligibilityName } from './brands.ts';
 import type { Reply } from './exchange.ts';
 import { clearances } from './high-mobility-clearance.ts';
 import { vinRefused } from './high-mobility-reasons.ts';
@@ -67,15 +67,13 @@ export class HighMobility extends Upstream implements Provider {
   readonly brands: ReadonlySet<string>;
   readonly preference = 0;
   readonly activator: Activator;
-  readonly #names: ReadonlyMap<string, BrandId>;
   readonly #url: string;
 
   constructor({ id = 'high-mobility', url, clientId, clientSecret, brands, ...options }: HighMobilityOptions & Host) {
     const credentials = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret };
     super({ method: 'POST', url: `${url}/v1/access_tokens`, body: credentials }, options);
     this.id = id;
-    this.#names = new Map([...brands].map((id) => [id, eligibilityName(id)]));
-    this.brands = new Set(this.#names.keys());
+    this.brands = new Set(brands);
     this.#url = url;
     const { brands: cleared, ...schedule } = options.clearance ?? { brands: clearanceBrands };
     this.activator = {
@@ -87,12 +85,12 @@ export class HighMobility extends Upstream implements Provider {
     };
   }
 
+  askedAs(brand: string): string {
+    return eligibilityName(brand);
+  }
+
   async verify(vin: string, brand: string, asker?: Asker): Promise<ProviderAnswer> {
-    const name = this.#names.get(brand) ?? brand;
-    // The answer would be about that brand.
-    if (name !== brand && candidateBrands(vin).some((one) => one === name))
-      return { outcome: 'BRAND_REFUSED', raw: null };
-    const body = { vin, brand: name };
+    const body = { vin, brand: this.askedAs(brand) };
     const question = { method: 'POST', url: `${this.#url}/v1/eligibility`, body } as const;
     const reply = await this.ask(brand, question, asker);
     if (reply.outcome === 'NO_ANSWER') return reply;

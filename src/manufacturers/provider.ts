@@ -58,17 +58,17 @@ export interface Answered {
   raw: unknown;
 }
 
+/** In answers about programs: whether the provider said how the program stood, and whether it was told to change it. */
+type OfProgram = { looked?: boolean; ordered?: boolean };
+
 /** No answer, but there may be one later. `retryAfter` is in seconds: what the provider named, or what we know. */
-export interface NoAnswer {
+export interface NoAnswer extends OfProgram {
   outcome: 'NO_ANSWER';
   /** null: its turn did not come, and the vehicle keeps its reason. */
   reason: Reason | null;
   retryAfter?: number | undefined;
   /** false: nothing was sent (a pause, an open circuit, too little time left), so no attempt was spent. */
   asked: boolean;
-  /** In answers about programs: whether the provider said how the program stands, and whether it was told to change it. */
-  looked?: boolean;
-  ordered?: boolean;
   raw: unknown;
 }
 
@@ -81,7 +81,7 @@ export const notAsked = (retryAfter: number, reason: Reason | null = null): NoAn
 
 export type ProviderAnswer =
   | Answered
-  /** The provider does not serve this brand after all, or cannot be asked about it (`raw` null): the next candidate is asked. */
+  /** The provider does not serve this brand after all: the next candidate is asked. */
   | { outcome: 'BRAND_REFUSED'; raw: unknown }
   /** An answer that asking again will not change. */
   | { outcome: 'FAILED'; reason: Reason; raw: unknown }
@@ -124,6 +124,8 @@ export interface Provider {
   readonly preference: number;
   readonly capacity: Places;
   verify(vin: string, brand: string, asker?: Asker): Promise<ProviderAnswer>;
+  /** The brand by which a brand is asked about, if that may be another. */
+  askedAs?(brand: string): string;
   /** Carries out contracts, if the provider does more than answer about eligibility. */
   readonly activator?: Activator;
   state(): ProviderState;
@@ -151,15 +153,12 @@ export interface ProgramWish {
 }
 
 /** How a program stands at the provider. ENDED: it is not active, and nothing has to be ended. */
-export interface ProgramAnswer {
+export interface ProgramAnswer extends OfProgram {
   outcome: 'STANDS';
   state: ProgramWish['state'];
   reason: Reason | null;
   /** The answer as it came, kept for support; never logged. */
   raw: unknown;
-  /** Whether the provider said how the program stood, and whether it was told to change it. */
-  looked?: boolean;
-  ordered?: boolean;
   /** Whether the state may still prove wrong: some questions more decide. */
   inDoubt?: boolean;
   /** The brand by which the provider was asked. */

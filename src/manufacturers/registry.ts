@@ -12,6 +12,7 @@ import {
   reason,
   unknowns,
 } from './provider.ts';
+import { servableBy, servedOf } from './served-brands.ts';
 import { openServiceHealth, type ServiceFault } from './service-health.ts';
 
 /** An answer that holds until the next question. `reason` is null only where the vehicle is eligible. */
@@ -77,14 +78,15 @@ export function manufacturersOf(
   async function verify(vin: string, remembered?: string | null, asker?: Asker): Promise<Verification> {
     const candidates = candidateBrands(vin);
     const rejections: unknown[] = [];
-    for (const id of candidates.toSorted((a, b) => Number(b === remembered) - Number(a === remembered))) {
-      const provider = byBrand.get(id);
-      if (!provider) continue;
+    const served = servedOf(candidates, byBrand);
+    for (const { id, provider } of served.toSorted(
+      (a, b) => Number(b.id === remembered) - Number(a.id === remembered),
+    )) {
       const answer = await ask(trace, provider, vin, id, asker);
       if (answer.outcome !== 'NO_ANSWER' || answer.asked) lastMinutes.get(provider)?.add();
       health.get(provider)?.note('ELIGIBILITY', answer);
       if (answer.outcome !== 'BRAND_REFUSED') return verification(answer, id, provider.id);
-      if (answer.raw !== null) rejections.push(answer.raw);
+      rejections.push(answer.raw);
     }
     const [manufacturer = null] = candidates;
     const [reason, raw] = rejections.length > 0 ? [brandsRejected, rejections] : [unsupported(manufacturer), null];
@@ -96,7 +98,7 @@ export function manufacturersOf(
     /** The makers, and the beginnings of VINs, that may be of a brand with a provider. */
     servable: servableBy(byBrand),
     list: () => [...all],
-    supports: (vin: string) => candidateBrands(vin).some((id) => byBrand.has(id)),
+    supports: (vin: string) => servedOf(candidateBrands(vin), byBrand).length > 0,
     /** The likeliest brand, or null when the VIN's maker is unknown. */
     manufacturerOf: (vin: string) => candidateBrands(vin)[0] ?? null,
     unsupported,
@@ -118,11 +120,6 @@ export function manufacturersOf(
       await onClose?.();
     },
   };
-}
-
-function servableBy(byBrand: ReadonlyMap<BrandId, Provider>) {
-  const rows = wmiTable.filter((row) => row.brands.some((id) => byBrand.has(id)));
-  return { makers: [...new Set(rows.flatMap((row) => row.brands.slice(0, 1)))], wmis: rows.map((row) => row.wmi) };
 }
 
 const SECONDS = 60;

@@ -211,6 +211,9 @@ describe('Manufacturers: one verification', () => {
     await open({ ...highMobility(), HIGH_MOBILITY_BRANDS: 'dacia, bmw' });
     const unsupported = { status: 'UNSUPPORTED', manufacturer: 'renault', asked: false };
     expect(await manufacturers.verify('VF1HSDCL5L0000001')).toMatchObject(unsupported);
+    // It does not come due each hour for nothing.
+    expect(manufacturers.supports('VF1HSDCL5L0000001')).toBe(false);
+    expect(manufacturers.servable.wmis).not.toContain('VF1');
     expect(brandsAsked()).toEqual([]);
     expect(await manufacturers.verify('UU1HSDCL5L0000001')).toMatchObject({
       status: 'ELIGIBLE',
