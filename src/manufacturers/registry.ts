@@ -12,7 +12,7 @@ import {
   reason,
   unknowns,
 } from './provider.ts';
-import { servableBy, servedOf } from './served-brands.ts';
+import { servedBrands } from './served-brands.ts';
 import { openServiceHealth, type ServiceFault } from './service-health.ts';
 
 /** An answer that holds until the next question. `reason` is null only where the vehicle is eligible. */
@@ -43,6 +43,7 @@ export function manufacturersOf(
   { onClose, trace = untraced, ...telling }: Options & Pick<Host, 'trace'> = {},
 ) {
   const byBrand = providerOfEach(providers);
+  const { served, servable } = servedBrands(byBrand);
   const activators = providers.filter((one) => one.activator).toSorted((a, b) => b.preference - a.preference);
   /** The provider that carries out contracts for each brand, with the programs of packs. */
   const offers = Object.fromEntries(
@@ -78,8 +79,8 @@ export function manufacturersOf(
   async function verify(vin: string, remembered?: string | null, asker?: Asker): Promise<Verification> {
     const candidates = candidateBrands(vin);
     const rejections: unknown[] = [];
-    const served = servedOf(candidates, byBrand);
-    for (const { id, provider } of served.toSorted(
+    const askable = served.get(candidates) ?? [];
+    for (const { id, provider } of askable.toSorted(
       (a, b) => Number(b.id === remembered) - Number(a.id === remembered),
     )) {
       const answer = await ask(trace, provider, vin, id, asker);
@@ -95,10 +96,9 @@ export function manufacturersOf(
 
   return {
     supported: [...byBrand.keys()],
-    /** The makers, and the beginnings of VINs, that may be of a brand with a provider. */
-    servable: servableBy(byBrand),
+    servable,
     list: () => [...all],
-    supports: (vin: string) => servedOf(candidateBrands(vin), byBrand).length > 0,
+    supports: (vin: string) => Boolean(served.get(candidateBrands(vin))?.length),
     /** The likeliest brand, or null when the VIN's maker is unknown. */
     manufacturerOf: (vin: string) => candidateBrands(vin)[0] ?? null,
     unsupported,
