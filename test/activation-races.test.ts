@@ -5,7 +5,7 @@ import { storeActivations } from '../src/core/activation/store-activations.ts';
 import { touchActivations } from '../src/core/activation/touch-activations.ts';
 import { contextOf } from '../src/core/context.ts';
 import { publish } from '../src/jobs/publish-events.ts';
-import { inForce, MINUTE, startDecisions, toolsOf } from './support/activations.ts';
+import { DAY, inForce, MINUTE, startDecisions, toolsOf } from './support/activations.ts';
 import type { Answer, Json } from './support/client.ts';
 import { asAdmin } from './support/database.ts';
 import { addVehicles, contractFields, createFleet, newVins } from './support/factories.ts';
@@ -168,5 +168,61 @@ test.skipIf(gateway.database.kind === 'embedded')(
     const now = job().now().toISOString();
     const due = `select claimed_by is null and due_at <= '${now}'::timestamptz + interval '1 s' as due from activation where vin = '${vin}'`;
     expect(await gateway.execute(due)).toEqual([{ due: true }]);
+  },
+);
+
+test.skipIf(gateway.database.kind === 'embedded')(
+  'what a deletion changes while a batch is being claimed is seen by that claim or the next',
+  async () => {
+    const vins = newVins(2);
+    const made = [];
+    for (const vehicle of await addVehicles(acme, vins))
+      made.push((await acme.post('/contracts', contractFields(vehicle, inForce))).body);
+    await work();
+    passTime(20 * MINUTE);
+    await work();
+    const [first, second] = made as [Json, Json];
+    const statusOf = ({ vin }: Json) => upstream.clearanceOf(vin)?.status;
+    expect([statusOf(first), statusOf(second)]).toEqual(['approved', 'approved']);
+    // Programs of other tests may be due, too.
+    await gateway.execute('update activation set due_at = null');
+    for (const { id } of [first, second]) {
+      passTime(MINUTE);
+      await acme.patch(`/contracts/${id}`, { to: new Date(job().now().getTime() + 60 * DAY).toISOString() });
+    }
+    // The deletion waits before it commits, and the claim at the first of its programs.
+    const gates = new pg.Client(asAdmin(gateway.env));
+    await gates.connect();
+    await gates.query(`create function wait_at() returns trigger language plpgsql as $$ begin
+        perform pg_advisory_xact_lock_shared(tg_argv[0]::bigint); return new; end $$;
+      create constraint trigger deletion after update on activation deferrable initially deferred for each row
+        when (new.vin = '${second.vin}' and new.claimed_by is null) execute function wait_at(1);
+      create trigger claim before update on activation for each row
+        when (new.vin = '${first.vin}' and new.claimed_by is not null) execute function wait_at(2)`);
+    onTestFinished(async () => {
+      await gates.query('drop function wait_at cascade');
+      await gates.end();
+    });
+    await gates.query('select pg_advisory_lock(1), pg_advisory_lock(2)');
+    const waiting = async (count: number) =>
+      (await gateway.execute('select from pg_locks where not granted')).length === count;
+    const deleted = acme.delete(`/contracts/${second.id}`);
+    await until(() => waiting(1));
+    const claimed = claimDueActivations(job(), 'acme', 1000);
+    await until(() => waiting(2));
+    await gates.query('select pg_advisory_unlock(1)');
+    expect((await deleted).status).toBe(204);
+    await gates.query('select pg_advisory_unlock(2)');
+    const programs = await claimed;
+    expect(programs[0]?.vin).toBe(first.vin);
+    const answer = { outcome: 'STANDS', state: 'ACTIVE', reason: null, raw: null, looked: true } as const;
+    await storeActivations(
+      job(),
+      'acme',
+      programs.map((program) => ({ program, answer })),
+    );
+    passTime(MINUTE);
+    await work();
+    expect([statusOf(first), statusOf(second)]).toEqual(['approved', 'revoking']);
   },
 );

@@ -3,8 +3,9 @@ import type { Asker, ProgramWish, Reason } from '../../manufacturers/index.ts';
 import { scheduleClause } from '../companies/schedule.ts';
 import { claimEnd, providerTimeoutMs } from '../companies/take-over-claims.ts';
 import type { Context } from '../context.ts';
+import { transaction } from '../database.ts';
 import { isoTimeExpression } from '../sql/selection.ts';
-import { anyOfTexts, asTimestamptz, db, prepare } from '../sql/sql.ts';
+import { anyOfIds, anyOfTexts, asTimestamptz, db, prepare } from '../sql/sql.ts';
 import { type Needs, needSql, needsAt } from './needs.ts';
 
 // A program is at rest, due or claimed, as a vehicle is (core/vehicles/due-vehicles.ts). Once it is ended at the manufacturer it is looked at
@@ -26,23 +27,29 @@ export const claimant = (ctx: Context, until: string, takenOverAt: () => number)
   },
 });
 
-type Claim = Needs & { company: string; process: string; until: string; limit: number };
+type Due = { company: string; now: string; limit: number };
+
+const lockDue = prepare((p: Due) =>
+  db
+    .selectFrom('activation')
+    .select('id')
+    .where('company', '=', p.company)
+    .where('due_at', '<=', asTimestamptz(p.now))
+    .orderBy('due_at')
+    .limit(p.limit)
+    .forUpdate()
+    .skipLocked(),
+);
+
+type Claim = Needs & { company: string; process: string; until: string; ids: readonly string[] };
 
 /**
- * What is wanted goes by the contracts of now: whatever changes them makes the row due again. That it is asked for, or ended, is
- * noted before it is: a process may be killed in between. `shared`: a row of another company has it, so that it is not ended here.
+ * Claims rows that the transaction has locked: what a statement locks itself may be newer than the contracts that it sees. What is wanted
+ * goes by the contracts of now: whatever changes them makes the row due again. That it is asked for, or ended, is noted before it
+ * is: a process may be killed in between. `shared`: a row of another company has it, so that it is not ended here.
  */
 const claim = prepare((p: Claim) => {
   const now = asTimestamptz(p.now);
-  const due = db
-    .selectFrom('activation as a')
-    .select(['a.id', 'a.company', 'a.vin', 'a.provider', 'a.program', 'a.asked', 'a.state'])
-    .where('a.company', '=', p.company)
-    .where('a.due_at', '<=', now)
-    .orderBy('a.due_at')
-    .limit(p.limit)
-    .forUpdate()
-    .skipLocked();
   const others = sql<{ shared: boolean; ended_at: string | null; looked_at: string | null }>`(
     select coalesce(bool_or(o.company <> a.company and o.wanted and o.asked and o.program = a.program), false) as shared,
       max(o.ended_at) filter (where o.program = a.program) as ended_at, max(o.looked_at) as looked_at
@@ -51,14 +58,15 @@ const claim = prepare((p: Claim) => {
   const isOver = sql<boolean>`(${isUnwanted} and a.state not in ('ENDING', 'ENDED'))`;
   const isBack = sql<boolean>`(due.wanted and a.state in ('ENDING', 'ENDED'))`;
   return db
-    .with('row', () => due)
-    .with('due', (q) =>
-      q
-        .selectFrom('row as a')
+    .with('due', () =>
+      db
+        .selectFrom('activation as a')
         .crossJoinLateral(needSql(p).as('need'))
         .crossJoinLateral(others.as('others'))
         .select(['a.id', 'a.asked', 'a.state', 'need.wanted', 'need.begins', 'others.ended_at', 'others.looked_at'])
-        .select(sql<boolean>`(others.shared and need.begins <= ${now})`.as('shared')),
+        .select(sql<boolean>`(others.shared and need.begins <= ${now})`.as('shared'))
+        .where('a.company', '=', p.company)
+        .where('a.id', '=', anyOfIds(p.ids)),
     )
     .updateTable('activation as a')
     .from('due')
@@ -94,7 +102,11 @@ export const programClaimEnd = (ctx: Context): string => claimEnd(ctx, LEASE_TIM
 export async function claimDueActivations(ctx: Context, company: string, limit: number, until = programClaimEnd(ctx)) {
   const { changes, config, manufacturers } = ctx.services;
   const needs = needsAt(ctx.now(), manufacturers, config.ACTIVATION_GAP_MINUTES);
-  const rows = await claim(ctx, { ...needs, company, process: changes.process, until, limit });
+  const claimLocked = async () => {
+    const ids = (await lockDue(ctx, { company, now: needs.now, limit })).map(({ id }) => id);
+    return ids.length > 0 ? claim(ctx, { ...needs, company, process: changes.process, until, ids }) : [];
+  };
+  const rows = await transaction(ctx, claimLocked, { repeats: true });
   const timeOf = (time: string | null) => (time === null ? null : Date.parse(time));
   return rows.map(({ since, ended, looked, vehicleLooked, ...row }) => {
     const times = { since: Date.parse(since), endedAt: timeOf(ended), lookedAt: timeOf(looked) };
