@@ -1,8 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
+import { claimDueActivations } from '../src/core/activation/due-activations.ts';
 import { contextOf } from '../src/core/context.ts';
 import { recordContractPeriods } from '../src/core/contracts/contracts.ts';
-import { DAY, HOUR, MINUTE, startActivations, stateOf } from './support/activations.ts';
+import { publish } from '../src/jobs/publish-events.ts';
+import { DAY, HOUR, MINUTE, startActivations, stateOf, toolsOf } from './support/activations.ts';
 import type { Client, Json } from './support/client.ts';
 import { addVehicle, addVehicles, newVin, newVins } from './support/factories.ts';
 import { hasDocuments, unlessMissing } from './support/published.ts';
@@ -345,6 +347,23 @@ describe(`A new contract${unlessMissing}`, () => {
     upstream.behaves = () => null;
     await workFor(HOUR, 10 * MINUTE);
     expect(await stateOf(client(), after)).toEqual(['ACTIVE']);
+  });
+
+  test.each(makes)('%s: is a new question, also where the process that was to ask it was killed', async (_, wmi) => {
+    const vehicle = await addVehicle(acme, newVin(0, wmi));
+    await contract(acme, vehicle, { ...basic, to: time(HOUR) });
+    await workFor(10 * MINUTE, MINUTE);
+    passTime(30 * DAY);
+    await work();
+    await gateway.execute(`delete from activation where vin = '${vehicle.vin}'`);
+    expect(isOn(vehicle)).toBe(false);
+    const after = await contract(acme, vehicle, basic);
+    await publish(toolsOf(gateway)).run(new AbortController().signal);
+    const job = contextOf(gateway.services, 'job', null);
+    expect((await claimDueActivations(job, 'acme', 1000)).map(({ vin }) => vin)).toEqual([vehicle.vin]);
+    passTime(3 * HOUR);
+    await workFor(10 * MINUTE, MINUTE);
+    expect([await stateOf(acme, after), isOn(vehicle)]).toEqual([['ACTIVE'], true]);
   });
 });
 

@@ -56,7 +56,7 @@ const claim = prepare((p: Claim) => {
     from activation o where o.vin = a.vin and o.provider = a.provider)`;
   const isUnwanted = sql<boolean>`(due.asked and due.begins is null)`;
   const isOver = sql<boolean>`(${isUnwanted} and a.state not in ('ENDING', 'ENDED'))`;
-  const isBack = sql<boolean>`(due.wanted and a.state in ('ENDING', 'ENDED'))`;
+  const isNew = sql<boolean>`(due.wanted and (not due.asked or a.state in ('ENDING', 'ENDED')))`;
   return db
     .with('due', () =>
       db
@@ -77,9 +77,9 @@ const claim = prepare((p: Claim) => {
       wanted: sql<boolean>`due.wanted`,
       changed_at: sql<string>`case when a.wanted = due.wanted then a.changed_at else ${now} end`,
       asked: sql<boolean>`due.asked or due.wanted`,
-      renewed: sql<boolean>`a.renewed or ${isOver} or ${isBack}`,
-      state: sql<'ENDING'>`case when ${isOver} then 'ENDING' when ${isBack} then 'PENDING' else a.state end`,
-      looks: sql<number>`case when ${isOver} or ${isBack} then 0 else a.looks end`,
+      renewed: sql<boolean>`a.renewed or ${isOver} or ${isNew}`,
+      state: sql<'ENDING'>`case when ${isOver} then 'ENDING' when ${isNew} then 'PENDING' else a.state end`,
+      looks: sql<number>`case when ${isOver} or ${isNew} then 0 else a.looks end`,
       ended_at: sql<string | null>`case when ${isUnwanted} then ${now} else a.ended_at end`,
     })
     .where('a.company', '=', p.company)
@@ -101,7 +101,8 @@ export const programClaimEnd = (ctx: Context): string => claimEnd(ctx, LEASE_TIM
 /** Claims up to `limit` due programs of a company, the longest waiting first; skips rows of other claims. */
 export async function claimDueActivations(ctx: Context, company: string, limit: number, until = programClaimEnd(ctx)) {
   const { changes, config, manufacturers } = ctx.services;
-  const needs = needsAt(ctx.now(), manufacturers, config.ACTIVATION_GAP_MINUTES);
+  const now = ctx.now();
+  const needs = needsAt(now, manufacturers, config.ACTIVATION_GAP_MINUTES);
   const claimLocked = async () => {
     const ids = (await lockDue(ctx, { company, now: needs.now, limit })).map(({ id }) => id);
     return ids.length > 0 ? claim(ctx, { ...needs, company, process: changes.process, until, ids }) : [];

@@ -12,7 +12,7 @@ import { lockOrder } from './touch-activations.ts';
 
 /** The columns of an answer that conditions name; `answer` is null where the provider did not answer. */
 type Fact = { answer: ProgramAnswer['state'] | null; next: number | null };
-const factColumns = `id uuid, until timestamptz, answer text, why jsonb, raw jsonb, asked boolean, first boolean, renewed boolean, looked boolean, brand text, ordered timestamptz, next float8`;
+const factColumns = `id uuid, until timestamptz, answer text, why jsonb, raw jsonb, asked boolean, renewed boolean, wished timestamptz, looked boolean, brand text, since timestamptz, next float8`;
 
 type Facts = EventOrigin & { company: string; process: string; facts: string; ids: readonly string[] };
 
@@ -20,12 +20,14 @@ const storeFacts = prepare((p: Facts) => {
   const now = asTimestamptz(p.at);
   const isHeld = sql<boolean>`a.company = ${p.company} and a.id = fact.id and a.id = ${anyOfIds(p.ids)}
     and a.claimed_by = ${p.process} and a.due_at is not distinct from fact.until`;
+  // What came of an earlier question is no answer to a wish that is new since.
+  const isAnswered = sql<boolean>`(not row.renewed or f.renewed and date_trunc('milliseconds', row.changed_at) = f.wished)`;
   return db
     .with('row', () =>
       db
         .selectFrom('activation')
         // As they are now: contracts may have changed since the statement began.
-        .select(['id', 'touched', 'renewed'])
+        .select(['id', 'touched', 'renewed', 'changed_at'])
         .where('company', '=', p.company)
         .where('id', '=', anyOfIds(p.ids))
         .orderBy(lockOrder)
@@ -37,9 +39,8 @@ const storeFacts = prepare((p: Facts) => {
         .innerJoin('row', 'row.id', 'f.id')
         .selectAll('f')
         .select('row.touched')
-        // What came of an earlier question is no answer to a wish that is new since.
-        .select(sql<Fact['answer']>`case when f.renewed or not row.renewed then f.answer end`.as('state'))
-        .select(sql<string | null>`case when f.renewed or not row.renewed then f.why end`.as('reason')),
+        .select(sql<Fact['answer']>`case when ${isAnswered} then f.answer end`.as('state'))
+        .select(sql<string | null>`case when ${isAnswered} then f.why end`.as('reason')),
     )
     .with('gone', (q) =>
       q
@@ -62,11 +63,11 @@ const storeFacts = prepare((p: Facts) => {
             else coalesce(fact.reason, a.reason) end`,
           raw_answer: sql<string | null>`coalesce(fact.raw, a.raw_answer)`,
           changed_at: sql<string>`case when fact.state is null or fact.state = a.state or not a.wanted then a.changed_at
-            else coalesce(fact.ordered, ${now}) end`,
+            else fact.since end`,
           looks: sql<number>`case when fact.touched then 0 when fact.state is null then a.looks when fact.state = a.state then a.looks + 1 else 1 end`,
           faults: sql<number>`case when fact.state is null then a.faults + fact.asked::int else 0 end`,
           // What is wanted counts as new until the provider answers.
-          renewed: sql<boolean>`case when fact.state is null then a.renewed or fact.first else a.renewed and fact.touched end`,
+          renewed: sql<boolean>`a.renewed and fact.state is null`,
           due_at: sql<
             string | null
           >`case when fact.touched then ${now} else ${now} + make_interval(secs => fact.next) end`,
@@ -95,16 +96,15 @@ export async function storeActivations(ctx: Context, company: string, asked: rea
     why: answer.reason,
     raw: answer.raw,
     asked: answer.outcome === 'STANDS' || answer.asked,
-    // Whether this was the first question since what is wanted changed.
-    first: !program.asked,
     renewed: program.renewed,
+    wished: new Date(program.since).toISOString(),
     looked: answer.looked ?? false,
     brand: (answer.outcome === 'STANDS' && answer.brand) || null,
     // A provider may say what no date can have.
-    ordered:
+    since:
       answer.outcome === 'STANDS' && answer.orderedAt
         ? new Date(Math.min(Math.max(answer.orderedAt, 0), now.getTime())).toISOString()
-        : null,
+        : now.toISOString(),
     next: secondsToNext({ program, answer }, manufacturers, now.getTime()),
   }));
   const origin = systemOrigin(ctx);
