@@ -130,3 +130,41 @@ test(`A rejected contract that waits for the next says so${unlessMissing}`, asyn
   await work();
   expect(await stateOf(acme, one)).toEqual(['ENDING', 'WAITING_FOR_GAP', 'NONE']);
 });
+
+describe(`A driver who revokes access while the list is read${unlessMissing}`, () => {
+  test.each([
+    ['approved', () => work()],
+    ['revoking', () => workFor(2 * DAY, HOUR)],
+  ] as const)('is heeded, where it says that the access is %s', async (listed, wait) => {
+    const vehicle = await addVehicle(acme);
+    const one = await contract(acme, vehicle);
+    await wait();
+    const change = (status: 'revoking' | 'revoked') => {
+      const clearance = upstream.clearanceOf(vehicle.vin);
+      clearance?.changelog.push({ timestamp: time(0).slice(0, 19), status, reason: 'Revoked by the driver' });
+      Object.assign(clearance ?? {}, { status });
+    };
+    const { changelog = [] } = upstream.clearanceOf(vehicle.vin) ?? {};
+    const looks = () => upstream.count('clearance-list');
+    if (listed === 'revoking') change('revoking');
+    const earlier = looks();
+    duringNext(/clearance-list/, async () => {
+      passTime(5000);
+      change('revoked');
+      passTime(10_000);
+    });
+    // Each answer is stored with others of its batch, which take their time.
+    await acme.patch(`/contracts/${one.id}`, { to: time(20 * DAY) });
+    passTime(MINUTE / 2);
+    await work();
+    expect(looks()).toBe(earlier + 1);
+    expect(changelog.at(-1)?.status).toBe('revoked');
+    upstream.received.length = 0;
+    await acme.patch(`/contracts/${one.id}`, { to: time(21 * DAY) });
+    await workFor(5 * MINUTE, MINUTE);
+    expect([await stateOf(acme, one), upstream.count('clearances')]).toEqual([
+      ['REJECTED', 'ACCESS_REVOKED', 'DRIVER'],
+      0,
+    ]);
+  });
+});

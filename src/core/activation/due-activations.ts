@@ -112,7 +112,7 @@ export async function claimDueActivations(ctx: Context, company: string, limit: 
   return rows.map(({ since, ended, looked, vehicleLooked, ...row }) => {
     const times = { since: Date.parse(since), endedAt: timeOf(ended), lookedAt: timeOf(looked) };
     const wish: ProgramWish = { ...row, ...times };
-    return { ...row, ...wish, vehicleLookedAt: timeOf(vehicleLooked), until };
+    return { ...row, ...wish, vehicleLookedAt: timeOf(vehicleLooked), claimedAt: now.getTime(), until };
   });
 }
 

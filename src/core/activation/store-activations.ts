@@ -100,11 +100,7 @@ export async function storeActivations(ctx: Context, company: string, asked: rea
     wished: new Date(program.since).toISOString(),
     looked: answer.looked ?? false,
     brand: (answer.outcome === 'STANDS' && answer.brand) || null,
-    // A provider may say what no date can have.
-    since:
-      answer.outcome === 'STANDS' && answer.orderedAt
-        ? new Date(Math.min(Math.max(answer.orderedAt, 0), now.getTime())).toISOString()
-        : now.toISOString(),
+    since: sinceOf({ program, answer }, now.getTime()),
     next: secondsToNext({ program, answer }, manufacturers, now.getTime()),
   }));
   const origin = systemOrigin(ctx);
@@ -123,4 +119,14 @@ export async function storeActivations(ctx: Context, company: string, asked: rea
     changes.emit('outcome', 'activation', state === program.state ? 'UNCHANGED' : state, 1);
     if (program.state === 'ENDED' && state === 'ENDING') changes.emit('outcome', 'found', program.provider, 1);
   }
+}
+
+/**
+ * Since when a program stands so. What its provider says of later is news: where it does not say when, that is since the question, since
+ * answers are stored with those of a whole batch.
+ */
+function sinceOf({ program, answer }: AskedProgram, now: number): string {
+  const at = (answer.outcome === 'STANDS' && answer.orderedAt) || program.claimedAt;
+  // A provider may say what no date can have.
+  return new Date(Math.min(Math.max(at, 0), now)).toISOString();
 }
