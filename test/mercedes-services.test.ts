@@ -187,6 +187,26 @@ describe(`Services of Mercedes-Benz${unlessMissing}`, () => {
     expect(upstream.serviceOf(vehicle.vin, '1001')?.status).toBe('INACTIVE');
   });
 
+  test.each([
+    ['a VIN that it does not accept', 400, { type: '/error/validation-error', validationErrors: [{ field: 'vin' }] }],
+    ['a vehicle that is on its blacklist', 403, { type: '/vehicle/blacklist' }],
+  ])('a contract ends also where Mercedes-Benz answers nothing else of %s', async (_, status, body) => {
+    const vehicle = await addVehicle(acme, newVin(0, 'W1K'));
+    const isOfVehicle = (endpoint: string) => /^(vehicles|services|service-status)$/.test(endpoint);
+    upstream.behaves = ({ endpoint }) =>
+      isOfVehicle(endpoint) ? json(status, { ...body, vins: [vehicle.vin] }) : null;
+    const one = await contract(acme, vehicle, { ...basic, to: time(HOUR) });
+    await workFor(10 * MINUTE, MINUTE);
+    expect(['FAILED', 'REJECTED']).toContain((await stateOf(acme, one))[0]);
+    passTime(HOUR);
+    await workFor(2 * HOUR, MINUTE);
+    const [state, ...why] = await stateOf(acme, one);
+    expect([state, why.length > 0]).toEqual(status === 400 ? ['ENDED', false] : ['ENDING', true]);
+    if (status === 403) upstream.behaves = () => null;
+    await workFor(3 * DAY, HOUR);
+    expect([await stateOf(acme, one), await programsLeft(vehicle.vin)]).toEqual([['ENDED'], []]);
+  });
+
   test('a look that the account may not make says nothing of a service that is active', async () => {
     const vehicle = await addVehicle(acme, newVin(0, 'W1K'));
     const one = await contract(acme, vehicle, basic);

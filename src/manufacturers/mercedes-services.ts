@@ -119,7 +119,7 @@ export function mercedesServices(
     for (const wish of asked) {
       const service = found?.services.find(({ serviceId }) => serviceId === wish.program);
       const state = wish.wanted ? ((await wantedState(ask, wish, service)) ?? decided(wish)) : unwantedState(service);
-      if (!found && !isUnknown) note(wish, failure(answer, wish.wanted, 'LOOK'));
+      if (!found && !isUnknown) note(wish, refusal(answer, wish, 'LOOK'));
       // A status that its document does not have says neither that it is on nor that it has ended.
       else if (service && !STATUSES.has(service.status)) note(wish, unreadable(service));
       else if (state) note(wish, state);
@@ -221,24 +221,25 @@ const blamesBy =
   (refusal: Reply) =>
     isOfItems(refusal) ? (item: T) => isNamed(item, problem.parse(refusal.body)) : null;
 
-/** The answer to an order that was not carried out. Where an end is refused, the next look says whether there is anything to end. */
-function refusal(answer: Answer, { wanted }: ProgramWish): WishAnswer {
-  const refused = failure(answer, wanted, 'ORDER');
+/** The answer to a request that was not carried out. Where an end is refused, the next look says whether there is anything to end. */
+function refusal(answer: Answer, { wanted }: ProgramWish, to: 'LOOK' | 'ORDER' = 'ORDER'): WishAnswer {
+  const refused = failure(answer, wanted, to);
   const isFinal = refused.outcome === 'STANDS' && refused.state !== 'ENDED';
   return isFinal && !wanted ? stands('ENDING', refused.raw, refused.reason) : refused;
 }
 
 /**
  * The answer to a request that was not carried out. A refusal concerns the vehicle where it names the VIN. An end that the account
- * may not order is ordered again: its service is active, and costs money. What the catalogue does not have is not active. A look that
- * the account may not make says nothing of the service.
+ * may not order is ordered again: its service is active, and costs money. What the catalogue does not have is not active, nor is
+ * anything of a VIN that is refused. A look that the account may not make says nothing of the service.
  */
 function failure(answer: Answer, wanted: boolean, to: 'LOOK' | 'ORDER'): WishAnswer {
   if (answer.outcome === 'NO_ANSWER' || answer.status === 200) return unanswered(answer);
   const { status, body } = answer;
   const { type, validationErrors } = problem.parse(body);
   if (status === 403 && type === BLACKLISTED) return stands('REJECTED', body, reasons.blacklisted);
-  if (status === 400 && namesVin({ validationErrors })) return stands('FAILED', body, reasons.vinRefused);
+  if (status === 400 && namesVin({ validationErrors }))
+    return wanted || to === 'ORDER' ? stands('FAILED', body, reasons.vinRefused) : stands('ENDED', body);
   if (type === NO_PERMISSION && (!wanted || to === 'LOOK')) return unanswered(answer);
   if ((type === SERVICE_UNKNOWN || type === VEHICLE_UNKNOWN) && !wanted) return stands('ENDED', body);
   if ([NO_PERMISSION, SERVICE_UNKNOWN, '/services/illegal-consent-type'].includes(type))
