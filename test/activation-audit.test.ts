@@ -136,13 +136,20 @@ test('what is found is ended like any end, and nothing else', async () => {
 
 test('a list that cannot be read ends the comparison with that provider, and says so', async () => {
   await clear([newVin()]);
-  upstream.always('vehicle-list', json(403, {}));
-  const { code, errors, rows } = await command(['--audit']);
-  expect(code).toBe(2);
-  expect(errors).toContain('connect-your-fleet: the list broke off after 0 programs.');
-  expect(errors).toContain('credentials');
-  // The other provider is compared all the same.
-  expect(rows).toHaveLength(2);
+  const noPermission = { type: '/vehicles/services/no-permission', statusCode: 400, services: ['1001'] };
+  for (const [endpoint, refuses] of [
+    ['vehicle-list', json(403, {})],
+    ['service-status', json(400, noPermission)],
+  ] as const) {
+    upstream.always(endpoint, refuses);
+    const { code, errors, rows } = await command(['--audit']);
+    expect(code).toBe(2);
+    expect(errors).toContain('connect-your-fleet: the list broke off after 0 programs.');
+    expect(errors).toContain('credentials');
+    // The other provider is compared all the same.
+    expect(rows).toHaveLength(2);
+    upstream.always(endpoint, undefined);
+  }
   upstream.always('clearance-list', (response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end(`[{"vin":"${never}","brand":"bmw","sta`);
   });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { type Ask, chunksOf, readOk } from './activation.ts';
+import { NO_PERMISSION, problem } from './mercedes-problem.ts';
 import { isOfItems, vehicleServices } from './mercedes-services.ts';
 import { type ListedProgram, ProviderError } from './provider.ts';
 
@@ -61,9 +62,10 @@ async function servicesOf(ask: Ask, url: string, vin: string, attempt = 1): Prom
     return servicesOf(ask, url, vin, attempt + 1);
   }
   // It has left the account since, or nothing can be ordered for it.
-  if (isOfItems(answer)) return [];
+  const isBarred = answer.status === 403 || problem.parse(answer.body).type === NO_PERMISSION;
+  if (isOfItems(answer) && !isBarred) return [];
   const read = readOk(vehicleServices, answer);
-  if (read?.vin !== vin) throw new ProviderError(answer.status === 403 ? 'CREDENTIALS' : 'UNEXPECTED', { raw: answer });
+  if (read?.vin !== vin) throw new ProviderError(isBarred ? 'CREDENTIALS' : 'UNEXPECTED', { raw: answer });
   return read.services.flatMap(({ serviceId: program, status }) =>
     SERVED.includes(status) ? { vin, brand: 'mercedes-benz', program, status } : [],
   );
