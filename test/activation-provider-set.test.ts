@@ -50,6 +50,11 @@ test('a contract is carried out when the maker of its vehicle becomes known', as
   // As a version left it that did not know the beginning of the VIN.
   await first.execute(`update vehicle set manufacturer = null where id = '${vehicle.id}'`);
   const contract = await createContract(client, vehicle, inForce);
+  const [{ columns }] = (await first.execute(`select string_agg(column_name, ', ') as columns
+    from information_schema.columns where table_name = 'contract' and is_generated = 'NEVER'`)) as [Json];
+  await first.execute(`insert into contract (${columns}) select ${columns}
+    from (select to_jsonb(c) as c from contract c where id = '${contract.id}') one, generate_series(1, 1100) n,
+      jsonb_populate_record(null::contract, c || jsonb_build_object('id', new_uuid(), 'pack', 'pack ' || n))`);
   const work = activationWork(gateway);
   await work();
   expect(await stateOf(client, contract)).toBe('UNSUPPORTED');
@@ -63,4 +68,6 @@ test('a contract is carried out when the maker of its vehicle becomes known', as
     return (await stateOf(client, contract)) === 'ACTIVE';
   });
   expect(upstream.clearanceOf(vehicle.vin)?.status).toBe('approved');
+  const states = `select activation, count(*)::int as count from contract where company = 'initech' group by activation`;
+  expect(await first.execute(states)).toEqual([{ activation: 'ACTIVE', count: 1101 }]);
 });
