@@ -236,7 +236,7 @@ export class Wishes {
     const { status, until } = this.#options.standingOf(program);
     // A contract that has begun is a new question.
     const begun = (this.#byProgram.get(program) ?? []).some(({ from }) => from > one.seen && from <= now);
-    if (begun) one.touched = now;
+    if (begun) Object.assign(one, { touched: now, told: Math.max(one.told, now + LOOK) });
     if (wanted !== one.wanted || near !== one.near) {
       this.note(one.vin, `${program} is ${wanted ? 'wanted' : near ? 'wanted soon' : 'not wanted'}`);
       one.owed = Math.max(one.owed, now + AT_ONCE);
