@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { expect, test, vi } from 'vitest';
-import { activationWork, HOUR, inForce, startActivations, stateOf } from './support/activations.ts';
+import { activationWork, inForce, startActivations, stateOf } from './support/activations.ts';
 import type { Client } from './support/client.ts';
 import { addVehicle } from './support/factories.ts';
 import { hasDocuments, unlessMissing } from './support/published.ts';
@@ -43,18 +43,4 @@ test(`a start tells manufacturers of contracts of a company that it failed for b
   vi.restoreAllMocks();
   expect(await states()).toEqual(['ACTIVE', 'ACTIVE', 'ACTIVE']);
   if (hasDocuments) expect(upstream.faults).toEqual([]);
-});
-
-test(`what a process with other settings planned after that start is carried out an hour later${unlessMissing}`, async () => {
-  const client = await gateway.as('late');
-  const start = activationWork(gateway);
-  await start();
-  const one = await madeBefore(client);
-  await start();
-  expect(await stateOf(client, one)).toEqual(['OFF']);
-  const now = performance.now.bind(performance);
-  vi.spyOn(performance, 'now').mockImplementation(() => now() + HOUR);
-  await start();
-  vi.restoreAllMocks();
-  expect((await stateOf(client, one))[0]).toBe('ACTIVE');
 });

@@ -22,18 +22,12 @@ const BATCHES = 4;
 /** The least share of a company in a batch: statements of its own for each few programs would cost more than the programs. */
 const LEAST_SHARE = 200;
 
-/** What a start changes: packs with other programs, brands with other names, and what was in force before manufacturers were told. */
-const carriedOver = [findPackChanges, findRefusedBrands, findUnplanned];
-/** The other processes have the new settings by then. */
-const ROLLING_RESTART_MS = 3_600_000;
-
 /** Has manufacturers begin and end the programs of contracts; companies share each batch. */
 export function activateContracts(tools: ClaimingTools): Job {
   const begin = rounds(tools);
-  /** As far as it is left. */
-  let changes = carriedOver;
+  /** What a start changes, as far as it is left: packs with other programs, brands with other names, and what was in force before manufacturers were told. */
+  let changes = [findPackChanges, findRefusedBrands, findUnplanned];
   let carryOverAt = 0;
-  let isLast = false;
 
   async function carryOver(ctx: Context, signal: AbortSignal): Promise<void> {
     carryOverAt = performance.now() + HELD_MS;
@@ -50,10 +44,6 @@ export function activateContracts(tools: ClaimingTools): Job {
       // Left is a company whose step failed, or that moves.
       if (left.size === 0) changes = changes.filter((one) => one !== find);
     }
-    if (changes.length > 0 || isLast) return;
-    // A process with other settings may have planned contracts since, until it stopped.
-    [changes, isLast] = [carriedOver, true];
-    carryOverAt = performance.now() + ROLLING_RESTART_MS;
   }
 
   /** Claims a batch in the turns of the companies; `more`: those that may have more. */
