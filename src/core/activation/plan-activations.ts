@@ -1,6 +1,14 @@
-import { type Expression, type QueryCreator, type RawBuilder, type Selectable, sql } from 'kysely';
+import {
+  type AliasedExpression,
+  type Expression,
+  type QueryCreator,
+  type RawBuilder,
+  type Selectable,
+  sql,
+} from 'kysely';
 import { scheduleClause, scheduleForKind } from '../companies/schedule.ts';
 import type { Context } from '../context.ts';
+import { contractData, contractFactsQuery, type VehicleName, type WithContracts } from '../events/contract-facts.ts';
 import { anyOfIds, asTimestamptz, db, LOWEST_ID, prepare, prepareStatementVariants } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
 import { programsOfContract } from './activation.ts';
@@ -75,6 +83,23 @@ export const wantClause = (q: QueryCreator<Tables>, now: Expression<string>) =>
     )
     .returning(['company', 'due_at']);
 
+/** A `with` clause that keeps what is told of deleted contracts of clause `c` once their programs are ended. */
+export const keepActiveClause = (
+  q: WithContracts & QueryCreator<Tables>,
+  vehicles: AliasedExpression<VehicleName, 'v'>,
+) =>
+  q
+    .insertInto('deleted_contract')
+    .columns(['company', 'id', 'fleet_id', 'vehicle_id', 'vin', 'provider', 'programs', 'data'])
+    .expression(
+      contractFactsQuery(q, vehicles)
+        .clearSelect()
+        .select(['c.company', 'c.id', 'c.fleet_id', 'c.vehicle_id', 'v.vin', 'c.provider', 'c.programs'])
+        .select(contractData.as('data'))
+        .where('c.provider', 'is not', null)
+        .where(sql<boolean>`(c.was_active or c.activation = 'ACTIVE')`),
+    );
+
 const AT_ONCE = 1000;
 
 type Unplanned = PlanValues & {
@@ -118,7 +143,7 @@ const plan = prepareStatementVariants<Unplanned>()(['after', 'ids', 'vehicles'],
         .$if(has.ids, (q) => q.where('c.id', '=', anyOfIds(p.ids as readonly string[])))
         .$if(has.vehicles, (q) => q.where('c.vehicle_id', '=', anyOfIds(p.vehicles as readonly string[])))
         .orderBy('c.id')
-        .limit(sql.lit(AT_ONCE))
+        .$if(!has.vehicles, (q) => q.limit(sql.lit(AT_ONCE)))
         .forNoKeyUpdate(),
     )
     .with('plan', () => planClause(p, now))
@@ -149,25 +174,14 @@ export const planned = (now: Expression<string>) => ({
   was_active: sql<boolean>`contract.was_active or contract.activation = 'ACTIVE'`,
 });
 
-/**
- * Carries out contracts in force of which no manufacturer has heard: those with these ids, of these vehicles, or the first after one.
- * Gives the id after which there may be more; null: there are none.
- */
-export async function planContracts(ctx: Context, given: Omit<Unplanned, keyof PlanValues | 'now'>) {
-  const found = await plan(ctx, { ...planValues(ctx), ...given, now: ctx.now() });
-  ctx.services.changes.announce('due', 'activation');
-  return found.length < AT_ONCE
-    ? null
-    : (found
-        .map(({ id }) => id)
-        .toSorted()
-        .at(-1) as string);
-}
+/** Carries out contracts in force of which no manufacturer has heard: those with these ids, or the first after one. */
+export const planContracts = (ctx: Context, given: Pick<Unplanned, 'company' | 'after' | 'ids'>) =>
+  plan(ctx, { ...planValues(ctx), ...given, now: ctx.now() });
 
-/** Carries out the contracts of vehicles whose maker has changed, in the transaction that changes it. */
+/** Carries out all contracts of vehicles whose maker has changed, in the transaction that changes it: contracts are locked before programs. */
 export async function planVehicles(ctx: Context, company: string, vehicles: readonly string[]): Promise<void> {
-  for (let after: string | null = LOWEST_ID; after !== null; )
-    after = await planContracts(ctx, { company, vehicles, after });
+  await plan(ctx, { ...planValues(ctx), company, vehicles, now: ctx.now() });
+  ctx.services.changes.announce('due', 'activation');
 }
 
 /** The companies with contracts in force of which no manufacturer has heard, and the step that carries out some of them. */
@@ -178,9 +192,10 @@ export async function findUnplanned(ctx: Context) {
   return {
     companies: rows.map(({ company }) => company),
     async step(company: string): Promise<boolean> {
-      const next = await planContracts(ctx, { company, after: reached.get(company) ?? LOWEST_ID });
-      if (next !== null) reached.set(company, next);
-      return next !== null;
+      const ids = (await planContracts(ctx, { company, after: reached.get(company) ?? LOWEST_ID })).map(({ id }) => id);
+      ctx.services.changes.announce('due', 'activation');
+      reached.set(company, ids.toSorted().at(-1) ?? LOWEST_ID);
+      return ids.length === AT_ONCE;
     },
   };
 }

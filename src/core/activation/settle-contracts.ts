@@ -1,11 +1,5 @@
-import { type AliasedExpression, type Expression, type QueryCreator, type Selectable, sql } from 'kysely';
-import {
-  contractData,
-  contractFactsQuery,
-  type VehicleName,
-  vehicleNamesOf,
-  type WithContracts,
-} from '../events/contract-facts.ts';
+import { type Expression, type Selectable, sql } from 'kysely';
+import { contractFactsQuery, vehicleNamesOf } from '../events/contract-facts.ts';
 import { type EventOrigin, eventsClause } from '../events/record-events.ts';
 import { anyOfTexts, asTimestamptz, db, prepare } from '../sql/sql.ts';
 import type { Tables } from '../sql/table-types.ts';
@@ -61,23 +55,6 @@ export const lockContracts = prepare((p: { company: string; vins: readonly strin
     .orderBy('c.id')
     .forNoKeyUpdate('c'),
 );
-
-/** A `with` clause that keeps what is told of deleted contracts of clause `c` once their programs are ended. */
-export const keepActiveClause = (
-  q: WithContracts & QueryCreator<Tables>,
-  vehicles: AliasedExpression<VehicleName, 'v'>,
-) =>
-  q
-    .insertInto('deleted_contract')
-    .columns(['company', 'id', 'fleet_id', 'vehicle_id', 'vin', 'provider', 'programs', 'data'])
-    .expression(
-      contractFactsQuery(q, vehicles)
-        .clearSelect()
-        .select(['c.company', 'c.id', 'c.fleet_id', 'c.vehicle_id', 'v.vin', 'c.provider', 'c.programs'])
-        .select(contractData.as('data'))
-        .where('c.provider', 'is not', null)
-        .where(sql<boolean>`(c.was_active or c.activation = 'ACTIVE')`),
-    );
 
 type Own = Pick<Selectable<Tables['contract']>, 'id' | 'was_active'> & {
   was: string;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { keepActiveClause } from '../activation/settle-contracts.ts';
+import { keepActiveClause } from '../activation/plan-activations.ts';
 import { touchActivations } from '../activation/touch-activations.ts';
 import { authorizeContracts, type Context } from '../context.ts';
 import { transaction } from '../database.ts';

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely';
-import { keepActiveClause } from '../activation/settle-contracts.ts';
+import { keepActiveClause } from '../activation/plan-activations.ts';
 import { touchActivations } from '../activation/touch-activations.ts';
 import { authorize, type Context } from '../context.ts';
 import { ChangedMeanwhile, transaction } from '../database.ts';
