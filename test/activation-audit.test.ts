@@ -150,6 +150,10 @@ test('a list that cannot be read ends the comparison with that provider, and say
     expect(rows).toHaveLength(2);
     upstream.always(endpoint, undefined);
   }
+  // A refusal of single vehicles concerns no other.
+  upstream.always('service-status', json(403, { type: '/vehicle/blacklist', statusCode: 403, vins: [own] }));
+  expect(await command(['--audit'])).toMatchObject({ code: 0, rows: { length: 2 } });
+  upstream.always('service-status', undefined);
   upstream.always('clearance-list', (response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end(`[{"vin":"${never}","brand":"bmw","sta`);
   });

@@ -62,10 +62,11 @@ async function servicesOf(ask: Ask, url: string, vin: string, attempt = 1): Prom
     return servicesOf(ask, url, vin, attempt + 1);
   }
   // It has left the account since, or nothing can be ordered for it.
-  const isBarred = answer.status === 403 || problem.parse(answer.body).type === NO_PERMISSION;
+  const isBarred = problem.parse(answer.body).type === NO_PERMISSION;
   if (isOfItems(answer) && !isBarred) return [];
   const read = readOk(vehicleServices, answer);
-  if (read?.vin !== vin) throw new ProviderError(isBarred ? 'CREDENTIALS' : 'UNEXPECTED', { raw: answer });
+  if (read?.vin !== vin)
+    throw new ProviderError(isBarred || answer.status === 403 ? 'CREDENTIALS' : 'UNEXPECTED', { raw: answer });
   return read.services.flatMap(({ serviceId: program, status }) =>
     SERVED.includes(status) ? { vin, brand: 'mercedes-benz', program, status } : [],
   );
