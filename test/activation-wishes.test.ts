@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
-import { claimDueActivations } from '../src/core/activation/due-activations.ts';
+import { claimant, claimDueActivations } from '../src/core/activation/due-activations.ts';
 import { contextOf } from '../src/core/context.ts';
 import { recordContractPeriods } from '../src/core/contracts/contracts.ts';
 import { publish } from '../src/jobs/publish-events.ts';
@@ -357,6 +357,7 @@ describe(`A new contract${unlessMissing}`, () => {
     await work();
     await gateway.execute(`delete from activation where vin = '${vehicle.vin}'`);
     expect(isOn(vehicle)).toBe(false);
+    passTime(MINUTE);
     const after = await contract(acme, vehicle, basic);
     await publish(toolsOf(gateway)).run(new AbortController().signal);
     const job = contextOf(gateway.services, 'job', null);
@@ -364,6 +365,25 @@ describe(`A new contract${unlessMissing}`, () => {
     passTime(3 * HOUR);
     await workFor(10 * MINUTE, MINUTE);
     expect([await stateOf(acme, after), isOn(vehicle)]).toEqual([['ACTIVE'], true]);
+  });
+
+  test.each(makes)('%s: is answered by what is decided after its process was killed', async (_, wmi) => {
+    upstream.decide = () => ({ status: 'rejected', afterMs: 0 });
+    upstream.serves = () => ({ status: 'ACTIVATION_FAILED', afterMs: 0 });
+    const one = await contract(acme, await addVehicle(acme, newVin(0, wmi)), basic);
+    await publish(toolsOf(gateway)).run(new AbortController().signal);
+    const job = contextOf(gateway.services, 'job', null);
+    const [program] = await claimDueActivations(job, 'acme', 1000);
+    if (!program) return expect.fail('nothing was claimed');
+    const { activatorOf } = gateway.services.manufacturers;
+    await activatorOf(program.provider)?.activate(
+      [program],
+      claimant(job, program.until, () => Number.POSITIVE_INFINITY),
+    );
+    passTime(3 * HOUR);
+    await workFor(2 * HOUR, 10 * MINUTE);
+    expect((await stateOf(acme, one)).slice(0, 2)).toEqual(['REJECTED', 'ACTIVATION_REJECTED']);
+    expect(upstream.count('clearances') + upstream.count('services')).toBe(1);
   });
 });
 

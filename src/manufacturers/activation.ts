@@ -41,7 +41,7 @@ export function unanswered(answer: Answer): NoAnswer {
 }
 
 /** Whether the provider is asked how the program stands, before it is told to change it. */
-export const isLookedAt = ({ asked, renewed }: ProgramWish): boolean => asked && !renewed;
+export const isLookedAt = ({ asked, renewed, repeated }: ProgramWish): boolean => asked && (!renewed || repeated);
 
 const HOUR_MS = 3_600_000;
 

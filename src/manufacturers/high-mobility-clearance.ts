@@ -100,7 +100,8 @@ export function clearances(
     const { found, unread } = await look(forLooks(asker), [...new Set(before.map(({ vin }) => vin))]);
     const refused = new Map<string, string>();
     for (const wish of before) {
-      const answer = unread.get(wish.vin) ?? answerOf(wish, found.get(wish.vin)) ?? decided(wish);
+      const known = wish.repeated ? undefined : unread.get(wish.vin);
+      const answer = known ?? answerOf(wish, found.get(wish.vin)) ?? decided(wish);
       if (answer?.outcome === 'STANDS' && answer.state === 'REJECTED' && mentionsBrand(answer.reason?.message)) {
         // The vehicle may be cleared as another brand.
         refused.set(wish.vin, wish.brand);
@@ -163,6 +164,7 @@ export function clearances(
     const { status, why, at, since, raw } = found;
     if (!meanings[status]) return unreadable(raw);
     const state = meanings[status][wish.wanted ? 0 : 1];
+    if (wish.repeated && isOlder(wish, at ?? 0)) return null;
     if (state !== 'REJECTED') return state && { ...stands(state, raw), orderedAt: status === 'pending' ? at : null };
     const isRevoked = status === 'revoked';
     // A wish that was refused is in no list yet, however late the look.

@@ -9,6 +9,7 @@ import {
   forLooks,
   isBefore,
   isLookedAt,
+  isOlder,
   isOwnEnd,
   LOOKS,
   Narrowing,
@@ -81,16 +82,13 @@ export function mercedesServices(
     const answers = new Map<ProgramWish, WishAnswer>();
     const note: Note = (wish, answer) => answers.set(wish, answer);
     const noteOrder: Note = (wish, answer) => answers.set(wish, { ...answer, ordered: true });
-    const open = (isMeant = (_: ProgramWish) => true) =>
-      Map.groupBy(
-        wishes.filter((wish) => !answers.has(wish) && isMeant(wish)),
-        ({ vin }) => vin,
-      );
+    const byVin = (some: readonly ProgramWish[]) => Map.groupBy(some, ({ vin }) => vin);
+    const open = () => wishes.filter((wish) => !answers.has(wish));
     for (const wish of wishes)
       if (!KNOWN_VIN.test(wish.vin))
         note(wish, wish.wanted ? stands('FAILED', null, reasons.vinRefused) : stands('ENDED', null));
     const looked = new Map<string, boolean>();
-    const turns = open(isLookedAt).entries();
+    const turns = byVin(open().filter(isLookedAt)).entries();
     const ask = askBy(forLooks(asker));
     const lookAt = async (vins: Iterable<[string, readonly ProgramWish[]]>) => {
       for (const [vin, own] of vins) {
@@ -101,9 +99,9 @@ export function mercedesServices(
     // The first one alone shows whether anything may be asked.
     await lookAt(turns.take(1));
     await Promise.all(Array.from({ length: LOOKED_AT_ONCE }, () => lookAt(turns)));
-    const strangers = [...open()].filter(([vin, own]) => !looked.get(vin) && own.some(({ wanted }) => wanted));
+    const strangers = [...byVin(open())].filter(([vin, own]) => !looked.get(vin) && own.some(({ wanted }) => wanted));
     await enrol(askBy(asker), new Map(strangers), noteOrder);
-    await order(askBy(asker), open(), noteOrder);
+    await order(askBy(asker), byVin(open()), noteOrder);
     return wishes.map((wish) => ({
       ...(answers.get(wish) ?? unreadable(null)),
       looked: isLookedAt(wish) && looked.has(wish.vin),
@@ -118,6 +116,7 @@ export function mercedesServices(
     const found = read?.vin === vin ? read : undefined;
     for (const wish of asked) {
       const service = found?.services.find(({ serviceId }) => serviceId === wish.program);
+      if (wish.repeated && isOlder(wish, service?.orderTime ?? 0)) continue;
       const state = wish.wanted ? ((await wantedState(ask, wish, service)) ?? decided(wish)) : unwantedState(service);
       if (!found && !isUnknown) note(wish, refusal(answer, wish, 'LOOK'));
       // A status that its document does not have says neither that it is on nor that it has ended.

@@ -143,6 +143,8 @@ export interface ProgramWish {
   asked: boolean;
   /** Whether the program is to be begun, or ended, whatever the provider's list says: the wish is new. */
   renewed: boolean;
+  /** Whether the wish is new, and a process that was to order it was lost: what the list says of the time since then stands. */
+  repeated: boolean;
   /** The program's state by the last answer, since when (in ms since 1970) it is so or is not wanted, and when it was last to be ended. */
   state: 'PENDING' | 'ACTIVE' | 'REJECTED' | 'FAILED' | 'ENDING' | 'ENDED';
   reason: Reason | null;
@@ -170,12 +172,7 @@ export interface ProgramAnswer extends OfProgram {
 export type WishAnswer = ProgramAnswer | NoAnswer;
 
 /** A program that is on at a provider or about to be, whoever wants it, with the provider's word for its state. */
-export interface ListedProgram {
-  vin: string;
-  brand: string;
-  program: string;
-  status: string;
-}
+export type ListedProgram = Pick<ProgramWish, 'vin' | 'brand' | 'program'> & { status: string };
 
 /** Begins and ends the programs of vehicles at a manufacturer. */
 export interface Activator {

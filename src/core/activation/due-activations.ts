@@ -65,6 +65,7 @@ const claim = prepare((p: Claim) => {
         .crossJoinLateral(others.as('others'))
         .select(['a.id', 'a.asked', 'a.state', 'need.wanted', 'need.begins', 'others.ended_at', 'others.looked_at'])
         .select(sql<boolean>`(others.shared and need.begins <= ${now})`.as('shared'))
+        .select(sql<boolean>`(a.claimed_by is not null)`.as('lost'))
         .where('a.company', '=', p.company)
         .where('a.id', '=', anyOfIds(p.ids)),
     )
@@ -86,6 +87,7 @@ const claim = prepare((p: Claim) => {
     .whereRef('a.id', '=', 'due.id')
     .returning(['a.id', 'a.company', 'a.vin', 'a.provider', 'a.program', 'a.brand', 'a.wanted', 'a.renewed', 'a.state'])
     .returning(sql<Reason | null>`a.reason`.as('reason'))
+    .returning(sql<boolean>`(a.wanted and a.renewed and due.lost)`.as('repeated'))
     .returning(['a.looks', 'a.faults', 'due.asked', 'due.state as was', 'due.shared'])
     .returning(({ ref }) => [
       isoTimeExpression(ref('a.changed_at')).as('since'),

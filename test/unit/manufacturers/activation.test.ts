@@ -37,7 +37,7 @@ interface Wished {
 function activate(provider: Provider, wishes: readonly Wished[]) {
   opened.add(provider);
   const all = wishes.map((one) => ({
-    ...{ brand: 'audi', program: '', wanted: true, asked: false, renewed: false },
+    ...{ brand: 'audi', program: '', wanted: true, asked: false, renewed: false, repeated: false },
     ...{ state: 'PENDING' as const, reason: null, since: Date.now(), endedAt: null, lookedAt: null },
     ...one,
   }));
