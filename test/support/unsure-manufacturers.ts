@@ -108,6 +108,8 @@ export function unsureManufacturers({ upstream, wishes, clock, passTime, chanceO
       for (const { program } of orders) {
         refusals.set(program, (refusals.get(program) ?? 0) + 1);
         wishes.disturb(program, 75 * MINUTE);
+        // Its question stays open, whatever another company is told meanwhile.
+        wishes.watch(program).touched = clock();
       }
       const error = { status: 'error', description: 'temporarily refused' };
       return json(200, { vehicles: orders.map(({ program }) => ({ vin: program.slice(0, 17), ...error })) })(
