@@ -15,7 +15,7 @@ import { startGateway } from './gateway.ts';
 import { randomOf } from './random.ts';
 import { decisionMs, unsureManufacturers } from './unsure-manufacturers.ts';
 import { UpstreamServer } from './upstream.ts';
-import { type Standing, type Term, Wishes } from './wishes.ts';
+import { LONGEST_LAG, type Standing, type Term, Wishes } from './wishes.ts';
 
 // Two processes that carry out contracts, the manufacturers, and settings that change between restarts.
 
@@ -105,7 +105,7 @@ export async function startWorld(seed: number) {
     clock,
     tokenLifetime: 3600,
     lagsMs(vin: string) {
-      if (!lagOf.has(vin)) lagOf.set(vin, Math.floor(lags() * 11) * 1000);
+      if (!lagOf.has(vin)) lagOf.set(vin, Math.floor(lags() * (LONGEST_LAG / 1000 + 1)) * 1000);
       return lagOf.get(vin);
     },
     decide: (vin: string) => ({

@@ -1,6 +1,6 @@
 import { HOUR, MINUTE } from './activations.ts';
 import type { Json } from './client.ts';
-import { DAILY, type Fault, LOOK, type Term, type Wishes } from './wishes.ts';
+import { DAILY, type Fault, LONGEST_LAG, LOOK, type Term, type Wishes } from './wishes.ts';
 
 interface Options {
   wishes: Wishes;
@@ -43,7 +43,8 @@ export class Told {
       // What has become active since, another company may have asked for: then the contract waited again.
       const watched = programsOf(term).map((program) => wishes.watch(program));
       const touched = Math.max(0, ...watched.map((program) => Math.max(program.touched, program.lastActive)));
-      if (one.rejected > touched) this.#fault(term, 'rejected twice');
+      // The list may have shown the decision before.
+      if (one.rejected > touched + LONGEST_LAG) this.#fault(term, 'rejected twice');
       one.rejected = at;
     }
     one.isActive = type === 'contract.activated';

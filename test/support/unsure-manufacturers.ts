@@ -84,7 +84,8 @@ export function unsureManufacturers({ upstream, wishes, clock, passTime, chanceO
     wishes.note(one.vin, `${isEnd ? 'the end' : 'the beginning'} of ${program} is ordered`);
     if (isEnd) {
       one.orderedEnd = clock();
-      ends.push({ program, at: clock() });
+      // Settings may change before the ends are compared with the contracts.
+      if (wishes.needs(program, clock() + HOUR, clock())) ends.push({ program, at: clock() });
       return;
     }
     // Where faults kept it from being asked, another company's question is open.
@@ -177,7 +178,7 @@ export function unsureManufacturers({ upstream, wishes, clock, passTime, chanceO
     set isStormy(value: boolean) {
       isStormy = value;
     },
-    /** The ends that were ordered since the last call. */
+    /** The ends that were ordered since the last call, though contracts that are known here needed the program then. */
     takeEnds: () => ends.splice(0),
     nextChange: () => Math.min(Number.POSITIVE_INFINITY, ...late.map(({ at }) => at)),
     carryOut,

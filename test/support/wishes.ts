@@ -70,6 +70,8 @@ const AFTER_FAULT = 25 * MINUTE;
 export const LOOK = 7 * HOUR;
 /** An active program is looked at each day. */
 export const DAILY = 27 * HOUR;
+/** Lists lag behind by so much at most. */
+export const LONGEST_LAG = 10_000;
 const HISTORY = 80;
 
 /** What contracts need of manufacturers, by a clock and rules of its own, and whether manufacturers have it. */
