@@ -42,8 +42,8 @@ let started = clock();
 /** What was ordered to end was not needed before, and is not now. */
 function checkEnds(before: ReadonlyMap<string, Term>): void {
   const isKept = ({ id, to }: Term) => before.get(id)?.to === to;
-  for (const { program, at } of manufacturers.takeEnds())
-    if (wishes.needs(program, started + HOUR, at, isKept))
+  for (const { program, at, needers } of manufacturers.takeEnds())
+    if (wishes.needs(program, started + HOUR, at, (one) => isKept(one) && needers.has(one.id)))
       manufacturers.wrongOrders.push(wishes.faultOf(program, 'was ordered to end, and a contract needs it'));
 }
 

@@ -74,7 +74,7 @@ interface Options {
 /** Manufacturers that answer late, twice, wrongly or never, carry out what they did not answer, refuse, and end things by themselves. */
 export function unsureManufacturers({ upstream, wishes, clock, passTime, chanceOf }: Options) {
   const late: { at: number; orders: Order[]; carryOut: () => Promise<unknown> }[] = [];
-  const ends: { program: string; at: number }[] = [];
+  const ends: { program: string; at: number; needers: ReadonlySet<string> }[] = [];
   const wrongOrders: Fault[] = [];
   const refusals = new Map<string, number>();
   let isStormy = false;
@@ -84,8 +84,7 @@ export function unsureManufacturers({ upstream, wishes, clock, passTime, chanceO
     wishes.note(one.vin, `${isEnd ? 'the end' : 'the beginning'} of ${program} is ordered`);
     if (isEnd) {
       one.orderedEnd = clock();
-      // Settings may change before the ends are compared with the contracts.
-      if (wishes.needs(program, clock() + HOUR, clock())) ends.push({ program, at: clock() });
+      ends.push({ program, at: clock(), needers: wishes.needersOf(program) });
       return;
     }
     // Where faults kept it from being asked, another company's question is open.
@@ -178,7 +177,7 @@ export function unsureManufacturers({ upstream, wishes, clock, passTime, chanceO
     set isStormy(value: boolean) {
       isStormy = value;
     },
-    /** The ends that were ordered since the last call, though contracts that are known here needed the program then. */
+    /** The ends that were ordered since the last call, with the contracts whose packs needed the program then. */
     takeEnds: () => ends.splice(0),
     nextChange: () => Math.min(Number.POSITIVE_INFINITY, ...late.map(({ at }) => at)),
     carryOut,

@@ -204,6 +204,11 @@ export class Wishes {
     return (this.#byProgram.get(program) ?? []).some((one) => one.from <= from && one.to > to && isMeant(one));
   }
 
+  /** The contracts whose packs need a program, by the settings of now. */
+  needersOf(program: string): ReadonlySet<string> {
+    return new Set((this.#byProgram.get(program) ?? []).map(({ id }) => id));
+  }
+
   /** Whether people know of each contract in force that the program is active. */
   isKnownActive(program: string): boolean {
     const now = this.#options.clock();
