@@ -41,7 +41,7 @@ export class Told {
     if (type !== 'contract.deactivated' && one.isActive) this.#fault(term, `${type}, and is active`);
     if (type === 'contract.rejected') {
       // What has become active since, another company may have asked for: then the contract waited again.
-      const watched = programsOf(term).map((program) => wishes.watch(program));
+      const watched = [...one.programs, ...programsOf(term)].map((program) => wishes.watch(program));
       const touched = Math.max(0, ...watched.map((program) => Math.max(program.touched, program.lastActive)));
       // The list may have shown the decision before.
       if (one.rejected > touched + LONGEST_LAG) this.#fault(term, 'rejected twice');
