@@ -250,7 +250,9 @@ export class Wishes {
       one.told = Math.max(one.told, now + LOOK);
       one.touched = now;
     }
-    if (!near) Object.assign(one, { barred: false, barredAt: 0, refused: 0, lastIdle: now });
+    if (!near) Object.assign(one, { barred: false, barredAt: 0, refused: 0 });
+    // While its provider has no settings, the gateway may take it for not needed.
+    if (!near || this.#options.isGone(program)) one.lastIdle = now;
     if (status !== one.status) {
       this.note(one.vin, `${program} is ${status}`);
       one.told = Math.max(one.told, now + LOOK);
