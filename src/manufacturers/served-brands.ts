@@ -6,7 +6,7 @@ export function servedBrands(byBrand: ReadonlyMap<BrandId, Provider>) {
   const served = new Map(wmiTable.map(({ brands }) => [brands, servedOf(brands, byBrand)]));
   const rows = wmiTable.filter((row) => served.get(row.brands)?.length);
   return {
-    /** By the brands of a row of the table, those of them that can be asked about. */
+    /** By the brands of a row of the table (its own list), those of them that can be asked about. */
     served,
     /** The makers, and the beginnings of VINs, that may be of a brand with a provider. */
     servable: { makers: [...new Set(rows.flatMap((row) => row.brands.slice(0, 1)))], wmis: rows.map((row) => row.wmi) },

@@ -57,58 +57,47 @@ const claim = prepare((p: Claim) => {
   const isUnwanted = sql<boolean>`(due.asked and due.begins is null)`;
   const isOver = sql<boolean>`(${isUnwanted} and a.state not in ('ENDING', 'ENDED'))`;
   const isNew = sql<boolean>`(due.wanted and (not due.asked or a.state in ('ENDING', 'ENDED')))`;
-  return (
-    db
-      .with('due', () =>
-        db
-          .selectFrom('activation as a')
-          .crossJoinLateral(needSql(p).as('need'))
-          .crossJoinLateral(others.as('others'))
-          .select(['a.id', 'a.asked', 'a.state', 'need.wanted', 'need.begins', 'others.ended_at', 'others.looked_at'])
-          .select(sql<boolean>`(others.shared and need.begins <= ${now})`.as('shared'))
-          .select(sql<boolean>`(a.claimed_by is not null)`.as('lost'))
-          .where('a.company', '=', p.company)
-          .where('a.id', '=', anyOfIds(p.ids)),
-      )
-      .updateTable('activation as a')
-      .from('due')
-      .set({
-        due_at: asTimestamptz(p.until),
-        claimed_by: p.process,
-        touched: false,
-        wanted: sql<boolean>`due.wanted`,
-        changed_at: sql<string>`case when a.wanted = due.wanted then a.changed_at else ${now} end`,
-        asked: sql<boolean>`due.asked or due.wanted`,
-        renewed: sql<boolean>`a.renewed or ${isOver} or ${isNew}`,
-        state: sql<'ENDING'>`case when ${isOver} then 'ENDING' when ${isNew} then 'PENDING' else a.state end`,
-        looks: sql<number>`case when ${isOver} or ${isNew} then 0 else a.looks end`,
-        ended_at: sql<string | null>`case when ${isUnwanted} then ${now} else a.ended_at end`,
-      })
-      .where('a.company', '=', p.company)
-      .whereRef('a.id', '=', 'due.id')
-      .returning([
-        'a.id',
-        'a.company',
-        'a.vin',
-        'a.provider',
-        'a.program',
-        'a.brand',
-        'a.wanted',
-        'a.renewed',
-        'a.state',
-      ])
-      .returning(sql<Reason | null>`a.reason`.as('reason'))
-      // After an end that was ordered, what the list says may be of that.
-      .returning(sql<boolean>`(a.wanted and a.renewed and due.lost and a.ended_at is null)`.as('repeated'))
-      .returning(['a.looks', 'a.faults', 'due.asked', 'due.state as was', 'due.shared'])
-      .returning(({ ref }) => [
-        isoTimeExpression(ref('a.changed_at')).as('since'),
-        isoTimeExpression(ref('a.looked_at')).as('looked'),
-        isoTimeExpression(ref('due.looked_at')).as('vehicleLooked'),
-        isoTimeExpression(ref('due.begins')).as('begins'),
-        isoTimeExpression(ref('due.ended_at')).as('ended'),
-      ])
-  );
+  // After an end that was ordered, what the list says may be of that.
+  const isRepeated = sql<boolean>`(a.wanted and a.renewed and due.lost and a.ended_at is null)`;
+  return db
+    .with('due', () =>
+      db
+        .selectFrom('activation as a')
+        .crossJoinLateral(needSql(p).as('need'))
+        .crossJoinLateral(others.as('others'))
+        .select(['a.id', 'a.asked', 'a.state', 'need.wanted', 'need.begins', 'others.ended_at', 'others.looked_at'])
+        .select(sql<boolean>`(others.shared and need.begins <= ${now})`.as('shared'))
+        .select(sql<boolean>`(a.claimed_by is not null)`.as('lost'))
+        .where('a.company', '=', p.company)
+        .where('a.id', '=', anyOfIds(p.ids)),
+    )
+    .updateTable('activation as a')
+    .from('due')
+    .set({
+      due_at: asTimestamptz(p.until),
+      claimed_by: p.process,
+      touched: false,
+      wanted: sql<boolean>`due.wanted`,
+      changed_at: sql<string>`case when a.wanted = due.wanted then a.changed_at else ${now} end`,
+      asked: sql<boolean>`due.asked or due.wanted`,
+      renewed: sql<boolean>`a.renewed or ${isOver} or ${isNew}`,
+      state: sql<'ENDING'>`case when ${isOver} then 'ENDING' when ${isNew} then 'PENDING' else a.state end`,
+      looks: sql<number>`case when ${isOver} or ${isNew} then 0 else a.looks end`,
+      ended_at: sql<string | null>`case when ${isUnwanted} then ${now} else a.ended_at end`,
+    })
+    .where('a.company', '=', p.company)
+    .whereRef('a.id', '=', 'due.id')
+    .returning(['a.id', 'a.company', 'a.vin', 'a.provider', 'a.program', 'a.brand', 'a.wanted', 'a.renewed', 'a.state'])
+    .returning(sql<Reason | null>`a.reason`.as('reason'))
+    .returning(isRepeated.as('repeated'))
+    .returning(['a.looks', 'a.faults', 'due.asked', 'due.state as was', 'due.shared'])
+    .returning(({ ref }) => [
+      isoTimeExpression(ref('a.changed_at')).as('since'),
+      isoTimeExpression(ref('a.looked_at')).as('looked'),
+      isoTimeExpression(ref('due.looked_at')).as('vehicleLooked'),
+      isoTimeExpression(ref('due.begins')).as('begins'),
+      isoTimeExpression(ref('due.ended_at')).as('ended'),
+    ]);
 });
 
 export const programClaimEnd = (ctx: Context): string => claimEnd(ctx, LEASE_TIMEOUTS);
